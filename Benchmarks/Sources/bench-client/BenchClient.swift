@@ -6,16 +6,18 @@ import Scorecard
 ///     bench-client urlsession|alamofire --url URL --ca FILE --protocol http1|https1|h2 --row ROW
 ///                  --requests N --concurrency C [--warmup N] [--pause MICROSECONDS]
 ///     bench-client body --row ROW --url URL --warmup-url URL --file FILE --bytes N
+///     bench-client socket --row ROW --port PORT --messages N --size BYTES --window N --connections N
+///                  [--pause MICROSECONDS]
 ///
-/// Prints a `RunFigures`, or a `BodyFigures`, as one line of JSON.
+/// Prints a `RunFigures`, a `BodyFigures` or a `SocketFigures` as one line of JSON.
 @main struct BenchClient {
   static func main() async {
     do {
       let words = CommandLine.arguments.dropFirst()
-      if words.first == "body" {
-        try say(await measureBody(words.dropFirst()))
-      } else {
-        try say(await measure(words))
+      switch words.first {
+      case "body": try say(await measureBody(words.dropFirst()))
+      case "socket": try say(await measureSocket(words.dropFirst()))
+      default: try say(await measure(words))
       }
     } catch {
       FileHandle.standardError.write(Data("bench-client: \(error)\n".utf8))
@@ -34,6 +36,29 @@ import Scorecard
       url: try url(arguments.required("url")), warmup: try url(arguments.required("warmup-url")),
       file: URL(fileURLWithPath: try arguments.required("file")), bytes: try arguments.count("bytes") ?? 0)
     return try await client.move(row)
+  }
+
+  private static func measureSocket(_ words: some Sequence<String>) async throws -> SocketFigures {
+    let arguments = try Arguments(
+      words, options: ["row", "port", "messages", "size", "window", "connections", "pause"])
+    guard let row: SocketRow = try arguments.choice("row") else {
+      throw Arguments.Problem("--row is missing")
+    }
+    raiseDescriptorLimit()
+    let work = SocketRow.Work(
+      messages: try arguments.count("messages") ?? 1, size: try arguments.count("size") ?? 64,
+      window: try arguments.count("window") ?? 1, connections: try arguments.count("connections") ?? 1)
+    let client = SocketClient(
+      url: try url("ws://127.0.0.1:\(arguments.required("port"))/"), work: work,
+      pause: UInt32(clamping: try arguments.count("pause") ?? 0))
+    return try await client.measure(row)
+  }
+
+  private static func raiseDescriptorLimit() {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
   private static func url(_ text: String) throws -> URL {

@@ -18,7 +18,7 @@ import Scorecard
       words,
       options: [
         "row", "protocol", "concurrency", "client", "rounds", "scratch", "output", "thresholds", "floor",
-        "bench-client", "authority", "counts", "floor-bodies", "sink",
+        "bench-client", "authority", "counts", "floor-bodies", "sink", "floor-sockets", "socket-server",
       ],
       flags: ["quick"])
     let cores = Cores()
@@ -36,7 +36,9 @@ import Scorecard
       harness.preload = try arguments.required("counts")
       harness.core = nil
       let thresholds = URL(fileURLWithPath: try arguments.required("thresholds"))
-      guard try CountsCheck(harness: harness, thresholds: thresholds).perform() else {
+      let sockets = try socketHarness(arguments, client: harness.client, core: nil)
+      defer { sockets.stop() }
+      guard try CountsCheck(harness: harness, sockets: sockets, thresholds: thresholds).perform() else {
         throw CommandFailure(description: "a request does more than it may")
       }
     default:
@@ -54,10 +56,23 @@ import Scorecard
       defer { bodies.stop() }
       results += try bodies.perform(plan.bodies, rounds: plan.rounds)
     }
+    if !plan.sockets.isEmpty {
+      let sockets = try socketHarness(arguments, client: harness.client, core: harness.core)
+      defer { sockets.stop() }
+      results += try SocketComparison(harness: sockets, rounds: plan.rounds).perform(plan.sockets)
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let output = URL(fileURLWithPath: try arguments.required("output"))
     try encoder.encode(results.map(AnyResult.init)).write(to: output)
     Console.say("Written: \(output.path)")
+  }
+
+  private static func socketHarness(
+    _ arguments: Arguments, client: String, core: Int?
+  ) throws -> SocketHarness {
+    try SocketHarness(
+      server: arguments.required("socket-server"), serverCore: core == nil ? nil : Cores().server, core: core,
+      floor: arguments.required("floor-sockets"), client: client)
   }
 }

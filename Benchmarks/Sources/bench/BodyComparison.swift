@@ -30,7 +30,7 @@ struct BodyComparison {
     self.sink = try Command(words: [sink, String(port)], core: serverCore).start()
     do {
       try makeContent()
-      try waitForSink(port)
+      try Loopback.waitForServer("the server for uploads", self.sink, port)
     } catch {
       stop()
       throw error
@@ -94,14 +94,5 @@ struct BodyComparison {
     guard FileManager.default.createFile(atPath: content.path, contents: nil),
       truncate(content.path, Self.bytes) == 0
     else { throw CommandFailure(description: "\(content.path): \(String(cString: strerror(errno)))") }
-  }
-
-  private func waitForSink(_ port: UInt16) throws {
-    for _ in 0..<500 {
-      if Loopback.answers(port) { return }
-      guard sink.isRunning else { break }
-      usleep(10_000)
-    }
-    throw CommandFailure(description: "the server for uploads does not answer")
   }
 }

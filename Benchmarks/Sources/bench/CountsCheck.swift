@@ -8,10 +8,19 @@ struct CountsCheck {
   /// Runs clients with the counting library preloaded and with all cores. On one core, a thread that is woken replaces
   /// the one that woke it, so that the loop would rarely be found asleep.
   let harness: Harness
+  let sockets: SocketHarness
   let thresholds: URL
 
   private static let requests = 2000
   private static let runs = 5
+  /// The pause between two requests that are sent one after the other, in microseconds.
+  private static let pause = 300
+
+  /// A row with its counts for the floor and for this package.
+  private struct Row {
+    var floor: RequestCounts
+    var ours: [RequestCounts]
+  }
 
   /// Prints the counts of the floor and of this package.
   ///
@@ -19,43 +28,67 @@ struct CountsCheck {
   func perform() throws -> Bool {
     let limits = try JSONDecoder().decode([RequestCounts].self, from: Data(contentsOf: thresholds))
     Console.say(Self.header)
-    let contenders =
-      [Plan.Contender(client: .floor, row: .getData)]
-      + Row.allCases.map { Plan.Contender(client: .alamofire, row: $0) }
-    var ours: [RequestCounts] = []
+    var found: [RequestCounts] = []
     var isWithin = true
-    for concurrency in [1, 64] {
-      var floor = 0.0
-      for contender in contenders {
-        let counts = try count(contender, concurrency: concurrency)
-        // The number of system calls of a loop depends on the machine, for bare libcurl as well.
-        if contender.client == .floor { floor = counts.systemCalls }
-        let limit = limits.first(where: counts.matches)?.withSystemCalls(above: floor)
+    for (concurrency, count) in [1, 64].flatMap({ [($0, requestCounts(_:)), ($0, socketCounts(_:))] }) {
+      let row = try count(concurrency)
+      Console.say(Self.line(row.floor, nil))
+      for counts in row.ours {
+        // The number of system calls of a loop depends on the machine, for the floor as well.
+        let limit = limits.first(where: counts.matches)?.withSystemCalls(above: row.floor.systemCalls)
         Console.say(Self.line(counts, limit))
-        guard contender.client == .alamofire else { continue }
-        ours.append(counts.limit(above: floor))
+        found.append(counts.limit(above: row.floor.systemCalls))
         isWithin = isWithin && Self.isWithin(counts, limit)
       }
     }
     if !isWithin {
       Console.say(
         "\nA limit is exceeded or missing. If that is meant, \(thresholds.lastPathComponent) becomes:\n")
-      Console.say(try Self.json(ours))
+      Console.say(try Self.json(found))
     }
     return isWithin
   }
 
-  private func count(_ contender: Plan.Contender, concurrency: Int) throws -> RequestCounts {
+  private func requestCounts(_ concurrency: Int) throws -> Row {
     var harness = harness
-    harness.pause = concurrency == 1 ? 300 : nil
-    let runs = try (0..<Self.runs).map { _ in
-      try harness.run(contender, over: .http1, concurrency: concurrency, requests: Self.requests).figures
+    harness.pause = concurrency == 1 ? Self.pause : nil
+    func count(_ client: Client, _ row: Scorecard.Row) throws -> RequestCounts {
+      let runs = try (0..<Self.runs).map { _ in
+        try harness.run(
+          .init(client: client, row: row), over: .http1, concurrency: concurrency, requests: Self.requests
+        ).figures
+      }
+      return try counts(
+        row.rawValue, client, concurrency, runs.map { .init(requests: $0.requests, counts: $0.counts) })
     }
+    return Row(
+      floor: try count(.floor, .getData),
+      ours: try Scorecard.Row.allCases.map { try count(.alamofire, $0) })
+  }
+
+  private func socketCounts(_ concurrency: Int) throws -> Row {
+    let row = concurrency == 1 ? SocketRow.echo : .echoes
+    var work = row.work
+    work.messages = Self.requests
+    func count(_ client: Client) throws -> RequestCounts {
+      let runs = try (0..<Self.runs).map { _ in
+        try sockets.run(
+          client, row, work, preload: harness.preload, pause: concurrency == 1 ? Self.pause : nil)
+      }
+      return try counts(
+        row.rawValue, client, concurrency, runs.map { .init(requests: $0.messages, counts: $0.counts) })
+    }
+    return Row(floor: try count(.floor), ours: [try count(.alamofire)])
+  }
+
+  private func counts(
+    _ row: String, _ client: Client, _ concurrency: Int, _ runs: [RequestCounts.Run]
+  ) throws -> RequestCounts {
     guard runs.allSatisfy({ $0.counts != nil }) else {
       throw CommandFailure(
         description: "nothing was counted; is \(harness.preload ?? "the library") preloaded?")
     }
-    return RequestCounts(contender, concurrency: concurrency, runs: runs)
+    return RequestCounts(row, client, concurrency: concurrency, runs: runs)
   }
 
   static func isWithin(_ counts: RequestCounts, _ limit: RequestCounts?) -> Bool {
@@ -70,7 +103,7 @@ struct CountsCheck {
   }
 
   private static let header =
-    "per request, and the limit\nconc client    row           "
+    "per request or message, and the limit\nconc client    row            "
     + RequestCounts.kinds.map { $0.name.leftPadded(to: 19) }.joined()
 
   /// Returns a line of text, with an exclamation mark behind each count that exceeds its limit.
@@ -81,6 +114,6 @@ struct CountsCheck {
       return "\(value) (\(most))\(value > most ? "!" : " ")".leftPadded(to: 19)
     }
     let name = "\(counts.concurrency)".leftPadded(to: 4) + " " + counts.client.rawValue.rightPadded(to: 10)
-    return name + counts.row.rawValue.rightPadded(to: 14) + cells.joined()
+    return name + counts.row.rightPadded(to: 15) + cells.joined()
   }
 }

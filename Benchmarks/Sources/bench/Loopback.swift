@@ -29,6 +29,16 @@ enum Loopback {
     return withPointer(to: &address) { connect(socket, $0, $1) } == 0
   }
 
+  /// Waits until a server that was started answers.
+  static func waitForServer(_ name: String, _ process: Process, _ port: UInt16) throws {
+    for _ in 0..<500 {
+      if answers(port) { return }
+      guard process.isRunning else { break }
+      usleep(10_000)
+    }
+    throw CommandFailure(description: "\(name) does not answer")
+  }
+
   private static func address(port: UInt16) -> sockaddr_in {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)

@@ -19,6 +19,8 @@ struct Plan {
   var cells: [Cell]
   /// Ways of moving a large body, measured after the cells.
   var bodies: [BodyRow]
+  /// Ways of using WebSocket connections, measured last.
+  var sockets: [SocketRow]
 
   /// Reads the filters of a command line. The floor always runs, because the ratios need it.
   init(_ arguments: Arguments) throws {
@@ -26,6 +28,7 @@ struct Plan {
     rounds = try arguments.count("rounds") ?? (isQuick ? 3 : 5)
     let selection = try RowSelection(arguments)
     bodies = selection.bodies
+    sockets = selection.sockets
     let rows = selection.rows
     let wires = try arguments.choices("protocol") ?? (isQuick ? [.http1] : WireProtocol.allCases)
     let clients = try arguments.choices("client") ?? (isQuick ? [.alamofire] : Client.allCases)

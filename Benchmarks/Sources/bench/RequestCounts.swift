@@ -1,9 +1,17 @@
 import Foundation
 import Scorecard
 
-/// The average numbers of operations of one request, or their limits.
+/// The average numbers of operations of one request or message, or their limits.
 struct RequestCounts: Codable {
-  var row: Row
+  /// The counts of one run.
+  struct Run {
+    /// The number of requests or messages.
+    var requests: Int
+    var counts: [String: Int]?
+  }
+
+  /// The name of the row.
+  var row: String
   var client: Client
   var concurrency: Int
   /// Allocated blocks of memory.
@@ -33,14 +41,14 @@ struct RequestCounts: Codable {
 
   /// Takes the medians of some runs. Of system calls it takes the minimum, because a disturbed loop makes more of
   /// them and never fewer.
-  init(_ contender: Plan.Contender, concurrency: Int, runs: [RunFigures]) {
+  init(_ row: String, _ client: Client, concurrency: Int, runs: [Run]) {
     func perRequest(_ names: String...) -> [Double] {
       runs.map { run in
         Double(names.reduce(0) { $0 + (run.counts?[$1] ?? 0) }) / Double(run.requests)
       }
     }
-    row = contender.row
-    client = contender.client
+    self.row = row
+    self.client = client
     self.concurrency = concurrency
     allocations = perRequest("allocations").median.rounded(toDigits: 2)
     dispatches = perRequest("dispatches").median.rounded(toDigits: 2)
