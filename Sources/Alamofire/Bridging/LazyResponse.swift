@@ -1,6 +1,6 @@
 import Foundation
-import FoundationNetworking
-import HTTPWire
+public import FoundationNetworking
+public import HTTPWire
 import Synchronization
 
 /// A response whose `HTTPURLResponse` is made on first access.
@@ -25,10 +25,12 @@ final class LazyResponse: Sendable {
     made.withLock { made in
       if let response = made { return response }
       guard let url, let head else { return nil }
-      made = ReceivedHTTPURLResponse(
+      let response = ReceivedHTTPURLResponse(
         url: url, statusCode: head.status, httpVersion: head.version.text,
         headerFields: Self.dictionary(of: head.block.fields))
-      return made
+      response?.head = head
+      made = response
+      return response
     }
   }
 
@@ -52,16 +54,33 @@ final class LazyResponse: Sendable {
   }
 }
 
-/// A response with the file name that Apple's systems suggest.
+/// A response with its head, and the file name that Apple's systems suggest.
 ///
 /// Foundation on Linux knows `filename` of `Content-Disposition` alone, and calls every other file `Unknown`. A property
 /// of an extension would be ambiguous in files that import FoundationNetworking.
 final class ReceivedHTTPURLResponse: HTTPURLResponse, @unchecked Sendable {
-  // Unchecked, as its superclass is: it adds no state.
+  // Unchecked, as its superclass is: the head is set before the response is shared.
+
+  /// The head as it came; `nil` for other responses than those of HTTP.
+  fileprivate(set) var head: ResponseHead?
 
   override var suggestedFilename: String? {
     SuggestedFilename.name(
       contentDisposition: value(forHTTPHeaderField: "Content-Disposition"),
       path: url?.path(percentEncoded: true) ?? "", host: url?.host(percentEncoded: false))
+  }
+}
+
+extension HTTPURLResponse: AlamofireExtended {}
+
+extension AlamofireExtension where ExtendedType: HTTPURLResponse {
+  /// The version of HTTP as in a status line: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2` or `HTTP/3`; `nil` if the response did
+  /// not come from a server.
+  public var httpVersion: String? { (type as? ReceivedHTTPURLResponse)?.head?.version.text }
+
+  /// The header fields in the order and the spelling in which they came, repeated ones such as `Set-Cookie` by
+  /// themselves. If the response did not come from a server, its fields are sorted by name.
+  public var headerFields: [HTTPHeader] {
+    (type as? ReceivedHTTPURLResponse)?.head?.block.fields ?? type.headers.sorted().map { $0 }
   }
 }
