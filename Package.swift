@@ -111,7 +111,7 @@ let package = Package(
       name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer", "SampleServers"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
-      name: "AFCommandTests", dependencies: ["AFCommand", "HTTPTestServer"],
+      name: "AFCommandTests", dependencies: ["AFCommand", "ChildProcesses", "HTTPTestServer", "af"],
       swiftSettings: settings),
   ] + sourceCompatibility
 )

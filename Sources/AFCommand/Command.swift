@@ -16,11 +16,8 @@ package enum Command {
   package static func run(in environment: Environment) async -> ExitCode {
     do {
       switch try ArgumentParser.parse(environment.arguments) {
-      case .help:
-        environment.writeOutput(Data(Help.text.utf8))
-        return .success
-      case .version:
-        environment.writeOutput(Data(Help.version.utf8))
+      case .print(let text):
+        _ = environment.writeOutput(Data(Self.text(text).utf8))
         return .success
       case .send(let invocation):
         return try await run(invocation, in: environment)
@@ -34,50 +31,91 @@ package enum Command {
     }
   }
 
-  private static func run(_ invocation: Invocation, in environment: Environment) async throws -> ExitCode {
-    let builder = RequestBuilder(invocation) {
-      // A command is printed without its input, which curl will read by itself.
-      invocation.isCurlWanted ? Data() : try environment.readInput()
+  private static func text(_ text: ArgumentParser.Text) -> String {
+    switch text {
+    case .help: Help.text
+    case .version: Help.version
+    case .manual: ManualPage.text
+    case .completions(let shell): Completions.text(for: shell)
     }
-    let request = try builder.request()
+  }
+
+  private static func run(_ typed: Invocation, in environment: Environment) async throws -> ExitCode {
+    let kept = try KeptState(typed, variables: environment.variables)
+    var invocation = kept.applied(to: typed.withInput(isRedirected: environment.isInputRedirected))
+    if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
+      invocation.credentials?.password = try environment.askPassword("Password of \(user): ")
+    }
+    let outgoing = try request(invocation, environment)
     if invocation.isCurlWanted {
-      let command = CurlCommand(invocation, request: request, headers: Session.headers)
-      environment.writeOutput(Data(command.text.utf8))
+      let command = CurlCommand(invocation, request: outgoing.request, headers: Session.headers)
+      _ = environment.writeOutput(Data(command.text.utf8))
       return .success
     }
-    let delivery = Delivery(environment: environment, invocation: invocation, request: request)
-    let outcome = try await delivery.result()
-    if !outcome.isWritten {
-      ResponsePrinter(environment: environment, invocation: invocation)
-        .write(outcome.response, request: request, isComplete: outcome.failure == nil)
+    switch invocation.action {
+    case .request: break
+    case .webSocket:
+      return try await WebSocketExchange(
+        environment: environment, invocation: invocation, request: outgoing.request
+      )
+      .run(kept)
+    case .events:
+      return try await EventExchange(
+        environment: environment, invocation: invocation, request: outgoing.request
+      )
+      .run(kept)
     }
-    return finish(outcome.response, outcome.failure, invocation, environment)
+    let delivery = Delivery(environment: environment, invocation: invocation, outgoing: outgoing)
+    if invocation.isOffline {
+      delivery.showRequest()
+      return .success
+    }
+    guard invocation.isPaged, environment.isOutputTerminal, let pager = environment.startPager() else {
+      return finish(try await delivery.result(kept), invocation, environment)
+    }
+    var paged = environment
+    paged.writeOutput = pager.write
+    let outcome = try await Delivery(environment: paged, invocation: invocation, outgoing: outgoing).result(
+      kept)
+    pager.finish()
+    return finish(outcome, invocation, environment)
+  }
+
+  private static func request(_ invocation: Invocation, _ environment: Environment) throws -> OutgoingRequest
+  {
+    let builder = RequestBuilder(invocation) {
+      // A command is printed without its input, which curl will read by itself.
+      if invocation.isCurlWanted { return .data(Data()) }
+      return try InputBody.read(isChunked: invocation.isChunked, environment.readInput)
+    }
+    return try builder.outgoing()
   }
 
   /// Writes the timing and the failure to the standard error and returns the exit status.
   private static func finish(
-    _ response: AFDataResponse<Data>, _ failure: AFError?, _ invocation: Invocation,
-    _ environment: Environment
+    _ outcome: Delivery.Outcome, _ invocation: Invocation, _ environment: Environment
   ) -> ExitCode {
-    if invocation.showsTiming, let metrics = response.metrics {
+    if invocation.showsTiming, let metrics = outcome.metrics {
       let table = TimingTable(metrics).text(width: environment.width, palette: environment.errorPalette)
       environment.writeError(environment.isOutputTerminal ? "\n" + table : table)
     }
-    if let failure {
-      complain(FailureMessage.text(failure, isVerbose: invocation.shown == .everything), in: environment)
+    if let failure = outcome.failure {
+      complain(failure, in: environment)
       return .failure
     }
-    guard invocation.checksStatus, let code = response.response?.statusCode else { return .success }
+    guard invocation.checksStatus, !outcome.isComplete, let code = outcome.response?.statusCode else {
+      return .success
+    }
     let status = ExitCode(statusCode: code)
     // On a terminal the status line has said it.
-    if status != .success, !environment.isOutputTerminal {
+    if status != .success, !environment.isOutputTerminal || invocation.output != nil {
       let phrase = ReasonPhrase.of(code).map { " \($0)" } ?? ""
       complain("The server answered \(code)\(phrase).", in: environment)
     }
     return status
   }
 
-  private static func complain(_ message: String, in environment: Environment) {
+  static func complain(_ message: String, in environment: Environment) {
     environment.writeError("\(environment.errorPalette.paint("af:", .bad)) \(message)\n")
   }
 }

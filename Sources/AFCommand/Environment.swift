@@ -7,25 +7,36 @@ package struct Environment: Sendable {
   package var arguments: [String]
   /// The environment variables; `NO_COLOR` and `COLUMNS` are looked at.
   package var variables: [String: String]
-  /// Reads the whole standard input.
-  package var readInput: @Sendable () throws -> Data
-  /// Writes bytes to the standard output.
-  package var writeOutput: @Sendable (Data) -> Void
+  /// Reads bytes of the standard input and returns their number, 0 at its end. It waits for the first of them.
+  package var readInput: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
+  /// Writes bytes to the standard output. Returns whether they were written.
+  package var writeOutput: @Sendable (Data) -> Bool
   /// Writes text to the standard error.
   package var writeError: @Sendable (String) -> Void
+  /// Whether the standard input is a file or a pipe.
+  package var isInputRedirected: Bool
   /// Whether a person reads the standard output.
   package var isOutputTerminal: Bool
   /// Whether a person reads the standard error.
   package var isErrorTerminal: Bool
   /// The width of the terminal, in columns.
   package var width: Int
+  /// Asks for a secret on the terminal, without showing it; `nil` if there is no terminal.
+  package var readSecret: @Sendable (_ prompt: String) -> String?
+  /// Makes an output that a person reads page by page; `nil` if there is no pager.
+  package var startPager: @Sendable () -> Pager?
+  /// The folder of downloads without a name.
+  package var folder: String
   /// Returns the time that paces the line of progress.
   package var now: @Sendable () -> ContinuousClock.Instant
 
   package init(
-    arguments: [String], variables: [String: String] = [:], readInput: @escaping @Sendable () throws -> Data,
-    writeOutput: @escaping @Sendable (Data) -> Void, writeError: @escaping @Sendable (String) -> Void,
-    isOutputTerminal: Bool, isErrorTerminal: Bool, width: Int,
+    arguments: [String], variables: [String: String] = [:],
+    readInput: @escaping @Sendable (UnsafeMutableRawBufferPointer) throws -> Int,
+    writeOutput: @escaping @Sendable (Data) -> Bool, writeError: @escaping @Sendable (String) -> Void,
+    isInputRedirected: Bool = false, isOutputTerminal: Bool, isErrorTerminal: Bool, width: Int,
+    readSecret: @escaping @Sendable (_ prompt: String) -> String? = { _ in nil },
+    startPager: @escaping @Sendable () -> Pager? = { nil }, folder: String = ".",
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.arguments = arguments
@@ -33,14 +44,33 @@ package struct Environment: Sendable {
     self.readInput = readInput
     self.writeOutput = writeOutput
     self.writeError = writeError
+    self.isInputRedirected = isInputRedirected
     self.isOutputTerminal = isOutputTerminal
     self.isErrorTerminal = isErrorTerminal
     self.width = width
+    self.readSecret = readSecret
+    self.startPager = startPager
+    self.folder = folder
     self.now = now
   }
 
+  /// Asks for a password.
+  func askPassword(_ prompt: String) throws(UsageError) -> String {
+    guard let password = readSecret(prompt) else {
+      throw UsageError("There is no terminal to ask for the password; write --auth USER:PASS.")
+    }
+    return password
+  }
+
   /// The palette of the standard output.
-  var outputPalette: Palette { palette(isTerminal: isOutputTerminal) }
+  func palette(of invocation: Invocation) -> Palette {
+    guard invocation.hasColours else { return Palette(isOn: false) }
+    return switch invocation.prettiness {
+    case .all, .colors: Palette(isOn: true)
+    case .format, .plain: Palette(isOn: false)
+    case nil: palette(isTerminal: isOutputTerminal)
+    }
+  }
   /// The palette of the standard error.
   var errorPalette: Palette { palette(isTerminal: isErrorTerminal) }
 
@@ -57,24 +87,42 @@ extension Environment {
     let variables = ProcessInfo.processInfo.environment
     return Environment(
       arguments: Array(CommandLine.arguments.dropFirst()), variables: variables,
-      readInput: { try FileHandle.standardInput.readToEnd() ?? Data() },
-      writeOutput: { write($0, to: STDOUT_FILENO) },
-      writeError: { write(Data($0.utf8), to: STDERR_FILENO) },
+      readInput: { try readInput(into: $0) }, writeOutput: { write($0, to: STDOUT_FILENO) },
+      writeError: { _ = write(Data($0.utf8), to: STDERR_FILENO) }, isInputRedirected: isInputRedirected,
       isOutputTerminal: isatty(STDOUT_FILENO) == 1, isErrorTerminal: isatty(STDERR_FILENO) == 1,
-      width: columns(variables))
+      width: columns(variables), readSecret: { SecretPrompt.read($0) },
+      startPager: { Pager.start(variables: variables) })
   }
 
-  /// Writes all bytes. Errors are ignored, because the reader of a pipe can exit early (`af … | head`).
-  private static func write(_ data: Data, to descriptor: Int32) {
+  private static func readInput(into room: UnsafeMutableRawBufferPointer) throws -> Int {
+    while true {
+      let count = Glibc.read(STDIN_FILENO, room.baseAddress, room.count)
+      if count >= 0 { return count }
+      if errno != EINTR {
+        throw UsageError("Standard input cannot be read: \(String(cString: strerror(errno))).")
+      }
+    }
+  }
+
+  private static var isInputRedirected: Bool {
+    var information = stat()
+    guard fstat(STDIN_FILENO, &information) == 0 else { return false }
+    let type = information.st_mode & S_IFMT
+    return type == S_IFREG || type == S_IFIFO || type == S_IFSOCK
+  }
+
+  /// Writes all bytes. Returns whether that worked: the reader of a pipe can exit early (`af … | head`).
+  private static func write(_ data: Data, to descriptor: Int32) -> Bool {
     var rest = data[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if errno != EINTR {
-        return
+        return false
       }
     }
+    return true
   }
 
   private static func columns(_ variables: [String: String]) -> Int {

@@ -95,7 +95,7 @@ import Testing
     server.enqueue(
       Reply(body: .parts(["data: 1\n\n"])).with(header: "Content-Type", value: "text/event-stream"))
     let run = await Terminal().run(server.url("/prices"))
-    #expect(run.output.hasPrefix("HTTP 200 OK\n"))
+    #expect(run.output.hasPrefix("HTTP/1.1 200 OK\n"))
     #expect(run.output.hasSuffix("\n\ndata: 1\n\n"))
   }
 
@@ -174,7 +174,7 @@ import Testing
     server.enqueue(
       Reply(body: .parts([.pattern(1000), .gate(gate), .pattern(9000)])).framed(.contentLength))
     // The rest of the body is sent after the line that shows its beginning.
-    let terminal = Terminal(isErrorTerminal: true, tick: .seconds(1)) { gate.open() }
+    let terminal = Terminal(isOutputTerminal: false, isErrorTerminal: true, tick: .seconds(1)) { gate.open() }
     let slow = await terminal.run("-b", server.url("/"))
     #expect(slow.status == .success)
     #expect(slow.error.contains(" 10%  "))
@@ -268,12 +268,12 @@ import Testing
       run.error == "af: 127.0.0.1 does not accept the connection; check that the server runs on that port.\n")
   }
 
-  @Test("an incomplete body is a failure, and no part of it is shown")
+  @Test("an incomplete body is a failure")
   func brokenBody() async {
     server.enqueue(.closeAfterBody(bytes: 100))
     let run = await Terminal.pipe.run(server.url("/"))
     #expect(run.status == .failure)
-    #expect(run.bytes.isEmpty)
+    #expect(run.bytes.count <= 100)
     #expect(run.error.hasPrefix("af: "))
   }
 

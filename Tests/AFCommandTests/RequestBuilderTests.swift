@@ -8,7 +8,7 @@ import Testing
     guard case .send(let invocation) = try ArgumentParser.parse(arguments) else {
       throw UsageError("nothing is sent")
     }
-    return try RequestBuilder(invocation) { Data(input.utf8) }.request()
+    return try RequestBuilder(invocation) { .data(Data(input.utf8)) }.outgoing().request
   }
 
   private func body(_ request: URLRequest) -> String? {
@@ -45,6 +45,37 @@ import Testing
     #expect(
       request.value(forHTTPHeaderField: "Content-Type") == "application/x-www-form-urlencoded; charset=utf-8")
     #expect(request.value(forHTTPHeaderField: "Accept") == nil)
+  }
+
+  @Test(
+    "brackets make nested JSON",
+    arguments: [
+      (["a[b]=1", "a[c]:=2"], #"{"a": {"b": "1", "c": 2}}"#),
+      (["a[]=1", "a[]:=2", "a[3]=4"], #"{"a": ["1", 2, null, "4"]}"#),
+      (["[]=x", "[]:={}"], #"["x", {}]"#), (["[a]=x"], #"{"a": "x"}"#),
+      (["a[0][b][]=x", "a[0][b][]=y", "a[1]:=null"], #"{"a": [{"b": ["x", "y"]}, null]}"#),
+      ([#"a\[b\]=1"#], #"{"a[b]": "1"}"#), ([#"a[\0]=1"#], #"{"a": {"0": "1"}}"#),
+      (["a[2][x]=1", "a[0][x]=2"], #"{"a": [{"x": "2"}, null, {"x": "1"}]}"#),
+      (["a[b]=1", "a=2"], #"{"a": "2"}"#), (["a[b]=1", "a[b]=2", "c="], #"{"a": {"b": "2"}, "c": ""}"#),
+    ])
+  func nestedJSON(items: [String], expected: String) throws {
+    guard case .send(let invocation) = try ArgumentParser.parse(["example.com"] + items) else {
+      throw UsageError("nothing is sent")
+    }
+    #expect(body(try RequestBuilder(invocation) { .data(Data()) }.outgoing().request) == expected)
+  }
+
+  @Test(
+    "contradictory nesting is refused",
+    arguments: [
+      ["a[b]=1", "a[]=2"], ["a[]=1", "a[b]=2"], ["a=1", "a[b]=2"], ["a[b=1"], ["a[b]c=1"], ["a[20000]=1"],
+      ["[]=1", "a=2"],
+    ])
+  func nestingMistakes(items: [String]) throws {
+    guard case .send(let invocation) = try ArgumentParser.parse(["example.com"] + items) else {
+      throw UsageError("nothing is sent")
+    }
+    #expect(throws: UsageError.self) { try RequestBuilder(invocation) { .data(Data()) }.outgoing() }
   }
 
   @Test("a raw body from the arguments or the input is sent unchanged")

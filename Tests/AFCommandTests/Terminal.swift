@@ -18,8 +18,16 @@ struct Terminal: Sendable {
   var hasColours = false
   var width = 80
   var input = ""
+  var isInputRedirected = false
   /// The time between two readings of the clock.
   var tick = Duration.zero
+  /// The answer to a question for a secret; `nil` without a terminal.
+  var secret: String?
+  var variables: [String: String] = [:]
+  /// The folder of downloads without a name.
+  var folder = "."
+  /// Whether the reader of the output is there.
+  var acceptsOutput = true
   /// Called after each write to the standard error.
   var onError: @Sendable () -> Void = {}
   /// Called after each write to the standard output.
@@ -28,21 +36,35 @@ struct Terminal: Sendable {
   /// A terminal whose output is a pipe.
   static let pipe = Terminal(isOutputTerminal: false)
 
-  func run(_ arguments: String...) async -> Run {
+  func run(_ arguments: String...) async -> Run { await run(arguments) }
+
+  func run(_ arguments: [String]) async -> Run {
     let record = Record()
-    let (input, tick, onOutput, onError) = (input, tick, onOutput, onError)
+    let secret = secret
+    let (tick, onOutput, onError, acceptsOutput) = (tick, onOutput, onError, acceptsOutput)
+    let input = Mutex(Data(input.utf8))
     let clock = Mutex(ContinuousClock.now)
     let environment = Environment(
-      arguments: arguments, variables: hasColours ? [:] : ["NO_COLOR": "1"], readInput: { Data(input.utf8) },
+      arguments: arguments, variables: variables.merging(hasColours ? [:] : ["NO_COLOR": "1"]) { $1 },
+      readInput: { room in
+        input.withLock { input in
+          let count = input.copyBytes(to: room)
+          input = Data(input.dropFirst(count))
+          return count
+        }
+      },
       writeOutput: { data in
         record.output.withLock { $0 += data }
         onOutput(data)
+        return acceptsOutput
       },
       writeError: { text in
         record.error.withLock { $0 += text }
         onError()
       },
-      isOutputTerminal: isOutputTerminal, isErrorTerminal: isErrorTerminal, width: width,
+      isInputRedirected: isInputRedirected, isOutputTerminal: isOutputTerminal,
+      isErrorTerminal: isErrorTerminal, width: width,
+      readSecret: { _ in secret }, folder: folder,
       now: {
         clock.withLock { time in
           defer { time += tick }

@@ -3,12 +3,17 @@ import Foundation
 /// The URL of an abbreviated argument.
 package enum Address {
   /// The whole URL for `:8080/path`, `example.com`, `localhost:3000/x` and the like.
-  package static func expand(_ typed: String) throws(UsageError) -> String {
+  ///
+  /// - Parameter isWebSocket: Whether `ws` and `wss` are allowed, too.
+  package static func expand(_ typed: String, isWebSocket: Bool = false) throws(UsageError) -> String {
     let url = withScheme(typed)
     guard let components = URLComponents(string: url), let scheme = components.scheme?.lowercased() else {
       throw UsageError("'\(typed)' is not a URL; check its host and port.")
     }
-    guard scheme == "http" || scheme == "https" else {
+    if scheme == "ws" || scheme == "wss", !isWebSocket {
+      throw UsageError("'\(typed)' is for WebSocket connections; write 'af ws \(typed)'.")
+    }
+    guard ["http", "https", "ws", "wss"].contains(scheme) else {
       throw UsageError("'\(typed)' is for \(scheme), and only http and https can be spoken.")
     }
     guard let host = components.host, !host.isEmpty else {

@@ -3,28 +3,31 @@ package struct ArgumentParser {
   /// The action that the arguments request.
   package enum Outcome: Equatable, Sendable {
     case send(Invocation)
-    case help
-    case version
+    case print(Text)
   }
 
-  private enum Special { case help, version }
+  /// A text about the command itself.
+  package enum Text: Equatable, Sendable {
+    case help
+    case version
+    case manual
+    case completions(Completions.Shell)
+  }
 
   private var rest: ArraySlice<String>
   private var invocation = Invocation()
   private var positionals: [String] = []
-  private var special: Special?
+  private var text: Text?
 
   /// Reads the arguments, without the name of the program.
   package static func parse(_ arguments: [String]) throws(UsageError) -> Outcome {
     // Alone, `-h` cannot mean the headers of anything.
-    if arguments == ["-h"] { return .help }
+    if arguments == ["-h"] { return .print(.help) }
     var parser = ArgumentParser(rest: arguments[...])
     try parser.readAll()
-    switch parser.special {
-    case .help: return .help
-    case .version: return .version
-    case nil: return .send(try parser.finished())
-    }
+    if let text = parser.text { return .print(text) }
+    if let shell = parser.invocation.completionShell { return .print(.completions(shell)) }
+    return .send(try parser.finished())
   }
 
   private init(rest: ArraySlice<String>) {
@@ -79,8 +82,7 @@ package struct ArgumentParser {
   private mutating func apply(_ option: Option, name: String, attached: String?) throws(UsageError) {
     switch option.effect {
     case .flag(let change): change(&invocation)
-    case .help: special = special ?? .help
-    case .version: special = special ?? .version
+    case .text(let text): self.text = self.text ?? text
     case .value(let placeholder, let change):
       guard let value = attached ?? rest.popFirst() else {
         throw UsageError("\(name) needs a value: \(name) \(placeholder).")
@@ -94,7 +96,12 @@ package struct ArgumentParser {
   private func finished() throws(UsageError) -> Invocation {
     var invocation = invocation
     var positionals = positionals[...]
-    if positionals.count > 1, let first = positionals.first, Self.isMethod(first) {
+    if positionals.count > 1, let action = positionals.first.flatMap({ Invocation.Action(rawValue: $0) }),
+      action != .request
+    {
+      invocation.action = action
+      positionals = positionals.dropFirst()
+    } else if positionals.count > 1, let first = positionals.first, Self.isMethod(first) {
       invocation.method = first.uppercased()
       positionals = positionals.dropFirst()
     }
@@ -102,8 +109,22 @@ package struct ArgumentParser {
     if invocation.method == nil, Self.knownMethods.contains(url) {
       throw UsageError("There is no URL behind \(url).")
     }
-    invocation.url = try Address.expand(url)
-    for argument in positionals { invocation.items.append(try RequestItem(parsing: argument)) }
+    invocation.url = try Address.expand(url, isWebSocket: invocation.action == .webSocket)
+    for argument in positionals {
+      let item = try RequestItem(parsing: argument)
+      if case .body(let path) = item {
+        guard invocation.rawBody == nil else {
+          throw UsageError("'\(argument)' is a second body; leave one out.")
+        }
+        invocation.rawBody = path == "-" ? .standardInput : .file(path: path)
+      } else {
+        invocation.items.append(item)
+      }
+    }
+    if invocation.authentication == .bearer, let token = invocation.typedCredentials {
+      invocation.credentials = Invocation.Credentials(user: token, password: "")
+    }
+    if invocation.isDownload, invocation.output == nil { invocation.output = .suggestedName }
     try Self.check(invocation)
     return invocation
   }
@@ -120,12 +141,50 @@ package struct ArgumentParser {
   }
 
   private static func check(_ invocation: Invocation) throws(UsageError) {
-    if invocation.rawBody != nil, invocation.items.contains(where: \.isData) {
-      throw UsageError("--raw is the whole body; leave out the data items, or --raw.")
+    if invocation.rawBody != nil, invocation.hasDataItems {
+      throw UsageError("The body is given as a whole; leave out the data items, or --raw and @FILE.")
     }
-    guard invocation.bodyKind == .form else { return }
-    for case .json(let name, let text) in invocation.items {
-      throw UsageError("A form has no JSON in it: write \(name)=\(text), or leave out --form.")
+    if invocation.action != .request {
+      guard !invocation.hasBody, invocation.output == nil, !invocation.isOffline, !invocation.isCurlWanted
+      else {
+        throw UsageError("'af \(invocation.action.rawValue)' takes a URL, header fields and query items.")
+      }
+    }
+    if invocation.isContinued {
+      guard case .file = invocation.output else {
+        throw UsageError("--continue needs the partial file: --output FILE.")
+      }
+      guard !invocation.hasBody, invocation.effectiveMethod == "GET" else {
+        throw UsageError("--continue is for a GET without a body.")
+      }
+    }
+    if invocation.certificateKey != nil, invocation.certificate == nil {
+      throw UsageError("--cert-key is the key of a certificate; add --cert FILE.")
+    }
+    if invocation.isHTTP1Only, invocation.isHTTP2Wanted {
+      throw UsageError("--http1.1 and --http2 exclude each other.")
+    }
+    if invocation.authentication != .basic, invocation.credentials == nil, invocation.session == nil,
+      invocation.netrcFile == nil
+    {
+      throw UsageError("--auth-type needs credentials: add --auth.")
+    }
+    try checkItems(invocation)
+  }
+
+  private static func checkItems(_ invocation: Invocation) throws(UsageError) {
+    for item in invocation.items {
+      switch (item, invocation.effectiveBodyKind) {
+      case (.json(let name, let text), .form), (.json(let name, let text), .multipart):
+        throw UsageError("A form has no JSON in it: write \(name)=\(text), or leave out --form.")
+      case (.jsonFile(let name, let path), .form), (.jsonFile(let name, let path), .multipart):
+        throw UsageError("A form has no JSON in it: write \(name)=@\(path), or leave out --form.")
+      case (.file(let file), .json):
+        throw UsageError(
+          "'\(file.name)@\(file.path)' is a file of a form; add --form, or write \(file.name)=@\(file.path) for its text."
+        )
+      default: continue
+      }
     }
   }
 }

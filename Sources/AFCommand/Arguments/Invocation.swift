@@ -4,11 +4,13 @@ package struct Invocation: Equatable, Sendable {
   package enum BodyKind: Equatable, Sendable {
     case json
     case form
+    case multipart
   }
 
   /// A body that is not made of items.
   package enum RawBody: Equatable, Sendable {
     case text(String)
+    case file(path: String)
     case standardInput
   }
 
@@ -20,6 +22,41 @@ package struct Invocation: Equatable, Sendable {
     case body
     /// Every request and response, redirects among them.
     case everything
+    /// Parts of the last exchange.
+    case parts(Set<Part>)
+  }
+
+  /// A part of an exchange, and its letter.
+  package enum Part: Character, CaseIterable, Sendable {
+    case requestHead = "H"
+    case requestBody = "B"
+    case head = "h"
+    case body = "b"
+  }
+
+  /// The changes of text for people.
+  package enum Prettiness: String, CaseIterable, Sendable {
+    case all, colors, format
+    case plain = "none"
+  }
+
+  /// The way in which credentials are sent.
+  package enum Authentication: String, CaseIterable, Sendable {
+    case basic, digest, bearer
+  }
+
+  /// A host with another address: `--resolve HOST:PORT:ADDRESS`.
+  package struct Address: Equatable, Sendable {
+    package let host: String
+    package let port: Int
+    package let target: String
+  }
+
+  /// The file for the body of the response.
+  package enum Output: Equatable, Sendable {
+    case file(String)
+    /// A new file in the current folder, with the name that the server suggests.
+    case suggestedName
   }
 
   /// The handling of redirects.
@@ -32,14 +69,23 @@ package struct Invocation: Equatable, Sendable {
   /// A name and a password.
   package struct Credentials: Equatable, Sendable {
     package let user: String
-    package let password: String
+    /// `nil` until it was asked for.
+    package var password: String?
 
-    package init(user: String, password: String) {
+    package init(user: String, password: String?) {
       self.user = user
       self.password = password
     }
   }
 
+  /// The kind of exchange.
+  package enum Action: String, CaseIterable, Sendable {
+    case request
+    case webSocket = "ws"
+    case events = "sse"
+  }
+
+  package var action = Action.request
   /// The method as it was written; `nil` leaves it to the body.
   package var method: String?
   /// The URL with its scheme.
@@ -47,22 +93,87 @@ package struct Invocation: Equatable, Sendable {
   package var items: [RequestItem] = []
   package var bodyKind: BodyKind?
   package var rawBody: RawBody?
+  /// Whether standard input is sent in the chunked coding, without reading ahead.
+  package var isChunked = false
+  package var ignoresInput = false
+  package var output: Output?
+  package var isDownload = false
+  package var isContinued = false
   package var credentials: Credentials?
+  /// The value of `--auth`.
+  var typedCredentials: String?
+  /// The way of the credentials. A token is a user without a password.
+  package var authentication: Authentication = .basic
+  /// The path of a netrc file.
+  package var netrcFile: String?
+  /// The name or the path of a session.
+  package var session: String?
+  package var isSessionReadOnly = false
+  package var cookieJar: String?
+  package var proxy: String?
+  package var addresses: [Address] = []
+  package var unixSocket: String?
+  package var verifiesServer = true
+  /// The paths of the client's certificate and of its key.
+  package var certificate: String?
+  package var certificateKey: String?
   /// Seconds without a byte after which the request fails.
   package var timeout: Double?
   package var redirects: Redirects = .follow(limit: nil)
   /// The path of a PEM file.
   package var trustFile: String?
   package var isHTTP1Only = false
+  package var isHTTP2Wanted = false
   package var shown: Shown = .automatic
   package var showsTiming = false
+  package var isOffline = false
+  /// `nil` is all of them on a terminal, and none elsewhere.
+  package var prettiness: Prettiness?
+  package var hasColours = true
+  package var isPaged = false
   package var isCurlWanted = false
   package var checksStatus = true
+  var completionShell: Completions.Shell?
 
   package init() {}
 
   /// Whether there is anything for a body.
-  package var hasBody: Bool { rawBody != nil || items.contains(where: \.isData) }
+  package var hasBody: Bool { rawBody != nil || hasDataItems }
+  var hasDataItems: Bool { items.contains(where: \.isData) }
+  /// The encoding of the data items: a form with a file is a multipart form.
+  var effectiveBodyKind: BodyKind {
+    if bodyKind == .form, items.contains(where: \.isFile) { return .multipart }
+    return bodyKind ?? .json
+  }
   /// The method that is sent.
   package var effectiveMethod: String { method ?? (hasBody ? "POST" : "GET") }
+
+  /// Returns the invocation with the standard input as its body, if a method with a body is named, nothing else is
+  /// the body, and a file or a pipe is the input. Without a method it is not read, because it may be that of a loop.
+  func withInput(isRedirected: Bool) -> Invocation {
+    guard isRedirected, !ignoresInput, !hasBody, ["POST", "PUT", "PATCH"].contains(method) else {
+      return self
+    }
+    var invocation = self
+    invocation.rawBody = .standardInput
+    return invocation
+  }
+
+  /// Whether JSON is laid out.
+  func laysOut(isTerminal: Bool) -> Bool {
+    switch prettiness {
+    case .all, .format: true
+    case .colors, .plain: false
+    case nil: isTerminal
+    }
+  }
+
+  /// Whether JSON has to be read as a whole before it is written.
+  func changesText(isTerminal: Bool) -> Bool {
+    switch prettiness {
+    case .all, .format, .colors: true
+    case .plain: false
+    case nil: isTerminal
+    }
+  }
 }

@@ -1,41 +1,54 @@
-/// An option of the command line: its names and its effect.
+/// An option of the command line: its names, its effect, and its description in the help.
 struct Option: Sendable {
   enum Effect: Sendable {
     case flag(@Sendable (inout Invocation) -> Void)
     /// `value` is the name of the value in the help.
     case value(String, @Sendable (inout Invocation, String) throws(UsageError) -> Void)
-    case help
-    case version
+    /// An option that prints a text instead of sending a request.
+    case text(ArgumentParser.Text)
+  }
+
+  /// The kind of words that complete the value of an option.
+  enum Completion: Sendable, Equatable {
+    case none
+    case files
+    case words([String])
+  }
+
+  /// A section of the help.
+  enum Group: String, CaseIterable, Sendable {
+    case body = "Body"
+    case output = "Output"
+    case files = "Files"
+    case access = "Credentials and cookies"
+    case connection = "Connection"
+    case command = "Command"
   }
 
   let names: [String]
+  let group: Group
+  let summary: String
+  let completion: Completion
   let effect: Effect
 
-  init(_ names: String..., effect: Effect) {
-    self.names = names
+  /// - Parameter names: The long name, then the short one if there is one, separated by a space.
+  init(
+    _ names: String, _ group: Group, _ summary: String, completion: Completion = .none, effect: Effect
+  ) {
+    self.names = names.split(separator: " ").map(String.init)
+    self.group = group
+    self.summary = summary
+    self.completion = completion
     self.effect = effect
   }
 
-  static let all: [Option] = [
-    Option("--json", "-j", effect: .flag { $0.bodyKind = .json }),
-    Option("--form", "-f", effect: .flag { $0.bodyKind = .form }),
-    Option("--raw", effect: .value("TEXT") { $0.rawBody = $1 == "-" ? .standardInput : .text($1) }),
-    Option("--headers", "-h", effect: .flag { $0.shown = .headers }),
-    Option("--body", "-b", effect: .flag { $0.shown = .body }),
-    Option("--verbose", "-v", effect: .flag { $0.shown = .everything }),
-    Option("--timing", effect: .flag { $0.showsTiming = true }),
-    Option("--curl", effect: .flag { $0.isCurlWanted = true }),
-    Option("--auth", "-a", effect: .value("USER:PASS", setCredentials)),
-    Option("--timeout", effect: .value("SECONDS", setTimeout)),
-    Option("--max-redirects", effect: .value("N", setRedirectLimit)),
-    Option("--no-follow", effect: .flag { $0.redirects = .show }),
-    Option("--ca", effect: .value("FILE") { $0.trustFile = $1 }),
-    Option("--http1.1", effect: .flag { $0.isHTTP1Only = true }),
-    Option("--check-status", effect: .flag { $0.checksStatus = true }),
-    Option("--no-check-status", effect: .flag { $0.checksStatus = false }),
-    Option("--help", effect: .help),
-    Option("--version", effect: .version),
-  ]
+  /// The name of the value; `nil` for an option without one.
+  var placeholder: String? {
+    if case .value(let placeholder, _) = effect { placeholder } else { nil }
+  }
+
+  var longName: String { names.first { $0.hasPrefix("--") } ?? names[0] }
+  var shortName: String? { names.first { !$0.hasPrefix("--") } }
 
   static func named(_ name: String) throws(UsageError) -> Option {
     if let option = all.first(where: { $0.names.contains(name) }) { return option }
@@ -44,29 +57,5 @@ struct Option: Sendable {
       .min { $0.distance < $1.distance }
     guard let nearest, nearest.distance <= 2 else { throw UsageError("There is no option \(name).") }
     throw UsageError("There is no option \(name); did you mean \(nearest.name)?")
-  }
-
-  // MARK: Values
-
-  private static func setCredentials(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
-    guard let colon = text.firstIndex(of: ":") else {
-      throw UsageError("--auth needs a name and a password, USER:PASS; the password may be empty.")
-    }
-    invocation.credentials = Invocation.Credentials(
-      user: String(text[..<colon]), password: String(text[text.index(after: colon)...]))
-  }
-
-  private static func setTimeout(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
-    guard let seconds = Double(text), seconds > 0, seconds < 1e9 else {
-      throw UsageError("--timeout needs a number of seconds above zero, such as 2.5, not '\(text)'.")
-    }
-    invocation.timeout = seconds
-  }
-
-  private static func setRedirectLimit(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
-    guard let limit = Int(text), (0...1000).contains(limit) else {
-      throw UsageError("--max-redirects needs a number from 0 to 1000, not '\(text)'.")
-    }
-    invocation.redirects = .follow(limit: limit)
   }
 }

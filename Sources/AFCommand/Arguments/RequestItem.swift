@@ -9,16 +9,49 @@ package enum RequestItem: Equatable, Sendable {
   /// `Name:value`: a header field.
   case header(name: String, value: String)
 
-  /// Whether it goes into the body.
-  package var isData: Bool {
-    switch self {
-    case .string, .json: true
-    case .query, .header: false
+  /// `name==@path`: a pair of the query whose value is in a file.
+  case queryFile(name: String, path: String)
+  /// `name=@path`: a string whose text is in a file.
+  case stringFile(name: String, path: String)
+  /// `name:=@path`: a JSON value in a file.
+  case jsonFile(name: String, path: String)
+  /// `Name:@path`: a header field whose value is in a file.
+  case headerFile(name: String, path: String)
+  /// `name@path`: a file of a form.
+  case file(File)
+  /// `@path`: the whole body.
+  case body(path: String)
+
+  /// A file of a form: `name@path;type=image/png;filename=x.png`.
+  package struct File: Equatable, Sendable {
+    package var name: String
+    package var path: String
+    package var type: String?
+    package var fileName: String?
+
+    package init(name: String, path: String, type: String? = nil, fileName: String? = nil) {
+      self.name = name
+      self.path = path
+      self.type = type
+      self.fileName = fileName
     }
   }
 
+  /// Whether it goes into the body.
+  package var isData: Bool {
+    switch self {
+    case .string, .json, .stringFile, .jsonFile, .file, .body: true
+    case .query, .header, .queryFile, .headerFile: false
+    }
+  }
+
+  /// Whether it is a file of a form.
+  var isFile: Bool {
+    if case .file = self { true } else { false }
+  }
+
   /// Separators at the same position are tried in this order, so the longer ones come first.
-  private static let separators = [":=@", "=@", ":=", "==", "=", ":", "@"]
+  private static let separators = [":=@", "==@", "=@", ":@", ":=", "==", "=", ":", "@"]
 
   /// Reads an item. The first separator counts; a backslash in front of a character takes its meaning.
   package init(parsing argument: String) throws(UsageError) {
@@ -26,8 +59,10 @@ package enum RequestItem: Equatable, Sendable {
       throw UsageError(
         "'\(argument)' is no part of a request; write name=text, name:=json, name==query or Header:value.")
     }
-    guard separator.last != "@" else {
-      throw UsageError("'\(argument)' names a file, and files cannot be sent yet.")
+    if separator.last == "@", value.isEmpty { throw UsageError("'\(argument)' has no path behind '@'.") }
+    if name.isEmpty, separator == "@" {
+      self = .body(path: value)
+      return
     }
     guard !name.isEmpty else {
       throw UsageError("'\(argument)' has no name in front of '\(separator)'.")
@@ -35,14 +70,40 @@ package enum RequestItem: Equatable, Sendable {
     switch separator {
     case "==": self = .query(name: name, value: value)
     case "=": self = .string(name: name, value: value)
-    case ":=":
-      guard JSONTokens.isValid(value) else {
-        throw UsageError(
-          "'\(value)' in '\(argument)' is not JSON; for a string write \(name)=\(value) instead.")
-      }
-      self = .json(name: name, text: value)
-    default: self = .header(name: name, value: value)
+    case ":=": self = try .checkedJSON(name: name, text: value, argument: argument)
+    case ":": self = .header(name: name, value: value)
+    case "==@": self = .queryFile(name: name, path: value)
+    case "=@": self = .stringFile(name: name, path: value)
+    case ":=@": self = .jsonFile(name: name, path: value)
+    case ":@": self = .headerFile(name: name, path: value)
+    default: self = .file(Self.file(name: name, value))
     }
+  }
+
+  private static func checkedJSON(name: String, text: String, argument: String) throws(UsageError)
+    -> RequestItem
+  {
+    guard JSONTokens.isValid(text) else {
+      throw UsageError("'\(text)' in '\(argument)' is not JSON; for a string write \(name)=\(text) instead.")
+    }
+    return .json(name: name, text: text)
+  }
+
+  /// Reads the path and the parameters behind it. A semicolon that begins no parameter belongs to the path.
+  private static func file(name: String, _ value: String) -> File {
+    var file = File(name: name, path: value)
+    while let semicolon = file.path.lastIndex(of: ";") {
+      let parameter = file.path[file.path.index(after: semicolon)...]
+      if parameter.hasPrefix("type="), file.type == nil {
+        file.type = String(parameter.dropFirst("type=".count))
+      } else if parameter.hasPrefix("filename="), file.fileName == nil {
+        file.fileName = String(parameter.dropFirst("filename=".count))
+      } else {
+        break
+      }
+      file.path = String(file.path[..<semicolon])
+    }
+    return file
   }
 
   private static func split(_ argument: String) -> (name: String, separator: String, value: String)? {

@@ -79,10 +79,13 @@ extension Head {
       fields: fields.map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
   }
 
-  /// A response; its fields have no order left, so they are sorted by name.
-  init(_ response: HTTPURLResponse, version: String) {
-    let fields = response.allHeaderFields as? [String: String] ?? [:]
-    self.init(start: .response(status: response.statusCode), version: version, fields: Self.sorted(fields))
+  /// A response, with its fields as they came.
+  ///
+  /// - Parameter version: The version for a response that does not know its own.
+  init(_ response: HTTPURLResponse, version: String = "HTTP/1.1") {
+    self.init(
+      start: .response(status: response.statusCode), version: response.af.httpVersion ?? version,
+      fields: response.af.headerFields.map { ($0.name, $0.value) })
   }
 
   /// Returns the version as it is written in a start line; ALPN calls HTTP/2 `h2`.

@@ -6,9 +6,12 @@ package struct JSONText {
   private let palette: Palette
 
   /// The laid out text, or `nil` when the bytes are not one JSON value.
-  package static func format(_ bytes: [UInt8], palette: Palette) -> String? {
+  ///
+  /// - Parameter isLaidOut: Whether the white space is changed, too, and not the colours alone.
+  package static func format(_ bytes: [UInt8], palette: Palette, isLaidOut: Bool = true) -> String? {
     guard let tokens = JSONTokens.read(bytes) else { return nil }
     var writer = JSONText(palette: palette)
+    guard isLaidOut else { return writer.painted(tokens, bytes) }
     for (index, token) in tokens.enumerated() {
       let previous = index > 0 ? tokens[index - 1].kind : nil
       writer.write(token, String(decoding: bytes[token.range], as: UTF8.self), after: previous)
@@ -18,6 +21,18 @@ package struct JSONText {
 
   private init(palette: Palette) {
     self.palette = palette
+  }
+
+  /// Returns the bytes with the tokens in their colours.
+  private func painted(_ tokens: [JSONTokens.Token], _ bytes: [UInt8]) -> String {
+    var text = ""
+    var end = 0
+    for token in tokens {
+      text += String(decoding: bytes[end..<token.range.lowerBound], as: UTF8.self)
+      text += palette.paint(String(decoding: bytes[token.range], as: UTF8.self), style(of: token.kind))
+      end = token.range.upperBound
+    }
+    return text + String(decoding: bytes[end...], as: UTF8.self)
   }
 
   private mutating func write(_ token: JSONTokens.Token, _ piece: String, after previous: JSONTokens.Kind?) {

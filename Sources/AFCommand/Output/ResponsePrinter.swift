@@ -2,79 +2,82 @@ import Alamofire
 import Foundation
 
 /// Prints the requested parts of an exchange.
-struct ResponsePrinter {
+struct ResponsePrinter: Sendable {
   let environment: Environment
   let invocation: Invocation
 
-  /// The parts to print, after `automatic` has been resolved for a redirected output.
-  private var shown: Invocation.Shown {
+  private var palette: Palette { environment.palette(of: invocation) }
+  private var layout: BodyText.Layout {
+    BodyText.Layout(
+      palette: palette, isLaidOut: invocation.laysOut(isTerminal: isTerminal), width: environment.width)
+  }
+
+  var isTerminal: Bool { environment.isOutputTerminal }
+
+  // MARK: Parts
+
+  private var parts: Set<Invocation.Part> {
     switch invocation.shown {
-    case .automatic: environment.isOutputTerminal ? .automatic : .body
-    case .headers, .body, .everything: invocation.shown
+    case .automatic: isTerminal && invocation.output == nil ? [.head, .body] : [.body]
+    case .headers: [.head]
+    case .body: [.body]
+    case .everything: Set(Invocation.Part.allCases)
+    case .parts(let parts): parts
     }
   }
 
-  private var palette: Palette { environment.outputPalette }
+  private func shows(_ part: Invocation.Part) -> Bool { parts.contains(part) }
 
-  /// Writes the exchange, as far as it came.
-  func write(_ response: AFDataResponse<Data>, request: URLRequest, isComplete: Bool) {
-    switch shown {
-    case .everything: writeHops(response, request)
-    case .automatic, .headers: writeHead(response)
-    case .body: break
-    }
-    guard isComplete, shown != .headers, let data = response.data else { return }
-    if shown != .body { write("\n") }
-    writeBody(data, response.response)
-  }
-
-  // MARK: Bodies that arrive
+  private var showsHead: Bool { shows(.head) }
 
   /// Whether the body is among the parts to print.
-  var writesBodies: Bool { shown != .headers && shown != .everything }
+  var writesBody: Bool { invocation.output == nil && shows(.body) }
 
-  /// Writes the head of a response whose body arrives later. Its version of HTTP is not known before the end.
-  func begin(_ response: HTTPURLResponse) {
-    guard shown == .automatic else { return }
-    write(Head(response, version: "HTTP").text(palette) + "\n")
+  /// Whether nothing stands in front of the body.
+  var showsOnlyBody: Bool { parts == [.body] }
+
+  /// Whether requests are to be printed, which are known as they were sent at the end.
+  var waitsForMetrics: Bool { shows(.requestHead) || shows(.requestBody) }
+
+  // MARK: Bodies
+
+  /// Whether a body is shown as a whole: JSON on a terminal, text in another charset, and short bodies behind heads
+  /// that are known at the end.
+  func lays(out response: HTTPURLResponse) -> Bool {
+    let type = response.value(forHTTPHeaderField: "Content-Type")
+    if type?.lowercased().hasPrefix("text/event-stream") == true { return false }
+    if waitsForMetrics, (0...Self.shortBody).contains(response.expectedContentLength) { return true }
+    guard !refuses(response) else { return false }
+    if invocation.changesText(isTerminal: isTerminal), BodyText.isJSON(type) { return true }
+    guard isTerminal else { return false }
+    let isOtherCharset =
+      response.textEncodingName.map { !["utf-8", "us-ascii"].contains($0.lowercased()) } ?? false
+    return isOtherCharset
   }
 
-  func write(_ data: Data) { environment.writeOutput(data) }
+  private static let shortBody: Int64 = 1_000_000
 
-  // MARK: Heads
-
-  private func writeHead(_ response: AFDataResponse<Data>) {
-    guard let head = response.response else { return }
-    let version = response.metrics?.transactionMetrics.last.map(Head.version) ?? "HTTP/1.1"
-    write(Head(head, version: version).text(palette))
+  /// Whether the body would fill a terminal with what is not text.
+  func refuses(_ response: HTTPURLResponse) -> Bool {
+    isTerminal && BodyText.isBinary(response.value(forHTTPHeaderField: "Content-Type"))
   }
 
-  /// Requests that were sent and their responses in their order, an empty line between them.
-  private func writeHops(_ response: AFDataResponse<Data>, _ request: URLRequest) {
-    let hops = (response.metrics?.transactionMetrics ?? []).filter { $0.requestStartDate != nil }
-    for (index, hop) in hops.enumerated() {
-      if index > 0 { write("\n") }
-      write(Head(hop).text(palette) + "\n")
-      if hop.countOfRequestBodyBytesSent > 0, let body = request.httpBody {
-        let type = hop.request.value(forHTTPHeaderField: "Content-Type")
-        write(
-          BodyText.format(body, contentType: type, palette: palette, width: environment.width) + "\n")
-      }
-      if let head = hop.response as? HTTPURLResponse {
-        write(Head(head, version: Head.version(hop)).text(palette))
-      }
+  func writeRefusal(_ response: HTTPURLResponse?, size: Int64) {
+    if !showsOnlyBody { write("\n") }
+    let type = response?.value(forHTTPHeaderField: "Content-Type")
+    write(palette.paint(BodyText.note(size, type, width: environment.width), .faint))
+  }
+
+  /// Writes a whole body: unchanged for a program, and in readable form for a terminal.
+  func writeBody(_ data: Data, _ response: HTTPURLResponse?) {
+    guard isTerminal || invocation.changesText(isTerminal: false) else {
+      _ = write(data)
+      return
     }
-  }
-
-  // MARK: Body
-
-  /// Writes the body unchanged for a program, and in readable form for a terminal.
-  private func writeBody(_ data: Data, _ response: HTTPURLResponse?) {
-    guard environment.isOutputTerminal else { return environment.writeOutput(data) }
     write(
       BodyText.format(
-        data, contentType: response?.value(forHTTPHeaderField: "Content-Type"), palette: palette,
-        width: environment.width, text: { Self.text($0, response) }))
+        data, contentType: response?.value(forHTTPHeaderField: "Content-Type"), layout: layout,
+        text: { Self.text($0, response) }))
   }
 
   /// The bytes in the charset that the response names.
@@ -83,7 +86,79 @@ struct ResponsePrinter {
     return try? StringResponseSerializer().serialize(request: nil, response: response, data: data, error: nil)
   }
 
-  private func write(_ text: String) {
-    environment.writeOutput(Data(text.utf8))
+  // MARK: Heads
+
+  /// Writes the head of a response in front of its body.
+  func begin(_ response: HTTPURLResponse) {
+    if showsHead { write(Head(response).text(palette)) }
   }
+
+  /// Writes the head of a response whose body is saved, if it was asked for.
+  func beginSaving(_ response: HTTPURLResponse) {
+    if showsHead, !waitsForMetrics { write(Head(response).text(palette)) }
+  }
+
+  /// Writes requests that were sent and their responses in their order, an empty line between them: those of all
+  /// hops, or of the last one.
+  func writeHops(_ metrics: URLSessionTaskMetrics?, _ body: SentBody) {
+    var hops = (metrics?.transactionMetrics ?? []).filter { $0.requestStartDate != nil }
+    if invocation.shown != .everything { hops = Array(hops.suffix(1)) }
+    for (index, hop) in hops.enumerated() {
+      if index > 0 { write("\n") }
+      writeRequest(
+        Head(hop), hop.countOfRequestBodyBytesSent > 0 ? body : .none,
+        type: hop.request.value(forHTTPHeaderField: "Content-Type"))
+      if shows(.head), let head = hop.response as? HTTPURLResponse {
+        write(Head(head, version: Head.version(hop)).text(palette))
+      }
+    }
+  }
+
+  /// Writes a request in front of its response.
+  func writeRequest(_ head: Head, _ body: SentBody, type: String?) {
+    if shows(.requestHead) { write(head.text(palette) + "\n") }
+    if shows(.requestBody) { write(text(of: body, type: type)) }
+  }
+
+  /// Writes a request that is not sent.
+  func writeOffline(_ request: URLRequest, _ body: SentBody) {
+    var length: Int?
+    if case .data(let data) = body { length = data.count }
+    let type = request.value(forHTTPHeaderField: "Content-Type")
+    let isWhole = !shows(.requestHead) && !shows(.requestBody)
+    let head = Head(request, bodyLength: length).text(palette)
+    if isWhole || shows(.requestHead) { write(head) }
+    guard isWhole || shows(.requestBody), case let text = text(of: body, type: type), !text.isEmpty else {
+      return
+    }
+    if isWhole || shows(.requestHead) { write("\n") }
+    write(text.hasSuffix("\n\n") ? String(text.dropLast()) : text)
+  }
+
+  private func text(of body: SentBody, type: String?) -> String {
+    switch body {
+    case .none: ""
+    case .data(let data): BodyText.format(data, contentType: type, layout: layout) + "\n"
+    case .note(let note): palette.paint("(\(note))\n", .faint) + "\n"
+    }
+  }
+
+  // MARK: Files
+
+  func tellSaved(_ path: String, isComplete: Bool) {
+    if isComplete {
+      if invocation.output == .suggestedName || environment.isErrorTerminal {
+        environment.writeError("Saved in \(path)\n")
+      }
+    } else {
+      environment.writeError(
+        "What came is in \(path); 'af -c -o \(CurlCommand.quoted(path))' gets the rest.\n")
+    }
+  }
+
+  /// Returns whether the bytes were written.
+  @discardableResult
+  func write(_ data: Data) -> Bool { environment.writeOutput(data) }
+
+  private func write(_ text: String) { _ = environment.writeOutput(Data(text.utf8)) }
 }

@@ -39,13 +39,54 @@ package struct CurlCommand {
     case .show: break
     }
     if let credentials = invocation.credentials {
-      options.append(["--user", Self.quoted("\(credentials.user):\(credentials.password)")])
+      switch invocation.authentication {
+      case .basic, .digest:
+        if invocation.authentication == .digest { options.append(["--digest"]) }
+        options.append(["--user", Self.quoted("\(credentials.user):\(credentials.password ?? "")")])
+      case .bearer: options.append(["--oauth2-bearer", Self.quoted(credentials.user)])
+      }
     }
     if let timeout = invocation.timeout {
       options.append(["--speed-limit", "1", "--speed-time", "\(max(1, Int(timeout.rounded(.up))))"])
     }
     if let file = invocation.trustFile { options.append(["--cacert", Self.quoted(file)]) }
+    return options + connection + files
+  }
+
+  private var connection: [[String]] {
+    var options: [[String]] = []
+    if !invocation.verifiesServer { options.append(["--insecure"]) }
+    if let file = invocation.certificate {
+      let isArchive = ["p12", "pfx"].contains(URL(fileURLWithPath: file).pathExtension.lowercased())
+      options.append((isArchive ? ["--cert-type", "P12"] : []) + ["--cert", Self.quoted(file)])
+    }
+    if let file = invocation.certificateKey { options.append(["--key", Self.quoted(file)]) }
+    if let proxy = invocation.proxy {
+      options.append(proxy == "none" ? ["--noproxy", "'*'"] : ["--proxy", Self.quoted(proxy)])
+    }
+    for address in invocation.addresses {
+      options.append(["--resolve", Self.quoted("\(address.host):\(address.port):\(address.target)")])
+    }
+    if let path = invocation.unixSocket { options.append(["--unix-socket", Self.quoted(path)]) }
+    if let file = invocation.netrcFile {
+      options.append(["--netrc-file", Self.quoted(LocalFile.expanded(file))])
+    }
+    if let file = invocation.cookieJar {
+      options.append(["--cookie", Self.quoted(file), "--cookie-jar", Self.quoted(file)])
+    }
+    return options
+  }
+
+  private var files: [[String]] {
+    var options: [[String]] = []
+    switch invocation.output {
+    case .file(let path): options.append(["--output", Self.quoted(path)])
+    case .suggestedName: options.append(["--remote-name", "--remote-header-name"])
+    case nil: break
+    }
+    if invocation.isContinued { options.append(["--continue-at", "-"]) }
     if invocation.isHTTP1Only { options.append(["--http1.1"]) }
+    if invocation.isHTTP2Wanted { options.append(["--http2-prior-knowledge"]) }
     return options
   }
 
@@ -55,6 +96,7 @@ package struct CurlCommand {
     return all.compactMap { header in
       switch header.name.lowercased() {
       case "accept-encoding": ["--compressed"]
+      case "content-type" where invocation.effectiveBodyKind == .multipart && invocation.rawBody == nil: nil
       case "authorization" where invocation.credentials != nil: nil
       // curl leaves out a field without a value unless it ends in a semicolon.
       default: ["-H", Self.quoted(header.value.isEmpty ? "\(header.name);" : header.description)]
@@ -63,9 +105,31 @@ package struct CurlCommand {
   }
 
   private var body: [[String]] {
-    if invocation.rawBody == .standardInput { return [["--data-binary", "@-"]] }
+    switch invocation.rawBody {
+    case .standardInput: return [["--data-binary", "@-"]]
+    case .file(let path): return [["--data-binary", Self.quoted("@\(LocalFile.expanded(path))")]]
+    case .text, nil: break
+    }
+    if invocation.effectiveBodyKind == .multipart { return form }
     guard let body = request.httpBody else { return [] }
     return [["--data-raw", Self.quoted(String(decoding: body, as: UTF8.self))]]
+  }
+
+  /// The parts of a multipart form. curl writes its own content type, with its own boundary.
+  private var form: [[String]] {
+    invocation.items.compactMap { item in
+      switch item {
+      case .string(let name, let value): return ["--form-string", Self.quoted("\(name)=\(value)")]
+      case .stringFile(let name, let path):
+        return ["--form", Self.quoted("\(name)=<\(LocalFile.expanded(path))")]
+      case .file(let file):
+        var text = "\(file.name)=@\"\(LocalFile.expanded(file.path))\""
+        if let type = file.type { text += ";type=\(type)" }
+        if let name = file.fileName { text += ";filename=\"\(name)\"" }
+        return ["--form", Self.quoted(text)]
+      default: return nil
+      }
+    }
   }
 
   /// Returns a word that POSIX shells read back unchanged.

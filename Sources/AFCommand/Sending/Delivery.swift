@@ -1,106 +1,132 @@
 import Alamofire
 import Foundation
 
-/// Sends a request and waits for the response. The body of an event stream is written as it arrives, because such a
-/// response may have no end; any other body is collected.
+/// Sends a request and waits for the response, whose body goes where the invocation wants it as it arrives.
 struct Delivery {
   let environment: Environment
   let invocation: Invocation
-  let request: URLRequest
+  let outgoing: OutgoingRequest
 
-  /// The response, and the error that matters to the user.
+  /// The response, and the failure that matters to the user.
   struct Outcome: Sendable {
-    let response: AFDataResponse<Data>
-    let failure: AFError?
-    /// Whether the parts of the response that the user wants to see have been written.
-    let isWritten: Bool
+    let response: HTTPURLResponse?
+    let metrics: URLSessionTaskMetrics?
+    let failure: String?
+    /// Whether the response was used as a failure of the tool would forbid, such as a full disk.
+    let isComplete: Bool
   }
 
-  func result() async throws(UsageError) -> Outcome {
-    let session = try Session(invocation)
-    let sending = session.streamRequest(request)
+  /// - Parameter kept: The cookies of earlier requests; those of this one are stored there.
+  func result(_ kept: KeptState) async throws(UsageError) -> Outcome {
+    let session = try Session(invocation, cookies: kept.cookies, askPassword: environment.askPassword)
+    let resumption = try Resumption(invocation)
+    let sending = request(resumption, in: session)
     let meter = environment.isErrorTerminal ? ProgressMeter(environment) : nil
     if let meter {
       // Serial, so that the line is drawn in order; the main queue waits for the response.
-      sending.downloadProgress(queue: DispatchQueue(label: "af.progress")) { meter.moved($0) }
+      let queue = DispatchQueue(label: "af.progress")
+      sending.downloadProgress(queue: queue) { meter.moved($0) }
     }
-    let body = ArrivingBody(ResponsePrinter(environment: environment, invocation: invocation), meter)
-    // Serial, so that the head comes first.
-    let queue = DispatchQueue(label: "af.body")
-    let response = await withCheckedContinuation { continuation in
-      sending.onHTTPResponse(on: queue) { response, completion in
-        body.begin(response)
-        completion(.allow)
-      }
-      sending.responseStream(on: queue) { stream in
-        switch stream.event {
-        case .stream(.success(let data)): body.add(data)
-        case .complete(let completion): continuation.resume(returning: body.response(completion))
-        }
-      }
-    }
+    let receiver = BodyReceiver(
+      ResponsePrinter(environment: environment, invocation: invocation), resumption, meter,
+      request: outgoing.request, sentBody: sentBody)
+    let response = await receive(sending, receiver)
     meter?.finish()
-    return Outcome(response: response, failure: failure(of: response), isWritten: body.isWritten)
+    let outcome = receiver.finish(response)
+    if outcome.response != nil {
+      try kept.store(session.sessionConfiguration.httpCookieStorage?.cookies ?? [], invocation)
+    }
+    return outcome
   }
 
-  /// A redirect that was not to be followed is a response like any other.
-  private func failure(of response: AFDataResponse<Data>) -> AFError? {
-    guard invocation.redirects == .show, response.response != nil,
-      (response.error?.underlyingError as? URLError)?.code == .httpTooManyRedirects
-    else { return response.error }
-    return nil
+  /// Writes the request in place of sending it.
+  func showRequest() {
+    ResponsePrinter(environment: environment, invocation: invocation).writeOffline(outgoing.request, sentBody)
+  }
+
+  private func receive(_ sending: DataRequest, _ receiver: BodyReceiver) async -> AFDataResponse<Data?> {
+    // Serial, so that the head comes first.
+    let queue = DispatchQueue(label: "af.body")
+    return await withCheckedContinuation { continuation in
+      sending.onHTTPResponse(on: queue) { response, completion in
+        completion(receiver.begin(response) ? .allow : .cancel)
+      }
+      sending.responseChunks(on: queue) { chunk in
+        if !receiver.add(chunk) { sending.cancel() }
+      }
+      sending.response(queue: queue) { continuation.resume(returning: $0) }
+    }
+  }
+
+  private func request(_ resumption: Resumption?, in session: Session) -> DataRequest {
+    var request = outgoing.request
+    if let resumption { request.headers.update(name: "Range", value: "bytes=\(resumption.offset)-") }
+    let sending = made(request, in: session)
+    guard invocation.authentication == .digest, let credentials = invocation.credentials else {
+      return sending
+    }
+    return sending.authenticate(username: credentials.user, password: credentials.password ?? "")
+  }
+
+  private func made(_ request: URLRequest, in session: Session) -> DataRequest {
+    switch outgoing.body {
+    case .ofRequest: session.request(request)
+    case .file(let url): session.upload(url, with: request)
+    case .stream(let stream): session.upload(stream, with: request)
+    case .form(let form): session.upload(multipartFormData: form, with: request)
+    }
+  }
+
+  /// The body of the request as it is shown.
+  private var sentBody: SentBody {
+    switch outgoing.body {
+    case .ofRequest: outgoing.request.httpBody.map { .data($0) } ?? .none
+    case .file(let url): .note("the content of \(url.path)")
+    case .stream: .note("the standard input")
+    case .form(let form):
+      form.contentLength <= SentBody.limit
+        ? Self.encoded(form) : .note("a form of \(form.contentLength) bytes")
+    }
+  }
+
+  private static func encoded(_ form: MultipartFormData) -> SentBody {
+    (try? form.encode()).map { .data($0) } ?? .none
   }
 }
 
-/// The body of a response, which is collected, or written as it arrives.
-private final class ArrivingBody: Sendable {
-  private enum State {
-    case collecting(Data)
-    case writing
+/// The body of a request as it is shown.
+enum SentBody {
+  case none
+  case data(Data)
+  /// Words in place of a body that is long, or gone.
+  case note(String)
+
+  static let limit: UInt64 = 1_000_000
+}
+
+/// The part of a file that an earlier run has saved.
+struct Resumption: Sendable {
+  let offset: Int64
+
+  /// `nil` if nothing is to be continued, or there is no file yet.
+  init?(_ invocation: Invocation) throws(UsageError) {
+    guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
+    guard attributes[.type] as? FileAttributeType == .typeRegular,
+      let size = attributes[.size] as? Int64 ?? (attributes[.size] as? NSNumber)?.int64Value
+    else { throw UsageError("'\(path)' is no file that can be continued.") }
+    guard size > 0 else { return nil }
+    offset = size
   }
 
-  private let printer: ResponsePrinter
-  private let meter: ProgressMeter?
-  private let state = Mutex(State.collecting(Data()))
-
-  init(_ printer: ResponsePrinter, _ meter: ProgressMeter?) {
-    self.printer = printer
-    self.meter = meter
+  /// Whether a response continues the file: its first byte is the first one that is missing (RFC 9110 §14.4).
+  func isContinued(by response: HTTPURLResponse) -> Bool {
+    response.statusCode == 206
+      && response.value(forHTTPHeaderField: "Content-Range")?.hasPrefix("bytes \(offset)-") == true
   }
 
-  var isWritten: Bool {
-    state.withLock { state in
-      if case .writing = state { true } else { false }
-    }
-  }
-
-  /// Called once, before the body.
-  func begin(_ response: HTTPURLResponse) {
-    guard response.mimeType == "text/event-stream", printer.writesBodies else { return }
-    meter?.finish()
-    printer.begin(response)
-    state.withLock { $0 = .writing }
-  }
-
-  /// Called for one chunk at a time.
-  func add(_ data: Data) {
-    let isCollected = state.withLock { state in
-      guard case .collecting(var body) = state else { return false }
-      // Not copied for each chunk, because no other reference is left.
-      state = .writing
-      body += data
-      state = .collecting(body)
-      return true
-    }
-    if !isCollected { printer.write(data) }
-  }
-
-  func response(_ completion: DataStreamRequest.Completion) -> AFDataResponse<Data> {
-    let data = state.withLock { state in
-      if case .collecting(let data) = state { data } else { Data() }
-    }
-    return AFDataResponse(
-      request: completion.request, response: completion.response, data: data, metrics: completion.metrics,
-      serializationDuration: 0, result: completion.error.map { .failure($0) } ?? .success(data))
+  /// Whether a response says that the file is complete: no byte is behind its last one.
+  func isComplete(by response: HTTPURLResponse) -> Bool {
+    response.statusCode == 416 && response.value(forHTTPHeaderField: "Content-Range") == "bytes */\(offset)"
   }
 }

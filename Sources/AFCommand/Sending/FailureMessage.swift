@@ -4,13 +4,36 @@ import Foundation
 /// The error message of a failed request, and the option that can help.
 enum FailureMessage {
   static func text(_ error: AFError, isVerbose: Bool) -> String {
-    guard let transport = error.underlyingError as? URLError else { return error.localizedDescription }
+    guard let transport = error.underlyingError as? URLError else {
+      return inOptions(error.localizedDescription)
+    }
     var message = transport.localizedDescription
     // Messages of libcurl are only for verbose output.
     if !isVerbose, let detail = message.range(of: " (libcurl ") {
       message = String(message[..<detail.lowerBound])
     }
-    return [message, advice(transport.code)].compactMap { $0 }.joined(separator: " ")
+    return [inOptions(message), advice(transport.code)].compactMap { $0 }.joined(separator: " ")
+  }
+
+  /// The library's names, and those of the options.
+  private static let names = [
+    (" Raise TransportOptions.redirectLimit if that is in order.", ""),
+    ("TransportOptions.trustStore", "--ca FILE"),
+    (" or the proxy variable", " or the variable of the proxy"),
+    ("TransportOptions.proxy", "--proxy"),
+    ("TransportOptions.netrcFile", "--netrc-file"),
+    (" Correct it, or set it to nil.", ""),
+    (" (timeoutIntervalForRequest)", ""),
+    (" (timeoutIntervalForResource)", ""),
+    ("HTTP/1.1 (httpVersions)", "--http1.1"),
+    ("; use Data or a file.", "; name a file in place of standard input."),
+    ("TransportOptions.clientIdentity", "--cert FILE"),
+    ("TransportOptions.", "--"),
+  ]
+
+  /// Returns a text of the library with the options of the command in place of its names.
+  static func inOptions(_ text: String) -> String {
+    names.reduce(text) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
   }
 
   private static func advice(_ code: URLError.Code) -> String? {
@@ -18,6 +41,7 @@ enum FailureMessage {
     case .timedOut: "With --timeout SECONDS it may take longer."
     case .serverCertificateHasUnknownRoot: "Name its certificate with --ca FILE."
     case .httpTooManyRedirects: "With --max-redirects N more are followed, with --no-follow none."
+    case .clientCertificateRequired: "Name a certificate with --cert FILE."
     default: nil
     }
   }

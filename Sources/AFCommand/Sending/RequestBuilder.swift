@@ -1,23 +1,42 @@
 package import Alamofire
 import Foundation
 
+/// A request, and its body if that is not in the request.
+package struct OutgoingRequest {
+  package enum Body {
+    /// None, or the one of the request.
+    case ofRequest
+    case file(URL)
+    case stream(InputStream)
+    case form(MultipartFormData)
+  }
+
+  package var request: URLRequest
+  package var body: Body
+}
+
 /// Makes the request that an invocation describes.
 package struct RequestBuilder {
   private let invocation: Invocation
-  private let input: () throws -> Data
+  private let input: () throws -> InputBody
 
   /// `input` is called when the body is to be read from the standard input.
-  package init(_ invocation: Invocation, input: @escaping () throws -> Data) {
+  package init(_ invocation: Invocation, input: @escaping () throws -> InputBody) {
     self.invocation = invocation
     self.input = input
   }
 
-  /// The request. Throws `UsageError` when the URL does not take the query, or the input cannot be read.
-  package func request() throws -> URLRequest {
+  /// The request. Throws `UsageError` when the URL does not take the query, or a file or the input cannot be read.
+  package func outgoing() throws -> OutgoingRequest {
+    var invocation = invocation
+    invocation.items = try invocation.items.map { try $0.withFileContent() }
+    let builder = RequestBuilder(invocation, input: input)
+    let (body, data, type) = try builder.body()
     var request = try URLRequest(
-      url: url(), method: HTTPMethod(rawValue: invocation.effectiveMethod), headers: headers())
-    request.httpBody = try body()
-    return request
+      url: builder.url(), method: HTTPMethod(rawValue: invocation.effectiveMethod),
+      headers: builder.headers(contentType: type))
+    request.httpBody = data
+    return OutgoingRequest(request: request, body: body)
   }
 
   // MARK: URL
@@ -45,14 +64,20 @@ package struct RequestBuilder {
 
   // MARK: Header fields
 
-  private func headers() -> HTTPHeaders {
+  private func headers(contentType: String?) -> HTTPHeaders {
     var headers = HTTPHeaders()
-    if let type = contentType { headers.add(.contentType(type)) }
-    if (invocation.bodyKind ?? (hasDataItems ? .json : .form)) == .json {
+    if let contentType { headers.add(.contentType(contentType)) }
+    if (invocation.bodyKind ?? (invocation.hasDataItems ? .json : .form)) == .json {
       headers.add(.accept("application/json, */*;q=0.5"))
     }
-    if let credentials = invocation.credentials {
-      headers.add(.authorization(username: credentials.user, password: credentials.password))
+    // The saved bytes are those of the server's file, and their number is known beforehand.
+    if invocation.output != nil { headers.add(.acceptEncoding("identity")) }
+    switch (invocation.authentication, invocation.credentials) {
+    case (.basic, let credentials?):
+      headers.add(.authorization(username: credentials.user, password: credentials.password ?? ""))
+    case (.bearer, let credentials?): headers.add(.authorization(bearerToken: credentials.user))
+    // Digest answers a challenge.
+    case (.digest, _), (_, nil): break
     }
     var own = HTTPHeaders()
     for case .header(let name, let value) in invocation.items {
@@ -64,29 +89,50 @@ package struct RequestBuilder {
     return headers
   }
 
-  private var hasDataItems: Bool { invocation.items.contains(where: \.isData) }
+  // MARK: Body
 
-  private var contentType: String? {
-    guard invocation.hasBody else { return nil }
-    switch invocation.bodyKind ?? .json {
-    case .json: return "application/json"
-    case .form: return "application/x-www-form-urlencoded; charset=utf-8"
+  private typealias Content = (body: OutgoingRequest.Body, data: Data?, type: String?)
+
+  private func body() throws -> Content {
+    let typed = invocation.bodyKind == .form ? Self.formType : "application/json"
+    switch invocation.rawBody {
+    case .text(let text): return (.ofRequest, Data(text.utf8), typed)
+    case .standardInput: return try content(of: input(), type: typed)
+    case .file(let path):
+      return try file(path, type: invocation.bodyKind == nil ? LocalFile.mediaType(path) : typed)
+    case nil: break
+    }
+    if invocation.bodyKind == .multipart { return try multipart() }
+    guard invocation.hasDataItems else { return (.ofRequest, nil, nil) }
+    switch invocation.effectiveBodyKind {
+    case .json: return (.ofRequest, Data(try json().utf8), "application/json")
+    case .form: return (.ofRequest, Data(form().utf8), Self.formType)
+    case .multipart: return try multipart()
     }
   }
 
-  // MARK: Body
+  private static let formType = "application/x-www-form-urlencoded; charset=utf-8"
 
-  private func body() throws -> Data? {
-    switch invocation.rawBody {
-    case .text(let text): return Data(text.utf8)
-    case .standardInput: return try input()
-    case nil: break
+  private func content(of input: InputBody, type: String) -> Content {
+    switch input {
+    case .data(let data): (.ofRequest, data, type)
+    case .stream(let stream): (.stream(stream), nil, type)
     }
-    guard hasDataItems else { return nil }
-    switch invocation.bodyKind ?? .json {
-    case .json: return Data(try jsonObject().utf8)
-    case .form: return Data(form().utf8)
+  }
+
+  /// A file with a size is sent with its length and can be sent again; anything else is read once.
+  private func file(_ path: String, type: String) throws -> Content {
+    try LocalFile.checkReadable(path)
+    let url = URL(fileURLWithPath: LocalFile.expanded(path))
+    if LocalFile.isRegular(path) { return (.file(url), nil, type) }
+    guard let handle = FileHandle(forReadingAtPath: url.path) else {
+      throw UsageError("The file '\(path)' cannot be read.")
     }
+    let input = try InputBody.read(isChunked: invocation.isChunked) { room in
+      let data = try handle.read(upToCount: room.count) ?? Data()
+      return data.copyBytes(to: room)
+    }
+    return content(of: input, type: type)
   }
 
   private func form() -> String {
@@ -95,27 +141,46 @@ package struct RequestBuilder {
     }.joined(separator: "&")
   }
 
-  /// Returns an object with the members in the order of the arguments. If a name occurs twice, the last value is
-  /// used, because duplicate names are undefined in JSON (RFC 8259 §4).
-  private func jsonObject() throws -> String {
-    var members: [(name: String, json: String)] = []
+  private func multipart() throws -> Content {
+    let form = MultipartFormData()
     for item in invocation.items {
-      let member: (name: String, json: String)
       switch item {
-      case .string(let name, let value): member = (name, try Self.quoted(value))
-      case .json(let name, let text): member = (name, text)
-      case .query, .header: continue
+      case .string(let name, let value): form.append(Data(value.utf8), withName: name)
+      case .file(let file): try append(file, to: form)
+      default: continue
       }
-      members.removeAll { $0.name == member.name }
-      members.append(member)
     }
-    let texts = try members.map { "\(try Self.quoted($0.name)): \($0.json)" }
-    return "{\(texts.joined(separator: ", "))}"
+    return (.form(form), nil, form.contentType)
   }
 
-  private static func quoted(_ text: String) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .withoutEscapingSlashes
-    return String(decoding: try encoder.encode(text), as: UTF8.self)
+  private func append(_ file: RequestItem.File, to form: MultipartFormData) throws {
+    try LocalFile.checkReadable(file.path)
+    let url = URL(fileURLWithPath: LocalFile.expanded(file.path))
+    let name = file.fileName ?? url.lastPathComponent
+    guard LocalFile.isRegular(file.path) else {
+      let type = file.type ?? LocalFile.mediaType(name)
+      return form.append(
+        try LocalFile.content(file.path), withName: file.name, fileName: name, mimeType: type)
+    }
+    if file.type == nil, file.fileName == nil, !url.pathExtension.isEmpty {
+      return form.append(url, withName: file.name)
+    }
+    form.append(url, withName: file.name, fileName: name, mimeType: file.type ?? LocalFile.mediaType(name))
+  }
+
+  /// Returns the value of the data items with their members in the order of the arguments.
+  private func json() throws -> String {
+    var tree: JSONTree?
+    for item in invocation.items {
+      switch item {
+      case .string(let name, let value):
+        tree = try JSONTree.set(
+          JSONTree.quoted(value), at: JSONPath(name).steps[...], in: tree, name: name)
+      case .json(let name, let text):
+        tree = try JSONTree.set(text, at: JSONPath(name).steps[...], in: tree, name: name)
+      default: continue
+      }
+    }
+    return try (tree ?? .object([])).text()
   }
 }

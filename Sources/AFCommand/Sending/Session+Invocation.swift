@@ -2,34 +2,122 @@ import Alamofire
 import Foundation
 
 extension Session {
-  /// A session for one invocation. It keeps nothing on disk. Throws when the trusted certificates cannot
-  /// be read.
-  convenience init(_ invocation: Invocation) throws(UsageError) {
+  /// A session for one invocation. It keeps nothing on disk. Throws if a file or an address of the arguments is
+  /// invalid.
+  convenience init(
+    _ invocation: Invocation, cookies: [HTTPCookie] = [], askPassword: (String) throws(UsageError) -> String
+  ) throws(UsageError) {
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.headers = Self.headers
     if let timeout = invocation.timeout { configuration.timeoutIntervalForRequest = timeout }
+    for cookie in cookies { configuration.httpCookieStorage?.setCookie(cookie) }
+    var options = try Self.options(invocation)
+    if let file = invocation.certificate {
+      options.clientIdentity = try Self.identity(file, key: invocation.certificateKey, askPassword)
+    }
+    // A redirect that was not to be followed is a response like any other.
+    let redirector: Redirector? = invocation.redirects == .show ? .doNotFollow : nil
+    self.init(
+      configuration: configuration,
+      serverTrustManager: invocation.verifiesServer ? nil : EveryServerTrusted(),
+      redirectHandler: redirector, transportOptions: options)
+  }
+
+  private static func options(_ invocation: Invocation) throws(UsageError) -> TransportOptions {
     var options = TransportOptions()
     if invocation.isHTTP1Only { options.httpVersions = .http1Only }
-    if let file = invocation.trustFile { options.trustStore = .pem(try Self.contents(of: file)) }
+    if invocation.isHTTP2Wanted { options.httpVersions = .http2PriorKnowledge }
+    if let file = invocation.trustFile { options.trustStore = .pem(try contents(of: file)) }
+    if let proxy = invocation.proxy { options.proxy = try ProxyArgument.proxy(proxy) }
+    if let path = invocation.unixSocket, !FileManager.default.fileExists(atPath: path) {
+      throw UsageError("There is no socket '\(path)'.")
+    }
+    options.unixSocket = invocation.unixSocket
+    options.hostOverrides = invocation.addresses.map {
+      TransportOptions.HostOverride(host: $0.host, port: $0.port, target: $0.target)
+    }
     // A GET with a body was requested explicitly.
     options.allowsBodyInGETRequests = true
-    switch invocation.redirects {
-    case .follow(let limit?): options.redirectLimit = limit
-    case .follow(nil): break
-    case .show: options.redirectLimit = 0
-    }
-    self.init(configuration: configuration, transportOptions: options)
+    options.netrcFile = invocation.netrcFile
+    options.preemptiveBasicAuthentication = invocation.authentication == .basic
+    if case .follow(let limit?) = invocation.redirects { options.redirectLimit = limit }
+    return options
   }
 
   private static func contents(of file: String) throws(UsageError) -> Data {
-    guard let contents = FileManager.default.contents(atPath: file) else {
+    guard let contents = FileManager.default.contents(atPath: LocalFile.expanded(file)) else {
       throw UsageError("The certificates in '\(file)' cannot be read; check the path.")
     }
     return contents
   }
 
+  /// Asks for a passphrase only if the key needs one.
+  private static func identity(
+    _ file: String, key: String?, _ askPassword: (String) throws(UsageError) -> String
+  ) throws(UsageError) -> ClientIdentity {
+    do {
+      return try read(file, key: key, passphrase: nil)
+    } catch ClientIdentity.Failure.wrongPassphrase {
+      let passphrase = try askPassword("Passphrase of \(key ?? file): ")
+      do {
+        return try read(file, key: key, passphrase: passphrase)
+      } catch let error as UsageError {
+        throw error
+      } catch {
+        throw UsageError("The certificate in '\(file)' cannot be used: \(error.localizedDescription)")
+      }
+    } catch let error as UsageError {
+      throw error
+    } catch {
+      throw UsageError("The certificate in '\(file)' cannot be used: \(error.localizedDescription)")
+    }
+  }
+
+  private static func read(_ file: String, key: String?, passphrase: String?) throws -> ClientIdentity {
+    let data = try contents(of: file)
+    if ["p12", "pfx"].contains(URL(fileURLWithPath: file).pathExtension.lowercased()) {
+      return try ClientIdentity(pkcs12: data, passphrase: passphrase ?? "")
+    }
+    return try ClientIdentity(
+      pem: data, privateKey: key.map { try contents(of: $0) } ?? data, passphrase: passphrase)
+  }
+
   /// The header fields of every request.
   static var headers: HTTPHeaders {
     [.defaultAcceptEncoding, .userAgent("af/\(AFInfo.version) Alamofire/\(AFInfo.version)")]
+  }
+}
+
+/// Accepts every certificate, for `--insecure`.
+private final class EveryServerTrusted: ServerTrustManager, @unchecked Sendable {
+  // Unchecked, as its superclass is: it adds no state.
+
+  init() { super.init(allHostsMustBeEvaluated: false, evaluators: [:]) }
+
+  override func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
+    DisabledTrustEvaluator()
+  }
+}
+
+/// The proxy of `--proxy`.
+enum ProxyArgument {
+  static func proxy(_ text: String) throws(UsageError) -> Proxy {
+    if text == "none" { return .none }
+    let url = text.contains("://") ? text : "http://\(text)"
+    guard let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty else {
+      throw UsageError("--proxy needs a URL, such as http://127.0.0.1:3128, or none.")
+    }
+    let bare = host.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+    let (user, password) = (parts.user, parts.password)
+    switch parts.scheme?.lowercased() {
+    case "http": return .http(bare, port: parts.port ?? 1080, username: user, password: password)
+    case "https": return .https(bare, port: parts.port ?? 443, username: user, password: password)
+    case "socks5": return .socks5(bare, port: parts.port ?? 1080, username: user, password: password)
+    case "socks5h": return .socks5h(bare, port: parts.port ?? 1080, username: user, password: password)
+    case "socks4": return .socks4(bare, port: parts.port ?? 1080)
+    case "socks4a": return .socks4a(bare, port: parts.port ?? 1080)
+    default:
+      throw UsageError("--proxy needs an http, https, socks5, socks5h, socks4 or socks4a URL.")
+    }
   }
 }

@@ -19,6 +19,12 @@ import Testing
       (#"a\b=c"#, .string(name: #"a\b"#, value: "c")),
       (#"a\\=c"#, .string(name: #"a\"#, value: "c")),
       ("café=ü", .string(name: "café", value: "ü")),
+      ("a=@p", .stringFile(name: "a", path: "p")), ("a:=@p", .jsonFile(name: "a", path: "p")),
+      ("a==@p", .queryFile(name: "a", path: "p")), ("A:@p", .headerFile(name: "A", path: "p")),
+      (#"a=\@p"#, .string(name: "a", value: #"\@p"#)), ("@p", .body(path: "p")),
+      ("f@p", .file(.init(name: "f", path: "p"))), ("f@a;b", .file(.init(name: "f", path: "a;b"))),
+      ("f@p;type=a/b", .file(.init(name: "f", path: "p", type: "a/b"))),
+      ("f@p;filename=x;type=a/b", .file(.init(name: "f", path: "p", type: "a/b", fileName: "x"))),
     ])
   func separators(argument: String, expected: RequestItem) throws {
     #expect(try RequestItem(parsing: argument) == expected)
@@ -26,7 +32,7 @@ import Testing
 
   @Test(
     "an invalid item is refused",
-    arguments: ["", "word", "=x", "==x", ":=1", ":x", "a:=", "a:={", "f@x", "f=@x"])
+    arguments: ["", "word", "=x", "==x", ":=1", ":x", "a:=", "a:={", "f@", "f=@", "@", "=@x"])
   func refusals(argument: String) {
     #expect(throws: UsageError.self) { try RequestItem(parsing: argument) }
   }

@@ -97,7 +97,7 @@ import Testing
   // MARK: Bodies
 
   private func body(_ bytes: [UInt8], _ type: String?, width: Int = 80) -> String {
-    BodyText.format(Data(bytes), contentType: type, palette: plain, width: width)
+    BodyText.format(Data(bytes), contentType: type, layout: .init(palette: plain, width: width))
   }
 
   @Test("JSON is formatted, other text is unchanged, and each ends with a line break")
@@ -112,11 +112,11 @@ import Testing
 
   @Test("a binary body is replaced by a note, on two lines if one is too long")
   func binaryBodies() {
-    let wide = "Not text: 1.2 kB of image/png. Send the output to a file or a program to have it.\n"
+    let wide = "Not text: 1.2 kB of image/png. Write it to a file with --output FILE, or to a program.\n"
     #expect(body([0] + Array(repeating: 1, count: 1233), "image/png", width: 100) == wide)
     #expect(
       body([0] + Array(repeating: 1, count: 1233), "image/png", width: 40)
-        == "Not text: 1.2 kB of image/png.\nSend the output to a file or a program to have it.\n")
+        == "Not text: 1.2 kB of image/png.\nWrite it to a file with --output FILE, or to a program.\n")
     #expect(body([0xFF, 0xFE], nil).hasPrefix("Not text: 2 B."))
   }
 }

@@ -1,0 +1,141 @@
+extension Option {
+  /// All options, in the order of the help. Help, manual page and completions are made of this table.
+  static let all: [Option] =
+    bodyOptions + outputOptions + fileOptions + accessOptions + connectionOptions
+    + commandOptions
+
+  private static let bodyOptions: [Option] = [
+    Option(
+      "--json -j", .body, "send data items as a JSON object (default)", effect: .flag { $0.bodyKind = .json }),
+    Option(
+      "--form -f", .body, "send data items as a form, with files as multipart",
+      effect: .flag { $0.bodyKind = .form }),
+    Option(
+      "--multipart", .body, "send data items as multipart/form-data",
+      effect: .flag { $0.bodyKind = .multipart }),
+    Option(
+      "--raw", .body, "send TEXT; @FILE sends a file, - standard input",
+      effect: .value("TEXT", OptionValue.setRawBody)),
+    Option(
+      "--chunked", .body, "send standard input as it comes, in chunks", effect: .flag { $0.isChunked = true }),
+    Option(
+      "--ignore-stdin -I", .body, "do not read a body from standard input",
+      effect: .flag { $0.ignoresInput = true }),
+  ]
+
+  private static let outputOptions: [Option] = [
+    Option(
+      "--headers -h", .output, "show only the headers of the response", effect: .flag { $0.shown = .headers }),
+    Option(
+      "--body -b", .output, "show only its body; the default in a pipe", effect: .flag { $0.shown = .body }),
+    Option(
+      "--print -p", .output, "show these: H and B of the request, h and b of it",
+      effect: .value("HBhb", OptionValue.setParts)),
+    Option(
+      "--verbose -v", .output, "show requests and redirects too, secrets masked",
+      effect: .flag { $0.shown = .everything }),
+    Option(
+      "--offline", .output, "show the request, its secrets masked; send nothing",
+      effect: .flag { $0.isOffline = true }),
+    Option(
+      "--curl", .output, "print the curl command, with secrets; send nothing",
+      effect: .flag { $0.isCurlWanted = true }),
+    Option(
+      "--pretty", .output, "all, colors, format or none (default: as it fits)",
+      completion: .words(Invocation.Prettiness.allCases.map(\.rawValue)),
+      effect: .value("HOW", OptionValue.setPrettiness)),
+    Option("--no-color", .output, "no colours, as with NO_COLOR", effect: .flag { $0.hasColours = false }),
+    Option(
+      "--pager", .output, "show the output of a terminal in $PAGER", effect: .flag { $0.isPaged = true }),
+    Option(
+      "--timing", .output, "show on standard error where the time went",
+      effect: .flag { $0.showsTiming = true }),
+    Option(
+      "--check-status", .output, "exit with 3, 4, 5 for 3xx, 4xx, 5xx (default)",
+      effect: .flag { $0.checksStatus = true }),
+    Option(
+      "--no-check-status", .output, "exit with 0 whatever the response",
+      effect: .flag { $0.checksStatus = false }),
+  ]
+
+  private static let fileOptions: [Option] = [
+    Option(
+      "--output -o", .files, "write the body of the response to FILE", completion: .files,
+      effect: .value("FILE") { $0.output = .file($1) }),
+    Option(
+      "--download -d", .files, "save the body under the name that the server suggests",
+      effect: .flag { $0.isDownload = true }),
+    Option(
+      "--continue -c", .files, "with -o, append what is missing of a partial FILE",
+      effect: .flag { $0.isContinued = true }),
+  ]
+
+  private static let accessOptions: [Option] = [
+    Option(
+      "--auth -a", .access, "credentials; asks for a password that is missing",
+      effect: .value("USER:PASS", OptionValue.setCredentials)),
+    Option(
+      "--auth-type -A", .access, "basic (default), digest, or bearer for -a TOKEN",
+      completion: .words(Invocation.Authentication.allCases.map(\.rawValue)),
+      effect: .value("TYPE", OptionValue.setAuthentication)),
+    Option("--bearer", .access, "a bearer token", effect: .value("TOKEN", OptionValue.setToken)),
+    Option(
+      "--netrc -n", .access, "take credentials from ~/.netrc", effect: .flag { $0.netrcFile = "~/.netrc" }),
+    Option(
+      "--netrc-file", .access, "take credentials from this file", completion: .files,
+      effect: .value("FILE") { $0.netrcFile = LocalFile.expanded($1) }),
+    Option(
+      "--session", .access, "keep headers, credentials and cookies for later", completion: .files,
+      effect: .value("NAME", OptionValue.setSession)),
+    Option(
+      "--session-read-only", .access, "use a session, and do not change it", completion: .files,
+      effect: .value("NAME", OptionValue.setReadOnlySession)),
+    Option(
+      "--cookie-jar", .access, "keep cookies in this file, in curl's format", completion: .files,
+      effect: .value("FILE") { $0.cookieJar = LocalFile.expanded($1) }),
+  ]
+
+  private static let connectionOptions: [Option] = [
+    Option(
+      "--timeout", .connection, "give up after so long without a byte (default 60)",
+      effect: .value("SECONDS", OptionValue.setTimeout)),
+    Option(
+      "--max-redirects", .connection, "follow at most so many (default 20)",
+      effect: .value("N", OptionValue.setRedirectLimit)),
+    Option(
+      "--no-follow", .connection, "show a redirect, do not follow it", effect: .flag { $0.redirects = .show }),
+    Option(
+      "--ca", .connection, "trust only the authorities in this PEM file", completion: .files,
+      effect: .value("FILE") { $0.trustFile = $1 }),
+    Option(
+      "--insecure -k", .connection, "accept every server certificate",
+      effect: .flag { $0.verifiesServer = false }),
+    Option(
+      "--cert", .connection, "the client's certificate: PEM, or .p12 with its key", completion: .files,
+      effect: .value("FILE") { $0.certificate = $1 }),
+    Option(
+      "--cert-key", .connection, "the key, if it is not in the file of --cert", completion: .files,
+      effect: .value("FILE") { $0.certificateKey = $1 }),
+    Option(
+      "--proxy", .connection, "an http, https or socks URL; none for no proxy",
+      effect: .value("URL") { $0.proxy = $1 }),
+    Option(
+      "--resolve", .connection, "the address of this host",
+      effect: .value("HOST:PORT:ADDRESS", OptionValue.addAddress)),
+    Option(
+      "--unix-socket", .connection, "connect through this socket", completion: .files,
+      effect: .value("PATH") { $0.unixSocket = LocalFile.expanded($1) }),
+    Option("--http1.1", .connection, "never use HTTP/2", effect: .flag { $0.isHTTP1Only = true }),
+    Option("--http2", .connection, "use HTTP/2 for http URLs too", effect: .flag { $0.isHTTP2Wanted = true }),
+  ]
+
+  private static let commandOptions: [Option] = [
+    Option("--help", .command, "show this text", effect: .text(.help)),
+    Option("--version", .command, "show the version", effect: .text(.version)),
+    Option("--man", .command, "print the manual page", effect: .text(.manual)),
+    Option(
+      "--completion", .command, "print the completions of bash, zsh or fish",
+      completion: .words(Completions.Shell.allCases.map(\.rawValue)),
+      effect: .value("SHELL", OptionValue.setShell)),
+  ]
+}

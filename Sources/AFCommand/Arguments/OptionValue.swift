@@ -1,0 +1,96 @@
+import Foundation
+
+/// Readers of the values of options.
+enum OptionValue {
+  static func setCredentials(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    let colon = text.firstIndex(of: ":")
+    invocation.credentials = Invocation.Credentials(
+      user: String(text[..<(colon ?? text.endIndex)]),
+      password: colon.map { String(text[text.index(after: $0)...]) })
+    // A token can have colons.
+    invocation.typedCredentials = text
+  }
+
+  static func setAuthentication(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard let type = Invocation.Authentication(rawValue: text.lowercased()) else {
+      throw UsageError("--auth-type needs basic, digest or bearer, not '\(text)'.")
+    }
+    invocation.authentication = type
+  }
+
+  static func setToken(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    try setCredentials(&invocation, text)
+    invocation.authentication = .bearer
+  }
+
+  static func setParts(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    var parts: Set<Invocation.Part> = []
+    for letter in text {
+      guard let part = Invocation.Part(rawValue: letter) else {
+        throw UsageError("--print needs letters of HBhb, not '\(letter)'.")
+      }
+      parts.insert(part)
+    }
+    invocation.shown = .parts(parts)
+  }
+
+  static func setPrettiness(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard let prettiness = Invocation.Prettiness(rawValue: text) else {
+      throw UsageError("--pretty needs all, colors, format or none, not '\(text)'.")
+    }
+    invocation.prettiness = prettiness
+  }
+
+  static func setSession(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard !text.isEmpty, !text.hasPrefix(".") || text.contains("/") else {
+      throw UsageError("--session needs a name, or a path with a '/', not '\(text)'.")
+    }
+    invocation.session = text
+  }
+
+  static func setReadOnlySession(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    try setSession(&invocation, text)
+    invocation.isSessionReadOnly = true
+  }
+
+  static func addAddress(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    let parts = text.split(separator: ":", maxSplits: 2).map(String.init)
+    guard parts.count == 3, let port = UInt16(parts[1]), !parts[2].isEmpty else {
+      throw UsageError("--resolve needs HOST:PORT:ADDRESS, such as example.com:443:127.0.0.1, not '\(text)'.")
+    }
+    let target = parts[2].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+    invocation.addresses.append(Invocation.Address(host: parts[0], port: Int(port), target: target))
+  }
+
+  static func setTimeout(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard let seconds = Double(text), seconds > 0, seconds < 1e9 else {
+      throw UsageError("--timeout needs a number of seconds above zero, such as 2.5, not '\(text)'.")
+    }
+    invocation.timeout = seconds
+  }
+
+  static func setRedirectLimit(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard let limit = Int(text), (0...1000).contains(limit) else {
+      throw UsageError("--max-redirects needs a number from 0 to 1000, not '\(text)'.")
+    }
+    invocation.redirects = .follow(limit: limit)
+  }
+
+  static func setRawBody(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    if text == "-" || text == "@-" {
+      invocation.rawBody = .standardInput
+    } else if text.first == "@" {
+      guard text.count > 1 else { throw UsageError("--raw @ needs the path of a file: --raw @FILE.") }
+      invocation.rawBody = .file(path: String(text.dropFirst()))
+    } else {
+      invocation.rawBody = .text(text)
+    }
+  }
+
+  static func setShell(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard let shell = Completions.Shell(rawValue: text) else {
+      throw UsageError("--completion needs bash, zsh or fish, not '\(text)'.")
+    }
+    invocation.completionShell = shell
+  }
+}

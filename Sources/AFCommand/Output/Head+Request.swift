@@ -1,0 +1,20 @@
+import Alamofire
+import Foundation
+
+extension Head {
+  /// Makes the head of a request that is not sent, with its secrets masked.
+  init(_ request: URLRequest, bodyLength: Int?) {
+    let url = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
+    let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
+    let query = url?.percentEncodedQuery.map { "?" + $0 } ?? ""
+    let host = (url?.encodedHost ?? "") + (url?.port.map { ":\($0)" } ?? "")
+    var headers = Session.headers
+    for header in request.headers { headers.update(header) }
+    if headers["Host"] == nil { headers.add(name: "Host", value: host) }
+    if headers["Accept"] == nil { headers.add(name: "Accept", value: "*/*") }
+    if let bodyLength { headers.update(name: "Content-Length", value: "\(bodyLength)") }
+    self.init(
+      start: .request(method: request.httpMethod ?? "GET", target: path + query), version: "HTTP/1.1",
+      fields: headers.sorted().map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
+  }
+}

@@ -1,0 +1,235 @@
+import Alamofire
+import Foundation
+
+/// The body of a response on its way: it is shown, written as it arrives, saved in a file, or refused.
+final class BodyReceiver: Sendable {
+  private enum Mode {
+    /// The head has not come.
+    case waiting
+    /// Kept, to be laid out as a whole.
+    case collecting(Data)
+    case writing
+    case saving(SavedFile)
+    case discarding
+  }
+
+  private struct State {
+    var mode = Mode.waiting
+    /// Whether the request was cancelled because its body must not reach the terminal, or the file is complete.
+    var isRefused = false
+    var failure: String?
+    /// Whether the last byte on the terminal ended its line.
+    var endsLine = true
+    /// The path of the saved file.
+    var path: String?
+  }
+
+  /// Larger bodies are not laid out.
+  private static let layoutLimit = 10_000_000
+
+  private let printer: ResponsePrinter
+  private let resumption: Resumption?
+  private let meter: ProgressMeter?
+  private let request: URLRequest
+  private let sentBody: SentBody
+  private let state = Mutex(State())
+
+  /// - Parameter request: The request, for the display in front of a body that is written as it arrives.
+  init(
+    _ printer: ResponsePrinter, _ resumption: Resumption?, _ meter: ProgressMeter?, request: URLRequest,
+    sentBody: SentBody
+  ) {
+    self.request = request
+    self.sentBody = sentBody
+    self.printer = printer
+    self.resumption = resumption
+    self.meter = meter
+  }
+
+  private var invocation: Invocation { printer.invocation }
+
+  // MARK: Events
+
+  /// Called once, before the body. Returns whether the body is to be read.
+  func begin(_ response: HTTPURLResponse) -> Bool {
+    if invocation.output != nil { return beginSaving(response) }
+    guard printer.writesBody else {
+      if !printer.waitsForMetrics { printer.begin(response) }
+      state.withLock { $0.mode = .discarding }
+      return true
+    }
+    if printer.lays(out: response) {
+      if !printer.waitsForMetrics { printer.begin(response) }
+      state.withLock { $0.mode = .collecting(Data()) }
+      return true
+    }
+    return beginWriting(response)
+  }
+
+  private func beginWriting(_ response: HTTPURLResponse) -> Bool {
+    if printer.isTerminal { meter?.finish() }
+    if printer.waitsForMetrics {
+      let type = request.value(forHTTPHeaderField: "Content-Type")
+      printer.writeRequest(Head(request, bodyLength: nil), sentBody, type: type)
+    }
+    printer.begin(response)
+    guard !printer.refuses(response) else {
+      refuse(response, size: response.expectedContentLength)
+      return false
+    }
+    if !printer.showsOnlyBody { printer.write(Data("\n".utf8)) }
+    state.withLock { $0.mode = .writing }
+    return true
+  }
+
+  /// Called for one chunk at a time. Returns whether the body is to be read further.
+  func add(_ data: Data) -> Bool {
+    enum Use { case none, write(Data), fail }
+    let use: Use = state.withLock { state in
+      switch state.mode {
+      case .collecting(var body):
+        // Not copied for each chunk, because no other reference is left.
+        state.mode = .writing
+        body += data
+        if body.count > Self.layoutLimit { return .write(body) }
+        state.mode = .collecting(body)
+        return .none
+      case .saving(let file):
+        do throws(SavedFile.Failure) {
+          try file.write(data)
+          return .none
+        } catch {
+          state.failure = error.sentence
+          state.mode = .discarding
+          return .fail
+        }
+      case .writing: return .write(data)
+      case .waiting, .discarding: return .none
+      }
+    }
+    switch use {
+    case .none: return true
+    case .fail: return false
+    case .write(let data): return write(data)
+    }
+  }
+
+  /// A body whose type does not tell that it is binary shows it by its first bytes.
+  private func write(_ data: Data) -> Bool {
+    if printer.isTerminal, data.contains(0) {
+      refuse(nil, size: -1)
+      return false
+    }
+    if printer.write(data) {
+      state.withLock { $0.endsLine = data.last == UInt8(ascii: "\n") }
+      return true
+    }
+    // The reader of the pipe is gone.
+    state.withLock { state in
+      state.isRefused = true
+      state.mode = .discarding
+    }
+    return false
+  }
+
+  private func refuse(_ response: HTTPURLResponse?, size: Int64) {
+    let isFirst = state.withLock { state in
+      defer {
+        state.isRefused = true
+        state.mode = .discarding
+      }
+      return !state.isRefused
+    }
+    if isFirst { printer.writeRefusal(response, size: size) }
+  }
+
+  // MARK: Files
+
+  private func beginSaving(_ response: HTTPURLResponse) -> Bool {
+    printer.beginSaving(response)
+    let isContinued = resumption?.isContinued(by: response) ?? false
+    let isWhole = resumption?.isComplete(by: response) ?? false
+    // The page of an error is not the file. A file that exists is not replaced by a part of another one.
+    let isFile = (200..<300).contains(response.statusCode) && (isContinued || response.statusCode != 206)
+    guard isFile else {
+      state.withLock { state in
+        state.mode = .discarding
+        state.isRefused = isWhole
+        if case .file(let path) = invocation.output, isWhole { state.path = path }
+        if response.statusCode == 206 {
+          state.failure = "The server sent another part of the file than was asked for; nothing was written."
+        }
+      }
+      return !isWhole
+    }
+    return state.withLock { state in
+      do throws(SavedFile.Failure) {
+        let file = try open(response, isContinued: isContinued)
+        state.path = file.path
+        state.mode = .saving(file)
+        return true
+      } catch {
+        state.failure = error.sentence
+        state.mode = .discarding
+        return false
+      }
+    }
+  }
+
+  private func open(_ response: HTTPURLResponse, isContinued: Bool) throws(SavedFile.Failure) -> SavedFile {
+    switch invocation.output {
+    case .file(let path): try SavedFile(path: path, isContinued: isContinued)
+    case .suggestedName, nil:
+      try SavedFile(
+        suggestedName: response.suggestedFilename, folder: printer.environment.folder)
+    }
+  }
+
+  // MARK: The end
+
+  private struct End {
+    var body: Data?
+    var isWaiting = false
+    var lacksLineEnd = false
+    var isRefused: Bool
+    var failure: String?
+    var path: String?
+  }
+
+  /// Called after the last chunk: shows what was kept, and tells how it went.
+  func finish(_ response: AFDataResponse<Data?>) -> Delivery.Outcome {
+    // The head of a redirect that is not followed comes with the end.
+    let isLate = state.withLock { state in
+      if case .waiting = state.mode { true } else { false }
+    }
+    if isLate, response.error == nil, let head = response.response, begin(head), let data = response.data {
+      _ = add(data)
+    }
+    let end: End = state.withLock { state in
+      var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)
+      if printer.isTerminal, case .writing = state.mode, !state.endsLine { end.lacksLineEnd = true }
+      switch state.mode {
+      case .collecting(let body): end.body = body
+      case .waiting: end.isWaiting = true
+      case .writing, .saving, .discarding: break
+      }
+      state.mode = .discarding
+      return end
+    }
+    if end.lacksLineEnd { printer.write(Data("\n".utf8)) }
+    let error = end.isRefused || end.failure != nil ? nil : response.error
+    if printer.waitsForMetrics, end.body != nil || end.isWaiting || !printer.writesBody {
+      printer.writeHops(response.metrics, sentBody)
+    }
+    if let body = end.body, error == nil {
+      if !printer.showsOnlyBody { printer.write(Data("\n".utf8)) }
+      printer.writeBody(body, response.response)
+    }
+    let failure =
+      end.failure ?? error.map { FailureMessage.text($0, isVerbose: invocation.shown == .everything) }
+    if let path = end.path { printer.tellSaved(path, isComplete: failure == nil) }
+    return Delivery.Outcome(
+      response: response.response, metrics: response.metrics, failure: failure,
+      isComplete: end.isRefused && end.path != nil)
+  }
+}

@@ -1,0 +1,42 @@
+import Alamofire
+import Foundation
+
+/// A source of server-sent events: the data of each event is written as it comes, and a connection that ends is made
+/// again.
+struct EventExchange {
+  let environment: Environment
+  let invocation: Invocation
+  let request: URLRequest
+
+  func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
+    let session = try Session(invocation, cookies: kept.cookies, askPassword: environment.askPassword)
+    let source = session.eventSourceRequest(request)
+    if invocation.authentication == .digest, let credentials = invocation.credentials {
+      source.authenticate(username: credentials.user, password: credentials.password ?? "")
+    }
+    let palette = environment.palette(of: invocation)
+    let names = environment.isOutputTerminal || invocation.shown == .everything
+    let queue = DispatchQueue(label: "af.events")
+    let write = environment.writeOutput
+    let completion = await withCheckedContinuation { continuation in
+      source.responseEvents(on: queue) { stream in
+        switch stream.event {
+        case .stream(.success(let event)):
+          let head = names && event.type != "message" ? palette.paint("\(event.type): ", .name) : ""
+          if !write(Data((head + event.data + "\n").utf8)) { stream.cancel() }
+        case .stream(.failure): break
+        case .complete(let completion): continuation.resume(returning: completion)
+        }
+      }
+    }
+    return finish(completion)
+  }
+
+  private func finish(_ completion: DataStreamRequest.Completion) -> ExitCode {
+    // Without an error the server has ended the source; a cancellation is that of a reader that is gone.
+    guard let error = completion.error, !error.isExplicitlyCancelledError else { return .success }
+    Command.complain(FailureMessage.text(error, isVerbose: invocation.shown == .everything), in: environment)
+    let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success
+    return status == .success ? .failure : status
+  }
+}

@@ -1,0 +1,91 @@
+import Alamofire
+import Foundation
+
+/// The state of a session of the command, from one request to the next: header fields, credentials and cookies.
+struct NamedSession: Codable, Equatable, Sendable {
+  struct Field: Codable, Equatable, Sendable {
+    var name: String
+    var value: String
+  }
+
+  struct Credentials: Codable, Equatable, Sendable {
+    var type: String
+    var user: String
+    var password: String
+  }
+
+  var headers: [Field] = []
+  var credentials: Credentials?
+  /// Lines of a cookie jar.
+  var cookies: [String] = []
+
+  /// The file of a session: the given one if its name is a path, otherwise one in the folder for the data of programs,
+  /// apart for each host, so that no host sees the secrets of another.
+  static func path(_ name: String, host: String, variables: [String: String]) throws(UsageError) -> String {
+    if name.contains("/") { return LocalFile.expanded(name) }
+    let home =
+      variables["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? LocalFile.expanded("~/.local/share")
+    let folder = "\(home)/af/sessions/\(host.replacingOccurrences(of: "/", with: "_"))"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw UsageError("The folder '\(folder)' cannot be made.")
+    }
+    return "\(folder)/\(name).json"
+  }
+
+  /// An empty session if there is no file yet.
+  init(path: String) throws(UsageError) {
+    self.init()
+    guard FileManager.default.fileExists(atPath: path) else { return }
+    do {
+      self = try JSONDecoder().decode(NamedSession.self, from: try LocalFile.content(path))
+    } catch let error as UsageError {
+      throw error
+    } catch {
+      throw UsageError("'\(path)' is no session of af.")
+    }
+  }
+
+  init() {}
+
+  func write(to path: String) throws(UsageError) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    guard let data = try? encoder.encode(self) else { throw UsageError("'\(path)' cannot be written.") }
+    try PrivateFile.write(data, to: path)
+  }
+
+  // MARK: Use
+
+  /// Returns the invocation with the fields and credentials of the session behind those that were typed.
+  func applied(to invocation: Invocation) -> Invocation {
+    var invocation = invocation
+    let typed = Set(
+      invocation.items.compactMap { item in
+        if case .header(let name, _) = item { name.lowercased() } else { nil }
+      })
+    invocation.items += headers.filter { !typed.contains($0.name.lowercased()) }
+      .map { .header(name: $0.name, value: $0.value) }
+    if invocation.credentials == nil, let credentials {
+      invocation.credentials = Invocation.Credentials(user: credentials.user, password: credentials.password)
+      invocation.authentication = Invocation.Authentication(rawValue: credentials.type) ?? .basic
+    }
+    return invocation
+  }
+
+  /// Remembers what was typed: fields, but those of one body or of one condition, and credentials.
+  mutating func remember(_ invocation: Invocation) {
+    for case .header(let name, let value) in invocation.items {
+      let key = name.lowercased()
+      if key.hasPrefix("content-") || key.hasPrefix("if-") || key == "range" || key == "cookie" { continue }
+      headers.removeAll { $0.name.lowercased() == key }
+      headers.append(Field(name: name, value: value))
+    }
+    if let typed = invocation.credentials, let password = typed.password {
+      credentials = Credentials(
+        type: invocation.authentication.rawValue, user: typed.user, password: password)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import Foundation
+
+extension RequestItem {
+  /// Returns the item with the content of the file that it names. A line break at the end of a file belongs to the
+  /// file of a text or of JSON, not to the value of a query or a header field.
+  func withFileContent() throws(UsageError) -> RequestItem {
+    switch self {
+    case .queryFile(let name, let path): .query(name: name, value: try Self.line(path))
+    case .headerFile(let name, let path): .header(name: name, value: try Self.line(path))
+    case .stringFile(let name, let path): .string(name: name, value: try Self.text(path))
+    case .jsonFile(let name, let path): .json(name: name, text: try Self.json(path))
+    case .query, .string, .json, .header, .file, .body: self
+    }
+  }
+
+  private static func json(_ path: String) throws(UsageError) -> String {
+    let text = try text(path).trimmingCharacters(in: .whitespacesAndNewlines)
+    guard JSONTokens.isValid(text) else { throw UsageError("The file '\(path)' is not JSON.") }
+    return text
+  }
+
+  private static func line(_ path: String) throws(UsageError) -> String {
+    var text = try text(path)
+    while text.last?.isNewline == true { text.removeLast() }
+    return text
+  }
+
+  private static func text(_ path: String) throws(UsageError) -> String {
+    guard let text = String(data: try LocalFile.content(path), encoding: .utf8) else {
+      throw UsageError("The file '\(path)' is not text in UTF-8.")
+    }
+    return text
+  }
+}
+
+/// Files that arguments name.
+enum LocalFile {
+  /// The path with the home folder in place of `~`, which shells leave alone behind an `@`.
+  static func expanded(_ path: String) -> String {
+    path == "~" || path.hasPrefix("~/") ? NSString(string: path).expandingTildeInPath : path
+  }
+
+  static func content(_ path: String) throws(UsageError) -> Data {
+    try checkReadable(path)
+    do {
+      return try Data(contentsOf: URL(fileURLWithPath: expanded(path)))
+    } catch {
+      throw UsageError("The file '\(path)' cannot be read.")
+    }
+  }
+
+  static func checkReadable(_ path: String) throws(UsageError) {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: expanded(path), isDirectory: &isFolder) else {
+      throw UsageError("There is no file '\(path)'.")
+    }
+    guard !isFolder.boolValue else { throw UsageError("'\(path)' is a folder, not a file.") }
+    guard FileManager.default.isReadableFile(atPath: expanded(path)) else {
+      throw UsageError("The file '\(path)' may not be read.")
+    }
+  }
+
+  /// Whether it has a size and can be read again, unlike a pipe.
+  static func isRegular(_ path: String) -> Bool {
+    let resolved = URL(fileURLWithPath: expanded(path)).resolvingSymlinksInPath().path
+    let type = try? FileManager.default.attributesOfItem(atPath: resolved)[.type] as? FileAttributeType
+    return type == .typeRegular
+  }
+
+  /// The media type of a file by its extension; `application/octet-stream` for an unknown one.
+  static func mediaType(_ path: String) -> String {
+    let known = [
+      "json": "application/json", "xml": "application/xml", "txt": "text/plain", "html": "text/html",
+      "htm": "text/html", "csv": "text/csv", "md": "text/markdown", "yaml": "application/yaml",
+      "yml": "application/yaml", "js": "text/javascript", "css": "text/css", "png": "image/png",
+      "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml",
+      "webp": "image/webp", "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
+      "mp4": "video/mp4", "mp3": "audio/mpeg", "wasm": "application/wasm",
+    ]
+    let fileExtension = URL(fileURLWithPath: path).pathExtension.lowercased()
+    return known[fileExtension] ?? "application/octet-stream"
+  }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Glibc
+
+/// A file to which the body of a response is written.
+final class SavedFile: Sendable {
+  /// Why a file could not be written.
+  struct Failure: Error {
+    let sentence: String
+
+    init(_ path: String, code: Int32 = errno) {
+      sentence = "'\(path)' cannot be written: \(String(cString: strerror(code)))."
+    }
+  }
+
+  let path: String
+  private let descriptor: Int32
+
+  /// Opens a file that the user has named. Its earlier content is replaced, unless it is continued.
+  init(path: String, isContinued: Bool) throws(Failure) {
+    self.path = path
+    let mode = O_WRONLY | O_CREAT | O_CLOEXEC | (isContinued ? O_APPEND : O_TRUNC)
+    descriptor = open(path, mode, 0o666)
+    guard descriptor >= 0 else { throw Failure(path) }
+  }
+
+  /// Makes a new file in a folder, by default the current one. The name of the server is used without its path, and never for a file
+  /// that exists.
+  init(suggestedName: String?, folder: String = ".") throws(Failure) {
+    let name = Self.safe(suggestedName ?? "")
+    let parts = URL(fileURLWithPath: name)
+    let suffix = parts.pathExtension.isEmpty ? "" : ".\(parts.pathExtension)"
+    let stem = name.dropLast(suffix.count)
+    var candidate = name
+    var opened: Int32 = -1
+    for number in 1...1000 {
+      opened = open("\(folder)/\(candidate)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      if opened >= 0 || errno != EEXIST { break }
+      candidate = "\(stem)-\(number)\(suffix)"
+    }
+    path = candidate
+    descriptor = opened
+    guard descriptor >= 0 else { throw Failure(candidate) }
+  }
+
+  deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
+
+  /// Returns a name for the current folder: the last component, without control characters and leading dots.
+  static func safe(_ name: String) -> String {
+    let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last.map(String.init) ?? ""
+    let visible = last.unicodeScalars.filter { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator: false
+      default: true
+      }
+    }
+    var safe = String(String.UnicodeScalarView(visible)).trimmingCharacters(in: .whitespaces)
+    while safe.first == "." || safe.first == "-" { safe.removeFirst() }
+    while safe.utf8.count > 200 { safe.removeLast() }
+    return safe.isEmpty ? "download" : safe
+  }
+
+  func write(_ data: Data) throws(Failure) {
+    var rest = data[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if errno != EINTR {
+        throw Failure(path)
+      }
+    }
+  }
+}

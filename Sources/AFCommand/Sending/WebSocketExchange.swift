@@ -1,0 +1,137 @@
+import Alamofire
+import Foundation
+
+/// A WebSocket connection: each line of the standard input is a message, and each message of the server a line of the
+/// output. At the end of the input the connection is closed.
+struct WebSocketExchange {
+  let environment: Environment
+  let invocation: Invocation
+  let request: URLRequest
+
+  func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
+    let session = try Session(invocation, cookies: kept.cookies, askPassword: environment.askPassword)
+    let socket = session.webSocketRequest(performing: request)
+    if invocation.authentication == .digest, let credentials = invocation.credentials {
+      socket.authenticate(username: credentials.user, password: credentials.password ?? "")
+    }
+    let printer = MessagePrinter(environment, invocation)
+    if !invocation.ignoresInput { sendInput(to: socket, printer) }
+    let queue = DispatchQueue(label: "af.messages")
+    let end = await withCheckedContinuation { continuation in
+      socket.streamMessageEvents(on: queue) { event in
+        switch event.kind {
+        case .connected: printer.begin(socket.response)
+        case .receivedMessage(let message): if !printer.write(message) { event.cancel() }
+        case .serializerFailed: break
+        case .disconnected(let code, let reason): printer.disconnected(code, reason)
+        case .completed(let completion): continuation.resume(returning: completion)
+        }
+      }
+    }
+    return printer.finish(end)
+  }
+
+  /// Reads lines on a thread of its own, because the input blocks.
+  private func sendInput(to socket: WebSocketRequest, _ printer: MessagePrinter) {
+    let read = environment.readInput
+    Thread {
+      var lines = InputLines(read)
+      // One message at a time, so that a fast input waits for the network.
+      let turn = DispatchSemaphore(value: 0)
+      while let line = lines.next() {
+        socket.send(.string(line), queue: DispatchQueue.global()) { _ in turn.signal() }
+        turn.wait()
+      }
+      socket.close(sending: WebSocketCloseCode.normalClosure)
+    }.start()
+  }
+}
+
+/// The lines of the standard input.
+struct InputLines {
+  private let read: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
+  private var bytes = Data()
+  private var isOver = false
+
+  init(_ read: @escaping @Sendable (UnsafeMutableRawBufferPointer) throws -> Int) {
+    self.read = read
+  }
+
+  /// Returns the next line without its break; a last line needs none.
+  mutating func next() -> String? {
+    while true {
+      if let end = bytes.firstIndex(of: 0x0A) {
+        defer { bytes = Data(bytes[(end + 1)...]) }
+        return String(decoding: bytes[..<end], as: UTF8.self)
+      }
+      if isOver {
+        defer { bytes = Data() }
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+      }
+      var room = [UInt8](repeating: 0, count: 65_536)
+      let count = (try? room.withUnsafeMutableBytes { try read($0) }) ?? 0
+      if count == 0 { isOver = true } else { bytes += room[..<count] }
+    }
+  }
+}
+
+/// Prints messages, and remembers the end of their connection.
+private final class MessagePrinter: Sendable {
+  private struct End {
+    var code = WebSocketCloseCode.noStatusReceived
+    var reason = ""
+    var isUnread = false
+  }
+
+  private let environment: Environment
+  private let invocation: Invocation
+  private let end = Mutex(End())
+
+  init(_ environment: Environment, _ invocation: Invocation) {
+    self.environment = environment
+    self.invocation = invocation
+  }
+
+  func begin(_ response: HTTPURLResponse?) {
+    guard invocation.shown == .everything || invocation.shown == .headers, let response else { return }
+    _ = environment.writeOutput(Data((Head(response).text(environment.palette(of: invocation)) + "\n").utf8))
+  }
+
+  /// Returns whether the message was written.
+  func write(_ message: URLSessionWebSocketTask.Message) -> Bool {
+    let isWritten: Bool
+    switch message {
+    case .string(let text): isWritten = environment.writeOutput(Data((text + "\n").utf8))
+    case .data(let data) where environment.isOutputTerminal:
+      let note = "(a binary message of \(ByteCount.text(Int64(data.count))))\n"
+      isWritten = environment.writeOutput(Data(environment.palette(of: invocation).paint(note, .faint).utf8))
+    case .data(let data): isWritten = environment.writeOutput(data)
+    @unknown default: isWritten = true
+    }
+    if !isWritten { end.withLock { $0.isUnread = true } }
+    return isWritten
+  }
+
+  func disconnected(_ code: WebSocketCloseCode, _ reason: Data?) {
+    end.withLock { end in
+      end.code = code
+      end.reason = reason.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+  }
+
+  func finish(_ completion: WebSocketRequest.Completion) -> ExitCode {
+    let end = end.withLock { $0 }
+    if end.isUnread { return .success }
+    if let error = completion.error {
+      let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success
+      Command.complain(
+        FailureMessage.text(error, isVerbose: invocation.shown == .everything), in: environment)
+      return status == .success || !invocation.checksStatus ? .failure : status
+    }
+    let isNormal = [.normalClosure, .goingAway, .noStatusReceived].contains(end.code)
+    if isNormal || !invocation.checksStatus { return .success }
+    let reason = end.reason.isEmpty ? "." : ": \(end.reason)"
+    Command.complain("The server closed the connection with \(end.code)\(reason)", in: environment)
+    return .failure
+  }
+}

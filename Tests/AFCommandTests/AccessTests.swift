@@ -1,0 +1,122 @@
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@testable import AFCommand
+
+/// Credentials, sessions and cookies.
+@Suite(.timeLimit(.minutes(5))) struct AccessTests {
+  private let server: HTTPTestServer
+  private let folder: Folder
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = try Folder()
+  }
+
+  // MARK: Credentials
+
+  @Test("a bearer token is sent in two spellings, with its colons")
+  func bearer() async throws {
+    _ = await Terminal.pipe.run("--bearer", "a:b", server.url("/get"))
+    #expect(try await server.takeRequest().header("Authorization") == "Bearer a:b")
+    _ = await Terminal.pipe.run("-A", "bearer", "-a", "a:b", server.url("/get"))
+    #expect(try await server.takeRequest().header("Authorization") == "Bearer a:b")
+  }
+
+  @Test("Digest answers the challenge, also for a body")
+  func digest() async {
+    let url = server.url("/digest-auth/auth/ann/secret")
+    #expect(await Terminal.pipe.run("-A", "digest", "-a", "ann:secret", url).status == .success)
+    #expect(
+      await Terminal.pipe.run("-A", "digest", "-a", "ann:secret", "POST", url, "a=b").status == .success)
+    #expect(await Terminal.pipe.run("-A", "digest", "-a", "ann:wrong", url).status == .clientError)
+  }
+
+  @Test("a missing password is asked for, and never shown")
+  func prompt() async throws {
+    var terminal = Terminal()
+    terminal.secret = "top"
+    let run = await terminal.run("-v", "-a", "ann", server.url("/basic-auth/ann/top"))
+    #expect(run.status == .success)
+    #expect(!(run.output + run.error).contains("YW5uOnRvcA"))
+    let refused = await Terminal().run("-a", "ann", server.url("/get"))
+    #expect(refused.status == .usage)
+    #expect(refused.error.contains("USER:PASS"))
+  }
+
+  @Test("credentials come from a netrc file, by host")
+  func netrc() async throws {
+    let file = try folder.file("netrc", "machine 127.0.0.1 login ann password top\n")
+    #expect(
+      await Terminal.pipe.run("--netrc-file", file, server.url("/basic-auth/ann/top")).status == .success)
+    let missing = await Terminal.pipe.run("--netrc-file", folder.path("none"), server.url("/get"))
+    #expect(missing.status == .failure)
+    #expect(missing.error.contains("--netrc-file") && !missing.error.contains("TransportOptions"))
+  }
+
+  // MARK: Sessions
+
+  @Test("a session keeps fields, credentials and cookies, in a file for its owner alone")
+  func session() async throws {
+    let path = folder.path("s.json")
+    _ = await Terminal.pipe.run(
+      "--session", path, "-a", "ann:top", server.url("/cookies/set/k/v"), "X-A:1", "If-None-Match:x")
+    server.forgetRequests()
+    _ = await Terminal.pipe.run("--session", path, server.url("/get"))
+    let request = try #require(server.recordedRequests.first)
+    #expect(request.header("X-A") == "1")
+    #expect(request.header("If-None-Match") == nil)
+    #expect(request.header("Authorization") == "Basic YW5uOnRvcA==")
+    #expect(request.header("Cookie") == "k=v")
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+  }
+
+  @Test("a session that is only read does not change, and a typed field wins")
+  func readOnlySession() async throws {
+    let path = folder.path("s.json")
+    _ = await Terminal.pipe.run("--session", path, server.url("/get"), "X-A:1")
+    let before = FileManager.default.contents(atPath: path)
+    server.forgetRequests()
+    _ = await Terminal.pipe.run("--session-read-only", path, server.url("/cookies/set/k/v"), "X-A:2")
+    #expect(server.recordedRequests.first?.header("X-A") == "2")
+    #expect(FileManager.default.contents(atPath: path) == before)
+  }
+
+  @Test("a named session is apart for each host")
+  func namedSession() async throws {
+    var terminal = Terminal.pipe
+    terminal.variables = ["XDG_DATA_HOME": folder.path]
+    _ = await terminal.run("--session", "me", server.url("/get"), "X-A:1")
+    let path = folder.path("af/sessions/127.0.0.1_\(server.port)/me.json")
+    #expect(FileManager.default.fileExists(atPath: path))
+    let other = try HTTPTestServer()
+    _ = await terminal.run("--session", "me", other.url("/get"))
+    #expect(other.recordedRequests.first?.header("X-A") == nil)
+  }
+
+  @Test("a cookie jar has curl's format, and is read back")
+  func cookieJar() async throws {
+    let path = folder.path("jar")
+    _ = await Terminal.pipe.run("--cookie-jar", path, server.url("/cookies/set/k/v"))
+    let text = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    #expect(text?.hasSuffix("127.0.0.1\tFALSE\t/\tFALSE\t0\tk\tv\n") == true)
+    server.forgetRequests()
+    _ = await Terminal.pipe.run("--cookie-jar", path, server.url("/get"))
+    #expect(server.recordedRequests.first?.header("Cookie") == "k=v")
+  }
+
+  @Test("a jar of another program is read: domains, HttpOnly and expired cookies")
+  func foreignJar() throws {
+    let lines = [
+      "#HttpOnly_.example.com\tTRUE\t/p\tTRUE\t4102444800\ta\tb", "# comment", "", "x\ty",
+      "example.org\tFALSE\t/\tFALSE\t0\tc\td=e",
+    ]
+    let cookies = try CookieJar.read(try folder.file("jar", lines.joined(separator: "\n")))
+    #expect(cookies.map(\.name) == ["a", "c"])
+    #expect(cookies.first?.isHTTPOnly == true && cookies.first?.isSecure == true)
+    #expect(CookieJar.lines(cookies) == [lines[0], lines[4]])
+  }
+}

@@ -1,0 +1,77 @@
+import ChildProcesses
+import Foundation
+import Testing
+
+@testable import AFCommand
+
+/// Help, manual page and completions: each of them names each option.
+@Suite struct TextTests {
+  @Test("the help fits into 80 columns and names every option with its value")
+  func help() {
+    let lines = Help.text.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.allSatisfy { $0.count <= 80 })
+    for option in Option.all {
+      let names = [option.shortName, option.longName].compactMap { $0 }.joined(separator: ", ")
+      #expect(Help.text.contains(names + (option.placeholder.map { " \($0)" } ?? "")))
+      #expect(Help.text.contains(option.summary))
+    }
+  }
+
+  @Test("no two options have a name in common")
+  func names() {
+    let names = Option.all.flatMap(\.names)
+    #expect(Set(names).count == names.count)
+    #expect(Option.all.allSatisfy { $0.names.count <= 2 && $0.longName.hasPrefix("--") })
+  }
+
+  @Test("the examples of the help can be parsed")
+  func examples() throws {
+    for (command, _) in Help.exampleCommands {
+      let words = command.split(separator: " ").drop { $0 != "af" }.dropFirst().map(String.init)
+      #expect(throws: Never.self) { try ArgumentParser.parse(words) }
+    }
+  }
+
+  @Test("the manual page names every option, and its lines begin with no stray request")
+  func manual() {
+    let page = ManualPage.text
+    for name in Option.all.flatMap(\.names) {
+      #expect(page.contains("\\fB" + name.replacingOccurrences(of: "-", with: "\\-") + "\\fR"))
+    }
+    let requests: Set = [".TH", ".SH", ".SS", ".B", ".BR", ".TP", ".PP", ".br"]
+    for line in page.split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
+      #expect(requests.contains(String(line.prefix { $0 != " " })))
+    }
+  }
+
+  @Test("the completions of each shell name every option", arguments: Completions.Shell.allCases)
+  func completions(shell: Completions.Shell) {
+    let script = Completions.text(for: shell)
+    for option in Option.all {
+      switch shell {
+      case .bash, .zsh: #expect(option.names.allSatisfy { script.contains($0) })
+      case .fish:
+        #expect(script.contains(" -l \(option.longName.dropFirst(2)) "))
+        if let short = option.shortName { #expect(script.contains(" -s \(short.dropFirst()) ")) }
+      }
+    }
+  }
+
+  @Test("bash reads its completions, and completes names and words")
+  func bash() async throws {
+    let script = Completions.text(for: .bash)
+    func completed(_ words: String...) async throws -> [String] {
+      let list = words.map { CurlCommand.quoted($0) }.joined(separator: " ")
+      let command =
+        script
+        + "\nCOMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); _af; printf '%s\\n' \"${COMPREPLY[@]}\""
+      let run = try await ChildRun(["bash", "--norc", "-c", command])
+      #expect(run.status == 0)
+      return String(decoding: run.output, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+    #expect(try await completed("af", "--max") == ["--max-redirects"])
+    #expect(try await completed("af", "--completion", "z") == ["zsh"])
+    #expect(try await completed("af", "PO") == ["POST"])
+    #expect(try await completed("af", "--timeout", "").isEmpty)
+  }
+}

@@ -1,0 +1,127 @@
+import AFCommand
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Bodies of requests from files and from the standard input.
+@Suite(.timeLimit(.minutes(5))) struct BodyTests {
+  private let server: HTTPTestServer
+  private let folder: Folder
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = try Folder()
+  }
+
+  @Test("items take their values from files")
+  func values() async throws {
+    let text = try folder.file("text", "Ada\n")
+    let json = try folder.file("json", " [1]\n")
+    let run = await Terminal.pipe.run(
+      server.url("/post"), "name=@\(text)", "list:=@\(json)", "q==@\(text)", "X-Name:@\(text)")
+    let request = try await server.takeRequest()
+    #expect(run.status == .success)
+    #expect(request.bodyText == #"{"name": "Ada\n", "list": [1]}"#)
+    #expect(request.target == "/post?q=Ada")
+    #expect(request.header("X-Name") == "Ada")
+  }
+
+  @Test("a file is a whole body, with its length and the type of its extension")
+  func wholeFile() async throws {
+    let file = try folder.file("a.csv", "a,b\n")
+    for arguments in [["@\(file)"], ["--raw", "@\(file)", "Content-Type:text/csv"]] {
+      let run = await Terminal.pipe.run([server.url("/post")] + arguments)
+      let request = try await server.takeRequest()
+      #expect(run.status == .success)
+      #expect(request.bodyText == "a,b\n")
+      #expect(request.header("Content-Type") == "text/csv")
+      #expect(request.header("Content-Length") == "4")
+    }
+  }
+
+  @Test("a file is sent again after a redirect that keeps the method")
+  func redirectedFile() async throws {
+    let file = try folder.file("a.txt", "text")
+    server.enqueue(.redirect(to: "/post", status: 307))
+    #expect(await Terminal.pipe.run(server.url("/here"), "@\(file)").status == .success)
+    #expect(try await server.takeRequest().bodyText == "text")
+    #expect(try await server.takeRequest().bodyText == "text")
+  }
+
+  @Test("a form with files is multipart, with names and types of the files")
+  func multipart() async throws {
+    let (picture, other) = (try folder.file("a.png", "PNG"), try folder.file("none", "x"))
+    let run = await Terminal.pipe.run(
+      "-f", server.url("/post"), "name=Ada", "p@\(picture)", "o@\(other);type=a/b;filename=o.x")
+    let request = try await server.takeRequest()
+    #expect(run.status == .success)
+    #expect(request.header("Content-Type")?.hasPrefix("multipart/form-data; boundary=") == true)
+    let parts = request.bodyText.components(separatedBy: "\r\n--").map {
+      $0.components(separatedBy: "\r\n\r\n")
+    }
+    #expect(parts.compactMap { $0.dropFirst().first } == ["Ada", "PNG", "x"])
+    #expect(request.bodyText.contains(#"name="p"; filename="a.png""#))
+    #expect(request.bodyText.contains("Content-Type: image/png\r\n"))
+    #expect(request.bodyText.contains(#"name="o"; filename="o.x""#))
+    #expect(request.bodyText.contains("Content-Type: a/b\r\n"))
+  }
+
+  @Test("--multipart makes a multipart form without files")
+  func multipartFields() async throws {
+    _ = await Terminal.pipe.run("--multipart", server.url("/post"), "a=1")
+    #expect(try await server.takeRequest().bodyText.contains("name=\"a\"\r\n\r\n1\r\n"))
+  }
+
+  @Test("a short input has a length, a long or chunked one is streamed")
+  func inputs() async throws {
+    let long = String(repeating: "x", count: 1_000_000)
+    let short = await Terminal(isOutputTerminal: false, input: "short").run(server.url("/post"), "@-")
+    #expect(short.status == .success)
+    let first = try await server.takeRequest()
+    #expect(first.bodyText == "short" && first.header("Content-Length") == "5")
+    _ = await Terminal(isOutputTerminal: false, input: long).run(server.url("/post"), "@-")
+    let second = try await server.takeRequest()
+    #expect(second.isChunked && second.bodyText == long)
+    _ = await Terminal(isOutputTerminal: false, input: "s").run("--chunked", server.url("/post"), "@-")
+    #expect(try await server.takeRequest().isChunked)
+  }
+
+  @Test("a redirected input is the body of a named method, unless it is refused or there is another body")
+  func redirectedInput() async throws {
+    let terminal = Terminal(isOutputTerminal: false, input: "typed", isInputRedirected: true)
+    let expectations = [
+      (["POST"], [], "typed"), (["PUT"], [], "typed"), ([], [], ""), (["GET"], [], ""),
+      (["POST", "-I"], [], ""), (["POST"], ["a=b"], #"{"a": "b"}"#), (["DELETE"], [], ""),
+    ]
+    for (head, tail, expected) in expectations {
+      _ = await terminal.run(
+        head.filter { $0.hasPrefix("-") } + head.filter { !$0.hasPrefix("-") } + [server.url("/anything")]
+          + tail)
+      #expect(try await server.takeRequest().bodyText == expected)
+    }
+  }
+
+  @Test("files that are not there, folders and files of another kind are usage errors with their path")
+  func missing() async throws {
+    let text = try folder.file("text", "no JSON")
+    for item in ["@/none", "a=@/none", "a:=@\(text)", "@\(folder.path)"] {
+      let run = await Terminal.pipe.run(server.url("/post"), item)
+      #expect(run.status == .usage)
+      #expect(run.error.contains("'"))
+    }
+    #expect(await Terminal.pipe.run("-f", server.url("/post"), "a@/none").error.contains("'/none'"))
+    #expect(server.requestCount == 0)
+  }
+
+  @Test("--curl names the files")
+  func curl() async throws {
+    let file = try folder.file("a.png", "x")
+    let run = await Terminal.pipe.run("--curl", "-f", server.url("/"), "a=b", "p@\(file);type=a/b")
+    #expect(run.output.contains("--form-string a=b"))
+    #expect(run.output.contains(#"--form 'p=@"\#(file)";type=a/b'"#))
+    #expect(!run.output.contains("Content-Type"))
+    #expect(
+      await Terminal.pipe.run("--curl", server.url("/"), "@\(file)").output.contains("--data-binary @\(file)")
+    )
+  }
+}

@@ -1,0 +1,165 @@
+import ChildProcesses
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// The behaviour of `af` beside that of HTTPie and curl, as far as they are installed: the request that reaches the
+/// server, the output, and the exit status.
+@Suite(.timeLimit(.minutes(10))) struct ComparisonTests {
+  /// The arguments of one request in the language of each program; `{url}` is the address of the server.
+  struct Row: Sendable, CustomTestStringConvertible {
+    let name: String
+    let af: [String]
+    let http: [String]
+    let curl: [String]
+    var input = ""
+    var reply: Reply?
+    let method: String
+    let target: String
+    var body = ""
+    /// Fields that the request has to have.
+    var fields: [String: String] = [:]
+    /// The output of all programs; `nil` if it is not compared.
+    var output: String?
+    /// Whether the programs end with a failure.
+    var fails = false
+
+    var testDescription: String { name }
+  }
+
+  static let rows: [Row] = [
+    Row(
+      name: "a query", af: ["{url}/get", "q==a b"], http: ["{url}/get", "q==a b"],
+      curl: ["-G", "--data-urlencode", "q=a b", "{url}/get"], method: "GET", target: "/get?q=a%20b"),
+    Row(
+      name: "a JSON object", af: ["{url}/post", "a=b", "n:=1"], http: ["{url}/post", "a=b", "n:=1"],
+      curl: ["-H", "Content-Type: application/json", "-d", #"{"a": "b", "n": 1}"#, "{url}/post"],
+      method: "POST", target: "/post", body: #"{"a": "b", "n": 1}"#,
+      fields: ["Content-Type": "application/json"]),
+    Row(
+      name: "nested JSON", af: ["{url}/post", "a[b][]=1", "a[b][]:=2", "a[c]=x"],
+      http: ["{url}/post", "a[b][]=1", "a[b][]:=2", "a[c]=x"],
+      curl: ["-d", #"{"a": {"b": ["1", 2], "c": "x"}}"#, "{url}/post"], method: "POST", target: "/post",
+      body: #"{"a": {"b": ["1", 2], "c": "x"}}"#),
+    Row(
+      name: "a form", af: ["-f", "{url}/post", "a=1", "b=x&y"], http: ["-f", "{url}/post", "a=1", "b=x&y"],
+      curl: ["-d", "a=1", "--data-urlencode", "b=x&y", "{url}/post"], method: "POST", target: "/post",
+      body: "a=1&b=x%26y"),
+    Row(
+      name: "a header field", af: ["{url}/get", "X-A:b c"], http: ["{url}/get", "X-A:b c"],
+      curl: ["-H", "X-A: b c", "{url}/get"], method: "GET", target: "/get", fields: ["X-A": "b c"]),
+    Row(
+      name: "another method", af: ["PATCH", "{url}/patch", "--raw", "x"],
+      http: ["PATCH", "{url}/patch", "--raw", "x"],
+      curl: ["-X", "PATCH", "-d", "x", "{url}/patch"], method: "PATCH", target: "/patch", body: "x"),
+    Row(
+      name: "standard input", af: ["POST", "{url}/post"], http: ["POST", "{url}/post"],
+      curl: ["--data-binary", "@-", "{url}/post"], input: "typed\n", method: "POST", target: "/post",
+      body: "typed\n"),
+    Row(
+      name: "Basic credentials", af: ["-a", "u:p", "{url}/basic-auth/u/p"],
+      http: ["-a", "u:p", "{url}/basic-auth/u/p"],
+      curl: ["-u", "u:p", "{url}/basic-auth/u/p"], method: "GET", target: "/basic-auth/u/p",
+      fields: ["Authorization": "Basic dTpw"]),
+    Row(
+      name: "a bearer token", af: ["-A", "bearer", "-a", "t", "{url}/bearer"],
+      http: ["-A", "bearer", "-a", "t", "{url}/bearer"], curl: ["--oauth2-bearer", "t", "{url}/bearer"],
+      method: "GET", target: "/bearer", fields: ["Authorization": "Bearer t"]),
+    Row(
+      name: "bytes in a pipe are unchanged", af: ["{url}/x"], http: ["{url}/x"], curl: ["{url}/x"],
+      reply: .json(#"{"b":1,  "a":2}"#), method: "GET", target: "/x", output: #"{"b":1,  "a":2}"#),
+    Row(
+      name: "a status of a failure", af: ["{url}/status/404"], http: ["--check-status", "{url}/status/404"],
+      curl: ["-f", "{url}/status/404"], method: "GET", target: "/status/404", fails: true),
+    Row(
+      name: "a redirect is not followed", af: ["--no-follow", "{url}/redirect/1"], http: ["{url}/redirect/1"],
+      curl: ["{url}/redirect/1"], method: "GET", target: "/redirect/1"),
+    Row(
+      name: "a body in a file", af: ["-o", "/dev/null", "{url}/bytes/10"],
+      http: ["-o", "/dev/null", "{url}/bytes/10"],
+      curl: ["-o", "/dev/null", "{url}/bytes/10"], method: "GET", target: "/bytes/10", output: ""),
+  ]
+
+  @Test("af, HTTPie and curl send the same request and write the same output", arguments: rows)
+  func row(_ row: Row) async throws {
+    let programs = [("af", Self.af, row.af), ("http", "http", row.http), ("curl", "curl", row.curl)]
+    for (name, path, arguments) in programs where name == "af" || Self.isInstalled(name) {
+      let server = try HTTPTestServer()
+      if let reply = row.reply { server.enqueue(reply) }
+      let folder = try Folder()
+      let input = URL(fileURLWithPath: try folder.file("input", row.input))
+      var words = [path] + arguments.map { $0.replacingOccurrences(of: "{url}", with: server.baseURL) }
+      if name == "http", row.input.isEmpty { words.insert("--ignore-stdin", at: 1) }
+      if name == "curl" { words.insert("-sS", at: 1) }
+      let run = try await ChildRun(words, environment: ["HTTPIE_CONFIG_DIR": folder.path], input: input)
+      let request = try #require(server.recordedRequests.first, "\(name): \(run.complaints)")
+      #expect(request.method == row.method, "\(name)")
+      #expect(Self.canonical(request.target) == Self.canonical(row.target), "\(name)")
+      #expect(request.bodyText == row.body, "\(name)")
+      for (field, value) in row.fields { #expect(request.header(field) == value, "\(name)") }
+      if let output = row.output { #expect(String(decoding: run.output, as: UTF8.self) == output, "\(name)") }
+      if row.fails { #expect(run.status != 0, "\(name)") }
+    }
+  }
+
+  /// A space in a query is `+` or `%20`.
+  private static func canonical(_ target: String) -> String {
+    target.replacingOccurrences(of: "+", with: "%20")
+  }
+
+  /// SwiftPM builds the command beside the tests.
+  static var af: String {
+    let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    return folder.appendingPathComponent("af").path
+  }
+
+  private static func isInstalled(_ name: String) -> Bool {
+    let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
+    return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+  }
+
+  // MARK: The process
+
+  @Test("a large body passes through the command in constant memory, both ways")
+  func memory() async throws {
+    let server = try HTTPTestServer()
+    let count = 300_000_000
+    let folder = try Folder()
+    let script = """
+      head -c \(count) /dev/zero | "$0" "$1/upload-sink" @- > /dev/null &&
+      "$0" "$1/bytes/\(count)" | wc -c
+      """
+    let run = try await ChildRun(
+      ["/usr/bin/env", "python3", "-c", Self.measure, script, Self.af, server.baseURL],
+      environment: ["HOME": folder.path])
+    let lines = String(decoding: run.output, as: UTF8.self).split(separator: "\n")
+    #expect(lines.first == "\(count)", "\(run.complaints)")
+    let peak = try #require(lines.last.flatMap { Int($0) })
+    #expect(peak < 60_000, "kilobytes")
+    #expect(server.recordedRequests.first?.bodyLength == count)
+  }
+
+  /// Runs a script and prints the largest resident size of its processes.
+  private static let measure = """
+    import resource, subprocess, sys
+    status = subprocess.run(["bash", "-o", "pipefail", "-c", *sys.argv[1:]]).returncode
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    sys.exit(status)
+    """
+
+  @Test("the first event of an endless stream is written although the server never continues")
+  func firstEvent() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(
+      Reply(headers: [.contentType("text/event-stream")], body: .parts(["data: 1\n\n", .gate(gate)])))
+    let pipe = Pipe()
+    let program = try ChildProgram(
+      [Self.af, server.url("/")], output: pipe.fileHandleForWriting.fileDescriptor)
+    try pipe.fileHandleForWriting.close()
+    // Waits for the event; the body has no end before it has come.
+    #expect(try pipe.fileHandleForReading.read(upToCount: 9) == Data("data: 1\n\n".utf8))
+    gate.open()
+    #expect(await program.end() == .exited(0))
+  }
+}

@@ -1,0 +1,61 @@
+import AFCommand
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Options of the connection, and errors in the words of the command.
+@Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
+  @Test("-k accepts an unknown authority")
+  func insecure() async throws {
+    let secure = try HTTPTestServer(.tls(.localhost))
+    #expect(await Terminal.pipe.run("-k", secure.url("/get")).status == .success)
+    #expect(await Terminal.pipe.run(secure.url("/get")).status == .failure)
+  }
+
+  @Test("--resolve sends the request for a host to an address")
+  func resolve() async throws {
+    let server = try HTTPTestServer()
+    let run = await Terminal.pipe.run(
+      "--resolve", "some.example:\(server.port):127.0.0.1", "http://some.example:\(server.port)/get")
+    #expect(run.status == .success)
+    #expect(try await server.takeRequest().header("Host") == "some.example:\(server.port)")
+  }
+
+  @Test("--proxy sends the request to a proxy, none to the server")
+  func proxy() async throws {
+    let (server, proxy) = (try HTTPTestServer(), try HTTPTestServer())
+    proxy.enqueue(.text("from the proxy"))
+    let run = await Terminal.pipe.run("--proxy", "127.0.0.1:\(proxy.port)", server.url("/get"))
+    #expect(run.output == "from the proxy")
+    #expect(await Terminal.pipe.run("--proxy", "none", server.url("/get")).status == .success)
+    #expect(server.requestCount == 1)
+    #expect(await Terminal.pipe.run("--proxy", "ftp://x", server.url("/get")).status == .usage)
+  }
+
+  @Test("--unix-socket that is not there is named")
+  func unixSocket() async {
+    let run = await Terminal.pipe.run("--unix-socket", "/none/socket", "http://localhost/")
+    #expect(run.status == .usage)
+    #expect(run.error.contains("/none/socket"))
+  }
+
+  @Test("a certificate that cannot be used is a usage error with its path")
+  func certificate() async {
+    let run = await Terminal.pipe.run("--cert", "/none.pem", "https://localhost/")
+    #expect(run.status == .usage)
+    #expect(run.error.contains("'/none.pem'"))
+  }
+
+  @Test("errors name options of the command, not members of the library")
+  func words() async throws {
+    let server = try HTTPTestServer()
+    let errors = [
+      await Terminal.pipe.run("--max-redirects", "1", server.url("/redirect/2")).error,
+      await Terminal.pipe.run("--proxy", "http://proxy.invalid:1", server.url("/get")).error,
+    ]
+    for error in errors {
+      #expect(error.contains("--"))
+      #expect(!error.contains("TransportOptions") && !error.contains("redirectLimit"))
+    }
+  }
+}

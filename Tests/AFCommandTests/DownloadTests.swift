@@ -1,0 +1,184 @@
+import Foundation
+import HTTPTestServer
+import Testing
+
+@testable import AFCommand
+
+/// Bodies of responses in files, and as they arrive.
+@Suite(.timeLimit(.minutes(5))) struct DownloadTests {
+  private let server: HTTPTestServer
+  private let folder: Folder
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = try Folder()
+  }
+
+  private func content(_ name: String) -> String? {
+    FileManager.default.contents(atPath: folder.path(name)).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test("-o writes the body into a file and nothing to the output")
+  func output() async throws {
+    _ = try folder.file("f", "an older and longer content")
+    server.enqueue(.text("body"))
+    let run = await Terminal().run("-o", folder.path("f"), server.url("/"))
+    #expect(run.status == .success)
+    #expect(run.bytes.isEmpty)
+    #expect(content("f") == "body")
+    #expect(try await server.takeRequest().header("Accept-Encoding") == "identity")
+  }
+
+  @Test("the page of an error is not saved, and an existing file is unchanged")
+  func errorPage() async throws {
+    _ = try folder.file("f", "old")
+    let run = await Terminal().run("-o", folder.path("f"), server.url("/status/404"))
+    #expect(run.status == .clientError)
+    #expect(run.error.contains("404"))
+    #expect(content("f") == "old")
+  }
+
+  @Test("a file that cannot be written ends the request with its path")
+  func unwritable() async {
+    let run = await Terminal().run("-o", folder.path("none/f"), server.url("/bytes/1000000"))
+    #expect(run.status == .failure)
+    #expect(run.error.contains("'\(folder.path("none/f"))' cannot be written: No such file or directory."))
+  }
+
+  @Test("a full disk ends the request")
+  func fullDisk() async {
+    let run = await Terminal().run("-o", "/dev/full", server.url("/bytes/100000"))
+    #expect(run.status == .failure)
+    #expect(run.error.contains("No space left on device"))
+  }
+
+  @Test("-c appends the missing part")
+  func continuation() async throws {
+    let whole = await Terminal.pipe.run("-b", server.url("/range/1000")).output
+    _ = try await server.takeRequest()
+    _ = try folder.file("f", String(whole.prefix(400)))
+    let run = await Terminal().run("-c", "-o", folder.path("f"), server.url("/range/1000"))
+    #expect(run.status == .success)
+    #expect(try await server.takeRequest().header("Range") == "bytes=400-")
+    #expect(content("f") == whole)
+  }
+
+  @Test("-c begins at once without a file, and again if the server sends all of it")
+  func continuationOfNothing() async throws {
+    server.enqueue(.text("whole"), .text("whole"))
+    #expect(await Terminal().run("-co", folder.path("f"), server.url("/")).status == .success)
+    #expect(try await server.takeRequest().header("Range") == nil)
+    _ = try folder.file("f", "wh")
+    #expect(await Terminal().run("-co", folder.path("f"), server.url("/")).status == .success)
+    #expect(content("f") == "whole")
+  }
+
+  @Test("-c leaves a complete file, and refuses another part than the missing one")
+  func continuationRefused() async throws {
+    _ = try folder.file("f", "whole")
+    server.enqueue(
+      .status(416).with(header: "Content-Range", value: "bytes */5"),
+      .text("part").with(header: "Content-Range", value: "bytes 0-3/9"))
+    #expect(await Terminal().run("-co", folder.path("f"), server.url("/")).status == .success)
+    var part = Reply.text("part").with(header: "Content-Range", value: "bytes 0-3/9")
+    part.status = 206
+    _ = await Terminal().run("-co", folder.path("f"), server.url("/"))
+    _ = try folder.file("f", "whole")
+    server.enqueue(part)
+    let run = await Terminal().run("-co", folder.path("f"), server.url("/"))
+    #expect(run.status == .failure)
+    #expect(content("f") == "whole")
+  }
+
+  @Test("-d takes the name of the server without its path, and never replaces a file")
+  func suggestedNames() async throws {
+    var terminal = Terminal()
+    terminal.folder = folder.path
+    let field = #"attachment; filename="../../evil.txt""#
+    for content in ["first", "second", "third"] {
+      server.enqueue(.text(content).with(header: "Content-Disposition", value: field))
+      let run = await terminal.run("-d", server.url("/x"))
+      #expect(run.status == .success)
+      #expect(run.error.contains("Saved in evil"))
+    }
+    #expect(content("evil.txt") == "first")
+    #expect(content("evil-1.txt") == "second")
+    #expect(content("evil-2.txt") == "third")
+    server.enqueue(.text("page"))
+    _ = await terminal.run("-d", server.url("/dir/page.html?x=1"))
+    #expect(content("page.html") == "page")
+  }
+
+  @Test("a download that breaks off says how it goes on")
+  func broken() async {
+    server.enqueue(.closeAfterBody(bytes: 100))
+    let run = await Terminal().run("-o", folder.path("f"), server.url("/"))
+    #expect(run.status == .failure)
+    #expect(run.error.contains("af -c -o \(folder.path("f"))"))
+  }
+
+  @Test(
+    "a suggested name has no path, no control characters and no leading dot",
+    arguments: [
+      ("a.txt", "a.txt"), ("../../etc/passwd", "passwd"), (#"..\..\boot.ini"#, "boot.ini"), ("/", "download"),
+      ("..", "download"), (".bashrc", "bashrc"), ("-rf", "rf"), ("a\u{1B}[2Jb", "a[2Jb"),
+      ("a\u{202E}b", "ab"), ("", "download"),
+      (String(repeating: "x", count: 300), String(repeating: "x", count: 200)),
+    ])
+  func names(suggested: String, expected: String) {
+    #expect(SavedFile.safe(suggested) == expected)
+  }
+
+  @Test("a body that is not text is refused on a terminal before it is fetched")
+  func binary() async {
+    let gate = Gate()
+    server.enqueue(
+      Reply(headers: [.contentType("image/png")], body: .parts([.gate(gate), .bytes([0])])))
+    // The server never sends the body.
+    let run = await Terminal().run(server.url("/"))
+    #expect(run.status == .success)
+    #expect(run.output.hasPrefix("HTTP/1.1 200 OK\n"))
+    #expect(run.output.contains("\n\nNot text: image/png."))
+    gate.open()
+  }
+
+  @Test("a body whose type hides that it is not text is refused at its first bytes")
+  func hiddenBinary() async {
+    let gate = Gate()
+    server.enqueue(
+      Reply(
+        headers: [.contentType("text/plain")], body: .parts([.bytes([1, 0, 2]), .gate(gate), .bytes([0])])))
+    let run = await Terminal().run("-b", server.url("/"))
+    #expect(run.output.hasPrefix("Not text."))
+    gate.open()
+  }
+
+  @Test("lines reach the terminal as they come")
+  func lines() async {
+    let gate = Gate()
+    var terminal = Terminal()
+    let seen = Mutex(Data())
+    terminal.onOutput = { data in
+      let isThere = seen.withLock { seen in
+        seen += data
+        return String(decoding: seen, as: UTF8.self).hasSuffix("\n\nfirst\n")
+      }
+      // The server sends the second line when the first one is on the screen.
+      if isThere { gate.open() }
+    }
+    server.enqueue(
+      Reply(headers: [.contentType("text/plain")], body: .parts(["first\n", .gate(gate), "second\n"])))
+    let run = await terminal.run(server.url("/"))
+    #expect(run.output.hasSuffix("\n\nfirst\nsecond\n"))
+  }
+
+  @Test("the request ends when the reader of the output is gone")
+  func closedPipe() async {
+    let gate = Gate()
+    server.enqueue(Reply(body: .parts(["first\n", .gate(gate), "second\n"])))
+    var terminal = Terminal.pipe
+    terminal.acceptsOutput = false
+    #expect(await terminal.run(server.url("/")).status == .success)
+    gate.open()
+  }
+}

@@ -1,0 +1,87 @@
+import AFCommand
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// The parts that are printed, and their form.
+@Suite(.timeLimit(.minutes(5))) struct OutputOptionTests {
+  private let server: HTTPTestServer
+
+  init() throws {
+    server = try HTTPTestServer()
+  }
+
+  @Test("--print chooses the parts, in a pipe as on a terminal")
+  func parts() async {
+    let item = "a=b"
+    for terminal in [Terminal.pipe, Terminal()] {
+      server.enqueue(.text("done\n"), .text("done\n"), .text("done\n"), .text("done\n"))
+      let request = await terminal.run("-p", "H", server.url("/x"), item).output
+      #expect(
+        request.hasPrefix("POST /x HTTP/1.1\n") && !request.contains("200") && !request.contains("done"))
+      let body = await terminal.run("--print=B", server.url("/x"), item).output
+      #expect(body.contains("\"a\": \"b\"") && !body.contains("HTTP"))
+      let head = await terminal.run("-ph", server.url("/x"), item).output
+      #expect(head.hasPrefix("HTTP/1.1 200 OK\n") && !head.contains("done"))
+      let both = await terminal.run("-p", "hb", server.url("/x"), item).output
+      #expect(both.hasPrefix("HTTP/1.1 200 OK\n") && both.hasSuffix("\n\ndone\n"))
+    }
+  }
+
+  @Test("--offline prints the request without its secrets, and sends nothing")
+  func offline() async {
+    let run = await Terminal.pipe.run(
+      "--offline", "-a", "ann:topsecret", server.url("/x?q=1"), "a=b", "Cookie:id=hidden", "X-Api-Key:hidden")
+    #expect(run.status == .success)
+    #expect(run.output.hasPrefix("POST /x?q=1 HTTP/1.1\n"))
+    #expect(run.output.contains("\nAuthorization: Basic ****\n"))
+    #expect(run.output.contains("\nContent-Length: 10\n"))
+    #expect(run.output.hasSuffix("\n\n{\"a\": \"b\"}\n"))
+    #expect(!run.output.contains("hidden") && !run.output.contains("YW5u"))
+    #expect(server.requestCount == 0)
+  }
+
+  @Test("--pretty decides about colours and layout")
+  func pretty() async {
+    let json = #"{"a":1}"#
+    let expectations: [(String, String)] = [
+      ("none", json), ("format", "{\n  \"a\": 1\n}\n"),
+      ("colors", "{\u{1B}[36m\"a\"\u{1B}[0m:\u{1B}[35m1\u{1B}[0m}\n"),
+      ("all", "{\n  \u{1B}[36m\"a\"\u{1B}[0m: \u{1B}[35m1\u{1B}[0m\n}\n"),
+    ]
+    for (how, expected) in expectations {
+      server.enqueue(.json(json))
+      #expect(await Terminal.pipe.run("--pretty", how, server.url("/")).output == expected)
+    }
+    server.enqueue(.json(json))
+    let colourless = await Terminal(hasColours: true).run("--no-color", "-b", server.url("/"))
+    #expect(!colourless.output.contains("\u{1B}"))
+  }
+
+  @Test("fields are shown in the order and the spelling in which they came")
+  func fields() async {
+    server.enqueue(
+      .raw(
+        "HTTP/1.1 200 OK\r\nz-last: 1\r\nSet-Cookie: a=1\r\nA-first: 2\r\nSet-Cookie: b=2\r\nContent-Length: 0\r\n\r\n"
+      ))
+    let run = await Terminal.pipe.run("-h", server.url("/"))
+    #expect(
+      run.output
+        == "HTTP/1.1 200 OK\nz-last: 1\nSet-Cookie: a=1\nA-first: 2\nSet-Cookie: b=2\nContent-Length: 0\n")
+  }
+
+  @Test("an endless body under -v is written as it comes, behind the request")
+  func verboseStream() async {
+    let gate = Gate()
+    var terminal = Terminal()
+    terminal.onOutput = { data in
+      if String(decoding: data, as: UTF8.self).contains("first") { gate.open() }
+    }
+    server.enqueue(
+      Reply(headers: [.contentType("text/event-stream")], body: .parts(["data: first\n\n", .gate(gate)])))
+    let run = await terminal.run("-v", server.url("/x"))
+    #expect(run.output.hasPrefix("GET /x HTTP/1.1\n"))
+    #expect(run.output.contains("\n\nHTTP/1.1 200 OK\n"))
+    #expect(run.output.hasSuffix("data: first\n\n"))
+  }
+}
