@@ -52,33 +52,42 @@ package enum Command {
       _ = environment.writeOutput(Data(command.text.utf8))
       return .success
     }
-    switch invocation.action {
-    case .request: break
-    case .webSocket:
-      return try await WebSocketExchange(
-        environment: environment, invocation: invocation, request: outgoing.request
-      )
-      .run(kept)
-    case .events:
-      return try await EventExchange(
-        environment: environment, invocation: invocation, request: outgoing.request
-      )
-      .run(kept)
-    }
-    let delivery = Delivery(environment: environment, invocation: invocation, outgoing: outgoing)
     if invocation.isOffline {
-      delivery.showRequest()
+      Delivery(environment: environment, invocation: invocation, outgoing: outgoing).showRequest()
       return .success
     }
-    guard invocation.isPaged, environment.isOutputTerminal, let pager = environment.startPager() else {
-      return finish(try await delivery.result(kept), invocation, environment)
+    return try await exchange(outgoing, kept, invocation, environment)
+  }
+
+  private static func exchange(
+    _ outgoing: OutgoingRequest, _ kept: KeptState, _ invocation: Invocation, _ environment: Environment
+  ) async throws -> ExitCode {
+    let request = outgoing.request
+    switch invocation.action {
+    case .webSocket:
+      return try await WebSocketExchange(environment: environment, invocation: invocation, request: request)
+        .run(kept)
+    case .events:
+      return try await EventExchange(environment: environment, invocation: invocation, request: request)
+        .run(kept)
+    case .request: break
     }
-    var paged = environment
-    paged.writeOutput = pager.write
-    let outcome = try await Delivery(environment: paged, invocation: invocation, outgoing: outgoing).result(
-      kept)
-    pager.finish()
-    return finish(outcome, invocation, environment)
+    if case .file(let path) = invocation.output, invocation.segments != nil || invocation.checksum != nil {
+      return try await SegmentedExchange(environment: environment, invocation: invocation, request: request)
+        .run(kept, path: path)
+    }
+    var shown = environment
+    let pager = invocation.isPaged && environment.isOutputTerminal ? environment.startPager() : nil
+    if let pager { shown.writeOutput = pager.write }
+    let delivery = Delivery(environment: shown, invocation: invocation, outgoing: outgoing)
+    do throws(UsageError) {
+      let outcome = try await delivery.result(kept)
+      pager?.finish()
+      return finish(outcome, invocation, environment)
+    } catch {
+      pager?.finish()
+      throw error
+    }
   }
 
   private static func request(_ invocation: Invocation, _ environment: Environment) throws -> OutgoingRequest

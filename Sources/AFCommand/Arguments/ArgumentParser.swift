@@ -158,6 +158,7 @@ package struct ArgumentParser {
         throw UsageError("--continue is for a GET without a body.")
       }
     }
+    if invocation.segments != nil || invocation.checksum != nil { try checkSegments(invocation) }
     if invocation.certificateKey != nil, invocation.certificate == nil {
       throw UsageError("--cert-key is the key of a certificate; add --cert FILE.")
     }
@@ -170,6 +171,22 @@ package struct ArgumentParser {
       throw UsageError("--auth-type needs credentials: add --auth.")
     }
     try checkItems(invocation)
+  }
+
+  private static func checkSegments(_ invocation: Invocation) throws(UsageError) {
+    guard case .file = invocation.output else {
+      throw UsageError("--segments and --checksum need a file: --output FILE.")
+    }
+    guard !invocation.hasBody, invocation.effectiveMethod == "GET" else {
+      throw UsageError("--segments and --checksum are for a GET without a body.")
+    }
+    guard !invocation.isContinued else {
+      throw UsageError("--segments and --checksum continue by themselves; leave out --continue.")
+    }
+    guard invocation.authentication != .digest else {
+      throw UsageError(
+        "--segments and --checksum do not work with Digest; take the credentials from --netrc.")
+    }
   }
 
   private static func checkItems(_ invocation: Invocation) throws(UsageError) {

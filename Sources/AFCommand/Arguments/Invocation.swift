@@ -1,3 +1,5 @@
+package import Alamofire
+
 /// The parsed arguments of the command.
 package struct Invocation: Equatable, Sendable {
   /// The encoding of the data items in the body.
@@ -99,6 +101,9 @@ package struct Invocation: Equatable, Sendable {
   package var output: Output?
   package var isDownload = false
   package var isContinued = false
+  /// The number of requests at a time for one file.
+  package var segments: Int?
+  package var checksum: FileChecksum?
   package var credentials: Credentials?
   /// The value of `--auth`.
   var typedCredentials: String?

@@ -68,6 +68,12 @@ extension Option {
     Option(
       "--continue -c", .files, "with -o, append what is missing of a partial FILE",
       effect: .flag { $0.isContinued = true }),
+    Option(
+      "--segments", .files, "with -o, so many connections at a time for one FILE",
+      effect: .value("N", OptionValue.setSegments)),
+    Option(
+      "--checksum", .files, "with -o, verify FILE: sha256:HEX or sha512:HEX",
+      effect: .value("HASH", OptionValue.setChecksum)),
   ]
 
   private static let accessOptions: [Option] = [

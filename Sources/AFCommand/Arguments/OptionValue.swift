@@ -1,3 +1,4 @@
+import Alamofire
 import Foundation
 
 /// Readers of the values of options.
@@ -84,6 +85,26 @@ enum OptionValue {
       invocation.rawBody = .file(path: String(text.dropFirst()))
     } else {
       invocation.rawBody = .text(text)
+    }
+  }
+
+  static func setSegments(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard let count = Int(text), (1...64).contains(count) else {
+      throw UsageError("--segments needs a number from 1 to 64, not '\(text)'.")
+    }
+    invocation.segments = count
+  }
+
+  static func setChecksum(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    let parts = text.split(separator: ":", maxSplits: 1).map { $0.lowercased() }
+    let digits = parts.last ?? ""
+    guard parts.count == 2, digits.allSatisfy(\.isHexDigit) else {
+      throw UsageError("--checksum needs sha256:HEX or sha512:HEX, not '\(text)'.")
+    }
+    switch (parts[0], digits.count) {
+    case ("sha256", 64): invocation.checksum = .sha256(digits)
+    case ("sha512", 128): invocation.checksum = .sha512(digits)
+    default: throw UsageError("--checksum needs 64 digits behind sha256:, or 128 behind sha512:.")
     }
   }
 

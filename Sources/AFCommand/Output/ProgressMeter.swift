@@ -23,10 +23,12 @@ final class ProgressMeter: Sendable {
 
   /// Called for received bytes of the body.
   func moved(_ progress: Progress) {
+    moved(completed: progress.completedUnitCount, total: progress.totalUnitCount)
+  }
+
+  func moved(completed: Int64, total: Int64) {
     let now = environment.now()
-    let line = ProgressLine(
-      completed: progress.completedUnitCount, total: progress.totalUnitCount,
-      elapsed: (now - start) / .seconds(1))
+    let line = ProgressLine(completed: completed, total: total, elapsed: (now - start) / .seconds(1))
     let text = "\r\(line.text(width: environment.width))\u{1B}[K"
     // Written under the lock, so that nothing is drawn once the line has been taken away.
     state.withLock { state in

@@ -12,7 +12,7 @@ struct Delivery {
     let response: HTTPURLResponse?
     let metrics: URLSessionTaskMetrics?
     let failure: String?
-    /// Whether the response was used as a failure of the tool would forbid, such as a full disk.
+    /// Whether a status of failure says that the file is complete.
     let isComplete: Bool
   }
 
