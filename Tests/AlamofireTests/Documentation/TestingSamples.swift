@@ -18,7 +18,24 @@ private struct UserClient: Sendable {
   }
 }
 
-private func show(_ value: Any) {}
+/// The samples are run, because they contain expectations.
+@Suite("Guide to testing") struct TestingGuideTests {
+  @Test("Requests are retried until a reply succeeds") func retriesSample() async throws {
+    try await retries(server: HTTPTestServer())
+  }
+
+  @Test("A request that is held by a gate can be cancelled") func gatesSample() async throws {
+    try await gates(server: HTTPTestServer(), session: Session())
+  }
+
+  @Test("A server with a certificate of a test authority is trusted") func tlsSample() async throws {
+    try await tls()
+  }
+
+  @Test("A stub takes the place of a server") func stubsSample() async throws {
+    try await stubs()
+  }
+}
 
 @Test("A user is decoded, and the identifier is in the path") func user() async throws {
   let server = try HTTPTestServer()
