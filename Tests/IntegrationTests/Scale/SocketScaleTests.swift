@@ -13,7 +13,7 @@ import Testing
     "A thousand WebSocket connections leave no memory, thread or descriptor",
     arguments: [WebSocketPeer.Entrance.compressed, .secure])
   func connections(entrance: WebSocketPeer.Entrance) async throws {
-    let peer = try await WebSocketPeer.shared
+    let peer = try await WebSocketPeer.forScale
     let report = try await SoakRun.run(
       Report.self, ["sockets", peer.url(entrance, ""), peer.authority, "1000"])
     #expect(report.failures == 0, "\(report.firstFailure ?? "")")

@@ -36,9 +36,16 @@ final class WebSocketPeer: Sendable {
 
   private static let starting = Task { try await WebSocketPeer() }
 
-  /// The server of all tests, started by the first use.
+  /// The server of most tests, started by the first use.
   static var shared: WebSocketPeer {
     get async throws { try await starting.value }
+  }
+
+  private static let startingForScale = Task { try await WebSocketPeer() }
+
+  /// A server apart from ``shared``, which one large message can occupy for longer than a closing handshake may take.
+  static var forScale: WebSocketPeer {
+    get async throws { try await startingForScale.value }
   }
 
   /// The file with the authority of the server's certificate.
