@@ -4,6 +4,7 @@ import HTTPWire
 // and libcurl averages over seconds.
 extension Transfer {
   func beginThrottling(_ profile: ConnectionProfile) {
+    throttlePlace = nil
     bandwidth = profile.isThrottled ? BandwidthMeter(profile.options.requestBandwidth) : nil
     if profile.isThrottled { loop.throttle.limit(profile.sessionBandwidth) }
   }
@@ -12,12 +13,13 @@ extension Transfer {
   func mustWait(_ direction: BandwidthMeter.Direction) -> Bool {
     let time = max(bandwidth?.readyTime(direction) ?? 0, loop.throttle.meter?.readyTime(direction) ?? 0)
     guard time > Clock.now() else { return false }
-    loop.throttle.wait(ticket, until: time)
+    throttlePlace = loop.throttle.wait(ticket, until: time, at: throttlePlace)
     return true
   }
 
   func moved(_ length: Int, _ direction: BandwidthMeter.Direction) {
     let now = Clock.now()
+    throttlePlace = nil
     bandwidth?.moved(length, direction, at: now)
     loop.throttle.meter?.moved(length, direction, at: now)
   }
@@ -27,7 +29,8 @@ extension Transfer {
 struct SessionThrottle {
   private var limits = TransportOptions.Bandwidth()
   var meter: BandwidthMeter?
-  private var waiting: [UInt64: UInt64] = [:]
+  private var waiting: [UInt64: (time: UInt64, place: UInt64)] = [:]
+  private var lastPlace: UInt64 = 0
   /// The time at which a waiting transfer may continue.
   private(set) var releaseTime: UInt64 = .max
 
@@ -37,16 +40,23 @@ struct SessionThrottle {
     meter = limits.isLimited ? BandwidthMeter(limits) : nil
   }
 
-  mutating func wait(_ ticket: UInt64, until time: UInt64) {
-    waiting[ticket] = time
+  /// Lets a transfer wait. Returns its place among the waiting ones.
+  ///
+  /// - Parameter place: The place that the transfer has had since it last moved bytes, so that others which wait until
+  ///   the same time do not always come first; `nil` for the last place.
+  mutating func wait(_ ticket: UInt64, until time: UInt64, at place: UInt64?) -> UInt64 {
+    if place == nil { lastPlace += 1 }
+    let place = place ?? lastPlace
+    waiting[ticket] = (time, place)
     releaseTime = min(releaseTime, time)
+    return place
   }
 
   /// Returns the transfers that may continue, those that have waited longest first.
   mutating func release(_ now: UInt64) -> [UInt64] {
-    let released = waiting.filter { $0.value <= now }.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
+    let released = waiting.filter { $0.value.time <= now }.sorted { $0.value.place < $1.value.place }
     for (ticket, _) in released { waiting[ticket] = nil }
-    releaseTime = waiting.values.min() ?? .max
+    releaseTime = waiting.values.map { $0.time }.min() ?? .max
     return released.map(\.key)
   }
 }

@@ -55,6 +55,8 @@ final class Transfer {
   @exclusivity(unchecked) var earlierResponse = EarlierResponse()
   /// The bandwidth of the transfer; `nil` if neither it nor that of the session is limited.
   @exclusivity(unchecked) var bandwidth: BandwidthMeter?
+  /// The place among the transfers that wait for bandwidth; `nil` if bytes have moved since.
+  @exclusivity(unchecked) var throttlePlace: UInt64?
   @exclusivity(unchecked) var count = ByteCount()
   /// The queue that the transfer waits in or was admitted by.
   @exclusivity(unchecked) var hostQueue: HostQueues.Queue?

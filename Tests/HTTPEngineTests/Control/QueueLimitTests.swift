@@ -211,6 +211,21 @@ private final class Order: Sendable {
     #expect(ContinuousClock.now - start >= Self.shortest(400_000 - 4 * 16_384, 400_000))
   }
 
+  @Test("A long response leaves bandwidth of the session to a later one") func fairness() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    for count in [2_000_000, 60_000] { server.enqueue(.data(Content.bytes(count))) }
+    let client = Client { $0.sessionBandwidth.download = 400_000 }
+    let isMoving = Moment()
+    let long = Watcher(onBytes: { _, count in if count.received > 0 { isMoving.come() } })
+    let request = try client.request(server.url("/"))
+    let first = Task { try await client.failure(of: request, watcher: long).kind }
+    await isMoving.wait()
+    #expect(try await client.get(server.url("/")).bytes.count == 60_000)
+    #expect(long.endedCount == 0)
+    long.cancel()
+    #expect(try await first.value == .cancelled)
+  }
+
   @Test("A limited request can be cancelled, and others continue") func cancelled() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.data(Content.bytes(Self.size)))
