@@ -36,7 +36,8 @@ final class HostQueues {
   @exclusivity(unchecked) private var mostRunning = Int.max
   /// The time at which a rate allows a waiting request.
   @exclusivity(unchecked) private(set) var releaseTime: UInt64 = .max
-  private static let keptQueues = 1024
+  /// The number of queues beyond which those without requests are forgotten.
+  @exclusivity(unchecked) private var keptQueues = 1024
 
   /// Puts a transfer into the queue of its host. Returns whether it may start.
   func enqueue(_ transfer: Transfer, _ now: UInt64) -> Bool {
@@ -88,11 +89,16 @@ final class HostQueues {
     }
     note(admitted, of: hostQueue, now)
     if mostRunning < .max { admitted += fill(now) }
-    if hostQueues.count > Self.keptQueues, hostQueue.admission.isForgettable(now) {
-      hostQueues[hostQueue.key] = nil
-      if last === hostQueue { last = nil }
-    }
+    if hostQueues.count > keptQueues { forgetQueues(now) }
     return admitted
+  }
+
+  /// Removes the queues of which nothing has to be remembered. A rate keeps a queue for a while after its last request.
+  private func forgetQueues(_ now: UInt64) {
+    hostQueues = hostQueues.filter { !$0.value.admission.isForgettable(now) }
+    last = nil
+    // The rest is looked at again when it has doubled, so that the cost of a request stays constant.
+    keptQueues = max(1024, hostQueues.count * 2)
   }
 
   private func note(_ admitted: [UInt64], of hostQueue: Queue, _ now: UInt64) {

@@ -58,4 +58,11 @@ extension EventLoop {
       post(.run { continuation.resume(returning: $0.snapshot()) })
     }
   }
+
+  /// Returns the number of hosts whose queues are kept. Callable from any thread.
+  package func hostQueueCount() async -> Int {
+    await withCheckedContinuation { continuation in
+      post(.run { continuation.resume(returning: $0.hostQueues.hostQueues.count) })
+    }
+  }
 }

@@ -136,6 +136,17 @@ import Testing
     #expect(try await second.value == 200)
   }
 
+  @Test("Hosts without requests are forgotten when their rate allows a burst again")
+  func forgottenHosts() async throws {
+    let client = Client { $0.requestLimits = Limits(ratePerHost: .init(perSecond: 100)) }
+    for number in 0..<1500 {
+      // Nothing listens there.
+      let request = try client.request("http://127.9.\(number / 250).\(number % 250 + 1):1/")
+      #expect(try await client.failure(of: request).kind == .cannotConnectToHost)
+    }
+    #expect(await client.transport.loop.hostQueueCount() < 1400)
+  }
+
   @Test("A snapshot shows running requests and connections") func snapshot() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let gate = Gate()
