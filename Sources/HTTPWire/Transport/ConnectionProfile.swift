@@ -4,6 +4,8 @@ package final class ConnectionProfile: Sendable {
   package let options: TransportOptions
   /// The most connections that are open to one host at a time; at least 1.
   package let connectionsPerHost: Int
+  /// A client has no more ports for the connections to one address.
+  private static let mostConnections = 65_535
 
   /// The judge of servers; `nil` leaves the decision to the engine: the trust store, the host, the dates.
   package let judge: (any TrustJudge)?
@@ -42,7 +44,7 @@ package final class ConnectionProfile: Sendable {
   ) {
     self.elsewhere = elsewhere
     self.options = options
-    self.connectionsPerHost = max(1, connectionsPerHost)
+    self.connectionsPerHost = min(max(1, connectionsPerHost), Self.mostConnections)
     self.judge = judge
     self.systemProxies = systemProxies
     proxies = ProxyTable.named(by: options, system: systemProxies)

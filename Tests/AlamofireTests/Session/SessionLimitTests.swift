@@ -20,6 +20,18 @@ import Testing
     }
   }
 
+  @Test("The number of connections to a host can be the largest integer")
+  func mostConnections() async throws {
+    let server = try HTTPTestServer()
+    let configuration = URLSessionConfiguration.uncached
+    configuration.httpMaximumConnectionsPerHost = .max
+    let session = Session.real(configuration: configuration)
+    for _ in 0..<2 {
+      let response = await session.request(server.url("/get")).serializingData().response
+      #expect(response.response?.statusCode == 200)
+    }
+  }
+
   @Test("The priority of a request decides its turn, and can change through its task") func priority()
     async throws
   {
