@@ -154,10 +154,12 @@ package final class FileSink: BodySink {
         state.descriptor = -1
       }
       state.path = path
-      let flags = O_WRONLY | O_CLOEXEC | (path == newPath ? O_CREAT : 0)
+      // A file that is shorter would be filled with zeros.
+      let isPart = path != newPath || start > 0
+      let flags = O_WRONLY | O_CLOEXEC | (isPart ? 0 : O_CREAT)
       if state.descriptor < 0 { state.descriptor = open(path, flags, 0o600) }
-      guard state.descriptor >= 0 else { return path == newPath ? failure(errno, path) : Self.lostPart }
-      if path != newPath, !Self.holds(state.descriptor, start) { return Self.lostPart }
+      guard state.descriptor >= 0 else { return isPart ? Self.lostPart : failure(errno, path) }
+      if isPart, !Self.holds(state.descriptor, start) { return Self.lostPart }
       if let code = Self.cut(state.descriptor, to: start) { return failure(code, path) }
       state.size = start
       state.start = start

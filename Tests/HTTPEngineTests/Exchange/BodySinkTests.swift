@@ -104,6 +104,17 @@ import Testing
     #expect(sink.size == 8)
   }
 
+  @Test(
+    "A file of an earlier transfer that is gone, or shorter than it was, is not continued", arguments: [0, 3])
+  func shorterPart(size: Int) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/f"
+    if size > 0 { _ = try folder.write(Array(repeating: 0x61, count: size), "f") }
+    let sink = FileSink(path: path, continuing: { _ in .success(.part(path: path, offset: 4)) })
+    #expect(sink.begin(ResponseHead(status: 206), wake: {})?.kind == .cannotContinue)
+    #expect((try? folder.read("f"))?.count ?? 0 == size)
+  }
+
   @Test("A file that cannot be created is an error with its path") func createFailure() async throws {
     server.enqueue(.text("text"))
     let failure = try await client.failure(of: get(FileSink(path: "/nowhere/at/all")))
