@@ -317,12 +317,12 @@ package final class BackgroundTransfer: Sendable {
 
   /// Whether the file that is being moved to `path` is there, complete.
   package func isAtDestination(_ path: String) -> Bool {
-    guard let files = try? owner.files(), let size = files.size(of: names.file) else {
+    guard let files = try? owner.files(), files.size(of: names.file) != nil else {
       return FileManager.default.fileExists(atPath: path)
     }
-    // The process ended after the file was copied to another file system, and before its original was removed.
-    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-    guard (attributes?[.size] as? NSNumber)?.int64Value == size else { return false }
+    // The process ended after the file was copied to another file system, and before its original was removed. Any other
+    // file at the destination is an older one, which may have the same size.
+    guard FileManager.default.contentsEqual(atPath: filePath, andPath: path) else { return false }
     files.remove(names.file)
     return true
   }

@@ -1,0 +1,78 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// Background transfers whose journals, files or servers are not as they should be.
+@Suite(.timeLimit(.minutes(1))) struct BackgroundSafetyTests {
+  private let fixture: BackgroundFixture
+  private let id = UUID()
+
+  init() throws {
+    fixture = try BackgroundFixture()
+    try FileManager.default.createDirectory(
+      at: fixture.journal, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
+  private func url(_ suffix: String) -> URL { fixture.journal.appendingPathComponent("\(id)\(suffix)") }
+
+  private func description(_ kind: TransferDescription.Kind, _ method: String, _ url: String)
+    -> TransferDescription
+  {
+    TransferDescription(
+      kind: kind, url: url, method: method, fields: [:], created: Date().timeIntervalSince1970, boot: boot)
+  }
+
+  private var boot: String {
+    (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
+  }
+
+  private func write(_ records: [TransferRecord]) throws {
+    let log = BackgroundFolder.log
+    try records.reduce(into: Data()) { $0 += log.line(of: $1) ?? Data() }.write(to: url(".journal"))
+  }
+
+  private func transfers() -> BackgroundTransfers {
+    BackgroundTransfers(identifier: "tests", folder: fixture.journal.path, isDiscretionary: false)
+  }
+
+  private static func head(_ status: Int = 200) -> ResponseHead { ResponseHead(status: status) }
+
+  @Test("A file of the same size at the destination is not taken for the downloaded one")
+  func sameSize() async throws {
+    let target = fixture.folder["file"]
+    let part = fixture.journal.appendingPathComponent("Alamofire_\(id).tmp")
+    try Data("old".utf8).write(to: target)
+    try Data("new".utf8).write(to: part)
+    let options = DownloadRequest.Options.removePreviousFile.rawValue
+    try write([
+      .described(description(.download, "GET", "http://127.0.0.1:1/")),
+      .responded(StoredHead(Self.head()), offset: 0, boot: boot), .completed(size: 3),
+      .moving(to: target.path, options: options),
+    ])
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(await request.ended().error == nil)
+    #expect(try Data(contentsOf: target) == Data("new".utf8))
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("A file that was copied to its destination before the process ended is not copied again")
+  func copied() async throws {
+    let target = fixture.folder["file"]
+    let part = fixture.journal.appendingPathComponent("Alamofire_\(id).tmp")
+    for url in [target, part] { try Data("new".utf8).write(to: url) }
+    try write([
+      .described(description(.download, "GET", "http://127.0.0.1:1/")),
+      .responded(StoredHead(Self.head()), offset: 0, boot: boot), .completed(size: 3),
+      .moving(to: target.path, options: 0),
+    ])
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(await request.ended().error == nil)
+    #expect(try Data(contentsOf: target) == Data("new".utf8))
+    #expect(await fixture.isEmptied())
+  }
+}
