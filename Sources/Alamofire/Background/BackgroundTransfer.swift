@@ -245,10 +245,15 @@ package final class BackgroundTransfer: Sendable {
     guard let files = try? owner.files() else { return }
     note(.responded(StoredHead(head), offset: 0, boot: owner.boot))
     if let url { noteLocation(url) }
-    var hasBody = false
-    if let body, !body.isEmpty {
-      files.remove(names.answer)
-      hasBody = files.make(names.answer, body) == nil
+    let hasBody = body?.isEmpty == false
+    if let body, hasBody {
+      let isStored = state.withLock { state in
+        guard state.isOpen else { return false }
+        files.remove(names.answer)
+        return files.make(names.answer, body) == nil
+      }
+      // Another process must not deliver the response without its body.
+      guard isStored else { return }
     }
     note(.answered(hasBody: hasBody))
   }
@@ -291,7 +296,8 @@ package final class BackgroundTransfer: Sendable {
       isAtDestination = FileManager.default.fileExists(atPath: path)
     }
     return stored.continuation(
-      boot: files.boot, fileSize: files.size(of: names.file), isAtDestination: isAtDestination)
+      boot: files.boot, fileSize: files.size(of: names.file), isAtDestination: isAtDestination,
+      hasResponseBody: files.size(of: names.answer) != nil)
   }
 
   /// The head of the response and the phase, if the file or the response is complete.

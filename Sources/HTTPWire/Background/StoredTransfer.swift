@@ -108,16 +108,19 @@ package struct StoredTransfer: Sendable, Equatable {
   ///   - boot: The identifier of the machine's boot.
   ///   - fileSize: The size of the downloaded file in the folder of the session; `nil` if it does not exist.
   ///   - isAtDestination: Whether there is a file at the destination.
-  package func continuation(boot: String, fileSize: Int64?, isAtDestination: Bool) -> Continuation {
+  ///   - hasResponseBody: Whether the file of the response to an upload is there.
+  package func continuation(
+    boot: String, fileSize: Int64?, isAtDestination: Bool, hasResponseBody: Bool = true
+  ) -> Continuation {
     switch phase {
-    case .answered: return .deliver
+    case .answered(let hasBody) where hasResponseBody || !hasBody: return .deliver
     case .moved: return .deliver
     case .moving where fileSize != nil || isAtDestination: return .deliver
     case .completed(let size) where fileSize == size: return .deliver
     // The process ended before it could note that the last byte had arrived.
     case .receiving where fileSize != nil && receivedSize(boot: boot, fileSize: fileSize) == head?.wholeSize:
       return .deliver
-    case .waiting, .receiving, .completed, .moving: break
+    case .waiting, .receiving, .completed, .moving, .answered: break
     }
     // A journal of another boot may lack its last records.
     guard description.isIdempotent || (!isSent && description.boot == boot) else { return .lost }

@@ -75,4 +75,36 @@ import Testing
     #expect(try Data(contentsOf: target) == Data("new".utf8))
     #expect(await fixture.isEmptied())
   }
+
+  @Test("A response whose body is lost is not delivered without it", arguments: ["POST", "PUT"])
+  func lostBody(method: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("again"))
+    try write([
+      .described(description(.upload, method, server.url("/upload"))), .sent,
+      .responded(StoredHead(Self.head()), offset: 0, boot: boot), .answered(hasBody: true),
+    ])
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? UploadRequest)
+    let response = await request.ended()
+    if method == "PUT" {
+      #expect(response.data == Data("again".utf8))
+    } else {
+      #expect((response.error?.underlyingError as? URLError)?.code == .backgroundSessionWasDisconnected)
+      #expect(server.requestCount == 0)
+    }
+  }
+
+  @Test("A response whose body cannot be stored is not noted as complete") func unstorableBody() throws {
+    let transfer = transfers().make()
+    let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
+    try transfer.describe(request, kind: .upload)
+    let name = "\(transfer.id.uuidString).response"
+    let folder = fixture.journal.appendingPathComponent("\(name)/blocking")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    transfer.noteAnswer(Self.head(), Data("body".utf8), from: nil)
+    let journal = try Data(contentsOf: try #require(fixture.record))
+    #expect(
+      BackgroundFolder.log.records(in: journal).records.allSatisfy { $0 != .answered(hasBody: false) })
+  }
 }

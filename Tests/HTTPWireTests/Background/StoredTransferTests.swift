@@ -115,6 +115,18 @@ struct StoredTransferTests {
     #expect(continuation(part, fileSize: 30) == .resume(received: 30))
   }
 
+  @Test("A response whose body is gone is not complete") func lostBody() throws {
+    let post = try transfer("POST", .sent, .answered(hasBody: true))
+    #expect(continuation(post) == .deliver)
+    let description = Self.description("PUT")
+    for (first, expected) in [(Self.description("POST"), StoredTransfer.Continuation.lost), (description, .send)] {
+      let stored = try #require(StoredTransfer([.described(first), .sent, .answered(hasBody: true)]))
+      #expect(
+        stored.continuation(boot: "boot", fileSize: nil, isAtDestination: false, hasResponseBody: false)
+          == expected)
+    }
+  }
+
   @Test("The delivery is noted") func delivering() throws {
     #expect(!(try transfer().isDelivering))
     #expect(try transfer("GET", .delivering).isDelivering)
