@@ -21,6 +21,9 @@ package final class BackgroundTransfers: Sendable {
   /// Files of resume data without a journal are removed after this number of seconds.
   private static let fileAge: Int64 = 7 * 86_400
 
+  /// A larger journal is none of this library.
+  private static let largestJournal = Int64(TransferLog.longestLine) * 4
+
   package let identifier: String
   package let log: TransferLog
   /// The seconds since 1970.
@@ -101,7 +104,10 @@ package final class BackgroundTransfers: Sendable {
     var found: [(BackgroundTransfer, created: Double)] = []
     var known: Set<String> = ["lock"]
     for name in files.names() where name.hasSuffix(".journal") {
-      guard let id = UUID(uuidString: String(name.dropLast(8))), let bytes = files.read(name) else {
+      guard let id = UUID(uuidString: String(name.dropLast(8))) else { continue }
+      guard files.size(of: name) ?? .max <= Self.largestJournal, let bytes = files.read(name) else {
+        // It may be readable the next time, such as when the process has fewer files open.
+        known.formUnion(BackgroundTransfer.Names(id).all)
         continue
       }
       let (records, length) = log.records(in: bytes)

@@ -107,4 +107,14 @@ import Testing
     #expect(
       BackgroundFolder.log.records(in: journal).records.allSatisfy { $0 != .answered(hasBody: false) })
   }
+
+  @Test("Files of a journal that cannot be read stay") func unreadableJournal() throws {
+    try Data().write(to: url(".journal"))
+    let journal = try FileHandle(forWritingTo: url(".journal"))
+    try journal.truncate(atOffset: UInt64(TransferLog.longestLine) * 5)
+    try journal.close()
+    try Data("body".utf8).write(to: url(".body"))
+    #expect(fixture.session().restoredRequests.isEmpty)
+    #expect(fixture.files == ["\(id).body", "\(id).journal"])
+  }
 }
