@@ -117,4 +117,16 @@ import Testing
     #expect(fixture.session().restoredRequests.isEmpty)
     #expect(fixture.files == ["\(id).body", "\(id).journal"])
   }
+
+  @Test("A transfer that waits for a retry lets other discretionary ones begin") func turns() async throws {
+    let server = try HTTPTestServer(routes: .standard)
+    let session = fixture.session(isDiscretionary: true)
+    // Nothing listens on this port.
+    let first = session.download("http://127.0.0.1:1/")
+    let ending = Task { await first.ended() }
+    #expect(await eventually { first.retryCount > 0 })
+    #expect(await session.download(server.url("/bytes/10")).ended().error == nil)
+    first.cancel()
+    #expect(await ending.value.error?.isExplicitlyCancelledError == true)
+  }
 }

@@ -39,6 +39,7 @@ extension AttemptDriver {
     case .doNotRetryWithError(let retryError):
       return refuseRetry(with: .requestRetryFailed(retryError: retryError, originalError: failure))
     case .retryWithDelay(let delay):
+      core.transfer?.endTurn()
       // A request that is cancelled during the delay ends with its failure.
       do { try await Task.sleep(for: .retryDelay(delay)) } catch {
         return core.isAbandoned ? refuseRetry(with: core.session.reasonOfEnd) : refuseRetry()
