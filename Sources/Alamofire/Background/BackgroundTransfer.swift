@@ -94,9 +94,9 @@ package final class BackgroundTransfer: Sendable {
       fields: request.allHTTPHeaderFields ?? [:], created: owner.now(), boot: files.boot)
     description.body = request.httpBody
     description.bodyFile = state.withLock { $0.adoptedFile }
-    description.timeout = request.timeoutInterval
+    if !request.timeoutInterval.isNaN { description.timeout = request.timeoutInterval.storable }
     description.cachePolicy = request.cachePolicy.rawValue
-    description.earliestBegin = earliestBegin?.timeIntervalSince1970
+    description.earliestBegin = earliestBegin.map { $0.timeIntervalSince1970.storable }
     guard let line = owner.log.line(of: .described(description)) else { throw owner.failure(EINVAL) }
     if let code = files.make(names.journal, line) { throw owner.failure(code) }
     state.withLock { $0.stored = StoredTransfer(description) }
@@ -360,6 +360,11 @@ package final class BackgroundTransfer: Sendable {
     let body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: size)
     state.withLock { $0.adoptedFile = body }
   }
+}
+
+extension TimeInterval {
+  /// The nearest time that JSON has; none is longer than the age of the universe.
+  fileprivate var storable: TimeInterval { isNaN ? 0 : Swift.min(Swift.max(self, -1e18), 1e18) }
 }
 
 extension URLRequest {

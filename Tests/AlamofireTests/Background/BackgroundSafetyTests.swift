@@ -129,4 +129,14 @@ import Testing
     first.cancel()
     #expect(await ending.value.error?.isExplicitlyCancelledError == true)
   }
+
+  @Test("Infinite times are kept in the journal as the longest ones") func infiniteTimes() async throws {
+    let server = try HTTPTestServer(routes: .standard)
+    var request = URLRequest(url: try #require(URL(string: server.url("/bytes/10"))))
+    request.timeoutInterval = .infinity
+    let session = fixture.session()
+    #expect(await session.download(request).ended().error == nil)
+    let past = Date(timeIntervalSince1970: -.infinity)
+    #expect(await session.download(server.url("/bytes/10")).earliestBeginDate(past).ended().error == nil)
+  }
 }
