@@ -152,33 +152,43 @@ package final class BackgroundTransfer: Sendable {
   /// again.
   private func note(_ record: TransferRecord) {
     state.withLock { state in
-      if state.isOpen, state.stored != nil { append(record, to: &state) }
+      if state.isOpen, state.stored != nil { _ = append(record, to: &state) }
     }
   }
 
-  private func append(_ record: TransferRecord, to state: inout State) {
+  /// Appends a record. Returns the number of the error, if there is one.
+  private func append(_ record: TransferRecord, to state: inout State) -> Int32? {
     state.stored?.apply(record)
-    guard let line = owner.log.line(of: record), let files = try? owner.files() else { return }
-    _ = files.append(line, to: names.journal)
+    guard let line = owner.log.line(of: record), let files = try? owner.files() else { return EINVAL }
+    return files.append(line, to: names.journal)
   }
 
-  /// The server may receive the whole request from now on.
-  package func noteSent() {
-    if stored?.description.isIdempotent == false { note(.sent) }
+  /// The server may receive the whole request from now on. Throws if a request that must not be repeated cannot be noted,
+  /// and therefore must not be sent: another process would send it again.
+  package func noteSent() throws(AFError) {
+    let code = state.withLock { noteSent(in: &$0) }
+    if let code { throw owner.failure(code) }
+  }
+
+  private func noteSent(in state: inout State) -> Int32? {
+    guard state.isOpen, state.stored?.description.isIdempotent == false else { return nil }
+    return append(.sent, to: &state)
   }
 
   /// Begins the file of a response, unless the session has ended, and then notes the head: a new file has lost the bytes of
   /// the earlier response only then.
   ///
   /// - Parameter body: Begins the file, and returns its size.
-  func begin(_ head: ResponseHead, _ body: () -> (TransportFailure?, size: Int64)) -> TransportFailure? {
+  package func begin(
+    _ head: ResponseHead, _ body: () -> (TransportFailure?, size: Int64)
+  ) -> TransportFailure? {
     let boot = owner.boot
     return state.withLock { state in
       guard state.isOpen else { return Self.ended }
       let (failure, size) = body()
       if let failure { return failure }
       state.synchronizedSize = size
-      append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
+      _ = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
       return nil
     }
   }
@@ -205,11 +215,13 @@ package final class BackgroundTransfer: Sendable {
   /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be sent.
   ///
   /// - Parameter body: Reads the bytes, and returns whether they are the last.
-  func read(_ body: () -> (BodyReading, isLast: Bool)) -> BodyReading {
+  package func read(_ body: () -> (BodyReading, isLast: Bool)) -> BodyReading {
     state.withLock { state in
       guard state.isOpen else { return .failure(Self.ended) }
       let (reading, isLast) = body()
-      if isLast, state.stored?.description.isIdempotent == false { append(.sent, to: &state) }
+      if isLast, let code = noteSent(in: &state) {
+        return .failure(TransportFailure(.cannotCreateFile, owner.failureText(code)))
+      }
       return reading
     }
   }
@@ -233,9 +245,9 @@ package final class BackgroundTransfer: Sendable {
   func move(to path: String, options: Int, _ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
     state.withLock { state in
       guard state.isOpen else { return nil }
-      append(.moving(to: path, options: options), to: &state)
+      _ = append(.moving(to: path, options: options), to: &state)
       let result = body()
-      if case .success = result { append(.moved, to: &state) }
+      if case .success = result { _ = append(.moved, to: &state) }
       return result
     }
   }

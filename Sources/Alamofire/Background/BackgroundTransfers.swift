@@ -157,11 +157,11 @@ package final class BackgroundTransfers: Sendable {
 
   /// The error of a transfer whose journal cannot be written.
   func failure(_ code: Int32) -> AFError {
-    .sessionTaskFailed(
-      error: URLError.made(
-        .cannotCreateFile,
-        "The background transfer cannot be written to \(path(of: "")): \(String(cString: strerror(code))).",
-        url: nil))
+    .sessionTaskFailed(error: URLError.made(.cannotCreateFile, failureText(code), url: nil))
+  }
+
+  func failureText(_ code: Int32) -> String {
+    "The background transfer cannot be written to \(path(of: "")): \(String(cString: strerror(code)))."
   }
 
   private func failure(_ error: TransferFolderError) -> AFError {

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPWire
 import Synchronization
 
@@ -45,7 +46,11 @@ final class JournalledBody: BodySource {
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     rest.store(length, ordering: .relaxed)
-    if length <= 0 { transfer.noteSent() }
+    do throws(AFError) {
+      if length <= 0 { try transfer.noteSent() }
+    } catch {
+      return TransportFailure(.cannotCreateFile, error.underlyingError?.localizedDescription ?? "")
+    }
     return source.start(wake: wake)
   }
 

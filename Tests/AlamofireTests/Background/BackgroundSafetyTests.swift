@@ -139,4 +139,18 @@ import Testing
     let past = Date(timeIntervalSince1970: -.infinity)
     #expect(await session.download(server.url("/bytes/10")).earliestBeginDate(past).ended().error == nil)
   }
+
+  @Test("A request that must not be repeated is not sent if the journal cannot note that")
+  func unnotedSending() throws {
+    let transfer = transfers().make()
+    var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
+    request.httpMethod = "POST"
+    try transfer.describe(request, kind: .upload)
+    try FileManager.default.removeItem(at: try #require(fixture.record))
+    guard case .failure = transfer.read({ (.bytes(1), true) }) else {
+      Issue.record("the last bytes were handed out")
+      return
+    }
+    #expect(throws: AFError.self) { try transfer.noteSent() }
+  }
 }

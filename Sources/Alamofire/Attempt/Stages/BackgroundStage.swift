@@ -19,7 +19,7 @@ extension AttemptDriver {
     await transfer.begin()
     try checkAlive()
     // The source of an upload tells of its last bytes; other requests are small.
-    if core.download != nil { transfer.noteSent() }
+    if core.download != nil { try transfer.noteSent() }
     return .done
   }
 
