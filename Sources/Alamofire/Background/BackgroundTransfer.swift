@@ -15,6 +15,8 @@ package final class BackgroundTransfer: Sendable {
     var synchronizedSize: Int64 = 0
     var earliestBegin: Date?
     var hasTurn = false
+    /// The number of responses whose body was begun.
+    var responseCount = 0
     /// The body of an upload until the first record is written.
     var adoptedFile: TransferDescription.BodyFile?
   }
@@ -188,6 +190,7 @@ package final class BackgroundTransfer: Sendable {
       let (failure, size) = body()
       if let failure { return failure }
       state.synchronizedSize = size
+      state.responseCount += 1
       _ = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
       return nil
     }
@@ -197,19 +200,30 @@ package final class BackgroundTransfer: Sendable {
   ///
   /// - Parameter body: Writes the bytes, and returns the size of the file.
   func write(_ body: () -> (BodyReception, size: Int64)) -> BodyReception {
-    let (reception, flushedSize) = state.withLock { state -> (BodyReception, Int64?) in
+    let (reception, flush) = state.withLock { state -> (BodyReception, (size: Int64, response: Int)?) in
       guard state.isOpen else { return (.failure(Self.ended), nil) }
       let (reception, size) = body()
       guard size - state.synchronizedSize >= Self.synchronizationInterval else { return (reception, nil) }
       state.synchronizedSize = size
-      return (reception, size)
+      return (reception, (size, state.responseCount))
     }
-    if let flushedSize {
+    if let flush {
       DispatchQueue.global(qos: .utility).async { [self] in
-        if (try? owner.files())?.synchronize(names.file) == true { note(.synced(size: flushedSize)) }
+        guard (try? owner.files())?.synchronize(names.file) == true else { return }
+        noteSynchronized(flush.size, ofResponse: flush.response)
       }
     }
     return reception
+  }
+
+  /// The first bytes of the file are on the disk.
+  ///
+  /// - Parameter number: The number of the response that they belong to. Another one may have begun the file again.
+  package func noteSynchronized(_ size: Int64, ofResponse number: Int) {
+    state.withLock { state in
+      guard state.isOpen, state.stored != nil, state.responseCount == number else { return }
+      _ = append(.synced(size: size), to: &state)
+    }
   }
 
   /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be sent.

@@ -153,4 +153,17 @@ import Testing
     }
     #expect(throws: AFError.self) { try transfer.noteSent() }
   }
+
+  @Test("Bytes on the disk are not those of a later response") func staleSynchronization() throws {
+    let transfer = transfers().make()
+    try transfer.describe(
+      URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/"))), kind: .download)
+    for number in [1, 2] {
+      #expect(transfer.begin(Self.head()) { (nil, 0) } == nil)
+      transfer.noteSynchronized(Int64(number), ofResponse: 1)
+    }
+    let journal = try Data(contentsOf: try #require(fixture.record))
+    let records = BackgroundFolder.log.records(in: journal).records
+    #expect(records.filter { if case .synced = $0 { true } else { false } } == [.synced(size: 1)])
+  }
 }
