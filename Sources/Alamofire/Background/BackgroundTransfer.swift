@@ -15,6 +15,8 @@ package final class BackgroundTransfer: Sendable {
     var synchronizedSize: Int64 = 0
     var earliestBegin: Date?
     var hasTurn = false
+    /// The number of bytes that were appended to the journal since it was written as a whole.
+    var appendedSize = 0
     /// The number of responses whose body was begun.
     var responseCount = 0
     /// The body of an upload until the first record is written.
@@ -28,6 +30,9 @@ package final class BackgroundTransfer: Sendable {
   package let mayHaveBeenDelivered: Bool
   /// The bytes of a file after which they are written to the disk once more.
   static let synchronizationInterval: Int64 = 32 << 20
+  /// The bytes of a journal after which it is replaced by a shorter one. Each response appends its head, and a server
+  /// that breaks each response would fill the disk.
+  private static let compactionInterval = 1 << 20
 
   private let owner: BackgroundTransfers
   private let state: Mutex<State>
@@ -158,11 +163,19 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
-  /// Appends a record. Returns the number of the error, if there is one.
+  /// Appends a record, or replaces the journal if it has become long. Returns the number of the error, if there is one.
   private func append(_ record: TransferRecord, to state: inout State) -> Int32? {
     state.stored?.apply(record)
     guard let line = owner.log.line(of: record), let files = try? owner.files() else { return EINVAL }
-    return files.append(line, to: names.journal)
+    state.appendedSize += line.count
+    guard state.appendedSize > Self.compactionInterval, let stored = state.stored else {
+      return files.append(line, to: names.journal)
+    }
+    state.appendedSize = 0
+    let lines = stored.records.compactMap { owner.log.line(of: $0) }
+    guard lines.count == stored.records.count, files.replace(names.journal, by: Data(lines.joined())) == nil
+    else { return files.append(line, to: names.journal) }
+    return nil
   }
 
   /// The server may receive the whole request from now on. Throws if a request that must not be repeated cannot be noted,

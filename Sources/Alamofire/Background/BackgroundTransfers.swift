@@ -127,7 +127,7 @@ package final class BackgroundTransfers: Sendable {
   }
 
   private func sweep(_ name: String, in files: any TransferFiles) {
-    if name.hasSuffix(".body") || name.hasSuffix(".response") { return files.remove(name) }
+    if [".body", ".response", ".new"].contains(where: name.hasSuffix) { return files.remove(name) }
     // Resume data of a failed download may contain the file.
     guard name.hasPrefix("Alamofire_"), name.hasSuffix(".tmp"), let changed = files.changed(name) else {
       return

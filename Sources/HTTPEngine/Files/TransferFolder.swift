@@ -81,6 +81,17 @@ package final class TransferFolder: TransferFiles {
     return nil
   }
 
+  package func replace(_ name: String, by bytes: Data) -> Int32? {
+    let new = name + ".new"
+    remove(new)
+    if let code = make(new, bytes) { return code }
+    guard rename(path(of: new), path(of: name)) == 0 else {
+      defer { remove(new) }
+      return errno
+    }
+    return nil
+  }
+
   package func append(_ bytes: Data, to name: String) -> Int32? {
     let descriptor = open(path(of: name), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return errno }

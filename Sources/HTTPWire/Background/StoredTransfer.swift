@@ -82,6 +82,25 @@ package struct StoredTransfer: Sendable, Equatable {
     }
   }
 
+  /// The shortest journal of a transfer in this state.
+  package var records: [TransferRecord] {
+    var records = [TransferRecord.described(description)]
+    if let head { records.append(.responded(head, offset: offset, boot: bodyBoot)) }
+    if let location { records.append(.located(url: location)) }
+    switch phase {
+    case .waiting where head != nil: records += [.completed(size: syncedSize), .restarted]
+    case .waiting, .receiving: break
+    case .completed(let size): records.append(.completed(size: size))
+    case .moving(let path, let options): records.append(.moving(to: path, options: options))
+    case .moved(let path): records += [.moving(to: path, options: 0), .moved]
+    case .answered(let hasBody): records.append(.answered(hasBody: hasBody))
+    }
+    records.append(.synced(size: syncedSize))
+    if isSent { records.append(.sent) }
+    if isDelivering { records.append(.delivering) }
+    return records
+  }
+
   /// Whether the file or the response is complete.
   package var isComplete: Bool {
     switch phase {

@@ -17,6 +17,9 @@ package protocol TransferFiles: Sendable {
   func changed(_ name: String) -> Int64?
   /// Makes a file, which is on the disk afterwards. Returns the number of the error, if there is one.
   func make(_ name: String, _ bytes: Data) -> Int32?
+  /// Replaces a file by one with other bytes, which is on the disk when its name is. Returns the number of the error, if
+  /// there is one; then nothing has happened.
+  func replace(_ name: String, by bytes: Data) -> Int32?
   /// Appends to a file, all bytes or none. Returns the number of the error, if there is one.
   func append(_ bytes: Data, to name: String) -> Int32?
   /// Shortens a file.

@@ -119,11 +119,30 @@ struct StoredTransferTests {
     let post = try transfer("POST", .sent, .answered(hasBody: true))
     #expect(continuation(post) == .deliver)
     let description = Self.description("PUT")
-    for (first, expected) in [(Self.description("POST"), StoredTransfer.Continuation.lost), (description, .send)] {
+    for (first, expected) in [
+      (Self.description("POST"), StoredTransfer.Continuation.lost), (description, .send),
+    ] {
       let stored = try #require(StoredTransfer([.described(first), .sent, .answered(hasBody: true)]))
       #expect(
         stored.continuation(boot: "boot", fileSize: nil, isAtDestination: false, hasResponseBody: false)
           == expected)
+    }
+  }
+
+  @Test("The shortest journal of a transfer has its state") func shortest() throws {
+    var generator = SystemRandomNumberGenerator()
+    let steps: [TransferRecord] = [
+      .responded(Self.head(), offset: 0, boot: "boot"), .responded(Self.head(206), offset: 40, boot: "other"),
+      .synced(size: 30), .synced(size: 90), .sent, .located(url: "https://example.com/b"),
+      .completed(size: 70),
+      .moving(to: "/a", options: 2), .moved, .answered(hasBody: true), .restarted, .delivering,
+    ]
+    for _ in 0..<2000 {
+      let count = Int.random(in: 0...12, using: &generator)
+      let records = (0..<count).compactMap { _ in steps.randomElement(using: &generator) }
+      let stored = try #require(StoredTransfer([.described(Self.description("POST"))] + records))
+      #expect(StoredTransfer(stored.records) == stored, "\(records)")
+      #expect(stored.records.count <= 9)
     }
   }
 
