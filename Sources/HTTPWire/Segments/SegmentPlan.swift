@@ -30,7 +30,8 @@ package struct SegmentPlan: Sendable {
     self.present = ByteRanges(
       present.ranges.map { $0.clamped(to: 0..<max(0, length)) })
     let missing = self.length - self.present.count
-    share = max(self.minimum, (missing + max(1, connections) - 1) / max(1, connections))
+    let (quotient, remainder) = missing.quotientAndRemainder(dividingBy: max(1, connections))
+    share = max(self.minimum, remainder == 0 ? quotient : quotient + 1)
   }
 
   package var isComplete: Bool { present.count == length }
@@ -60,7 +61,7 @@ package struct SegmentPlan: Sendable {
   /// Takes the second half of the largest rest.
   private mutating func divideLargest() -> Segment? {
     let largest = segments.max { ($0.value.rest.count, $1.key) < ($1.value.rest.count, $0.key) }
-    guard let (id, victim) = largest, victim.rest.count >= 2 * minimum else { return nil }
+    guard let (id, victim) = largest, victim.rest.count / 2 >= minimum else { return nil }
     let middle = victim.end - victim.rest.count / 2
     segments[id]?.end = middle
     return Segment(position: middle, end: victim.end)

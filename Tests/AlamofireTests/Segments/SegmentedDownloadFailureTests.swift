@@ -28,6 +28,14 @@ private let KiB = 1024
     try #require(AuthenticationFeatures.hashes.hash(algorithm, Array(data)))
   }
 
+  @Test("The remaining time of any length at any rate has a value")
+  func remainingTime() {
+    #expect(SegmentedDownload.Progress.time(of: 10, at: 4) == .seconds(2.5))
+    for rate in [1e-300, 1e-3, 1, 1e300] {
+      #expect(SegmentedDownload.Progress.time(of: .max, at: rate) >= .zero)
+    }
+  }
+
   @Test("A checksum is verified over the whole file")
   func checksum() async throws {
     defer { folder.remove() }

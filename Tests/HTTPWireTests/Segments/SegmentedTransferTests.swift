@@ -33,6 +33,23 @@ private let first = RepresentationVersion(length: 100, validator: "\"1\"")
     #expect(transfer.condition(of: 2) == "\"1\"")
   }
 
+  @Test("Lengths and sizes up to the largest integer do not overflow")
+  func extremes() {
+    for minimum in [1, Int.max] {
+      var transfer = SegmentedTransfer(sources: 1, connections: .max, minimum: minimum, hasChecksum: false)
+      #expect(transfer.start(nil, at: .zero) == [send(1)])
+      #expect(transfer.range(of: 1) == 0..<minimum)
+      var plan = SegmentPlan(length: .max, connections: 4, minimum: minimum)
+      let first = plan.begin(1)
+      #expect(first?.rest == 0..<max(minimum, Int.max / 4 + 1))
+      _ = plan.begin(2)
+      #expect(plan.room(for: .max, in: 1) == first?.rest)
+    }
+    var plan = SegmentPlan(length: 10, connections: 1, minimum: .max)
+    #expect(plan.begin(1)?.rest == 0..<10)
+    #expect(plan.begin(2) == nil)
+  }
+
   @Test("A connection that has finished takes a range that is left, then half of the largest rest")
   func workStealing() {
     var transfer = begun()

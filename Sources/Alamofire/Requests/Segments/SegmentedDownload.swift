@@ -33,7 +33,13 @@ public final class SegmentedDownload: Sendable {
     /// The time until the end at the current rate; `nil` if it is not known.
     public var remainingTime: Duration? {
       guard let totalBytes, let bytesPerSecond, bytesPerSecond > 0 else { return nil }
-      return .seconds(Double(totalBytes - completedBytes) / bytesPerSecond)
+      return Self.time(of: totalBytes - completedBytes, at: bytesPerSecond)
+    }
+
+    /// Returns the time in which bytes are transferred. A duration has a longest value, and a server may announce any
+    /// length.
+    package static func time(of bytes: Int64, at bytesPerSecond: Double) -> Duration {
+      .seconds(min(Double(bytes) / bytesPerSecond, 1e15))
     }
 
     /// The completed part, from 0 to 1; 0 if the length is not known.
