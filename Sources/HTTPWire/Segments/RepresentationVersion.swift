@@ -42,7 +42,9 @@ package enum SegmentAnswer: Sendable, Equatable {
     switch head.status {
     case 206:
       guard !isEncoded, let range = head.block.value(of: "Content-Range").flatMap({ ContentRange($0) }),
-        head.block.value(of: "Accept-Ranges")?.lowercased() != "none"
+        head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
+        // A length that contradicts the range belongs to other bytes.
+        head.block.value(of: "Content-Length").map({ Int($0) == range.bounds.count }) ?? true
       else {
         self = .unusable
         return

@@ -81,6 +81,12 @@ package struct SegmentPlan: Sendable {
     present.insert(range)
   }
 
+  /// Lets a segment end earlier, because its response has fewer bytes.
+  package mutating func limit(_ id: Int, to end: Int) {
+    guard let segment = segments[id], segment.position < end, end < segment.end else { return }
+    segments[id]?.end = end
+  }
+
   /// Ends a segment. Its rest belongs to later ones.
   package mutating func end(_ id: Int) { segments[id] = nil }
 }

@@ -202,7 +202,6 @@ package struct SegmentedTransfer: Sendable {
     let isWhole = plan?.segments[id]?.rest.isEmpty ?? false
     end(id)
     switch outcome {
-    // A server may send fewer bytes than were requested (RFC 9110 §15.3.7).
     case .complete where isWhole || request.hasBytes: break
     case .failed: sources.drop(request.source, .failed)
     case .complete, .interrupted: sources.failed(request.source, at: now)
@@ -230,6 +229,7 @@ package struct SegmentedTransfer: Sendable {
       let size = running[id]?.requestedEnd ?? minimum
       running[id]?.requestedEnd = plan.begin(id, atMost: size)?.end
       self.plan = plan
+      limit(id, to: range.upperBound)
       return [.prepare(version)] + fill(at: now)
     case .whole(let length, _):
       mode = .stream(length: length)
@@ -277,6 +277,7 @@ package struct SegmentedTransfer: Sendable {
         return drop(source, .hasNoRanges, because: id, at: now)
       }
       sources.setValidator(validator, of: source)
+      limit(id, to: range.upperBound)
       if case .asking = mode {
         mode = .segments
         return fill(at: now)
@@ -297,6 +298,13 @@ package struct SegmentedTransfer: Sendable {
     case .unusable: return drop(source, .hasNoRanges, because: id, at: now)
     case .refused: return []
     }
+  }
+
+  /// A server may send fewer bytes than were requested (RFC 9110 §15.3.7). Bytes behind the range that it announced are not
+  /// those that follow in the file.
+  private mutating func limit(_ id: Int, to end: Int) {
+    plan?.limit(id, to: end)
+    if let requestedEnd = running[id]?.requestedEnd, end < requestedEnd { running[id]?.requestedEnd = end }
   }
 
   /// A source has another version. A mirror is dropped. If it is the first source, the download begins again.

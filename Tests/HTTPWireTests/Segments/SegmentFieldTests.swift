@@ -37,6 +37,7 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
       [("Content-Range", "bytes 0-9/20"), ("Content-Encoding", "gzip")], [("Content-Range", "bytes 0-9/*")],
       [("Content-Type", "multipart/byteranges; boundary=x")], [("Content-Range", "bytes 9-5/20")],
       [("Content-Range", "bytes 0-9/20"), ("Accept-Ranges", "none")],
+      [("Content-Range", "bytes 0-9/20"), ("Content-Length", "20")],
     ]
     for fields in responses { #expect(SegmentAnswer(head(206, fields), now: noon) == .unusable) }
   }

@@ -50,6 +50,21 @@ private let first = RepresentationVersion(length: 100, validator: "\"1\"")
     #expect(plan.begin(2) == nil)
   }
 
+  @Test("Bytes behind the announced range of a response are not used")
+  func announcedRange() {
+    var transfer = transfer(connections: 1)
+    _ = transfer.start(nil, at: .zero)
+    _ = transfer.receive(.part(0..<4, length: 100, validator: "\"1\""), for: 1, at: .zero)
+    #expect(transfer.room(for: 10, in: 1) == 0..<4)
+    #expect(transfer.wrote(0..<4, excess: 6, in: 1, at: .zero) == [.stop(1), send(2)])
+    #expect(transfer.range(of: 2) == 4..<100)
+    _ = transfer.receive(.part(4..<50, length: 100, validator: "\"1\""), for: 2, at: .zero)
+    #expect(transfer.wrote(transfer.room(for: 90, in: 2), excess: 0, in: 2, at: .zero) == [])
+    // The end of the response is awaited, so that its connection can be used again.
+    #expect(transfer.ended(2, .complete, at: .zero) == [send(3)])
+    #expect(transfer.range(of: 3) == 50..<100)
+  }
+
   @Test("A connection that has finished takes a range that is left, then half of the largest rest")
   func workStealing() {
     var transfer = begun()
