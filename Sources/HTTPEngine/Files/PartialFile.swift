@@ -47,11 +47,19 @@ package final class PartialFile: Sendable {
       if fstat(descriptor, &own) == 0, stat(path, &named) == 0, own.st_ino == named.st_ino,
         own.st_dev == named.st_dev
       {
-        return descriptor
+        if isOwn(own) { return descriptor }
+        Glibc.close(descriptor)
+        throw .system(failure(.cannotCreateFile, "created", path, EEXIST))
       }
       // Another download completed the file and moved it before it was locked here.
       Glibc.close(descriptor)
     }
+  }
+
+  /// Whether a file is one that no other user, and no other name, can change.
+  private static func isOwn(_ status: stat) -> Bool {
+    status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
+      && status.st_nlink == 1
   }
 
   /// The identifier of the running system; empty if it is unknown.

@@ -53,6 +53,21 @@ private let KiB = 1024
     #expect(failure(unreadable.error) == .checksumMismatch(expected: .sha512("0"), actual: ""))
   }
 
+  @Test("A file that is not that of a download alone is left as it is")
+  func foreignFile() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 400 * KiB)
+    let server = try file.server()
+    let victim = folder.url.appendingPathComponent("victim")
+    try Data("victim".utf8).write(to: victim)
+    let partial = URL(fileURLWithPath: folder.destination.path + ".alamofire-partial")
+    try FileManager.default.linkItem(at: victim, to: partial)
+    let response = await download(server).response
+    #expect((response.error?.underlyingError as? URLError)?.code == .cannotCreateFile)
+    #expect(try Data(contentsOf: victim) == Data("victim".utf8))
+    #expect(file.questions.isEmpty)
+  }
+
   @Test("The digest of the response is verified", arguments: ["Repr-Digest", "Digest"], [false, true])
   func digest(name: String, isRight: Bool) async throws {
     defer { folder.remove() }
