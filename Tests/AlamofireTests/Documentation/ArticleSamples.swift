@@ -1,4 +1,5 @@
 import Alamofire
+import HTTPTestServer
 
 // The samples of the README and of the articles. They must compile, and `SampleTests` checks that they are equal to
 // those of the documents.
@@ -6,7 +7,8 @@ import Alamofire
 func readmeFirstScreen() async throws {
   struct Echo: Decodable, Sendable { let headers: [String: String] }
 
-  let request = AF.request("https://httpbin.org/headers").validate()
+  let server = try HTTPTestServer()
+  let request = AF.request(server.url("/headers")).validate()
   let echo = try await request.serializingDecodable(Echo.self).value
   for (name, value) in echo.headers { print("\(name): \(value)") }
 }
