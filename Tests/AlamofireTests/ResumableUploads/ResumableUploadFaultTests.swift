@@ -119,7 +119,8 @@ struct ResumableUploadFaultTests {
     let bytes = UploadFixture.content(32 << 20)
     let fixture = try UploadFixture(dialect)
     fixture.uploads.enqueue(.cut(afterBytes: 60), .forget)
-    #expect(await fixture.upload(bytes).error == nil)
+    // A reset can destroy the informational response while the content is sent.
+    #expect(await fixture.upload(bytes) { $0.createsWithContent = false }.error == nil)
     #expect(fixture.uploads.uploads.map(\.content.count) == [60, bytes.count])
     #expect(fixture.uploads.uploads.last?.content == bytes && fixture.uploads.processedCount == 1)
     let whole = try UploadFixture(dialect)

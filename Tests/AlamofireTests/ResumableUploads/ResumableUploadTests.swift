@@ -29,12 +29,14 @@ struct ResumableUploadTests {
     let bytes = UploadFixture.content(500_000)
     let file = try folder.file("file", Data(bytes))
     fixture.uploads.enqueue(.cut(afterBytes: 100_001), .cut(afterBytes: 0), .cut(afterBytes: 3))
+    // A reset can destroy the informational response while the content is sent.
+    let options = fixture.options { $0.createsWithContent = false }
     let response = await fixture.session.upload(file, to: fixture.url, method: .put)
-      .resumable(fixture.options()).validate().response()
+      .resumable(options).validate().response()
     #expect(response.error == nil)
     #expect(fixture.uploads.uploads.map(\.content) == [bytes] && fixture.uploads.processedCount == 1)
     #expect(fixture.uploads.receivedByteCount == bytes.count)
-    let first = dialect == .draft ? ["PUT"] : ["POST", "PATCH 0"]
+    let first = [dialect == .draft ? "PUT" : "POST", "PATCH 0"]
     #expect(
       fixture.requests == first + ["HEAD", "PATCH 100001", "HEAD", "PATCH 100001", "HEAD", "PATCH 100004"])
   }
