@@ -9,9 +9,9 @@ private struct Sample: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { "\(path):\(line)" }
 
-  /// The text without white space and without the import of the module, which is at the top of the file.
+  /// The text without white space and without imports, which are at the top of the file.
   var normalized: String {
-    let lines = text.split(separator: "\n").filter { !$0.hasPrefix("import Alamofire") }
+    let lines = text.split(separator: "\n").filter { !$0.hasPrefix("import ") }
     return Self.normalized(lines.joined(separator: "\n"))
   }
 
