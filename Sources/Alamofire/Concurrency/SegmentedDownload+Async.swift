@@ -17,13 +17,17 @@ extension SegmentedDownload {
   /// The outcome. The download is cancelled with the task that awaits it.
   public var response: Response {
     get async {
-      await withTaskCancellationHandler {
+      let response = await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
           core.addHandler { continuation.resume(returning: $0) }
         }
       } onCancel: {
         core.cancel()
       }
+      // The lock makes the order of the two threads visible to ThreadSanitizer, which misses it for a continuation
+      // that is resumed before it is awaited.
+      core.state.withLock { _ in }
+      return response
     }
   }
 
