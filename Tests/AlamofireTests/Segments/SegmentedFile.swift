@@ -17,6 +17,8 @@ final class SegmentedFile: Sendable {
 
   private struct State {
     var version = 1
+    /// The bytes of the current version. They are made once, because that is slow with a sanitizer.
+    var bytes: Data
     var questions: [Question] = []
     var script: Script?
   }
@@ -24,13 +26,14 @@ final class SegmentedFile: Sendable {
   let size: Int
   private let tag: @Sendable (Int) -> String
   private let hasRanges: Bool
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   init(
     size: Int, hasRanges: Bool = true, tag: @escaping @Sendable (Int) -> String = { "\"v\($0)\"" }
   ) {
     self.size = size
     self.hasRanges = hasRanges
+    state = Mutex(State(bytes: Self.bytes(size, 1)))
     self.tag = tag
   }
 
@@ -47,9 +50,14 @@ final class SegmentedFile: Sendable {
   func ranges(after count: Int) -> [Range<Int>] { questions.dropFirst(count).compactMap(\.range) }
 
   /// The bytes of the current version.
-  var bytes: Data { Self.bytes(size, state.withLock { $0.version }) }
+  var bytes: Data { state.withLock { $0.bytes } }
 
-  func change() { state.withLock { $0.version += 1 } }
+  func change() {
+    state.withLock { state in
+      state.version += 1
+      state.bytes = Self.bytes(size, state.version)
+    }
+  }
 
   /// Changes the replies from now on.
   func script(_ script: Script?) { state.withLock { $0.script = script } }
@@ -64,8 +72,7 @@ final class SegmentedFile: Sendable {
   }
 
   private func reply(to request: RecordedRequest) -> Reply {
-    let version = state.withLock { $0.version }
-    let whole = Self.bytes(size, version)
+    let (version, whole) = state.withLock { ($0.version, $0.bytes) }
     var range: Range<Int>?
     if hasRanges, let text = request.header("Range"),
       request.header("If-Range").map({ $0 == tag(version) }) ?? true
