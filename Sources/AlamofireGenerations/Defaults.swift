@@ -23,12 +23,6 @@ extension URLSessionConfiguration {
 }
 
 extension URL {
-  /// The text for descriptions, without the password because logs keep it.
-  package var textWithoutPassword: String {
-    guard password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
-      return absoluteString
-    }
-    parts.password = "redacted"
-    return parts.string ?? ""
-  }
+  /// The text for descriptions, without password and secret query items because logs keep it.
+  package var textWithoutPassword: String { Redaction.standard.url(absoluteString) }
 }

@@ -74,7 +74,8 @@ extension Head {
     var fields = Self.sorted(transaction.request.allHTTPHeaderFields ?? [:])
     if !fields.contains(where: { $0.name.lowercased() == "host" }) { fields.insert(("Host", host), at: 0) }
     self.init(
-      start: .request(method: transaction.request.httpMethod ?? "GET", target: path + query),
+      start: .request(
+        method: transaction.request.httpMethod ?? "GET", target: Redaction.standard.url(path + query)),
       version: Self.version(transaction),
       fields: fields.map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
   }

@@ -1,20 +1,22 @@
+import Alamofire
 import Foundation
 
 /// Masks secrets in the header fields of a request.
 package enum Secrets {
-  private static let names: Set = ["authorization", "proxy-authorization", "cookie", "set-cookie"]
-  private static let marks = ["token", "api-key", "apikey", "secret", "password"]
-
   /// Returns the value with its secrets masked. The scheme of an `Authorization` field stays visible.
   package static func masked(name: String, value: String) -> String {
+    guard Redaction.standard.isSecret(headerField: name) else {
+      return Redaction.standard.value(value, ofHeaderField: name)
+    }
     let name = name.lowercased()
-    guard names.contains(name) || marks.contains(where: name.contains) else { return value }
     if name.hasSuffix("authorization"), let scheme = value.split(separator: " ").first,
       scheme.count < value.count
     {
       return "\(scheme) ****"
     }
-    if name.hasSuffix("cookie") { return maskedCookies(value, isResponse: name.hasPrefix("set")) }
+    if name == "cookie" || name == "set-cookie" {
+      return maskedCookies(value, isResponse: name.hasPrefix("set"))
+    }
     return "****"
   }
 

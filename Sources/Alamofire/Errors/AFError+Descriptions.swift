@@ -6,24 +6,24 @@ extension AFError: LocalizedError {
   public var errorDescription: String? {
     switch self {
     case .createUploadableFailed(let error):
-      "What was to be uploaded could not be made: \(error.localizedDescription)"
+      "What was to be uploaded could not be made: \(error.message)"
     case .createURLRequestFailed(let error):
-      "The URL request could not be made: \(error.localizedDescription)"
+      "The URL request could not be made: \(error.message)"
     case .downloadedFileMoveFailed(let error, let source, let destination):
       "The downloaded file could not be moved from \(source.path) to \(destination.path): "
-        + error.localizedDescription
+        + error.message
     case .explicitlyCancelled:
       "The request was cancelled."
     case .invalidURL(let url):
-      "This is not a valid URL: \(URL.shown(invalid: "\(url)")). Characters that have no place in a URL must be percent-encoded."
+      URL.remedy(ofInvalid: "\(url)")
     case .multipartEncodingFailed(let reason): reason.message
     case .parameterEncodingFailed(let reason): reason.message
     case .parameterEncoderFailed(let reason): reason.message
     case .requestAdaptationFailed(let error):
-      "A request adapter failed: \(error.localizedDescription)"
+      "A request adapter failed: \(error.message)"
     case .requestRetryFailed(let retryError, let originalError):
-      "A request retrier failed: \(retryError.localizedDescription) "
-        + "It was asked because of: \(originalError.localizedDescription)"
+      "A request retrier failed: \(retryError.message.asSentence) "
+        + "It was asked because of: \(originalError.message)"
     case .responseValidationFailed(let reason): reason.message
     case .responseSerializationFailed(let reason): reason.message
     case .serverTrustEvaluationFailed(let reason): reason.message
@@ -32,12 +32,12 @@ extension AFError: LocalizedError {
         + "Keep a reference to the session until its requests have ended."
     case .sessionInvalidated(let error):
       if let error {
-        "The session was invalidated: \(error.localizedDescription)"
+        "The session was invalidated: \(error.message)"
       } else {
         "The session was invalidated; make a new one for further requests."
       }
     case .sessionTaskFailed(let error):
-      "The transfer failed: \(error.localizedDescription)"
+      "The transfer failed: \(error.message)"
     case .urlRequestValidationFailed(let reason): reason.message
     }
   }
@@ -53,13 +53,13 @@ extension AFError.MultipartEncodingFailureReason {
     case .bodyPartFileNotReachable(let url):
       "The file for a part of the form cannot be reached: \(url.path). Does it exist, and may it be read?"
     case .bodyPartFileNotReachableWithError(let url, let error):
-      "The file for a part of the form cannot be reached: \(url.path): \(error.localizedDescription)"
+      "The file for a part of the form cannot be reached: \(url.path): \(error.message)"
     case .bodyPartFileIsDirectory(let url):
       "A part of the form can be made of a file only, and this is a directory: \(url.path)."
     case .bodyPartFileSizeNotAvailable(let url):
       "The size of the file for a part of the form is not known: \(url.path)."
     case .bodyPartFileSizeQueryFailedWithError(let url, let error):
-      "The size of the file for a part of the form is not known: \(url.path): \(error.localizedDescription)"
+      "The size of the file for a part of the form is not known: \(url.path): \(error.message)"
     case .bodyPartInputStreamCreationFailed(let url):
       "The file for a part of the form cannot be opened: \(url.path). May it be read?"
     case .outputStreamCreationFailed(let url):
@@ -69,9 +69,9 @@ extension AFError.MultipartEncodingFailureReason {
     case .outputStreamURLInvalid(let url):
       "The form can be written to a file URL only, not to \(url.shownText)."
     case .outputStreamWriteFailed(let error):
-      "The encoded form could not be written: \(error.localizedDescription)"
+      "The encoded form could not be written: \(error.message)"
     case .inputStreamReadFailed(let error):
-      "A part of the form could not be read: \(error.localizedDescription)"
+      "A part of the form could not be read: \(error.message)"
     }
   }
 }
@@ -89,9 +89,9 @@ extension AFError.ParameterEncodingFailureReason {
     case .missingURL:
       "The parameters could not be put into the request: it has no URL."
     case .jsonEncodingFailed(let error):
-      "The parameters could not be encoded as JSON: \(error.localizedDescription)"
+      "The parameters could not be encoded as JSON: \(error.message)"
     case .customEncodingFailed(let error):
-      "A custom parameter encoding failed: \(error.localizedDescription)"
+      "A custom parameter encoding failed: \(error.message)"
     }
   }
 }
@@ -104,7 +104,7 @@ extension AFError.ParameterEncoderFailureReason {
     case .missingRequiredComponent(.httpMethod(let rawValue)):
       "The parameters could not be placed: the request has no method (\(rawValue))."
     case .encoderFailed(let error):
-      "The parameters could not be encoded: \((error as? EncodingError)?.sentence ?? error.localizedDescription)"
+      "The parameters could not be encoded: \(error.message)"
     }
   }
 }
@@ -124,7 +124,7 @@ extension AFError.ResponseValidationFailureReason {
     case .unacceptableStatusCode(let code):
       "The status code of the response is not accepted: \(code)."
     case .customValidationFailed(let error):
-      "The response was refused: \(error.localizedDescription)"
+      "The response was refused: \(error.message)"
     }
   }
 }
@@ -142,11 +142,11 @@ extension AFError.ResponseSerializationFailureReason {
     case .stringSerializationFailed(let encoding):
       "The body of the response is not text in the encoding \(encoding)."
     case .jsonSerializationFailed(let error):
-      "The body of the response is not JSON: \(error.localizedDescription)"
+      "The body of the response is not JSON: \(error.message)"
     case .decodingFailed(let error):
-      "The body of the response could not be decoded: \((error as? DecodingError)?.sentence ?? error.localizedDescription)"
+      "The body of the response could not be decoded: \(error.message)"
     case .customSerializationFailed(let error):
-      "The response could not be serialized: \(error.localizedDescription)"
+      "The response could not be serialized: \(error.message)"
     case .invalidEmptyResponse(let type):
       "The response is empty, and \(type) has no value for that. "
         + "Conform it to EmptyResponse, or ask for Empty."

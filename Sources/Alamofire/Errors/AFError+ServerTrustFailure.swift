@@ -84,7 +84,7 @@ extension AFError.ServerTrustFailureReason {
       "\(certificates.count) certificates could not be made its anchors (status \(status))."
     case .revocationPolicyCreationFailed: "the check for revoked certificates could not be set up."
     case .trustEvaluationFailed(let error):
-      error?.localizedDescription ?? "its certificate chain was not accepted."
+      error?.message ?? "its certificate chain was not accepted."
     case .defaultEvaluationFailed(let output): "its certificate chain was not accepted (\(output.summary))."
     case .hostValidationFailed(let output): "its certificate is not valid for the host (\(output.summary))."
     case .revocationCheckFailed(let output, _):
@@ -97,7 +97,7 @@ extension AFError.ServerTrustFailureReason {
       "none of the pinned public keys is one of \(host). Pinned: "
         + Self.list(trust.requiredPins.isEmpty ? pinned.map(\.pin) : trust.requiredPins)
         + ". Keys of the server: " + Self.list(shown.map(\.pin)) + "."
-    case .customEvaluationFailed(let error): "an evaluator refused it: \(error.localizedDescription)"
+    case .customEvaluationFailed(let error): "an evaluator refused it: \(error.message)"
     }
   }
 

@@ -7,11 +7,11 @@ extension DecodingError {
     case .keyNotFound(let key, let context):
       "There is no value for the key \"\(key.stringValue)\" \(Self.place(context.codingPath))."
     case .valueNotFound(let type, let context):
-      "There is null instead of a \(type) \(Self.place(context.codingPath))."
+      "Expected \(Self.noun(of: type)) \(Self.place(context.codingPath)), found null."
     case .typeMismatch(let type, let context):
-      "There is something else than a \(type) \(Self.place(context.codingPath))."
+      "Expected \(Self.noun(of: type)) \(Self.place(context.codingPath)), found \(Self.found(in: context.debugDescription))."
     case .dataCorrupted(let context):
-      Self.ended(context.debugDescription.isEmpty ? "It is not valid" : context.debugDescription)
+      (context.debugDescription.isEmpty ? "It is not valid" : context.debugDescription).asSentence
         + (context.codingPath.isEmpty ? "" : " That is \(Self.place(context.codingPath)).")
     @unknown default: localizedDescription
     }
@@ -31,8 +31,47 @@ extension DecodingError {
     return "at \(text)"
   }
 
-  private static func ended(_ text: String) -> String {
-    text.hasSuffix(".") ? text : text + "."
+  /// `an Int`, `an object`.
+  private static func noun(of type: Any.Type) -> String {
+    let name = "\(type)"
+    if name.hasPrefix("Dictionary<") { return "an object" }
+    if name.hasPrefix("Array<") { return "an array" }
+    return (name.first.map { "AEIOU".contains($0) } == true ? "an " : "a ") + name
+  }
+
+  /// The kind of value that a decoder of Foundation has found: "Expected to decode Int but found a string instead."
+  private static func found(in text: String) -> String {
+    guard let start = text.range(of: "but found "), let end = text.range(of: " instead") else {
+      return "a value of another type"
+    }
+    guard start.upperBound < end.lowerBound else { return "a value of another type" }
+    let kind = text[start.upperBound..<end.lowerBound]
+    if kind == "a dictionary" { return "an object" }
+    return kind.hasPrefix("a ") || kind.hasPrefix("an ") ? String(kind) : "a \(kind)"
+  }
+}
+
+extension DecodingError {
+  /// Returns the error with the beginning of a body that is not in the format of the decoder, such as an HTML page in
+  /// place of JSON. Other errors are returned unchanged.
+  func showing(_ body: Data) -> DecodingError {
+    guard case .dataCorrupted(let context) = self, context.codingPath.isEmpty else { return self }
+    return .dataCorrupted(
+      Context(
+        codingPath: [],
+        debugDescription: context.debugDescription.asSentence + BodyExcerpt.sentence(body),
+        underlyingError: context.underlyingError))
+  }
+}
+
+extension NSError {
+  /// Returns the error of `JSONSerialization` with the beginning of the body.
+  func showing(_ body: Data) -> NSError {
+    let reason = userInfo[NSDebugDescriptionErrorKey] as? String ?? localizedDescription
+    let text = reason.asSentence + BodyExcerpt.sentence(body)
+    return NSError(
+      domain: domain, code: code,
+      userInfo: userInfo.merging([NSLocalizedDescriptionKey: text]) { _, new in new })
   }
 }
 
@@ -43,8 +82,38 @@ extension EncodingError {
     guard case .invalidValue(_, let context) = self, !context.debugDescription.isEmpty else {
       return localizedDescription
     }
-    let path = DecodingError.place(context.codingPath)
-    let reason = context.debugDescription
-    return (reason.hasSuffix(".") ? reason : reason + ".") + " That is \(path)."
+    return "\(context.debugDescription.asSentence) That is \(DecodingError.place(context.codingPath))."
+  }
+}
+
+extension String {
+  /// The text with a full stop at its end, if it has none.
+  var asSentence: String { hasSuffix(".") || hasSuffix("?") || hasSuffix("!") ? self : self + "." }
+}
+
+extension Error {
+  /// The message of an error inside another one.
+  ///
+  /// An error without a message of its own is printed with its values, because Foundation's text for it names only the
+  /// type and a number.
+  var message: String {
+    switch self {
+    case let error as DecodingError: error.sentence
+    case let error as EncodingError: error.sentence
+    case let error as any LocalizedError where error.errorDescription != nil: localizedDescription
+    case is any CustomNSError: localizedDescription.withoutPreamble
+    default:
+      type(of: self) is NSError.Type
+        ? localizedDescription.withoutPreamble
+        : Redaction.standard.urls(in: String(reflecting: self)).asSentence
+    }
+  }
+}
+
+extension String {
+  /// The text without the sentence that Foundation puts before its reasons.
+  fileprivate var withoutPreamble: String {
+    let preamble = "The operation could not be completed. "
+    return hasPrefix(preamble) && !hasPrefix(preamble + "(") ? String(dropFirst(preamble.count)) : self
   }
 }

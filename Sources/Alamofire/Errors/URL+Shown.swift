@@ -1,37 +1,42 @@
 import Foundation
 
 extension URL {
-  /// The text without the password, which descriptions and errors do not show.
-  var shownText: String { Self.shown(absoluteString) }
-
-  /// Returns a text without its password; the text need not be a URL.
-  static func shown(_ text: String) -> String {
-    guard let mark = text.range(of: "://") else { return text }
-    let rest = text[mark.upperBound...]
-    let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-    guard let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") else {
-      return text
-    }
-    return "\(text[...colon])redacted\(text[at...])"
-  }
+  /// The text without password and secret query items, for descriptions and errors.
+  var shownText: String { Redaction.standard.url(absoluteString) }
 
   /// Returns an invalid URL without the text between the first colon and the last `@`. That text may be a password,
   /// because a password without percent-encoding often makes a URL invalid.
   static func shown(invalid text: String) -> String {
     let rest = text[(text.range(of: "://")?.upperBound ?? text.startIndex)...]
-    guard let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") else { return text }
-    return "\(text[...colon])redacted\(text[at...])"
+    guard let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") else {
+      return Redaction.standard.url(text)
+    }
+    return Redaction.standard.url("\(text[...colon])\(Redaction.mask)\(text[at...])")
   }
 
-  /// Returns a text without the passwords of the URLs in it.
-  static func shown(in text: String) -> String {
-    var result = ""
-    var rest = text[...]
-    while let mark = rest.range(of: "://") {
-      let url = rest[mark.lowerBound...].prefix { !$0.isWhitespace && !"\"<>".contains($0) }
-      result += rest[..<mark.lowerBound] + shown(String(url))
-      rest = rest[url.endIndex...]
+  /// Returns the sentences about a text that is not a URL.
+  static func remedy(ofInvalid text: String) -> String {
+    guard text.contains(where: { !$0.isWhitespace }) else {
+      return "This is not a valid URL: the text is empty. Begin it with https:// and a host."
     }
-    return result + rest
+    let shown = shown(invalid: text)
+    let fault = "This is not a valid URL: \(shown)."
+    if text.contains(where: \.isWhitespace) {
+      return "\(fault) It contains white space, which must be percent-encoded (%20) or removed."
+    }
+    if let port = portText(of: shown), !port.allSatisfy({ $0.isASCII && $0.isNumber }) {
+      return "\(fault) Its port is not a number; ports are 1 to 65535."
+    }
+    return "\(fault) Characters that have no place in a URL must be percent-encoded."
+  }
+
+  /// Returns the text between the host and the path; `nil` without a colon behind the host, or with user information,
+  /// which may be a password.
+  static func portText(of text: String) -> Substring? {
+    guard let mark = text.range(of: "://") else { return nil }
+    let authority = text[mark.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !authority.contains("@"), let colon = authority.lastIndex(of: ":") else { return nil }
+    let port = authority[authority.index(after: colon)...]
+    return port.isEmpty || port.contains("]") ? nil : port
   }
 }

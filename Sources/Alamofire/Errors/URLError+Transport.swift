@@ -5,12 +5,15 @@ import HTTPWire
 extension AFError {
   /// Converts a failure of the transport into the public error. All such conversions happen here.
   ///
-  /// - Parameter resumeData: The data with which the failed download can be resumed.
-  init(_ failure: TransportFailure, url: String, resumeData: Data? = nil) {
+  /// - Parameters:
+  ///   - method:     The method of the request that failed.
+  ///   - resumeData: The data with which the failed download can be resumed.
+  init(_ failure: TransportFailure, url: String, method: String? = nil, resumeData: Data? = nil) {
     switch failure.kind {
     case .cancelled: self = .explicitlyCancelled
     case .shutDown: self = .sessionDeinitialized
-    default: self = .sessionTaskFailed(error: URLError(failure, url: url, resumeData: resumeData))
+    default:
+      self = .sessionTaskFailed(error: URLError(failure, url: url, method: method, resumeData: resumeData))
     }
   }
 }
@@ -21,6 +24,9 @@ extension URLError {
 
   /// The key of the phase in the `userInfo` of a timeout.
   public static let timedOutPhaseKey = "org.alamofire.timedOutPhase"
+
+  /// The key of the request's method in the `userInfo` of a failed transfer.
+  static let methodKey = "org.alamofire.method"
 
   /// The phase in which the request timed out; `nil` for other errors, and if the phase is not known.
   ///
@@ -34,8 +40,9 @@ extension URLError {
     (userInfo[Self.timedOutPhaseKey] as? String).flatMap(TransportOptions.TimeLimits.Phase.init(rawValue:))
   }
 
-  init(_ failure: TransportFailure, url: String, resumeData: Data? = nil) {
+  init(_ failure: TransportFailure, url: String, method: String? = nil, resumeData: Data? = nil) {
     var details: [String: Any] = [:]
+    if let method { details[Self.methodKey] = method }
     if let resumeData { details[NSURLSessionDownloadTaskResumeData] = resumeData }
     if let code = failure.curlCode { details[Self.curlCodeKey] = Int(code) }
     self = URLError.made(
@@ -50,7 +57,7 @@ extension URLError {
     var info = details
     if let phase { info[timedOutPhaseKey] = phase.rawValue }
     info[NSLocalizedDescriptionKey] = message
-    if let url = url.flatMap({ WireTarget($0)?.url ?? URL.shown($0) }) {
+    if let url = url.flatMap({ WireTarget($0)?.url ?? Redaction.standard.url($0) }) {
       info[NSURLErrorFailingURLErrorKey] = URL(string: url)
     }
     return URLError(code, userInfo: info)
@@ -102,6 +109,10 @@ extension URLError {
         .unsupportedURL, "\"\(text)\" is not absolute; begin it with https:// and a host.", url: text)
     }
     guard scheme == "http" || scheme == "https" else { return unsupported(scheme: text) }
+    if let port = url.port, !(0...65535).contains(port) {
+      return .made(
+        .badURL, "The port \(port) of \"\(text)\" is out of range; ports are 1 to 65535.", url: text)
+    }
     return .made(.badURL, "\"\(text)\" has no host, or one that cannot be.", url: text)
   }
 }
@@ -110,6 +121,12 @@ extension URLError {
   /// Returns the error for a URL with an unsupported scheme.
   static func unsupported(scheme text: String) -> URLError {
     let scheme = text.prefix { $0 != ":" }.lowercased()
+    let text = Redaction.standard.url(text)
+    if scheme.contains(".") || scheme == "localhost" {
+      // `localhost:8080/users`: a host and a port, which the syntax of URLs makes a scheme.
+      return .made(
+        .unsupportedURL, "\"\(text)\" has no scheme; begin it with http:// or https://.", url: text)
+    }
     return .made(
       .unsupportedURL,
       "URLs with \(scheme): are not supported; use http, https, file or data, or a URLProtocol class of your own.",

@@ -131,20 +131,27 @@ extension DataResponse {
 }
 
 extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
-  /// The result: `success(…)` or `failure(…)`.
-  public var description: String { "\(result)" }
+  /// The result: `success(…)` or `failure(…)`. A line about the exchange follows a failure: method, URL and status, and
+  /// the first bytes of the body. Secrets are left out; see ``Redaction``.
+  public var description: String {
+    let text = "\(result)"
+    guard case .failure = result,
+      let line = ResponseOutline.line(request, response, body: data, origin.redaction), !text.contains(line)
+    else { return text }
+    return "\(text)\n\(line)"
+  }
 
   /// The request, the response and the result, on several lines.
   ///
-  /// A body of up to 100,000 bytes is included if its `Content-Type` is text, JSON or XML; of others the size. Header
-  /// fields and URLs are included unchanged, with any secrets in them.
+  /// A body of up to 100,000 bytes is included if its `Content-Type` is text, JSON or XML; of others the size. Secrets
+  /// of header fields, URLs, JSON and forms are left out; see ``Redaction``. The value is printed as it is.
   public var debugDescription: String {
     guard let request else { return "[Request]: None\n[Result]: \(result)" }
-    var outline = ResponseOutline()
+    var outline = ResponseOutline(origin.redaction)
     outline.add(request)
     outline.add(response, body: .some(data))
     outline.addDurations(metrics, serialization: serializationDuration)
-    outline.add("[Result]: \(result)")
+    outline.addResult(result)
     return outline.text
   }
 }

@@ -128,20 +128,26 @@ extension DownloadResponse {
 }
 
 extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertible {
-  /// The result: `success(…)` or `failure(…)`.
-  public var description: String { "\(result)" }
+  /// The result: `success(…)` or `failure(…)`. A line about the exchange follows a failure: method, URL and status. Secrets are left out; see ``Redaction``.
+  public var description: String {
+    let text = "\(result)"
+    guard case .failure = result,
+      let line = ResponseOutline.line(request, response, body: nil, origin.redaction), !text.contains(line)
+    else { return text }
+    return "\(text)\n\(line)"
+  }
 
   /// The request, the response, the file and the result, a line for each part of them. The file itself is
   /// not read; the body of the request is shown as in `DataResponse.debugDescription`.
   public var debugDescription: String {
     guard let request else { return "[Request]: None\n[Result]: \(result)" }
-    var outline = ResponseOutline()
+    var outline = ResponseOutline(origin.redaction)
     outline.add(request)
     outline.add(response, body: nil)
     outline.add("[File URL]: \(fileURL?.path ?? "None")")
     outline.add("[Resume Data]: \(resumeData.map { "\($0.count) bytes" } ?? "None")")
     outline.addDurations(metrics, serialization: serializationDuration)
-    outline.add("[Result]: \(result)")
+    outline.addResult(result)
     return outline.text
   }
 }

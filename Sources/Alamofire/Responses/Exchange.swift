@@ -149,4 +149,12 @@ enum ResponseOrigin: Sendable {
     case .exchange(let exchange): exchange?.metrics
     }
   }
+
+  /// The rules for the secrets of the exchange, with the protected header fields of its request.
+  var redaction: Redaction {
+    guard case .exchange(let exchange?) = self,
+      let names = exchange.hops.last?.request.profile.options.protectedHeaders, !names.isEmpty
+    else { return .standard }
+    return Redaction.standard.adding(names)
+  }
 }

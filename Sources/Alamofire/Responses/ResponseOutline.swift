@@ -6,7 +6,14 @@ import FoundationNetworking
 struct ResponseOutline {
   private static let largestShownBody = 100_000
 
+  let redaction: Redaction
   private var lines: [String] = []
+  /// The text that was shown as the body of the response.
+  private var shownBody: String?
+
+  init(_ redaction: Redaction = .standard) {
+    self.redaction = redaction
+  }
 
   var text: String { lines.joined(separator: "\n") }
 
@@ -18,10 +25,12 @@ struct ResponseOutline {
   }
 
   mutating func add(_ request: URLRequest) {
-    add("[Request]: \(request.httpMethod ?? "GET") \(request.url?.shownText ?? "None")")
+    add(
+      "[Request]: \(request.httpMethod ?? "GET") \(request.url.map { redaction.url($0.absoluteString) } ?? "None")"
+    )
     let fields = request.allHTTPHeaderFields ?? [:]
     addFields(fields)
-    addBody(request.httpBody, fields: fields)
+    _ = addBody(request.httpBody, fields: fields)
   }
 
   /// A body of `nil` is not mentioned at all, an inner `nil` is an empty one.
@@ -34,7 +43,7 @@ struct ResponseOutline {
     add("[Status Code]: \(response.statusCode)", level: 1)
     let fields = response.allHeaderFields as? [String: String] ?? [:]
     addFields(fields)
-    if let body { addBody(body, fields: fields) }
+    if let body { shownBody = addBody(body, fields: fields) }
   }
 
   mutating func addDurations(_ metrics: TaskMetrics?, serialization: TimeInterval) {
@@ -49,34 +58,52 @@ struct ResponseOutline {
     }
     add("[Headers]:", level: 1)
     for (name, value) in fields.sorted(by: { $0.key.lowercased() < $1.key.lowercased() }) {
-      add("\(name): \(Self.shown(value, of: name))", level: 2)
+      add("\(name): \(redaction.value(value, ofHeaderField: name))", level: 2)
     }
   }
 
-  /// Masks secrets, because descriptions end up in logs: only the presence of the field and its scheme are shown.
-  private static func shown(_ value: String, of name: String) -> String {
-    switch name.lowercased() {
-    case "authorization", "proxy-authorization":
-      let words = value.split(separator: " ", maxSplits: 1)
-      return words.count == 2 ? "\(words[0]) <redacted>" : "<redacted>"
-    case "cookie", "set-cookie": return "<redacted>"
-    default: return value
+  /// A value that is the text of the body is not shown a second time.
+  mutating func addResult<Success, Failure: Error>(_ result: Result<Success, Failure>) {
+    guard case .success(let value) = result, let text = value as? String, text == shownBody else {
+      return add("[Result]: \(result)")
     }
+    add("[Result]: success(the body as a String of \(text.count) characters)")
   }
 
-  private mutating func addBody(_ body: Data?, fields: [String: String]) {
+  /// Returns the text of the body, if it is shown.
+  private mutating func addBody(_ body: Data?, fields: [String: String]) -> String? {
     guard let body, !body.isEmpty else {
       add("[Body]: None", level: 1)
-      return
+      return nil
     }
     let type = fields.first { $0.key.lowercased() == "content-type" }?.value.lowercased() ?? ""
     let isText = ["json", "xml", "text"].contains { type.contains($0) }
     guard isText, body.count <= Self.largestShownBody else {
       add("[Body]: \(body.count) bytes", level: 1)
-      return
+      return nil
     }
     add("[Body]:", level: 1)
     let text = String(decoding: body, as: UTF8.self)
-    add(text.trimmingCharacters(in: .whitespacesAndNewlines), level: 2)
+    let shown = redaction.body(text.trimmingCharacters(in: .whitespacesAndNewlines), contentType: type)
+    add(shown, level: 2)
+    return text
+  }
+}
+
+extension ResponseOutline {
+  /// A line about the exchange behind a failure: method, URL, status, type and size of the body, and its beginning.
+  static func line(
+    _ request: URLRequest?, _ response: HTTPURLResponse?, body: Data?, _ redaction: Redaction
+  ) -> String? {
+    guard let request, let url = request.url else { return nil }
+    let line = "\(request.httpMethod ?? "GET") \(redaction.url(url.absoluteString))"
+    guard let response else { return line }
+    let type = response.value(forHTTPHeaderField: "Content-Type")
+    var facts = ["\(response.statusCode)"]
+    if let type { facts.append(type) }
+    if let body, !body.isEmpty {
+      facts.append("\(body.count.bytes): \(BodyExcerpt(body, contentType: type, redaction: redaction))")
+    }
+    return "\(line) (\(facts.joined(separator: ", ")))"
   }
 }

@@ -163,7 +163,9 @@ struct WebSocketExchange {
   ) throws(TransportFailure) -> Answer {
     guard let head, reader.mayEnd else {
       throw TransportFailure(
-        .connectionLost, "\(request.origin.host) ended the connection before its response was complete.")
+        .connectionLost,
+        "\(request.origin.host) ended the connection before its response was complete."
+          + (request.origin.scheme == "https" ? "" : " If this is a port for TLS, use wss://."))
     }
     return Answer(head: head, body: reader.body.isEmpty ? nil : reader.body)
   }

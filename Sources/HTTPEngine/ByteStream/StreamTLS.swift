@@ -198,7 +198,8 @@ final class StreamTLS {
     guard isOpen else {
       return TransportFailure(
         .secureConnectionFailed,
-        "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later. (\(said))")
+        (CurlFailure.notTLSMessage(said, host: host)
+          ?? "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later.") + " (\(said))")
     }
     return TransportFailure(
       .connectionLost,

@@ -7,7 +7,7 @@ package enum CurlFailure {
   /// Returns the failure for a code. `verifyResult` is OpenSSL's, for codes of certificates. `isInHead` means that the
   /// head of a response was incomplete, `hasResponse` that a response had begun.
   static func failure(
-    _ code: CURLcode, detail: String, host: String, verifyResult: Int, isInHead: Bool,
+    _ code: CURLcode, detail: String, host: String, isSecure: Bool, verifyResult: Int, isInHead: Bool,
     hasResponse: Bool, metrics: TransferMetrics?
   ) -> TransportFailure {
     var (kind, advice) = meaning(of: code)
@@ -21,6 +21,10 @@ package enum CurlFailure {
     } else if code == CURLE_BAD_FUNCTION_ARGUMENT, hasResponse {
       // libcurl's code for a line without a colon in a head or among trailers.
       (kind, advice) = malformed
+    }
+    if !isSecure, code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR && !hasResponse {
+      // Most servers for TLS end a connection that begins with plain HTTP.
+      advice = "{host} closed the connection without a response. If this is a port for TLS, use https://."
     }
     let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
     let sentence = advice.replacing("{host}", with: host)
@@ -52,12 +56,28 @@ package enum CurlFailure {
 
   /// Returns the meaning of codes whose message says more than the code.
   private static func meaning(of code: CURLcode, saying detail: String) -> (TransportFailure.Kind, String)? {
+    if notTLS.contains(where: detail.contains) { return (.secureConnectionFailed, notTLSMessage) }
     if detail.contains("alert certificate required") {
       return (.clientCertificateRequired, "{host} asks for a client certificate.")
     }
     if detail.contains("Too large response headers") { return headTooLarge }
     if detail.contains("in chunked-encoding") || detail.contains("chunk hex-length") { return malformed }
     return nil
+  }
+
+  /// OpenSSL's messages about bytes that are not TLS.
+  private static let notTLS = [
+    "wrong version number", "packet length too long", "unknown protocol", "http request",
+  ]
+
+  private static let notTLSMessage =
+    "{host} does not speak TLS on this port: its answer to the handshake is something else. "
+    + "If this is a port for plain HTTP, use http://."
+
+  /// Returns the message for a handshake of a stream that failed with a message of OpenSSL; `nil` if the message does
+  /// not say that the other side does not speak TLS.
+  package static func notTLSMessage(_ said: String, host: String) -> String? {
+    notTLS.contains(where: said.contains) ? notTLSMessage.replacing("{host}", with: host) : nil
   }
 
   private static let malformed: (TransportFailure.Kind, String) = (
@@ -71,7 +91,10 @@ package enum CurlFailure {
     switch code {
     case CURLE_URL_MALFORMAT: (.badURL, "The URL is not valid; check its host, port and spelling.")
     case CURLE_UNSUPPORTED_PROTOCOL:
-      (.badServerResponse, "{host} does not speak HTTP/1.0 or later; check that the port is right.")
+      (
+        .badServerResponse,
+        "{host} does not answer with HTTP/1.0 or later; check the port. If this is a port for TLS, use https://."
+      )
     case CURLE_COULDNT_RESOLVE_HOST:
       (.cannotFindHost, "The name {host} could not be found; check its spelling and the DNS settings.")
     case CURLE_COULDNT_RESOLVE_PROXY:

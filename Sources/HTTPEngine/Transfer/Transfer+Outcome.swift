@@ -24,7 +24,8 @@ extension Transfer {
         oversizedHead(code, facts)?.with(metrics: metrics)
         ?? CurlFailure.failure(
           code, detail: String(cString: errorText), host: request?.origin.host ?? "the host",
-          verifyResult: facts.verify_result, isInHead: response.assembly.head == nil && facts.first_byte > 0,
+          isSecure: request?.origin.scheme != "http", verifyResult: facts.verify_result,
+          isInHead: response.assembly.head == nil && facts.first_byte > 0,
           hasResponse: facts.first_byte > 0, metrics: metrics)
       let complete = failure.with(addition: warning(for: failure.kind))
       return .failure(

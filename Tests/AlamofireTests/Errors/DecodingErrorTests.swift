@@ -26,9 +26,10 @@ import Testing
     arguments: [
       ("{}", #"There is no value for the key "name" at the top."#),
       (#"{"name": "x", "tracks": [{"title": "a"}, {}]}"#, #"no value for the key "title" at tracks[1]."#),
-      (#"{"name": 1, "tracks": []}"#, "something else than a String at name."),
-      (#"{"name": "x", "tracks": [{"title": null}]}"#, "at tracks[0].title."),
-      ("[]", "at the top."), ("<html>", "not valid JSON"), ("", "."),
+      (#"{"name": 1, "tracks": []}"#, "Expected a String at name, found a number."),
+      (#"{"name": "x", "tracks": [{"title": null}]}"#, "Expected a String at tracks[0].title, found null."),
+      ("[]", "Expected an object at the top, found an array."),
+      ("<html>", "not valid JSON"), ("", "."),
     ])
   func messages(json: String, expected: String) {
     let prefix = "The body of the response could not be decoded: "

@@ -57,4 +57,15 @@ import Testing
     ].joined(separator: " ")
     #expect(!text.contains("top-secret"), "\(text)")
   }
+
+  @Test("Protected header fields are secret in descriptions") func protectedHeaders() async throws {
+    let server = try HTTPTestServer()
+    let response = await Session.real(configuration: .isolated)
+      .request(server.url("/get"), headers: ["X-Customer": "top-secret", "X-API-Key": "top-secret"])
+      .transportOptions { $0.protectedHeaders = ["X-Customer"] }
+      .serializingData().response
+    let request = response.debugDescription.components(separatedBy: "[Response]:")[0]
+    #expect(request.contains("X-Customer: <redacted>") && request.contains("X-API-Key: <redacted>"))
+    #expect(!request.contains("top-secret"))
+  }
 }

@@ -48,21 +48,25 @@ import Testing
     let url = server.url("/get?code=utf-8&q=%E8%A2%9C%E5%AD%90")
     let request = AF.request(url, method: .get, parameters: nil)
     #expect(await response(request).error == nil)
-    #expect(request.description == "GET \(url) (200)")
+    // A code in a query may be a secret, such as that of OAuth 2.0.
+    let shown = server.url("/get?code=redacted&q=%E8%A2%9C%E5%AD%90")
+    #expect(request.description == "GET \(shown) (200)")
   }
 
   @Test("An unacceptable status prints its error") func wrongStatus() async {
-    let response = await response(AF.request(server.url("/get")).validate(statusCode: [201]))
+    let url = server.url("/get")
+    let response = await response(AF.request(url).validate(statusCode: [201]))
     guard let error = response.error else {
       Issue.record("201 was acceptable, and 200 came")
       return
     }
     let printed =
-      "responseValidationFailed(reason: "
-      + "Alamofire.AFError.ResponseValidationFailureReason.unacceptableStatusCode(code: 200))"
+      "responseValidationFailed(reason: unacceptableStatusCode(code: 200)): "
+      + "The status code of the response is not accepted: 200."
+    let exchange = "GET \(url) (200, application/json, \(response.data?.count ?? 0) bytes: \"{"
     #expect("\(error)" == printed)
-    #expect(response.description == "failure(Alamofire.AFError.\(printed))")
-    #expect(response.debugDescription.hasSuffix("[Result]: \(response.description)"))
+    #expect(response.description.hasPrefix("failure(AFError.\(printed))\n\(exchange)"))
+    #expect(response.debugDescription.hasSuffix("[Result]: failure(AFError.\(printed))"))
     #expect(error.localizedDescription.contains("200"))
   }
 

@@ -62,7 +62,8 @@ extension AttemptDriver {
     let explained =
       values.handler.isOverNetwork
       ? failure.explained(host: request.origin.host, by: core.session.network) : failure
-    throw AFError(explained, url: request.url, resumeData: resumeData(after: failure))
+    throw AFError(
+      explained, url: request.url, method: request.method, resumeData: resumeData(after: failure))
   }
 
   /// The resume data for the error of a download. `cancel(byProducingResumeData:)` hands it out later.

@@ -63,7 +63,8 @@ extension DecodableResponseSerializer: WireSerializer {
       do {
         return try decoder.decode(T.self, from: data)
       } catch {
-        throw AFError.responseSerializationFailed(reason: .decodingFailed(error: error))
+        throw AFError.responseSerializationFailed(
+          reason: .decodingFailed(error: (error as? DecodingError)?.showing(data) ?? error))
       }
     }
   }

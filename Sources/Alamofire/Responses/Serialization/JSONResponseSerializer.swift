@@ -82,7 +82,8 @@ package struct UntypedJSONSerializer: ResponseSerializer, WireSerializer {
       do {
         return try JSONSerialization.jsonObject(with: data, options: options)
       } catch {
-        throw AFError.responseSerializationFailed(reason: .jsonSerializationFailed(error: error))
+        throw AFError.responseSerializationFailed(
+          reason: .jsonSerializationFailed(error: (error as NSError).showing(data)))
       }
     }
   }

@@ -1,0 +1,52 @@
+import Foundation
+
+/// The beginning of a body on one line, without its secrets, for descriptions and logs.
+struct BodyExcerpt: CustomStringConvertible {
+  /// `"<html><body>…"` for text, `bytes 1F 8B 08 00 …` for other bodies.
+  let description: String
+
+  /// - Parameters:
+  ///   - data:        The body, or its beginning.
+  ///   - contentType: The value of `Content-Type`, if it is known.
+  ///   - limit:       The number of bytes that are shown at most.
+  ///   - redaction:   The rules for secrets.
+  init(_ data: Data, contentType: String?, limit: Int = 160, redaction: Redaction = .standard) {
+    let isCut = data.count > limit
+    let bytes = Array(data.prefix(limit))
+    if let text = Self.text(bytes, isCut: isCut) {
+      let shown = redaction.body(text, contentType: contentType)
+      description = "\"\(Self.onOneLine(shown))\(isCut ? "…" : "")\""
+    } else {
+      let digits = bytes.prefix(8).map { String(format: "%02X", $0) }
+      description = "bytes \(digits.joined(separator: " "))\(data.count > 8 ? " …" : "")"
+    }
+  }
+
+  /// A sentence with the beginning of a body that could not be read.
+  static func sentence(_ body: Data) -> String {
+    " The body of \(body.count.bytes) begins with \(BodyExcerpt(body, contentType: nil, limit: 80))."
+  }
+
+  /// Returns the bytes as text; `nil` if they are not text. A character that was cut off at the end is left out.
+  private static func text(_ bytes: [UInt8], isCut: Bool) -> String? {
+    for dropped in 0...(isCut ? min(3, bytes.count) : 0) {
+      guard let text = String(validating: bytes.dropLast(dropped), as: UTF8.self) else { continue }
+      return text.unicodeScalars.contains { $0.value < 0x20 && !"\t\n\r".unicodeScalars.contains($0) }
+        ? nil : text
+    }
+    return nil
+  }
+
+  /// White space between words becomes one space, and control characters are escaped, because logs are lines.
+  private static func onOneLine(_ text: String) -> String {
+    text.split(whereSeparator: \.isWhitespace).joined(separator: " ").unicodeScalars.map {
+      $0.properties.generalCategory == .control || $0.properties.generalCategory == .format
+        ? $0.escaped(asASCII: true) : String($0)
+    }.joined()
+  }
+}
+
+extension Int {
+  /// `1 byte`, `34 bytes`.
+  var bytes: String { self == 1 ? "1 byte" : "\(self) bytes" }
+}

@@ -1,0 +1,91 @@
+import Alamofire
+import Foundation
+import Testing
+
+@Suite("Rules of redaction") struct RedactionRuleTests {
+  static let redaction = Redaction.standard
+
+  @Test(
+    "Names of secret header fields",
+    arguments: [
+      "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "X-API-Key", "apikey", "X-Auth-Token",
+      "X-Amz-Security-Token", "X-Vault-Token", "X-CSRF-Token", "X-XSRF-TOKEN", "Ocp-Apim-Subscription-Key",
+      "x-functions-key", "X-Client-Secret", "X-Session-ID", "X-Signature", "X-Password", "X_Access_Token",
+      "Authentication-Info", "X-Auth", "PRIVATE-TOKEN", "X-Goog-Api-Key", "DD-API-KEY",
+      "X-Shopify-Access-Token",
+    ])
+  func secretFields(name: String) {
+    #expect(Self.redaction.isSecret(headerField: name))
+    #expect(Self.redaction.value("planted", ofHeaderField: name) == "<redacted>")
+  }
+
+  @Test(
+    "Names of public header fields",
+    arguments: [
+      "Accept", "Content-Type", "ETag", "WWW-Authenticate", "Idempotency-Key", "Sec-WebSocket-Key",
+      "X-Request-ID",
+      "Access-Control-Allow-Credentials", "X-RateLimit-Remaining-Tokens", "Keep-Alive", "Location",
+      "X-Author",
+    ])
+  func publicFields(name: String) {
+    #expect(!Self.redaction.isSecret(headerField: name))
+    #expect(Self.redaction.value("shown", ofHeaderField: name) == "shown")
+  }
+
+  @Test(
+    "Secrets of URLs",
+    arguments: [
+      ("https://ann:planted@h/a", "https://ann:redacted@h/a"),
+      ("https://h/a?access_token=planted&b=1", "https://h/a?access_token=redacted&b=1"),
+      ("https://h/a?b=1&key=planted#top", "https://h/a?b=1&key=redacted#top"),
+      ("https://h/a?api%5Fkey=planted", "https://h/a?api%5Fkey=redacted"),
+      ("https://h/cb?code=planted&state=s", "https://h/cb?code=redacted&state=s"),
+      ("https://h/#access_token=planted&token_type=x", "https://h/#access_token=redacted&token_type=x"),
+      (
+        "https://b/o?X-Amz-Credential=planted&X-Amz-Date=d&X-Amz-Signature=planted",
+        "https://b/o?X-Amz-Credential=redacted&X-Amz-Date=d&X-Amz-Signature=redacted"
+      ),
+      ("https://a/c?sv=2&sig=planted", "https://a/c?sv=2&sig=redacted"),
+      ("/a?password=planted=planted", "/a?password=redacted"), ("https://h/?token", "https://h/?token"),
+      ("https://h/?max_tokens=5&page=2", "https://h/?max_tokens=5&page=2"), ("", ""), ("?", "?"),
+    ])
+  func urls(text: String, shown: String) {
+    #expect(Self.redaction.url(text) == shown)
+    #expect(Self.redaction.urls(in: "see <\(text)> \"x\"") == "see <\(shown)> \"x\"")
+  }
+
+  @Test(
+    "Secrets of bodies",
+    arguments: [
+      (#"{"password": "planted", "a": 1}"#, #"{"password": "redacted", "a": 1}"#),
+      (#"{"a": {"apiKey":12345678}, "b": "password"}"#, #"{"a": {"apiKey":"redacted"}, "b": "password"}"#),
+      (#"[{"secret": ["planted", {"x": "planted"}]}, 2]"#, #"[{"secret": "redacted"}, 2]"#),
+      (#"{"client_secret": "pla\"nted", "b": 2}"#, #"{"client_secret": "redacted", "b": 2}"#),
+      (#"{"token": "plant"#, #"{"token": "redacted""#), (#"{"token": "#, #"{"token": "redacted""#),
+      (#"{"a": "https://h/?token=x"}"#, #"{"a": "https://h/?token=x"}"#), (#"{"tok"#, #"{"tok"#),
+      ("see https://h/?token=planted now", "see https://h/?token=redacted now"), ("", ""), ("[", "["),
+    ])
+  func bodies(text: String, shown: String) {
+    #expect(Self.redaction.body(text) == shown)
+  }
+
+  @Test("Secrets of forms") func forms() {
+    let type = "application/x-www-form-urlencoded; charset=utf-8"
+    #expect(
+      Self.redaction.body("user=ann&password=planted&code=planted", contentType: type)
+        == "user=ann&password=redacted&code=redacted")
+  }
+
+  @Test("Names of the caller are secret too") func additionalNames() {
+    let redaction = Redaction(additionalNames: ["X-Customer"]).adding(["iban"])
+    #expect(redaction.isSecret(headerField: "x_customer"))
+    #expect(
+      redaction.url("https://h/?iban=planted&xcustomer=planted")
+        == "https://h/?iban=redacted&xcustomer=redacted")
+    #expect(redaction.body(#"{"IBAN": "planted"}"#) == #"{"IBAN": "redacted"}"#)
+    #expect(!Self.redaction.isSecret(headerField: "X-Customer"))
+    #expect(
+      redaction.fields([HTTPHeader(name: "X-Customer", value: "planted"), HTTPHeader(name: "A", value: "b")])
+        .map(\.value) == ["<redacted>", "b"])
+  }
+}
