@@ -1,6 +1,6 @@
 public import Foundation
 public import FoundationNetworking
-import HTTPWire
+public import HTTPWire
 
 /// The metrics of one request, from the look-up of the name to the last byte.
 ///
@@ -11,9 +11,13 @@ public final class TransactionMetrics: Sendable {
   public let request: URLRequest
   /// Where the response came from.
   public let resourceFetchType: TaskMetrics.ResourceFetchType
+  /// The header fields of the request in their order. `Host` and the fields that frame the body are added by the
+  /// transport.
+  public let requestFields: [HTTPHeader]
 
   let transfer: TransferMetrics
   private let lazyResponse: LazyResponse
+  private let head: ResponseHead?
 
   /// `nil` when the URL of the hop is none for Foundation.
   init?(hop: Exchange.Hop, response: LazyResponse?) {
@@ -23,6 +27,8 @@ public final class TransactionMetrics: Sendable {
     request.allHTTPHeaderFields = Dictionary(
       hop.fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + ", " + $1 })
     self.request = request
+    requestFields = hop.fields
+    head = hop.head
     resourceFetchType = hop.fetchType
     transfer = hop.metrics
     lazyResponse = response ?? LazyResponse(url: url, head: hop.head)
@@ -30,6 +36,16 @@ public final class TransactionMetrics: Sendable {
 
   /// The response; `nil` when none came.
   public var response: URLResponse? { lazyResponse.value }
+
+  /// The header fields of the response as they came: in their order and spelling, and each `Set-Cookie` by itself. Empty
+  /// without a response. Made on each access.
+  ///
+  /// ```swift
+  /// for transaction in response.metrics?.transactionMetrics ?? [] {
+  ///   for field in transaction.responseFields { print("\(field.name): \(field.value)") }
+  /// }
+  /// ```
+  public var responseFields: [HTTPHeader] { head?.block.fields ?? [] }
 
   var values: TransferMetrics.Values { transfer.values }
 

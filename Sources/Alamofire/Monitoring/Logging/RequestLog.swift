@@ -1,0 +1,171 @@
+public import Foundation
+import FoundationNetworking
+
+/// A monitor that writes a line for each request: method, URL, status, type, size and duration, or the error.
+///
+/// ```swift
+/// let session = Session(eventMonitors: [RequestLog()])
+/// ```
+///
+/// Lines go to the standard error output, or to a closure, for any logging system:
+///
+/// ```swift
+/// let log = RequestLog(level: .debug, bodyLimit: 200) { entry in
+///   logger.log(
+///     level: Logger.Level(rawValue: entry.level.rawValue) ?? .info, "\(entry.message)",
+///     metadata: ["request": "\(entry.requestID)"])
+/// }
+/// ```
+///
+/// Secrets are left out as ``Redaction`` says, and so are the header fields of the request's
+/// `TransportOptions.protectedHeaders`. A log can also be added to one request, with `eventMonitor(_:)`.
+public final class RequestLog: EventMonitor {
+  /// The importance of an entry.
+  public enum Level: String, Sendable, Comparable, CaseIterable {
+    /// The beginning of each attempt with its header fields, and the header fields of the response.
+    case debug
+    /// The end of a request with a status below 400, and of a cancelled one.
+    case info
+    /// The end of a request with a status of 400 or more, and each retry.
+    case warning
+    /// The end of a request that has failed, and a response that could not be serialized.
+    case error
+
+    /// Compares the importance.
+    public static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
+
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+  }
+
+  /// The queue on which entries are made and the closure is called.
+  public let queue: DispatchQueue
+  /// The least important level that is written.
+  public let level: Level
+  /// The number of bytes of bodies that are shown; 0 for none.
+  public let bodyLimit: Int
+
+  private let redaction: Redaction
+  private let write: @Sendable (Entry) -> Void
+
+  /// Makes a log.
+  ///
+  /// - Parameters:
+  ///   - level:     The least important level that is written. Default: `.info`, one line for each request.
+  ///   - bodyLimit: The number of bytes of the bodies of data requests that are shown. Default: 0, none.
+  ///   - redaction: The rules for secrets.
+  ///   - write:     Called with each entry, one after the other. Default: prints to the standard error output.
+  public init(
+    level: Level = .info, bodyLimit: Int = 0, redaction: Redaction = .standard,
+    write: @escaping @Sendable (Entry) -> Void = { entry in
+      FileHandle.standardError.write(Data("\(entry)\n".utf8))
+    }
+  ) {
+    queue = DispatchQueue(label: "org.alamofire.requestLog", qos: .utility)
+    self.level = level
+    self.bodyLimit = max(0, bodyLimit)
+    self.redaction = redaction
+    self.write = write
+  }
+
+  // MARK: Events
+
+  /// Writes the beginning of an attempt, at `.debug`.
+  public func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest) {
+    add(.debug, request) { facts in
+      let fields = facts.text(of: (urlRequest.allHTTPHeaderFields ?? [:]).map { ($0.key, $0.value) })
+      return "\(facts.title): begins\(fields)"
+    }
+  }
+
+  /// Writes a retry, at `.warning`.
+  public func requestIsRetrying(_ request: Request) {
+    add(.warning, request) { "\($0.title): is sent again, retry \(request.retryCount)" }
+  }
+
+  /// Writes the end of a request.
+  public func requestDidFinish(_ request: Request) {
+    let error = request.error
+    let status = request.response?.statusCode ?? 0
+    let level: Level =
+      switch error {
+      case .explicitlyCancelled: .info
+      case nil: status >= 400 ? .warning : .info
+      default: .error
+      }
+    add(level, request, error) { $0.end(error, bodyLimit: self.bodyLimit) }
+    add(.debug, request) { facts in
+      let fields = facts.transaction?.responseFields.map { ($0.name, $0.value) } ?? []
+      return fields.isEmpty ? nil : "\(facts.title): response\(facts.text(of: fields))"
+    }
+  }
+
+  /// Writes the failure of a serializer, at `.error`.
+  public func request<Value: Sendable>(
+    _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
+  ) {
+    addSerializationError(response.error, of: request)
+  }
+
+  /// Writes the failure of a serializer, at `.error`.
+  public func request<Value: Sendable>(
+    _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
+  ) {
+    addSerializationError(response.error, of: request)
+  }
+
+  /// Writes the failure of a serializer, at `.error`.
+  public func request<Value: Sendable>(
+    _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
+  ) {
+    addSerializationError(result.failure, of: request)
+  }
+
+  private func addSerializationError(_ error: AFError?, of request: Request) {
+    // The end of the request has reported other errors.
+    guard let error, error.isResponseSerializationError else { return }
+    add(.error, request, error) { "\($0.title): \($0.sentence(error))" }
+  }
+
+  private func add(
+    _ level: Level, _ request: Request, _ error: AFError? = nil, _ message: (RequestFacts) -> String?
+  ) {
+    guard level >= self.level else { return }
+    let facts = RequestFacts(request, redaction)
+    guard let message = message(facts) else { return }
+    write(
+      Entry(
+        level: level, message: message, date: Date(), requestID: request.id, method: facts.method,
+        url: facts.url,
+        statusCode: facts.status, duration: facts.duration, error: error))
+  }
+}
+
+extension RequestLog {
+  /// An event of a request for a log.
+  public struct Entry: Sendable, CustomStringConvertible {
+    /// The importance.
+    public let level: Level
+    /// The event on one line, without secrets.
+    public let message: String
+    /// The time of the event.
+    public let date: Date
+    /// The identifier of the request, ``Request/id``. All entries of a request have the same one.
+    public let requestID: UUID
+    /// The method; `nil` if the request could not be made.
+    public let method: String?
+    /// The URL without secrets; `nil` if the request could not be made.
+    public let url: String?
+    /// The status of the response; `nil` without one.
+    public let statusCode: Int?
+    /// The duration of all attempts so far, in seconds; `nil` before the first one ends.
+    public let duration: TimeInterval?
+    /// The error of the request or of a serializer. Its values may contain secrets.
+    public let error: AFError?
+
+    /// Time, level and message.
+    public var description: String {
+      let time = date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+      return "\(time) \(level.rawValue) \(message)"
+    }
+  }
+}

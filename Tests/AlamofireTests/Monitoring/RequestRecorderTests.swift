@@ -1,0 +1,169 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import Testing
+
+@Suite("Recording of requests", .timeLimit(.minutes(5))) struct RequestRecorderTests {
+  private let server: HTTPTestServer
+
+  init() throws { server = try HTTPTestServer() }
+
+  private func session(_ recorder: RequestRecorder) -> Session {
+    Session.real(configuration: .isolated, eventMonitors: [recorder])
+  }
+
+  private func entries(_ recorder: RequestRecorder) throws -> [[String: Any]] {
+    recorder.queue.sync {}
+    let document = try JSONSerialization.jsonObject(with: recorder.har()) as? [String: Any]
+    let log = try #require(document?["log"] as? [String: Any])
+    #expect(log["version"] as? String == "1.2")
+    #expect((log["creator"] as? [String: Any])?["name"] as? String == "Alamofire")
+    return try #require(log["entries"] as? [[String: Any]])
+  }
+
+  @Test("The archive has the members that the format requires") func members() async throws {
+    let recorder = RequestRecorder(bodyLimit: 1_000)
+    _ = await session(recorder).request(server.url("/get?a=b&c")).serializingData().response
+    let entry = try #require(try entries(recorder).first)
+    let request = try #require(entry["request"] as? [String: Any])
+    let response = try #require(entry["response"] as? [String: Any])
+    let timings = try #require(entry["timings"] as? [String: Double])
+    #expect(
+      Set(request.keys).isSuperset(of: [
+        "method", "url", "httpVersion", "cookies", "headers", "queryString", "headersSize", "bodySize",
+      ]))
+    #expect(
+      Set(response.keys).isSuperset(of: [
+        "status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL", "headersSize",
+        "bodySize",
+      ]))
+    #expect(
+      request["queryString"] as? [[String: String]] == [
+        ["name": "a", "value": "b"], ["name": "c", "value": ""],
+      ])
+    #expect(response["status"] as? Int == 200 && response["httpVersion"] as? String == "HTTP/1.1")
+    let content = try #require(response["content"] as? [String: Any])
+    #expect((content["text"] as? String)?.contains("\"args\"") == true)
+    #expect(entry["serverIPAddress"] as? String == "127.0.0.1")
+    #expect(entry["cache"] is [String: Any])
+    #expect((entry["startedDateTime"] as? String)?.hasSuffix("Z") == true)
+    let phases = ["blocked", "dns", "connect", "send", "wait", "receive"].compactMap { timings[$0] }
+    #expect(phases.count == 6)
+    let sum = phases.map { max(0, $0) }.reduce(0, +)
+    #expect(abs(sum - (entry["time"] as? Double ?? -1)) < 0.001)
+  }
+
+  @Test("Redirects, retries and failures have entries of their own") func hops() async throws {
+    let recorder = RequestRecorder()
+    let session = session(recorder)
+    _ = await session.request(server.url("/redirect/2")).serializingData().response
+    server.enqueue(.status(503))
+    _ = await session.request(server.url("/get"), interceptor: RetryPolicy(exponentialBackoffScale: 0.001))
+      .validate().serializingData().response
+    _ = await session.request("http://127.0.0.1:1/").serializingData().response
+    let entries = try entries(recorder)
+    let statuses = entries.map { ($0["response"] as? [String: Any])?["status"] as? Int ?? -1 }
+    #expect(statuses == [302, 302, 200, 503, 200, 0])
+    #expect((entries[5]["comment"] as? String)?.contains("does not accept the connection") == true)
+    #expect((entries[0]["response"] as? [String: Any])?["redirectURL"] as? String != "")
+    #expect(recorder.count == 6)
+    recorder.removeAll()
+    #expect(recorder.count == 0)
+  }
+
+  @Test("The oldest entries are removed, and bodies over the limit are left out") func limits() async throws {
+    let recorder = RequestRecorder(bodyLimit: 3, entryLimit: 2)
+    let session = session(recorder)
+    for text in ["a", "bbb", "cccc"] {
+      server.enqueue(.text(text))
+      _ = await session.request(server.url("/\(text)")).serializingData().response
+    }
+    let texts = try entries(recorder).map {
+      (($0["response"] as? [String: Any])?["content"] as? [String: Any])?["text"] as? String
+    }
+    #expect(texts == ["bbb", nil])
+  }
+
+  /// Names of header fields, query items, form fields and JSON members with secrets.
+  private static let names = [
+    "access_token", "refresh-token", "id_token", "api_key", "apiKey", "X-API-Key", "client_secret",
+    "password",
+    "passwd", "passphrase", "secret", "sessionid", "X-Auth-Token", "signature", "credential", "private_key",
+    "access_key", "csrf", "jwt", "assertion", "auth", "pwd", "otp", "sid", "X-Signature",
+  ]
+
+  @Test("None of a hundred planted secrets is in a log, an archive, a timeline or a description")
+  func plantedSecrets() async throws {
+    let recorder = RequestRecorder(bodyLimit: 100_000)
+    let entries = Recorder<String>()
+    let log = RequestLog(level: .debug, bodyLimit: 100_000) { entries.add("\($0)") }
+    let session = Session.real(configuration: .isolated, eventMonitors: [log, recorder])
+    let query = Self.names.map { "\($0)=planted-q" }.joined(separator: "&")
+    var headers = HTTPHeaders(Self.names.map { HTTPHeader(name: $0, value: "planted-h") })
+    headers.add(name: "X-Customer", value: "planted-x")
+    headers.add(name: "Cookie", value: "a=planted-c")
+    headers.add(.authorization(bearerToken: "planted-b"))
+    let json = "{" + Self.names.map { "\"\($0)\": \"planted-j\"" }.joined(separator: ", ") + "}"
+    let target = server.url("/to?\(query)").replacing("http://", with: "http://ann:planted-u@")
+    server.enqueue(
+      Reply(
+        status: 302, headers: [HTTPHeader(name: "Location", value: "/from?\(query)#access_token=planted-f")]),
+      Reply(
+        status: 422,
+        headers: Self.names.map { HTTPHeader(name: $0, value: "planted-r") } + [
+          HTTPHeader(name: "Set-Cookie", value: "id=planted-s; Path=/"),
+          HTTPHeader(name: "Content-Type", value: "application/json"),
+        ], body: .bytes(Array(json.utf8))))
+    let form = Dictionary(uniqueKeysWithValues: Self.names.map { ($0, "planted-p") })
+    let request = session.request(target, method: .post, parameters: form, headers: headers)
+      .transportOptions { $0.protectedHeaders = ["X-Customer"] }.validate()
+    let response = await request.serializingString().response
+    recorder.queue.sync {}
+    log.queue.sync {}
+    #expect(response.response?.statusCode == 422 && recorder.count == 2 && entries.values.count >= 3)
+    var texts =
+      entries.values + [
+        String(decoding: try recorder.har(), as: UTF8.self), recorder.timeline(), "\(request)",
+        response.description, response.metrics?.description ?? "",
+        response.error.map { "\($0) \($0.localizedDescription)" } ?? "",
+      ]
+    texts.append(response.debugDescription)
+    for text in texts {
+      let lines = text.split(separator: "\n").filter { $0.contains("planted") }
+      #expect(lines.isEmpty, "\(lines)")
+    }
+  }
+
+  @Test("The timeline has a line for each request, and nothing of a server is markup") func timeline()
+    async throws
+  {
+    let recorder = RequestRecorder()
+    let session = session(recorder)
+    _ = await session.request(server.url("/get?a=%3Cb%3E&c='")).serializingData().response
+    _ = await session.request("http://127.0.0.1:1/").serializingData().response
+    recorder.queue.sync {}
+    let page = recorder.timeline()
+    #expect(page.components(separatedBy: "<tr").count == 4)
+    #expect(page.contains("GET \(server.url("/get?a=%3Cb%3E&amp;c=&#39;"))") || page.contains("c=%27"))
+    #expect(page.contains("<tr class=\"bad\">") && page.contains("class=\"wait\""))
+    #expect(!page.contains("<script") && page.hasPrefix("<!doctype html>"))
+    #expect(RequestRecorder().timeline().contains("0 requests"))
+  }
+
+  @Test("Fields of a response keep order and spelling, and each Set-Cookie is by itself") func fields()
+    async throws
+  {
+    let fields = [
+      HTTPHeader(name: "x-Z", value: "1"),
+      HTTPHeader(name: "Set-Cookie", value: "a=1; Expires=Wed, 01 Jan 2070 00:00:00 GMT"),
+      HTTPHeader(name: "A", value: "2"), HTTPHeader(name: "set-cookie", value: "b=2"),
+    ]
+    server.enqueue(Reply(status: 200, headers: fields, body: .bytes([65])))
+    let response = await Session.real(configuration: .isolated)
+      .request(server.url("/"), headers: ["X-b": "1", "x-A": "2"]).serializingData().response
+    let transaction = try #require(response.metrics?.transactionMetrics.last)
+    #expect(Array(transaction.responseFields.prefix(4)) == fields)
+    let sent = transaction.requestFields.map(\.name).filter { $0.lowercased().hasPrefix("x-") }
+    #expect(sent == ["X-b", "x-A"])
+  }
+}
