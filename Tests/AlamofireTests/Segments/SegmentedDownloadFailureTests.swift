@@ -89,6 +89,48 @@ private let KiB = 1024
     }
   }
 
+  @Test("The digest of a whole response in place of a range is verified", arguments: [false, true])
+  func digestOfWhole(isRight: Bool) async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 400 * KiB)
+    let text = Data(try hash(.sha256, isRight ? file.bytes : Data())).base64EncodedString()
+    let other = Data(try hash(.sha256, Data([1]))).base64EncodedString()
+    let whole = Reply.data(Array(file.bytes)).with(header: "ETag", value: "\"v1\"")
+      .with(header: "Repr-Digest", value: "sha-256=:\(text):")
+    file.script { question, reply in
+      question.index == 0 ? reply.with(header: "Repr-Digest", value: "sha-256=:\(other):") : whole
+    }
+    let server = try file.server()
+    let response = await download(server).response
+    #expect(response.progress.restartCount == 1)
+    if isRight {
+      #expect(response.error == nil)
+      #expect(folder.hasOnly(file.bytes))
+    } else {
+      guard case .checksumMismatch? = failure(response.error) else {
+        Issue.record("\(response.result)")
+        return
+      }
+      #expect(folder.names == [])
+    }
+  }
+
+  @Test("The digest of a broken stream does not hold for the next one")
+  func digestOfBrokenStream() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 100 * KiB, hasRanges: false)
+    let texts = [Data(), file.bytes].map { Data((try? hash(.sha256, $0)) ?? []).base64EncodedString() }
+    file.script { question, reply in
+      let described = reply.with(header: "Repr-Digest", value: "sha-256=:\(texts[min(question.index, 1)]):")
+      return question.index == 0 ? described.with(effect: .closeAfterBody(bytes: 0)) : described
+    }
+    let server = try file.server()
+    let response = await download(server).response
+    #expect(response.error == nil)
+    #expect(file.questions.count == 2)
+    #expect(folder.hasOnly(file.bytes))
+  }
+
   @Test("A mirror with the same validator gets segments")
   func mirror() async throws {
     defer { folder.remove() }

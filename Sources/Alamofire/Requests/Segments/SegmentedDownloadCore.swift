@@ -166,9 +166,7 @@ final class SegmentedDownloadCore: Sendable {
       case .prepare(let version): prepare(version)
       case .wake(let time):
         queue.asyncAfter(deadline: .now() + (time - now).seconds) { self.wake() }
-      case .beginAgain:
-        state.withLock { $0.digest = nil }
-        announceProgress(always: true)
+      case .beginAgain: announceProgress(always: true)
       case .finish: finish()
       case .fail(let failure): conclude(.failure(error(for: failure)))
       }
@@ -249,7 +247,8 @@ final class SegmentedDownloadCore: Sendable {
       }
       let actions = state.transfer.receive(
         answer, for: id, retryAfter: delay.map { .seconds(min($0, 60)) }, at: now)
-      // The first response defines the version. Later ones are compared with it.
+      // The first response defines the version. Later ones are compared with it, but a stream has the whole file.
+      if actions.contains(.beginAgain) || state.transfer.isStream { state.digest = nil }
       if !actions.contains(.stop(id)) { state.digest = state.digest ?? FileDigest(of: head) }
       return actions
     }
