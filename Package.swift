@@ -82,7 +82,7 @@ let package = Package(
       name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),
     .testTarget(
-      name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer", "COpenSSL"],
+      name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer", "ChildProcesses", "COpenSSL"],
       swiftSettings: settings),
     .testTarget(
       name: "AlamofireTests", dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses"],

@@ -150,7 +150,7 @@ package final class FileSink: BodySink {
   private func begin(_ path: String, at start: Int64) -> TransportFailure? {
     state.withLock { state in
       if state.descriptor >= 0, state.path != path {
-        close(state.descriptor)
+        FileLock.close(state.descriptor)
         state.descriptor = -1
       }
       state.path = path
@@ -179,7 +179,7 @@ package final class FileSink: BodySink {
   package static func removePart(_ path: String) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
-    defer { close(descriptor) }
+    defer { FileLock.close(descriptor) }
     if holds(descriptor, 0) { unlink(path) }
   }
 
@@ -188,7 +188,7 @@ package final class FileSink: BodySink {
   package static func movePart(_ path: String, to target: String, count: Int64) -> Bool {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
+    defer { FileLock.close(descriptor) }
     guard holds(descriptor, count), cut(descriptor, to: count) == nil, fdatasync(descriptor) == 0 else {
       return false
     }
@@ -247,7 +247,7 @@ package final class FileSink: BodySink {
       guard state.descriptor >= 0 else { return nil }
       defer { state.descriptor = -1 }
       // Some file systems report only now that the disk is full.
-      return close(state.descriptor) == 0 || errno == EINTR ? nil : failure(errno, state.path)
+      return FileLock.close(state.descriptor) == 0 || errno == EINTR ? nil : failure(errno, state.path)
     }
   }
 

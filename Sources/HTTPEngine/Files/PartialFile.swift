@@ -48,7 +48,7 @@ package final class PartialFile: Sendable {
         own.st_dev == named.st_dev
       {
         if isOwn(own) { return descriptor }
-        Glibc.close(descriptor)
+        FileLock.close(descriptor)
         throw .system(failure(.cannotCreateFile, "created", path, EEXIST))
       }
       // Another download completed the file and moved it before it was locked here.
@@ -155,7 +155,7 @@ package final class PartialFile: Sendable {
   package func close() {
     descriptors.withLock { descriptors in
       Self.closeRecord(&descriptors)
-      if descriptors.file >= 0 { Glibc.close(descriptors.file) }
+      if descriptors.file >= 0 { FileLock.close(descriptors.file) }
       descriptors.file = -1
     }
   }

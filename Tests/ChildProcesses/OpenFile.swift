@@ -1,0 +1,27 @@
+import Glibc
+
+/// A file that this process has open.
+package struct OpenFile {
+  private let descriptor: Int32
+
+  /// - Parameter path: Its path without symbolic links.
+  package init?(path: String) {
+    let found = (0..<1024).first { number in
+      var name = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let count = readlink("/proc/self/fd/\(number)", &name, name.count)
+      return count > 0 && String(decoding: name.prefix(count), as: UTF8.self) == path
+    }
+    guard let found else { return nil }
+    descriptor = Int32(found)
+  }
+
+  /// Returns a copy of the descriptor, as a process that is being started has it.
+  package func duplicate() -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+
+  /// Exchanges the file for `/dev/zero`, to which bytes can be written, but which cannot be flushed.
+  package func makeUnflushable() -> Bool {
+    let zero = open("/dev/zero", O_RDWR | O_CLOEXEC)
+    defer { close(zero) }
+    return dup2(zero, descriptor) == descriptor
+  }
+}

@@ -1,0 +1,41 @@
+import ChildProcesses
+import Glibc
+import HTTPEngine
+import HTTPWire
+import Testing
+
+/// A process that is being started has copies of all descriptors until its program begins. Locks must not wait for that.
+@Suite("Locks of files", .timeLimit(.minutes(5))) struct FileLockTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("A closed partial file is not locked although a copy of its descriptor is open")
+  func partialFile() throws {
+    let path = folder.path + "/f"
+    let file = try PartialFile(path: path, recordPath: path + ".record")
+    let copy = try #require(OpenFile(path: path)).duplicate()
+    defer { close(copy) }
+    #expect(throws: PartialFile.OpeningFailure.self) {
+      try PartialFile(path: path, recordPath: path + ".record")
+    }
+    file.close()
+    #expect(throws: Never.self) { try PartialFile(path: path, recordPath: path + ".record") }
+  }
+
+  @Test("A finished download is not locked although a copy of its descriptor is open")
+  func fileSink() throws {
+    let path = try folder.write(Array("0123456789".utf8), "f")
+    func sink() -> FileSink {
+      FileSink(path: path, continuing: { _ in .success(.part(path: path, offset: 4)) })
+    }
+    let head = ResponseHead(status: 206)
+    let first = sink()
+    #expect(first.begin(head, wake: {}) == nil)
+    let copy = try #require(OpenFile(path: path)).duplicate()
+    defer { close(copy) }
+    #expect(sink().begin(head, wake: {})?.kind == .cannotContinue)
+    #expect(first.finish() == nil)
+    #expect(sink().begin(head, wake: {}) == nil)
+  }
+}
