@@ -18,10 +18,20 @@ package struct OpenFile {
   /// Returns a copy of the descriptor, as a process that is being started has it.
   package func duplicate() -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
 
+  /// Opens the file again that a copy belongs to, and closes the copy.
+  package func restore(_ copy: Int32) -> Bool {
+    defer { close(copy) }
+    return replace(by: copy)
+  }
+
   /// Exchanges the file for `/dev/zero`, to which bytes can be written, but which cannot be flushed.
   package func makeUnflushable() -> Bool {
     let zero = open("/dev/zero", O_RDWR | O_CLOEXEC)
     defer { close(zero) }
-    return dup2(zero, descriptor) == descriptor
+    return replace(by: zero)
+  }
+
+  private func replace(by other: Int32) -> Bool {
+    dup2(other, descriptor) == descriptor && fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0
   }
 }

@@ -13,12 +13,16 @@ package final class BackgroundTransfer: Sendable {
     var isOpen = true
     /// The number of bytes that were on the disk, or being written to it, at the last time.
     var synchronizedSize: Int64 = 0
+    /// Whether bytes of the file were lost, because they could not be flushed to the disk. Later flushes may succeed.
+    var hasLostBytes = false
     var earliestBegin: Date?
     var hasTurn = false
     /// The number of bytes that were appended to the journal since it was written as a whole.
     var appendedSize = 0
     /// The number of responses whose body was begun.
     var responseCount = 0
+    /// The number of the response with the first byte of the file. Later responses continued the file.
+    var firstResponse = 0
     /// The body of an upload until the first record is written.
     var adoptedFile: TransferDescription.BodyFile?
   }
@@ -204,6 +208,7 @@ package final class BackgroundTransfer: Sendable {
       if let failure { return failure }
       state.synchronizedSize = size
       state.responseCount += 1
+      if size == 0 { (state.firstResponse, state.hasLostBytes) = (state.responseCount, false) }
       _ = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
       return nil
     }
@@ -212,9 +217,12 @@ package final class BackgroundTransfer: Sendable {
   /// Writes bytes to the file, unless the session has ended. From time to time they are flushed to the disk.
   ///
   /// - Parameter body: Writes the bytes, and returns the size of the file.
-  func write(_ body: () -> (BodyReception, size: Int64)) -> BodyReception {
+  package func write(_ body: () -> (BodyReception, size: Int64)) -> BodyReception {
     let (reception, flush) = state.withLock { state -> (BodyReception, (size: Int64, response: Int)?) in
       guard state.isOpen else { return (.failure(Self.ended), nil) }
+      guard !state.hasLostBytes else {
+        return (.failure(TransportFailure(.cannotWriteFile, flushFailureText)), nil)
+      }
       let (reception, size) = body()
       guard size - state.synchronizedSize >= Self.synchronizationInterval else { return (reception, nil) }
       state.synchronizedSize = size
@@ -222,8 +230,12 @@ package final class BackgroundTransfer: Sendable {
     }
     if let flush {
       DispatchQueue.global(qos: .utility).async { [self] in
-        guard (try? owner.files())?.synchronize(names.file) == true else { return }
-        noteSynchronized(flush.size, ofResponse: flush.response)
+        guard let files = try? owner.files() else { return }
+        if files.synchronize(names.file) {
+          noteSynchronized(flush.size, ofResponse: flush.response)
+        } else {
+          noteLostBytes(ofResponse: flush.response)
+        }
       }
     }
     return reception
@@ -237,6 +249,19 @@ package final class BackgroundTransfer: Sendable {
       guard state.isOpen, state.stored != nil, state.responseCount == number else { return }
       _ = append(.synced(size: size), to: &state)
     }
+  }
+
+  /// The file is removed, so that no attempt continues it.
+  private func noteLostBytes(ofResponse number: Int) {
+    state.withLock { state in
+      guard state.isOpen, number >= state.firstResponse else { return }
+      state.hasLostBytes = true
+      (try? owner.files())?.remove(names.file)
+    }
+  }
+
+  private var flushFailureText: String {
+    "The file \(filePath) of the download cannot be flushed to the disk. Check the disk and its free space."
   }
 
   /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be sent.
@@ -255,11 +280,16 @@ package final class BackgroundTransfer: Sendable {
 
   private static let ended = TransportFailure(.cancelled, "The background session has ended.")
 
-  /// The file has all its bytes. Waits for the disk.
-  package func noteCompleted() {
-    guard stored?.isComplete == false, let files = try? owner.files(), let size = files.size(of: names.file)
-    else { return }
-    _ = files.synchronize(names.file)
+  /// The file has all its bytes. Waits for the disk. Throws if bytes may be lost; then the file is removed.
+  package func noteCompleted() throws(AFError) {
+    guard stored?.isComplete == false, let files = try? owner.files() else { return }
+    let (hasLostBytes, number) = state.withLock { ($0.hasLostBytes, $0.responseCount) }
+    let size = files.size(of: names.file)
+    guard size != nil || hasLostBytes else { return }
+    guard let size, !hasLostBytes, files.synchronize(names.file) else {
+      noteLostBytes(ofResponse: number)
+      throw .sessionTaskFailed(error: URLError.made(.cannotWriteToFile, flushFailureText, url: nil))
+    }
     note(.completed(size: size))
   }
 

@@ -35,21 +35,31 @@ package final class BackgroundTransfers: Sendable {
   /// - Parameters:
   ///   - folder: The path of the folder.
   ///   - isDiscretionary: Whether the transfers begin one after the other.
-  package init(
+  package convenience init(
     identifier: String, folder: String, isDiscretionary: Bool,
+    now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
+  ) {
+    let files: Result<any TransferFiles, TransferFolderError>
+    do throws(TransferFolderError) {
+      files = .success(try BackgroundFolder.open(folder))
+    } catch {
+      files = .failure(error)
+    }
+    self.init(identifier: identifier, files: files, isDiscretionary: isDiscretionary, now: now)
+  }
+
+  /// - Parameters:
+  ///   - files: The files of the folder.
+  ///   - isDiscretionary: Whether the transfers begin one after the other.
+  package init(
+    identifier: String, files: Result<any TransferFiles, TransferFolderError>, isDiscretionary: Bool,
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) {
     self.identifier = identifier
     self.now = now
     log = BackgroundFolder.log
     turns = isDiscretionary ? TransferTurns() : nil
-    let storage: Result<any TransferFiles, TransferFolderError>
-    do throws(TransferFolderError) {
-      storage = .success(try BackgroundFolder.open(folder))
-    } catch {
-      storage = .failure(error)
-    }
-    state = Mutex(State(storage: storage))
+    state = Mutex(State(storage: files))
   }
 
   /// The files. Throws if the folder cannot be used.

@@ -110,6 +110,8 @@ package final class FileSink: BodySink {
     var size: Int64 = 0
     /// The number of bytes of an earlier transfer in the file.
     var start: Int64 = 0
+    /// Whether bytes were lost, because a flush has failed. The kernel reports that once, and later flushes succeed.
+    var hasLostBytes = false
 
     /// Truncates the file to the bytes of the earlier transfer, because the disk is full.
     mutating func truncateToEarlierPart() {
@@ -163,6 +165,7 @@ package final class FileSink: BodySink {
       if let code = Self.cut(state.descriptor, to: start) { return failure(code, path) }
       state.size = start
       state.start = start
+      if start == 0 { state.hasLostBytes = false }
       return nil
     }
   }
@@ -207,15 +210,18 @@ package final class FileSink: BodySink {
   }
 
   /// Locks the file against other transfers, and waits until its bytes are on the disk. Returns their number; `nil` if
-  /// the file is not open, or in use.
+  /// the file is not open, in use, or cannot be flushed.
   package func flush() -> Int64? {
     let (copy, size) = state.withLock { state -> (Int32, Int64) in
-      guard state.descriptor >= 0, flock(state.descriptor, LOCK_EX | LOCK_NB) == 0 else { return (-1, 0) }
+      guard state.descriptor >= 0, !state.hasLostBytes, flock(state.descriptor, LOCK_EX | LOCK_NB) == 0
+      else { return (-1, 0) }
       return (fcntl(state.descriptor, F_DUPFD_CLOEXEC, 0), state.size)
     }
     guard copy >= 0 else { return nil }
     defer { close(copy) }
-    return fdatasync(copy) == 0 ? size : nil
+    if fdatasync(copy) == 0 { return size }
+    state.withLock { $0.hasLostBytes = true }
+    return nil
   }
 
   private static var lostPart: TransportFailure {

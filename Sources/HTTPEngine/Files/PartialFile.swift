@@ -19,6 +19,8 @@ package final class PartialFile: Sendable {
     var file: Int32
     /// The record, to which lines are appended; −1 if there is none.
     var record: Int32 = -1
+    /// Whether bytes were lost, because a flush has failed. The kernel reports that once, and later flushes succeed.
+    var hasLostBytes = false
   }
 
   private let path: String
@@ -82,6 +84,7 @@ package final class PartialFile: Sendable {
     descriptors.withLock { descriptors -> TransportFailure? in
       Self.closeRecord(&descriptors)
       unlink(recordPath)
+      descriptors.hasLostBytes = false
       guard ftruncate(descriptors.file, 0) == 0 else {
         return Self.failure(.cannotWriteFile, "written", path, errno)
       }
@@ -109,8 +112,19 @@ package final class PartialFile: Sendable {
     return nil
   }
 
-  /// Waits until the bytes are on the disk.
-  package func flush() -> Bool { fdatasync(descriptors.withLock { $0.file }) == 0 }
+  /// Waits until the bytes are on the disk. If that fails, the record is removed, because the bytes in it may be lost.
+  package func flush() -> Bool {
+    let isFlushed = fdatasync(descriptors.withLock { $0.file }) == 0
+    return descriptors.withLock { descriptors in
+      guard isFlushed, !descriptors.hasLostBytes else {
+        descriptors.hasLostBytes = true
+        Self.closeRecord(&descriptors)
+        unlink(recordPath)
+        return false
+      }
+      return true
+    }
+  }
 
   /// Adds all bytes of the file to a hash. Returns false if they cannot be read.
   package func read(into hash: any RunningHash) -> Bool {
@@ -167,6 +181,7 @@ package final class PartialFile: Sendable {
 
   /// Replaces the record by one that is on the disk when its name is.
   package func replaceRecord(by text: String) -> Bool {
+    guard !descriptors.withLock({ $0.hasLostBytes }) else { return false }
     let new = recordPath + ".new"
     let descriptor = Glibc.open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0o600)
     guard descriptor >= 0 else { return false }

@@ -1,4 +1,5 @@
 import Alamofire
+import ChildProcesses
 import Foundation
 import HTTPTestServer
 import HTTPWire
@@ -129,6 +130,24 @@ private let KiB = 1024
     #expect(response.error == nil)
     #expect(file.questions.count == 2)
     #expect(folder.hasOnly(file.bytes))
+  }
+
+  @Test("A file that cannot be flushed to the disk is an error")
+  func failedFlush() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 100 * KiB)
+    let gate = Gate()
+    file.script { question, reply in question.index == 0 ? reply.held(after: 100, by: gate) : reply }
+    let server = try file.server()
+    let download = download(server)
+    download.resume()
+    #expect(await eventually { download.currentProgress.completedBytes > 0 })
+    let partial = folder.destination.path + ".alamofire-partial"
+    #expect(try #require(OpenFile(path: partial)).makeUnflushable())
+    gate.open()
+    let error = await download.response.error
+    #expect((error?.underlyingError as? URLError)?.code == .cannotWriteToFile)
+    #expect(folder.names == [])
   }
 
   @Test("A mirror with the same validator gets segments")

@@ -61,7 +61,7 @@ extension AttemptDriver {
     let url = values.redirectCount > 0 ? exchange.url : nil
     let result = await core.session.offLoop { () -> Result<URL, AFError> in
       if let url { transfer.noteLocation(url) }
-      transfer.noteCompleted()
+      do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
       return driver.moved(source, of: transfer, plan, exchange)
     }
     if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }

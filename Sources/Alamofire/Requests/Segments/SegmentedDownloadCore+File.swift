@@ -108,17 +108,17 @@ extension SegmentedDownloadCore {
       return (state.file, state.record)
     }
     // The file may have begun again meanwhile.
-    guard isFlushed, let file, let current, current.version == flushed.version,
+    guard let file, let current, current.version == flushed.version,
       flushed.present.ranges.allSatisfy({ current.present.contains($0) })
     else { return }
-    _ = write(flushed, with: current.present, to: file)
+    if isFlushed { _ = write(flushed, with: current.present, to: file) } else { failToFlush(file) }
   }
 
   /// Verifies the complete file and moves it to its destination.
   func finish() {
     guard let file = state.withLock({ $0.file }) else { return }
     announceProgress(always: true)
-    _ = file.flush()
+    guard file.flush() else { return failToFlush(file) }
     if let failure = verify(file) {
       file.remove()
       return conclude(.failure(failure))
@@ -128,6 +128,14 @@ extension SegmentedDownloadCore {
       return conclude(.failure(moveFailure(code)))
     }
     conclude(.success(destination))
+  }
+
+  /// Ends the download, because bytes of the file may be lost.
+  private func failToFlush(_ file: any SegmentFile) {
+    file.remove()
+    let text =
+      "The file \(partialFileURL.path) cannot be flushed to the disk. Check the disk and its free space."
+    conclude(.failure(.sessionTaskFailed(error: URLError.made(.cannotWriteToFile, text, url: nil))))
   }
 
   /// Returns the error if the file does not have the expected checksum.

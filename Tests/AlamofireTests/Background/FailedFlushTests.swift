@@ -1,0 +1,103 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+/// Background transfers whose files cannot be flushed to the disk.
+@Suite(.timeLimit(.minutes(1))) struct FailedFlushTests {
+  private let fixture: BackgroundFixture
+  private let files: UnflushableFiles
+
+  init() throws {
+    fixture = try BackgroundFixture()
+    files = UnflushableFiles(try BackgroundFolder.open(fixture.journal.path))
+  }
+
+  private func begun() throws -> BackgroundTransfer {
+    let transfers = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+    let transfer = transfers.make()
+    try transfer.describe(
+      URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/"))), kind: .download)
+    let head = ResponseHead(status: 200)
+    #expect(transfer.begin(head, { (nil, 0) }) == nil)
+    try Data("bytes".utf8).write(to: URL(fileURLWithPath: transfer.filePath))
+    return transfer
+  }
+
+  private func isNotedComplete(_ transfer: BackgroundTransfer) throws -> Bool {
+    let journal = try #require(files.read("\(transfer.id.uuidString).journal"))
+    return BackgroundFolder.log.records(in: journal).records.contains(.completed(size: 5))
+  }
+
+  /// Writes bytes. Returns the kind of the failure, if there is one.
+  private func failure(of transfer: BackgroundTransfer, _ size: Int64) -> TransportFailure.Kind? {
+    if case .failure(let failure) = transfer.write({ (.taken, size) }) { failure.kind } else { nil }
+  }
+
+  @Test("A file that was flushed is noted as complete") func flushed() throws {
+    files.isFailing = false
+    let transfer = try begun()
+    try transfer.noteCompleted()
+    #expect(try isNotedComplete(transfer))
+  }
+
+  @Test("A file that cannot be flushed is not complete, and is removed") func unflushed() throws {
+    let transfer = try begun()
+    #expect(throws: AFError.self) { try transfer.noteCompleted() }
+    #expect(try !isNotedComplete(transfer))
+    #expect(!FileManager.default.fileExists(atPath: transfer.filePath))
+    #expect(transfer.completed == nil)
+  }
+
+  @Test("If bytes could not be flushed during a download, it fails and begins with its first byte")
+  func flushedAgain() async throws {
+    let transfer = try begun()
+    #expect(failure(of: transfer, 64 << 20) == nil)
+    #expect(await eventually { files.flushCount == 1 })
+    files.isFailing = false
+    #expect(await eventually { failure(of: transfer, 64 << 20) == .cannotWriteFile })
+    #expect(throws: AFError.self) { try transfer.noteCompleted() }
+    #expect(try !isNotedComplete(transfer))
+    #expect(transfer.begin(ResponseHead(status: 200), { (nil, 0) }) == nil)
+    #expect(failure(of: transfer, 5) == nil)
+    try Data("bytes".utf8).write(to: URL(fileURLWithPath: transfer.filePath))
+    try transfer.noteCompleted()
+    #expect(try isNotedComplete(transfer))
+  }
+}
+
+/// A folder whose files cannot be flushed.
+private final class UnflushableFiles: TransferFiles {
+  private let files: any TransferFiles
+  private let state = Mutex((isFailing: true, flushCount: 0))
+
+  init(_ files: any TransferFiles) { self.files = files }
+
+  var isFailing: Bool {
+    get { state.withLock { $0.isFailing } }
+    set { state.withLock { $0.isFailing = newValue } }
+  }
+  var flushCount: Int { state.withLock { $0.flushCount } }
+
+  func synchronize(_ name: String) -> Bool {
+    let isFailing = state.withLock { state in
+      state.flushCount += 1
+      return state.isFailing
+    }
+    return !isFailing && files.synchronize(name)
+  }
+
+  var location: String { files.location }
+  var boot: String { files.boot }
+  func names() -> [String] { files.names() }
+  func read(_ name: String) -> Data? { files.read(name) }
+  func size(of name: String) -> Int64? { files.size(of: name) }
+  func changed(_ name: String) -> Int64? { files.changed(name) }
+  func make(_ name: String, _ bytes: Data) -> Int32? { files.make(name, bytes) }
+  func replace(_ name: String, by bytes: Data) -> Int32? { files.replace(name, by: bytes) }
+  func append(_ bytes: Data, to name: String) -> Int32? { files.append(bytes, to: name) }
+  func cut(_ name: String, to length: Int) { files.cut(name, to: length) }
+  func remove(_ name: String) { files.remove(name) }
+  func unlock() { files.unlock() }
+}

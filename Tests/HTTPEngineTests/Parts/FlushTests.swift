@@ -1,0 +1,48 @@
+import ChildProcesses
+import Glibc
+import HTTPEngine
+import HTTPWire
+import Testing
+
+/// The kernel reports once that it could not write bytes to the disk. Later flushes succeed although the bytes are lost.
+@Suite("Failed flushes", .timeLimit(.minutes(5))) struct FlushTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("After a failed flush a partial file has no record, and is not flushed before it begins again")
+  func partialFile() throws {
+    let path = folder.path + "/f"
+    let file = try PartialFile(path: path, recordPath: path + ".record")
+    #expect(file.replaceRecord(by: "record"))
+    #expect(file.flush())
+    let descriptor = try #require(OpenFile(path: path))
+    let copy = descriptor.duplicate()
+    #expect(descriptor.makeUnflushable())
+    #expect(!file.flush())
+    #expect(descriptor.restore(copy))
+    #expect(!file.flush())
+    #expect(file.record() == nil)
+    #expect(!file.replaceRecord(by: "record"))
+    #expect(file.prepare(length: 3) == nil)
+    #expect(file.flush())
+    #expect(file.replaceRecord(by: "record"))
+    #expect(file.record() == "record")
+  }
+
+  @Test("After a failed flush the file of a download has no bytes on the disk before it begins again")
+  func fileSink() throws {
+    let path = folder.path + "/f"
+    let sink = FileSink(path: path)
+    #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
+    #expect(sink.flush() == 0)
+    let descriptor = try #require(OpenFile(path: path))
+    let copy = descriptor.duplicate()
+    #expect(descriptor.makeUnflushable())
+    #expect(sink.flush() == nil)
+    #expect(descriptor.restore(copy))
+    #expect(sink.flush() == nil)
+    #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
+    #expect(sink.flush() == 0)
+  }
+}
