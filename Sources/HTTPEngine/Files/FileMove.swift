@@ -11,7 +11,13 @@ package enum FileMove {
   /// Moves `source` to `target`, which must not exist. Between two file systems, the bytes are first copied into a file
   /// without a name. If the system has no such files, or `hasNamelessFiles` is false, they are copied into a file
   /// beside the target whose name begins with `.Alamofire_`. That file stays if the process is killed before the end.
-  package static func move(_ source: String, to target: String, hasNamelessFiles: Bool = true) -> Outcome {
+  /// The copy and its name are on the disk before `source` is removed.
+  ///
+  /// - Parameter flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
+  package static func move(
+    _ source: String, to target: String, hasNamelessFiles: Bool = true,
+    flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+  ) -> Outcome {
     var status = stat()
     guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
     if rename(source, target) == 0 { return .moved }
@@ -24,8 +30,14 @@ package enum FileMove {
     let output = hasNamelessFiles ? open(folder, namelessFile | O_WRONLY | O_CLOEXEC, 0o600) : -1
     let isUnknown = output < 0 && (!hasNamelessFiles || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))
     guard output >= 0 || isUnknown else { return .failed(errno) }
-    let failure = isUnknown ? copy(input, beside: target, in: folder) : copy(input, to: target, by: output)
+    let failure =
+      isUnknown
+      ? copy(input, beside: target, in: folder, flush) : copy(input, to: target, by: output, flush)
     if let failure { return .failed(failure) }
+    if let failure = flushName(in: folder, flush) {
+      unlink(target)
+      return .failed(failure)
+    }
     unlink(source)
     return .moved
   }
@@ -34,30 +46,46 @@ package enum FileMove {
   private static let namelessFile = 0o20_000_000 | O_DIRECTORY
 
   /// Copies the file and gives the copy its name at the end. Returns the number of the error, if there is one.
-  private static func copy(_ input: Int32, to target: String, by output: Int32) -> Int32? {
+  private static func copy(
+    _ input: Int32, to target: String, by output: Int32, _ flush: (Int32) -> Int32
+  ) -> Int32? {
     defer { close(output) }
-    if let code = copy(input, to: output) { return code }
+    if let code = copy(input, to: output, flush) { return code }
     let isDone = linkat(AT_FDCWD, "/proc/self/fd/\(output)", AT_FDCWD, target, AT_SYMLINK_FOLLOW) == 0
     return isDone ? nil : errno
   }
 
-  private static func copy(_ input: Int32, beside target: String, in folder: String) -> Int32? {
+  private static func copy(
+    _ input: Int32, beside target: String, in folder: String, _ flush: (Int32) -> Int32
+  ) -> Int32? {
     var name = Array("\(folder)/.Alamofire_XXXXXX".utf8CString)
     let output = mkstemp(&name)
     guard output >= 0 else { return errno }
     _ = fcntl(output, F_SETFD, FD_CLOEXEC)
-    var failure = copy(input, to: output)
+    var failure = copy(input, to: output, flush)
     if close(output) != 0, failure == nil { failure = errno }
     if failure == nil, rename(name, target) != 0 { failure = errno }
     if failure != nil { unlink(name) }
     return failure
   }
 
-  private static func copy(_ input: Int32, to output: Int32) -> Int32? {
+  private static func copy(_ input: Int32, to output: Int32, _ flush: (Int32) -> Int32) -> Int32? {
     while true {
       let count = sendfile(output, input, nil, 1 << 26)
-      if count == 0 { return nil }
+      if count == 0 { break }
       if count < 0, errno != EINTR { return errno }
     }
+    let code = flush(output)
+    return code == 0 ? nil : code
+  }
+
+  /// A new name is on the disk when its folder is.
+  private static func flushName(in folder: String, _ flush: (Int32) -> Int32) -> Int32? {
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    // A folder that may only be written to cannot be opened.
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    let code = flush(descriptor)
+    return code == 0 || code == EINVAL ? nil : code
   }
 }

@@ -57,6 +57,49 @@ import Testing
     #expect(await first == size)
   }
 
+  @Test("A copy and its name are flushed before the source is removed", arguments: [true, false])
+  func flush(hasNamelessFiles: Bool) throws {
+    defer { removeElsewhere() }
+    let source = try here.write(Content.bytes(300_000), "source")
+    let target = elsewhere.path + "/moved"
+    var flushed: [String] = []
+    let outcome = FileMove.move(source, to: target, hasNamelessFiles: hasNamelessFiles) { descriptor in
+      var status = stat()
+      guard fstat(descriptor, &status) == 0 else { return errno }
+      let exists = FileManager.default.fileExists(atPath: target)
+      #expect(FileManager.default.fileExists(atPath: source))
+      let kind = status.st_mode & S_IFMT == S_IFDIR ? "folder" : "\(status.st_size)"
+      flushed.append("\(kind), named: \(exists)")
+      return 0
+    }
+    #expect(outcome == .moved)
+    #expect(flushed == ["300000, named: false", "folder, named: true"])
+  }
+
+  @Test(
+    "A copy that cannot be flushed is removed, and the source remains",
+    arguments: [true, false], [0, 1])
+  func failedFlush(hasNamelessFiles: Bool, failing: Int) throws {
+    defer { removeElsewhere() }
+    let source = try here.write([1, 2, 3], "source")
+    var count = 0
+    let target = elsewhere.path + "/moved"
+    let outcome = FileMove.move(source, to: target, hasNamelessFiles: hasNamelessFiles) { _ in
+      defer { count += 1 }
+      return count == failing ? EIO : 0
+    }
+    #expect(outcome == .failed(EIO))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere.path) == [])
+    #expect(try here.read("source") == [1, 2, 3])
+    // A file system may have no flushes of folders.
+    count = 0
+    let other = FileMove.move(source, to: target) { _ in
+      defer { count += 1 }
+      return count == 1 ? EINVAL : 0
+    }
+    #expect(other == .moved)
+  }
+
   /// Returns the size of a file when polling finds it for the first time.
   private nonisolated func firstSize(of path: String) async -> Int {
     await withCheckedContinuation { continuation in
