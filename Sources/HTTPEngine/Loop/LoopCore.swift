@@ -407,6 +407,7 @@ final class LoopCore {
   func proceed(_ transfer: Transfer) {
     noteActivity(of: transfer)
     hasStarted = true
+    stalledPoll.transferContinued(sharesConnection: transfer.phase.sharesConnection)
     // libcurl delivers the bytes that it held back during this call, and the callbacks may refuse them.
     let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_CONT)
     // The connection can have been lost in the meantime. Then there is nothing to continue.

@@ -3,8 +3,9 @@
 /// libcurl reads a connection of HTTP/2 for all of its streams, and sets a timer without length for each stream that
 /// it finds bytes for. The end of `curl_multi_perform` clears the timers that are over. For 7.88, a timer is over if it
 /// lies before the last transfer that began to connect in the call. So the timer of a transfer that had its turn earlier
-/// is lost with its bytes unread. Without these looks, the complete response of such a request stays unread until
-/// something else wakes the loop, for up to a minute.
+/// is lost with its bytes unread. The same happens to a single transfer that was told to wait: the timer for the bytes
+/// behind those that were held back can run out meanwhile. Without these looks, the complete response of such a request
+/// stays unread until something else wakes the loop, for up to a minute.
 package struct StalledTransferPoll {
   private static let first: UInt64 = 1
   private static let last: UInt64 = 1024
@@ -13,21 +14,26 @@ package struct StalledTransferPoll {
   private var next = Self.first
   /// The number of running transfers that may share a connection.
   private var sharingCount = 0
-  /// Whether several of them ran at once since none did. A single remaining one can be the one that libcurl forgot.
-  private var hadSeveral = false
+  /// Whether libcurl may have forgotten one of them: several ran at once since none did, or one was continued.
+  private var mayStall = false
 
   package init() {}
 
   package mutating func transferStarted(sharesConnection: Bool) {
     guard sharesConnection else { return }
     sharingCount += 1
-    hadSeveral = hadSeveral || sharingCount > 1
+    mayStall = mayStall || sharingCount > 1
   }
 
   package mutating func transferEnded(sharesConnection: Bool) {
     guard sharesConnection else { return }
     sharingCount -= 1
-    hadSeveral = hadSeveral && sharingCount > 0
+    mayStall = mayStall && sharingCount > 0
+  }
+
+  /// Takes note that a transfer goes on which had been told to wait.
+  package mutating func transferContinued(sharesConnection: Bool) {
+    mayStall = mayStall || sharesConnection
   }
 
   /// Begins with short pauses again, because bytes moved or a transfer started.
@@ -38,7 +44,7 @@ package struct StalledTransferPoll {
   /// Returns the number of milliseconds for which the loop may sleep. Each pause is longer, and the last ones have no
   /// limit.
   package mutating func pause() -> UInt64 {
-    guard hadSeveral, next <= Self.last else { return .max }
+    guard mayStall, next <= Self.last else { return .max }
     defer { next *= Self.factor }
     return next
   }

@@ -164,9 +164,15 @@ public final class HTTP2TestConnection {
 
   /// Sends any frame.
   public func write(_ kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []) throws {
+    try connection.write(Self.bytes(of: kind, flags: flags, stream: stream, payload: payload))
+  }
+
+  /// The bytes of any frame, to send several in one write.
+  public static func bytes(
+    of kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []
+  ) -> [UInt8] {
     let length = UInt32(payload.count)
-    let head = Self.bytes(length).dropFirst() + [kind.rawValue, flags] + Self.bytes(stream)
-    try connection.write(Array(head) + payload)
+    return bytes(length).dropFirst() + [kind.rawValue, flags] + bytes(stream) + payload
   }
 
   /// A field line as a literal that no table keeps (RFC 7541 §6.2.2); names and values of at most 126 bytes.

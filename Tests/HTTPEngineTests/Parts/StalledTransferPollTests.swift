@@ -48,4 +48,17 @@ import Testing
     poll.transferStarted(sharesConnection: true)
     #expect(poll.pause() == .max, "the earlier transfers have ended")
   }
+
+  @Test("A transfer that was continued is polled until it ends") func continued() {
+    var poll = StalledTransferPoll()
+    poll.transferContinued(sharesConnection: false)
+    poll.transferStarted(sharesConnection: true)
+    #expect(poll.pause() == .max)
+    poll.transferContinued(sharesConnection: true)
+    #expect(poll.pause() == 1)
+    poll.transferEnded(sharesConnection: true)
+    poll.transferStarted(sharesConnection: true)
+    poll.somethingHappened()
+    #expect(poll.pause() == .max)
+  }
 }
