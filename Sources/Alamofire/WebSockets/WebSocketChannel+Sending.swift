@@ -27,7 +27,7 @@ extension WebSocketChannel {
     if let failure { completion?(failure) } else { flush() }
   }
 
-  /// Begins the closing handshake. A code that cannot be sent is left out with its reason. The reason is limited to
+  /// Begins the closing handshake. Messages are delivered until the server has closed its side. A code that cannot be sent is left out with its reason. The reason is limited to
   /// 123 bytes.
   func close(_ code: WebSocketCloseCode, reason: String) {
     let hasBegun = state.withLock { state in
@@ -155,17 +155,24 @@ extension WebSocketChannel {
   }
 
   private func timerFired(_ number: Int) {
-    let purpose = state.withLock { state -> TimerPurpose? in
-      guard state.timerNumber == number, state.timer != nil else { return nil }
+    let (purpose, wasFull) = state.withLock { state -> (TimerPurpose?, Bool) in
+      guard state.timerNumber == number, state.timer != nil else { return (nil, false) }
       switch state.timerPurpose {
+      case .closing where state.isFull(options.heldLimit):
+        state.connection.skipMessages()
+        return (.closing, true)
       case .pong: state.failure = state.failure ?? timedOut("did not answer a ping in time")
       case .closing:
         state.failure = state.failure ?? timedOut("did not answer the Close frame in time (RFC 6455 §7.1.2)")
       case .ping, .ending, nil: break
       }
-      return state.timerPurpose
+      return (state.timerPurpose, false)
     }
     switch purpose {
+    // The Close frame may stand behind messages that nobody processes.
+    case .closing where wasFull:
+      setTimer(.closing, after: options.closeTimeout)
+      pump()
     case .ping:
       // Before the ping, because its answer sets the timer again.
       if let interval = options.pingInterval { setTimer(.pong, after: interval) }

@@ -143,7 +143,7 @@ final class WebSocketChannel: Sendable {
 
   /// Delivers the events of the received bytes, and reads on. One thread delivers at a time, so that events keep their
   /// order.
-  private func pump() {
+  func pump() {
     while true {
       let step = state.withLock { $0.step(limit: options.heldLimit) }
       flush()
@@ -269,10 +269,13 @@ extension WebSocketChannel.State {
       isDelivering = true
       return .end
     }
-    guard held < limit, position == input.count, !isReading, !isAtEnd else { return .wait }
+    guard !isFull(limit), position == input.count, !isReading, !isAtEnd else { return .wait }
     isReading = true
     return .read
   }
+
+  /// Whether nothing is read until messages were processed.
+  func isFull(_ limit: Int) -> Bool { held >= limit && !connection.skipsMessages }
 
   /// Reads events until a limit of bytes is reached. Messages without another event between them are one delivery,
   /// because each delivery can wake a thread of the caller.
@@ -285,7 +288,7 @@ extension WebSocketChannel.State {
       events.append(.messages(messages, size: size))
       (messages, size) = ([], 0)
     }
-    while held < limit, let event = nextEvent() {
+    while !isFull(limit), let event = nextEvent() {
       if case .message(let message) = event {
         messages.append(message)
         size += message.byteCount + Self.overhead

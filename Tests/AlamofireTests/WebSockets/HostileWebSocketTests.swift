@@ -232,6 +232,8 @@ import Testing
     let stream = await fake.streams.streams.wait(for: 1)[0]
     let sends = Recorder<Bool>()
     let pings = Recorder<Bool>()
+    // A request that is cancelled before its handshake was written would leave nothing to answer.
+    await stream.writes.wait(for: 1)
     // The connection opens meanwhile.
     let opening = Task { await stream.accept(then: serverFrame(0x81, [0x61]) + serverFrame(0x89, [1])) }
     let threads = 8

@@ -48,6 +48,55 @@ import Testing
     #expect(await events.wait(for: 2) == [.connected(nil), .completed(.timedOut)])
   }
 
+  @Test("Messages between both Close frames are delivered")
+  func messagesWhileClosing() async throws {
+    let server = try HTTPTestServer.webSocket { connection in
+      connection.answersControlFrames = false
+      while case .text(let text)? = try connection.next() { try connection.send("answer to \(text)") }
+      // The Close frame of the client has arrived.
+      try connection.write([0x81, 4] + Array("last".utf8))
+      try connection.write([0x88, 2, 0x03, 0xE8])
+      try connection.drain()
+    }
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    socket.send(.string("one"))
+    let events = socket.recorded()
+    socket.send(.string("two"))
+    socket.close(sending: .normalClosure)
+    #expect(
+      await events.wait(for: 6) == [
+        .connected(nil), .text("answer to one"), .text("answer to two"), .text("last"),
+        .disconnected(1000, nil), .completed(nil),
+      ])
+  }
+
+  @Test("Messages that nobody processes do not hold up the closing handshake")
+  func closeWithStalledReader() async throws {
+    let server = try HTTPTestServer.webSocket { connection in
+      connection.answersControlFrames = false
+      _ = try connection.next()
+      // The Close frame of the client has arrived.
+      let frame = [0x82, 126, 0xEA, 0x60] + [UInt8](repeating: 1, count: 60_000)
+      for _ in 0..<50 { try connection.write(frame) }
+      try connection.write([0x88, 2, 0x03, 0xE8])
+      try connection.drain()
+    }
+    var configuration = WebSocketRequest.Configuration.default
+    configuration.closeTimeout = .milliseconds(300)
+    let socket = Session.forSockets().webSocketRequest(
+      to: server.socketURL(), configuration: configuration)
+    var reader = socket.webSocketTask().streamingMessages().makeAsyncIterator()
+    let events = socket.recorded()
+    socket.close(sending: .normalClosure)
+    let ends = await eventually { if case .completed = events.values.last { true } else { false } }
+    #expect(ends)
+    #expect(events.values.suffix(2) == [.disconnected(1000, nil), .completed(nil)])
+    // Those that were held are still there.
+    var count = 0
+    while await reader.next() != nil { count += 1 }
+    #expect((1...40).contains(count))
+  }
+
   @Test("Messages before a closure arrive before it")
   func closeAfterMessages() async throws {
     let seen = Recorder<WebSocketTestConnection.Event>()

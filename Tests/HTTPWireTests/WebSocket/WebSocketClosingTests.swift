@@ -70,29 +70,34 @@ import Testing
     #expect(other.phase == .open)
   }
 
-  @Test("After our Close frame nothing is sent or delivered but the closure") func closeByUs() throws {
+  @Test("After our Close frame nothing is sent, and messages are delivered until the closure")
+  func closeByUs() throws {
     let client = WebSocketPeer(.client)
     client.receive(RawFrame.of(1, Array("begun".utf8)))
     try client.connection.close()
     #expect(client.output() == RawFrame.masked(0x88, [0x03, 0xE8], key: Self.key))
-    #expect(client.phase == .closing && client.assembledByteCount == 0)
+    #expect(client.phase == .closing && client.assembledByteCount == 5)
     #expect(throws: WebSocketSendError.notOpen) { try client.connection.send(.text("late")) }
     #expect(throws: WebSocketSendError.notOpen) { try client.connection.sendPing() }
     try client.connection.close(.goingAway)
-    client.receive(RawFrame.of(0x80, [0xFF]) + RawFrame.of(0x82, [1]) + RawFrame.of(0x89, [2]))
-    #expect(client.events == [] && !client.hasOutput)
+    client.receive(RawFrame.of(0x89, [2]) + RawFrame.of(0x80, Array("!".utf8)) + RawFrame.of(0x82, [1]))
+    let messages: [WebSocketEvent] = [.message(.text("begun!")), .message(.binary(Data([1])))]
+    #expect(client.events == messages && !client.hasOutput)
     client.receive(RawFrame.close(1000) + RawFrame.text("late") + [0xFF, 0xFF])
-    #expect(client.events == [.closed(WebSocketClosure(code: .normalClosure))])
+    #expect(client.events == messages + [.closed(WebSocketClosure(code: .normalClosure))])
     #expect(!client.hasOutput && client.phase == .closed)
   }
 
-  @Test("A message that arrives while it is closed is dropped from there on") func closeInsideOfFrame() throws
-  {
+  @Test("A message that arrives when messages are skipped is dropped from there on")
+  func skipInsideOfFrame() throws {
     let client = WebSocketPeer(.client)
     let bytes = RawFrame.text("0123456789")
     client.receive(Array(bytes[..<5]))
     try client.connection.close()
-    client.receive(bytes[5...] + RawFrame.close(1000))
+    client.connection.skipMessages()
+    #expect(client.assembledByteCount == 0)
+    client.receive(bytes[5...] + RawFrame.of(1, [0xFF]) + RawFrame.of(0x80, [0xFF]))
+    client.receive(RawFrame.of(0x82, [1]) + RawFrame.close(1000))
     #expect(client.events == [.closed(WebSocketClosure(code: .normalClosure))])
   }
 

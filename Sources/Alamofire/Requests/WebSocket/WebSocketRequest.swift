@@ -144,7 +144,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   // MARK: The end
 
   /// Closes the connection: sends a Close frame after all earlier messages and waits up to ten seconds for that of the
-  /// server. The request is cancelled from now on, and completes without an error. If it was not resumed yet, it is
+  /// server. Messages that come before it are delivered, so that no answer is lost (RFC 6455 §1.4). If they are not
+  /// processed in that time, the rest is skipped, and the wait begins once more. The request is cancelled from now on, and completes without an error. If it was not resumed yet, it is
   /// never sent, and completes with `AFError.explicitlyCancelled`. ``Request/cancel()`` ends the closing handshake at
   /// once.
   ///

@@ -14,7 +14,7 @@ import FoundationEssentials
 package struct WebSocketConnection: ~Copyable {
   package enum Phase: Sendable, Equatable {
     case open
-    /// Our Close frame is in the output; that of the peer is awaited. Its messages are not delivered any more.
+    /// Our Close frame is in the output; that of the peer is awaited. Its messages are still delivered.
     case closing
     /// Both Close frames were exchanged, or the connection failed. Nothing more is read or sent.
     case closed
@@ -30,6 +30,8 @@ package struct WebSocketConnection: ~Copyable {
 
   package internal(set) var phase = Phase.open
   private var hasFailed = false
+  /// Whether messages are skipped instead of delivered, because nobody reads them.
+  package private(set) var skipsMessages = false
   private let role: WebSocketRole
   private var decoder: WebSocketFrameDecoder
   private var frame: Frame?
@@ -100,7 +102,7 @@ package struct WebSocketConnection: ~Copyable {
     guard let header = try decoder.read(bytes, from: &position) else { return false }
     if header.opcode.isControl {
       controlPayload.removeAll(keepingCapacity: true)
-    } else if phase == .open {
+    } else if !skipsMessages {
       try assembly.begin(header)
     }
     frame = Frame(header: header, mask: header.mask, bytesLeft: header.length)
@@ -119,7 +121,7 @@ package struct WebSocketConnection: ~Copyable {
     let header = frame.header
     if header.opcode.isControl {
       controlPayload.append(contentsOf: payload)
-    } else if phase == .open {
+    } else if !skipsMessages {
       if payload.count == header.length, let message = try assembly.message(of: payload, header) {
         self.frame = nil
         return (true, .message(message))
@@ -140,16 +142,16 @@ package struct WebSocketConnection: ~Copyable {
     if header.opcode.isControl, var mask = header.mask {
       controlPayload.withUnsafeMutableBytes { mask.apply(to: $0) }
     }
-    guard phase == .open else {
-      return header.opcode == .close ? try close(WebSocketClosure(payload: controlPayload)) : nil
-    }
     switch header.opcode {
-    case .continuation, .text, .binary: return header.isFinal ? .message(try assembly.finish()) : nil
+    case .continuation, .text, .binary:
+      return header.isFinal && !skipsMessages ? .message(try assembly.finish()) : nil
+    case .close: return try close(WebSocketClosure(payload: controlPayload))
     case .ping:
+      // Nothing is sent behind a Close frame.
+      guard phase == .open else { return nil }
       output.answerPing(controlPayload)
       return .ping(Data(controlPayload))
-    case .pong: return .pong(Data(controlPayload))
-    case .close: return try close(WebSocketClosure(payload: controlPayload))
+    case .pong: return phase == .open ? .pong(Data(controlPayload)) : nil
     }
   }
 
@@ -170,8 +172,11 @@ package struct WebSocketConnection: ~Copyable {
   }
 
   /// Begins the closing handshake.
-  mutating func beginClosing() {
-    phase = .closing
+  mutating func beginClosing() { phase = .closing }
+
+  /// Delivers no messages any more, so that the closure behind them can be read.
+  package mutating func skipMessages() {
+    skipsMessages = true
     assembly.discard()
   }
 }
