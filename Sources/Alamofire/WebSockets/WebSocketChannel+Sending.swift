@@ -169,7 +169,7 @@ extension WebSocketChannel {
       return (state.timerPurpose, false)
     }
     switch purpose {
-    // The Close frame may stand behind messages that nobody processes.
+    // The Close frame may stand behind messages that no handler processes.
     case .closing where wasFull:
       setTimer(.closing, after: options.closeTimeout)
       pump()

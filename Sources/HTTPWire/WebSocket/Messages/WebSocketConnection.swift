@@ -30,7 +30,7 @@ package struct WebSocketConnection: ~Copyable {
 
   package internal(set) var phase = Phase.open
   private var hasFailed = false
-  /// Whether messages are skipped instead of delivered, because nobody reads them.
+  /// Whether messages are skipped instead of delivered, because no reader takes them.
   package private(set) var skipsMessages = false
   private let role: WebSocketRole
   private var decoder: WebSocketFrameDecoder
