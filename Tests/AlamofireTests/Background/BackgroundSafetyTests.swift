@@ -130,6 +130,36 @@ import Testing
     #expect(await ending.value.error != nil)
   }
 
+  @Test("A suspended transfer lets other discretionary ones begin, and continues when it is resumed")
+  func suspendedTransfer() async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/**") { request, _ in
+        let reply = Reply.data(Array(repeating: 0x61, count: 1000))
+        return request.target == "/first" ? reply.held(after: 100, by: gate) : reply
+      })
+    let session = fixture.session(isDiscretionary: true)
+    let requests = ["first", "second", "third"].map { session.download(server.url("/\($0)")) }
+    let first = Task { await requests[0].ended() }
+    #expect(await eventually { requests[0].downloadProgress.completedUnitCount == 100 })
+    // It waits for its turn.
+    let second = Task { await requests[1].ended() }
+    #expect(await eventually { requests[1].isResumed && fixture.files.count >= 3 })
+    requests[1].suspend()
+    let third = Task { await requests[2].ended() }
+    #expect(await eventually { requests[2].isResumed })
+    requests[0].suspend()
+    #expect(await eventually { requests[2].isFinished })
+    #expect(requests[1].isSuspended && server.requestCount == 2)
+    requests[1].resume()
+    #expect(await second.value.error == nil)
+    requests[0].resume()
+    gate.open()
+    #expect(await first.value.error == nil)
+    #expect(await third.value.error == nil)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("Infinite times are kept in the journal as the longest ones") func infiniteTimes() async throws {
     let server = try HTTPTestServer(routes: .standard)
     var request = URLRequest(url: try #require(URL(string: server.url("/bytes/10"))))

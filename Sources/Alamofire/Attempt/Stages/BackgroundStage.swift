@@ -16,11 +16,22 @@ extension AttemptDriver {
     }.get()
     if transfer.completed != nil { return .done }
     guard !transfer.isLost else { throw Self.lost(values.urlRequest) }
-    await transfer.begin()
-    try checkAlive()
+    try await begin(transfer)
     // The source of an upload tells of its last bytes; other requests are small.
     if core.download != nil { try transfer.noteSent() }
     return .done
+  }
+
+  /// Waits until the transfer may begin. If the request is suspended then, its turn is the next one's.
+  private nonisolated(nonsending) func begin(_ transfer: BackgroundTransfer) async throws(AFError) {
+    while true {
+      await transfer.begin()
+      try checkAlive()
+      guard core.isSuspended else { return }
+      transfer.endTurn()
+      await core.untilResumed()
+      try checkAlive()
+    }
   }
 
   private func describe(_ transfer: BackgroundTransfer) throws(AFError) {

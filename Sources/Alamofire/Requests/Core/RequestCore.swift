@@ -146,7 +146,10 @@ package final class RequestCore: Sendable {
     case .proceed:
       openGate()
       alignControl()
-    case .hold: alignControl()
+    case .hold:
+      alignControl()
+      // Other transfers of a discretionary session do not wait for this one.
+      transfer?.endTurn()
     case .cancel: cancelRun()
     }
   }

@@ -94,6 +94,8 @@ extension RequestCore.State {
 extension RequestCore {
   var isCancelled: Bool { state.withLock { $0.lifecycle.state == .cancelled } }
 
+  var isSuspended: Bool { state.withLock { $0.lifecycle.state == .suspended } }
+
   /// Whether the session ended before the request.
   var isAbandoned: Bool { state.withLock { $0.lifecycle.isAbandoned } }
 
