@@ -46,7 +46,8 @@ package struct UploadAnswer: Sendable, Equatable {
 
   var isSuccess: Bool { (200..<300).contains(status) }
 
-  private static func count(_ text: String) -> Int64? {
+  /// Returns a number of bytes; `nil` if the text is none.
+  fileprivate static func count(_ text: String) -> Int64? {
     StructuredField.integer(text).flatMap { $0 >= 0 ? $0 : nil }
   }
 }
@@ -78,7 +79,7 @@ package struct TusSupport: Sendable, Equatable {
     guard (200..<300).contains(head.status), versions.contains(Self.version),
       Self.list(head.block.value(of: "Tus-Extension")).contains("creation")
     else { return nil }
-    maximumSize = head.block.value(of: "Tus-Max-Size").flatMap(StructuredField.integer)
+    maximumSize = head.block.value(of: "Tus-Max-Size").flatMap(UploadAnswer.count)
   }
 
   private static func list(_ text: String?) -> [String] {

@@ -346,6 +346,21 @@ import Testing
     }
   }
 
+  @Test("A largest size that is no size is unknown", arguments: ["-1", "-20", "1.5", "many", ""])
+  func invalidMaximumSize(text: String) {
+    let head = ResponseHead(
+      status: 204,
+      fields: [
+        HTTPHeader(name: "Tus-Version", value: "1.0.0"), HTTPHeader(name: "Tus-Max-Size", value: text),
+        HTTPHeader(name: "Tus-Extension", value: "creation"),
+      ])
+    var upload = UploadResumption(length: 10)
+    _ = upload.next()
+    #expect(upload.judge(UploadAnswer(head), support: TusSupport(head), at: Self.url) == .proceed)
+    #expect(upload.dialect == .tus)
+    #expect(upload.limits.maximumSize == nil)
+  }
+
   @Test("A response 104 with another interop version is ignored") func interopVersion() {
     for version in [nil, 5, 7] as [Int64?] {
       var upload = UploadResumption(length: 10, policy: Self.policy(.draft))
