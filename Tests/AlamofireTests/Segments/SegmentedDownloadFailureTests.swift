@@ -289,6 +289,26 @@ private let KiB = 1024
     #expect(folder.hasOnly(file.bytes))
   }
 
+  @Test(
+    "A destination that is a folder is an error before any request, and the folder stays",
+    arguments: [[], .removePreviousFile] as [DownloadRequest.Options])
+  func folderAsDestination(options: DownloadRequest.Options) async throws {
+    defer { folder.remove() }
+    let inner = folder.destination.appendingPathComponent("inner")
+    try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+    let file = SegmentedFile(size: 100 * KiB)
+    let server = try file.server()
+    let error = await download(server, options: options).response.error
+    guard case .downloadedFileMoveFailed(let reason, _, let destination)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect((reason as NSError).code == (options.isEmpty ? EEXIST : EISDIR))
+    #expect(destination == folder.destination)
+    #expect(file.questions.isEmpty)
+    #expect(folder.names == ["file"] && FileManager.default.fileExists(atPath: inner.path))
+  }
+
   @Test("An interrupted stream begins again, and fails after five attempts")
   func brokenStream() async throws {
     defer { folder.remove() }

@@ -28,6 +28,8 @@ extension SegmentedDownloadCore {
     {
       throw moveFailure(EEXIST)
     }
+    // A file cannot replace a folder, which would be found out at the end only.
+    if isFolder(destination) { throw moveFailure(EISDIR) }
     let text = request.url?.absoluteString ?? ""
     let file: (any SegmentFile)?
     do throws(TransportFailure) {
@@ -39,6 +41,12 @@ extension SegmentedDownloadCore {
       throw AFError.sessionTaskFailed(error: SegmentedDownload.Failure.fileInUse(partialFileURL))
     }
     return (file, WireTarget(text)?.url ?? text)
+  }
+
+  /// Whether a folder has this URL. A symbolic link to a folder is none.
+  private func isFolder(_ url: URL) -> Bool {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+    return attributes?[.type] as? FileAttributeType == .typeDirectory
   }
 
   private func moveFailure(_ code: Int32) -> AFError {
