@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 /// A file that this process has open.
 package struct OpenFile {
@@ -6,13 +6,14 @@ package struct OpenFile {
 
   /// - Parameter path: Its path without symbolic links.
   package init?(path: String) {
-    let found = (0..<1024).first { number in
+    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    let found = numbers.first { number in
       var name = [UInt8](repeating: 0, count: Int(PATH_MAX))
       let count = readlink("/proc/self/fd/\(number)", &name, name.count)
       return count > 0 && String(decoding: name.prefix(count), as: UTF8.self) == path
     }
-    guard let found else { return nil }
-    descriptor = Int32(found)
+    guard let number = found.flatMap({ Int32($0) }) else { return nil }
+    descriptor = number
   }
 
   /// Returns a copy of the descriptor, as a process that is being started has it.
