@@ -139,7 +139,9 @@ import Testing
         return request.target == "/first" ? reply.held(after: 100, by: gate) : reply
       })
     let session = fixture.session(isDiscretionary: true)
-    let requests = ["first", "second", "third"].map { session.download(server.url("/\($0)")) }
+    let requests = ["first", "second", "third"].map {
+      session.download(server.url("/\($0)"), to: fixture.destination($0))
+    }
     let first = Task { await requests[0].ended() }
     #expect(await eventually { requests[0].downloadProgress.completedUnitCount == 100 })
     // It waits for its turn.
