@@ -21,6 +21,24 @@ struct RedirectHandlerTests {
     #expect(fake.urls == ["http://a.test/"])
   }
 
+  @Test("A redirect that is not followed is shown to head handlers and sequences", arguments: [false, true])
+  func headOfUnfollowed(isCancelled: Bool) async {
+    let fake = FakeTransport(.status(301, "moved", headers: [("Location", "/next")]))
+    let request = session(fake, .doNotFollow).request("http://a.test/")
+    let heads = Recorder<Int>()
+    request.onHTTPResponse(on: .global()) { response, completion in
+      heads.add(response.statusCode)
+      completion(isCancelled ? .cancel : .allow)
+    }
+    let responses = request.httpResponses()
+    let response = await request.end()
+    #expect(response.error?.isExplicitlyCancelledError == (isCancelled ? true : nil))
+    #expect(heads.values == [301])
+    var statuses: [Int] = []
+    for await response in responses { statuses.append(response.statusCode) }
+    #expect(statuses == [301])
+  }
+
   @Test("The handler of a request replaces the handler of the session")
   func precedence() async {
     let fake = FakeTransport(.redirect(301, to: "/next"))

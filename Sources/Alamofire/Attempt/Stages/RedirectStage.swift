@@ -59,6 +59,7 @@ extension AttemptDriver {
     try checkAlive()
     guard let answer else {
       values.deliversBody = false
+      core.redirectDeclined(response.head)
       return .redirect(.declined)
     }
     if answer.isSent(like: proposed) {

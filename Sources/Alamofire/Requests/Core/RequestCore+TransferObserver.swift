@@ -140,19 +140,30 @@ extension RequestCore {
   /// Passes the head of a response to handlers and observers. Redirects that will be followed and challenges that will be
   /// answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
-    let (handler, hop, listeners) = state.withLock {
-      ($0.extras.headHandler, $0.run.hop, $0.extras.listeners?.responses)
-    }
-    let isIntermediate = isIntermediate(head, hop)
+    let isIntermediate = isIntermediate(head, state.withLock { $0.run.hop })
     let isObserved = observers.contains(.task)
     if has(.progress) || isObserved {
       state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
     // The body of a redirect or a challenge is neither downloaded nor streamed.
     if isIntermediate, hasBodySink { return .discard }
+    return isIntermediate ? .proceed : show(head)
+  }
+
+  /// Shows a redirect that is not followed after all.
+  func redirectDeclined(_ head: ResponseHead) {
+    guard has(.head) || observers.contains(.task) else { return }
+    // If a handler is to decide, the attempt waits for it later.
+    _ = show(head)
+  }
+
+  private func show(_ head: ResponseHead) -> HeadDisposition {
+    let (handler, hop, listeners) = state.withLock {
+      ($0.extras.headHandler, $0.run.hop, $0.extras.listeners?.responses)
+    }
+    let isObserved = observers.contains(.task)
     guard handler != nil || listeners?.isEmpty == false || isObserved,
-      let url = hop.flatMap({ URL(string: $0.request.url) }),
-      !isIntermediate, head.role != .other,
+      let url = hop.flatMap({ URL(string: $0.request.url) }), head.role != .other,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     if isObserved { tellHead(response) }
