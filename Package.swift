@@ -50,8 +50,11 @@ let package = Package(
     .systemLibrary(
       name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"]), .yum(["libpsl-devel"])]),
     .systemLibrary(name: "CNetlink"),
-    // With a line of its own that runs before `main`.
-    .target(name: "COpenSSL"),
+    .systemLibrary(
+      name: "COpenSSLPackage", pkgConfig: "openssl",
+      providers: [.apt(["libssl-dev"]), .yum(["openssl-devel"])]),
+    // With a line of its own that runs before `main`, so that it is no system library itself.
+    .target(name: "COpenSSL", dependencies: ["COpenSSLPackage"]),
 
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(

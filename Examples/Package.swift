@@ -18,5 +18,7 @@ let package = Package(
       name: "post-form", dependencies: [.product(name: "Alamofire", package: "alamofire-linux")]),
     .executableTarget(
       name: "concurrent", dependencies: [.product(name: "Alamofire", package: "alamofire-linux")]),
+    .executableTarget(
+      name: "watch", dependencies: [.product(name: "Alamofire", package: "alamofire-linux")]),
   ]
 )

@@ -36,7 +36,7 @@ struct DefaultHeadersTests {
   @Test("the agent names this program, the system and this library")
   func agentOfThisProcess() {
     let agent = HTTPHeader.defaultUserAgent.value
-    #expect(agent.hasSuffix(") Alamofire/0.1.0"))
+    #expect(agent.hasSuffix(") Alamofire/\(AFInfo.version)"))
     #expect(agent.contains("; Linux "))
     #expect(agent.contains("/Unknown (Unknown; build:Unknown; "))
   }

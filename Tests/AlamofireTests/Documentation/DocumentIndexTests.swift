@@ -1,3 +1,4 @@
+import Alamofire
 import Foundation
 import Testing
 
@@ -32,6 +33,12 @@ import Testing
         String(title.compactMap { $0 == " " ? "-" : $0.isLetter || $0.isNumber || $0 == "-" ? $0 : nil }))
     }
     return sections
+  }
+
+  @Test("The list of changes begins with the version of the library") func version() throws {
+    let changes = try PackageFiles.text(of: "CHANGELOG.md")
+    let title = try #require(changes.split(separator: "\n").first { $0.hasPrefix("## ") })
+    #expect(title.dropFirst(3).prefix { $0 != "," } == AFInfo.version)
   }
 
   @Test("Every document is in the index") func documentsInIndex() throws {

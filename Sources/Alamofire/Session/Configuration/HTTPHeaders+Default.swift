@@ -21,7 +21,7 @@ extension HTTPHeader {
     ranked(Locale.preferredLanguages.prefix(6)))
 
   /// `User-Agent` (RFC 9110 §10.1.5) that names the program, its bundle, the system and this library,
-  /// for example `tool/Unknown (Unknown; build:Unknown; Linux 6.12.0) Alamofire/0.1.0`. Made once, at
+  /// for example `tool/Unknown (Unknown; build:Unknown; Linux 6.12.0) Alamofire/1.2.3`. Made once, at
   /// first use.
   public static let defaultUserAgent = HTTPHeader.userAgent(
     userAgent(
@@ -70,6 +70,7 @@ package enum ContentCodings {
 
 /// Facts about the library itself.
 public enum AFInfo {
-  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire.
+  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire. This is its only place
+  /// beside the list of changes.
   public static let version = "0.1.0"
 }
