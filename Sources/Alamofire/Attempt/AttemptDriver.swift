@@ -75,7 +75,7 @@ final class AttemptDriver: @unchecked Sendable {
     do throws(AFError) {
       return try performAtOnce(step)
     } catch {
-      values.error = error
+      values.error = error.naming(method: values.method)
       return .failed
     }
   }
@@ -84,7 +84,7 @@ final class AttemptDriver: @unchecked Sendable {
     do throws(AFError) {
       return try await perform(step)
     } catch {
-      values.error = error
+      values.error = error.naming(method: values.method)
       return .failed
     }
   }
@@ -207,6 +207,9 @@ struct AttemptValues {
     set { wireRequest = newValue }
   }
   private var wireRequest: WireRequest?
+
+  /// The method of the request that is sent next, or of the caller's; `nil` before the conversion.
+  var method: String? { wireRequest?.method ?? convertedRequest?.httpMethod }
 
   /// The origin of the caller's request. Credentials go to no other origin.
   @inline(__always) var initialOrigin: Origin {

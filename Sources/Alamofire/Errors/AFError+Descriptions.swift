@@ -158,7 +158,7 @@ extension AFError.URLRequestValidationFailureReason {
   var message: String {
     switch self {
     case .bodyDataInGETRequest(let data):
-      "A GET request must not have a body, and this one has \(data.count) bytes. "
+      "A GET request must not have a body, and this one has \(data.count.bytes). "
         + "Use another method, or put the parameters into the query."
     }
   }

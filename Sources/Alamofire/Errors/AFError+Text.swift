@@ -64,7 +64,7 @@ struct CaseText: CustomStringConvertible {
     case let error as AFError: CaseText(error).description
     case let error as any Error: text(ofError: error)
     case let url as URL: url.shownText
-    case let data as Data: "\(data.count) bytes"
+    case let data as Data: data.count.bytes
     case let text as String: URL.shown(invalid: text).debugDescription
     case is any AFErrorReason: CaseText(value).description
     case let convertible as any URLConvertible: URL.shown(invalid: "\(convertible)")

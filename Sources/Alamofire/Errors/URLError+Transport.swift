@@ -18,6 +18,17 @@ extension AFError {
   }
 }
 
+extension AFError {
+  /// Returns the error of a transfer with the method of its request, if it names a URL and no method.
+  func naming(method: String?) -> AFError {
+    guard case .sessionTaskFailed(let error as URLError) = self, let method, error.failingURL != nil,
+      error.userInfo[URLError.methodKey] == nil
+    else { return self }
+    let info = error.userInfo.merging([URLError.methodKey: method]) { old, _ in old }
+    return .sessionTaskFailed(error: URLError(error.code, userInfo: info))
+  }
+}
+
 extension URLError {
   /// The key of libcurl's code in the `userInfo` of an error of libcurl.
   public static let curlCodeKey = "org.alamofire.curlCode"

@@ -136,7 +136,8 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
   public var description: String {
     let text = "\(result)"
     guard case .failure = result,
-      let line = ResponseOutline.line(request, response, body: data, origin.redaction), !text.contains(line)
+      let line = ResponseOutline.line(request, response, body: data, of: text, origin.redaction),
+      !text.contains(line)
     else { return text }
     return "\(text)\n\(line)"
   }

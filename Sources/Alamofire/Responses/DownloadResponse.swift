@@ -132,7 +132,8 @@ extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertibl
   public var description: String {
     let text = "\(result)"
     guard case .failure = result,
-      let line = ResponseOutline.line(request, response, body: nil, origin.redaction), !text.contains(line)
+      let line = ResponseOutline.line(request, response, body: nil, of: text, origin.redaction),
+      !text.contains(line)
     else { return text }
     return "\(text)\n\(line)"
   }

@@ -91,9 +91,11 @@ struct ResponseOutline {
 }
 
 extension ResponseOutline {
-  /// A line about the exchange behind a failure: method, URL, status, type and size of the body, and its beginning.
+  /// A line about the exchange behind a failure: method, URL, status, type and size of the body, and its beginning, unless
+  /// the text of the failure has it.
   static func line(
-    _ request: URLRequest?, _ response: HTTPURLResponse?, body: Data?, _ redaction: Redaction
+    _ request: URLRequest?, _ response: HTTPURLResponse?, body: Data?, of failure: String,
+    _ redaction: Redaction
   ) -> String? {
     guard let request, let url = request.url else { return nil }
     let line = "\(request.httpMethod ?? "GET") \(redaction.url(url.absoluteString))"
@@ -102,7 +104,9 @@ extension ResponseOutline {
     var facts = ["\(response.statusCode)"]
     if let type { facts.append(type) }
     if let body, !body.isEmpty {
-      facts.append("\(body.count.bytes): \(BodyExcerpt(body, contentType: type, redaction: redaction))")
+      let excerpt = BodyExcerpt(body, contentType: type, redaction: redaction)
+      facts.append(
+        failure.contains(BodyExcerpt.sentence(body)) ? body.count.bytes : "\(body.count.bytes): \(excerpt)")
     }
     return "\(line) (\(facts.joined(separator: ", ")))"
   }

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 package import HTTPWire
 
 extension Transfer {
@@ -14,7 +15,9 @@ extension Transfer {
     if let abortReason, abortReason.isCause(of: Self.ending(code)) {
       return .failure(failure(of: abortReason, code).with(metrics: metrics))
     }
-    if code != CURLE_OK, let failure = descriptorFailure(code, metrics) ?? proxyFailure(code, facts, metrics)
+    if code != CURLE_OK,
+      let failure = descriptorFailure(code, metrics) ?? proxyFailure(code, facts, metrics)
+        ?? socketFailure(code, metrics)
     {
       return .failure(failure)
     }
@@ -94,6 +97,16 @@ extension Transfer {
     CurlFailure.lackOfDescriptors(
       Int32(code.rawValue), host: request?.origin.host ?? "the host",
       systemError: Int32(ccurl_system_error(easy.raw)), metrics: metrics)
+  }
+
+  /// Returns the failure of a connection through a Unix-domain socket, which has no port.
+  private func socketFailure(_ code: CURLcode, _ metrics: TransferMetrics) -> TransportFailure? {
+    guard code == CURLE_COULDNT_CONNECT, let path = request?.profile.options.unixSocket else { return nil }
+    let reason = String(cString: strerror(Int32(ccurl_system_error(easy.raw))))
+    return TransportFailure(
+      .cannotConnectToHost,
+      "The Unix-domain socket \(path) does not accept the connection: \(reason). Check its path, and that the server runs.",
+      curlCode: Int32(code.rawValue), metrics: metrics)
   }
 
   /// Returns `failure` with the head and the collected bytes that arrived before it, if a head was delivered.

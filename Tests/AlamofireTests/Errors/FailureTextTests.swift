@@ -122,6 +122,32 @@ import Testing
     #expect(!"\(response)".contains("\n"))
   }
 
+  @Test("A refused redirect and an unsupported scheme name method and URL") func refusals() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.redirect(to: "ftp://127.0.0.1/a"))
+    let refused = try #require(await Self.fetch(server.url("/a?key=planted")).error)
+    #expect("\(refused)".hasSuffix("[GET \(server.url("/a?key=redacted"))]"))
+    let unsupported = try #require(await Self.fetch("htps://127.0.0.1/").error)
+    #expect("\(unsupported)".hasSuffix("[GET htps://127.0.0.1/]"))
+  }
+
+  @Test("A Unix-domain socket is named by its path") func unixSocket() async throws {
+    var options = TransportOptions()
+    options.unixSocket = "/no/such.socket"
+    let session = Session(configuration: .isolated, transportOptions: options)
+    let error = try #require(await session.request("http://localhost/").serializingData().response.error)
+    #expect((error.underlyingError as? URLError)?.code == .cannotConnectToHost)
+    #expect(
+      error.localizedDescription.contains(
+        "The Unix-domain socket /no/such.socket does not accept the connection: No such file or directory."))
+  }
+
+  @Test("The line of a failed response does not repeat the body") func bodyOfFailure() async throws {
+    let response = try await Self.response(to: Self.json("<html>Log in</html>", type: "text/html"))
+    #expect(response.description.components(separatedBy: "Log in").count == 2)
+    #expect(response.description.hasSuffix("(200, text/html, 19 bytes)"), "\(response)")
+  }
+
   @Test("HTTPS at a port for plain HTTP is recognised") func secureAtPlainPort() async throws {
     let server = try HTTPTestServer()
     let error = try #require(await Self.fetch(server.url("/get").replacing("http:", with: "https:")).error)
