@@ -34,6 +34,7 @@ extension WireRequest {
       parts.priority = priority
       parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
       parts.deadline = session.settings.deadline(profile)
+      parts.wireObserver = core.wireObserver(profile)
     }
   }
 

@@ -12,10 +12,13 @@ public final class CompositeEventMonitor: EventMonitor {
   let seesMore: Bool
   /// Whether a monitor may use the chunks of bodies. Notifications do not.
   let hearsBodies: Bool
+  /// Whether a monitor observes the bytes of requests on their connections.
+  let observesWire: Bool
 
   init(monitors: [any EventMonitor]) {
     self.monitors = monitors
     hearsBodies = monitors.contains { !($0 is AlamofireNotifications) }
+    observesWire = monitors.contains { $0 is any WireMonitor }
     seesMore = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }
 

@@ -68,9 +68,9 @@ extension Transfer {
     ccurl_set_debug(
       easy.raw,
       { _, kind, text, length, context in
-        guard kind == CURLINFO_TEXT, let text else { return 0 }
-        let message = UnsafeRawBufferPointer(start: text, count: length)
-        Transfer.of(context)._withUnsafeGuaranteedRef { $0.messageReceived(message) }
+        guard let text else { return 0 }
+        let bytes = UnsafeRawBufferPointer(start: text, count: length)
+        Transfer.of(context)._withUnsafeGuaranteedRef { $0.reportReceived(kind, bytes) }
         return 0
       }, context)
   }
@@ -106,6 +106,8 @@ extension Transfer {
   private func socketOpened(_ socket: Int32) {
     connection.socketOpened(socket)
     attempts.isConnecting = true
+    // libcurl before 8.5 fails to describe the keys of some certificates.
+    setVerbose(false)
     noteTime { $0.connectionBegan($1) }
   }
 

@@ -173,7 +173,8 @@ extension Transfer {
       values: values, version: response.assembly.head?.version ?? .http1_1,
       localAddress: facts.local_address.map { String(cString: $0) } ?? "",
       remoteAddress: facts.remote_address.map { String(cString: $0) } ?? "",
-      tlsVersion: tls.version.map { String(cString: $0) }, tlsCipher: tls.cipher)
+      tlsVersion: tls.version.map { String(cString: $0) }, tlsCipher: tls.cipher,
+      requestHead: sentHead)
   }
 }
 

@@ -23,6 +23,8 @@ struct SendAttempts {
   var unusableConnection: UnusableConnection?
   /// Whether the server reset the stream with HTTP_1_1_REQUIRED.
   var requiresHTTP1 = false
+  /// The head of the attempt, if it is observed.
+  var sentHead: [UInt8] = []
 
   /// The frames of the connection of the attempt, if they are observed.
   private(set) var connection: ConnectionRecord?
@@ -82,6 +84,7 @@ extension Transfer {
     if isHTTP2, attempts.stream == nil, !attempts.decision.isIdempotent || attempts.decision.hasRepeated {
       setVerbose(true)
     }
+    beginWire()
     return true
   }
 

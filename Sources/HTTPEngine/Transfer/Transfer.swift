@@ -138,6 +138,7 @@ final class Transfer {
     let failure = closeBodies()
     observer?.transferEnded()
     observer = nil
+    request?.wireObserver?.wireEnded()
     request = nil
     if let failure, case .success(let response) = outcome {
       outcome = .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))

@@ -36,10 +36,13 @@ package final class TransferMetrics: Sendable {
   package let tlsVersion: String?
   /// The number of the cipher suite in a handshake (0x1302), or `nil` without TLS.
   package let tlsCipher: UInt16?
+  /// The head of the request as it was sent, if its bytes were observed.
+  package let requestHead: String?
 
   package init(
     values: Values = Values(), version: HTTPVersion = .http1_1, localAddress: String = "",
-    remoteAddress: String = "", tlsVersion: String? = nil, tlsCipher: UInt16? = nil
+    remoteAddress: String = "", tlsVersion: String? = nil, tlsCipher: UInt16? = nil,
+    requestHead: String? = nil
   ) {
     self.values = values
     self.version = version
@@ -47,5 +50,6 @@ package final class TransferMetrics: Sendable {
     self.remoteAddress = remoteAddress
     self.tlsVersion = tlsVersion
     self.tlsCipher = tlsCipher
+    self.requestHead = requestHead
   }
 }

@@ -34,6 +34,8 @@ package final class WireRequest: Sendable {
     package var addresses: KnownAddresses?
     /// Whether nothing is sent because the caller wants the connection, through a tunnel if there is a proxy.
     package var connectsOnly = false
+    /// The observer of the bytes on the connection.
+    package var wireObserver: (any WireObserver)?
 
     package init(url: String, origin: Origin, profile: ConnectionProfile) {
       self.url = url
@@ -69,6 +71,7 @@ package final class WireRequest: Sendable {
   @inlinable package var alternative: AlternativeService? { parts.alternative }
   @inlinable package var addresses: KnownAddresses? { parts.addresses }
   @inlinable package var connectsOnly: Bool { parts.connectsOnly }
+  @inlinable package var wireObserver: (any WireObserver)? { parts.wireObserver }
 
   /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).
   package var asksForUpgrade: Bool { fields.contains { FieldName.equal($0.name, "Upgrade") } }

@@ -95,3 +95,8 @@ private func protectedSample(session: Session) {
     .transportOptions { $0.protectedHeaders = ["X-Customer"] }
   _ = request
 }
+
+private func wireSample() {
+  let session = Session(eventMonitors: [WireLog()])
+  _ = session
+}

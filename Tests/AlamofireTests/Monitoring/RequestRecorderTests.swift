@@ -92,12 +92,15 @@ import Testing
     "access_key", "csrf", "jwt", "assertion", "auth", "pwd", "otp", "sid", "X-Signature",
   ]
 
-  @Test("None of a hundred planted secrets is in a log, an archive, a timeline or a description")
+  @Test(
+    "None of a hundred planted secrets is in a log, the wire log, an archive, a timeline or a description")
   func plantedSecrets() async throws {
     let recorder = RequestRecorder(bodyLimit: 100_000)
     let entries = Recorder<String>()
     let log = RequestLog(level: .debug, bodyLimit: 100_000) { entries.add("\($0)") }
-    let session = Session.real(configuration: .isolated, eventMonitors: [log, recorder])
+    let wire = Recorder<String>()
+    let wireLog = WireLog { wire.add("\($0)") }
+    let session = Session.real(configuration: .isolated, eventMonitors: [log, recorder, wireLog])
     let query = Self.names.map { "\($0)=planted-q" }.joined(separator: "&")
     var headers = HTTPHeaders(Self.names.map { HTTPHeader(name: $0, value: "planted-h") })
     headers.add(name: "X-Customer", value: "planted-x")
@@ -120,9 +123,11 @@ import Testing
     let response = await request.serializingString().response
     recorder.queue.sync {}
     log.queue.sync {}
+    wireLog.queue.sync {}
+    #expect(wire.values.count >= 4)
     #expect(response.response?.statusCode == 422 && recorder.count == 2 && entries.values.count >= 3)
     var texts =
-      entries.values + [
+      entries.values + wire.values + [
         String(decoding: try recorder.har(), as: UTF8.self), recorder.timeline(), "\(request)",
         response.description, response.metrics?.description ?? "",
         response.error.map { "\($0) \($0.localizedDescription)" } ?? "",
@@ -132,6 +137,17 @@ import Testing
       let lines = text.split(separator: "\n").filter { $0.contains("planted") }
       #expect(lines.isEmpty, "\(lines)")
     }
+  }
+
+  @Test("Entries are in the order in which the requests began") func order() async throws {
+    let recorder = RequestRecorder()
+    let session = session(recorder)
+    async let slow = session.request(server.url("/delay/0.3")).serializingData().response
+    _ = try await server.takeRequest()
+    _ = await session.request(server.url("/get")).serializingData().response
+    _ = await slow
+    let urls = try entries(recorder).map { ($0["request"] as? [String: Any])?["url"] as? String ?? "" }
+    #expect(urls == [server.url("/delay/0.3"), server.url("/get")])
   }
 
   @Test("The timeline has a line for each request, and nothing of a server is markup") func timeline()

@@ -28,6 +28,7 @@ import Testing
       parts.alternative = AlternativeService(host: "b.example", port: 443)
       parts.addresses = KnownAddresses(host: "a.example", port: 443, addresses: [])
       parts.connectsOnly = true
+      parts.wireObserver = WireObservers([])
     }
   }
 

@@ -133,7 +133,7 @@ extension HARDocument.Timings {
     receive = max(0, phase(values.responseStart, values.end))
     // The rest of the time: the queue, and a connection that failed.
     let known = max(0, dns) + max(0, connect) + send + wait + receive
-    blocked = max(0, Double(values.latest) / 1_000 - known)
+    blocked = (max(0, Double(values.latest) / 1_000 - known) * 1_000).rounded() / 1_000
   }
 
   /// The sum of all phases; `connect` includes `ssl`.
@@ -142,7 +142,9 @@ extension HARDocument.Timings {
 
 extension HARDocument.Request {
   fileprivate init(_ transaction: TransactionMetrics, body: Data?, bodyLimit: Int, redaction: Redaction) {
-    let fields = transaction.requestFields
+    // With the fields that the transport has added, if it has reported them.
+    let fields =
+      transaction.requestHead.map { WireHead(Array($0.utf8)).fields } ?? transaction.requestFields
     let type = fields.last { $0.name.lowercased() == "content-type" }?.value
     method = transaction.request.httpMethod ?? "GET"
     url = redaction.url(transaction.request.url?.absoluteString ?? "")

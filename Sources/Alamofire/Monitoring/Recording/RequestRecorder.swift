@@ -1,5 +1,6 @@
 public import Foundation
 import FoundationNetworking
+import HTTPWire
 import Synchronization
 
 /// A monitor that records requests, for an HTTP archive (HAR 1.2) or a timeline as an HTML page.
@@ -14,7 +15,7 @@ import Synchronization
 ///
 /// The developer tools of browsers read such an archive. It has an entry for each request that was sent, including
 /// redirects, challenges and retries, and for each response of a cache. Secrets are left out as ``Redaction`` says.
-public final class RequestRecorder: EventMonitor {
+public final class RequestRecorder: EventMonitor, WireMonitor {
   /// The queue on which events arrive.
   public let queue = DispatchQueue(label: "org.alamofire.requestRecorder", qos: .utility)
 
@@ -48,14 +49,21 @@ public final class RequestRecorder: EventMonitor {
   public func har() throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return try encoder.encode(HARDocument(entries: records.withLock { $0 }.map(\.entry)))
+    return try encoder.encode(HARDocument(entries: entries))
   }
 
   /// Returns the entries as an HTML page: a line for each request, with a bar for each phase. The page needs no script
   /// and no network.
   public func timeline() -> String {
-    TimelinePage(entries: records.withLock { $0 }.map(\.entry)).html
+    TimelinePage(entries: entries).html
   }
+
+  /// The entries in the order in which they began. Records are made at the ends of attempts.
+  private var entries: [HARDocument.Entry] {
+    records.withLock { $0 }.map(\.entry).sorted { $0.start < $1.start }
+  }
+
+  func wireObserver(of request: UUID, secretFields: Set<String>) -> any WireObserver { HeadObserver.shared }
 
   // MARK: Events
 

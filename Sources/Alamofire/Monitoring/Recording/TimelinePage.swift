@@ -22,7 +22,7 @@ struct TimelinePage {
       </head>
       <body>
       <h1>\(requests) in \(Milliseconds(span * 1_000))</h1>
-      <p>\(Self.phases.map { "<span class=\"key \($0.name)\"></span>\($0.title)" }.joined(separator: " "))</p>
+      <p>\(Self.phases.map { "<span><b class=\"\($0.name)\"></b>\($0.title)</span>" }.joined(separator: " "))</p>
       <table>
       <thead><tr><th>Request</th><th>Status</th><th>Size</th><th>Start</th><th>Duration</th><th>Timeline</th></tr></thead>
       <tbody>
@@ -98,11 +98,12 @@ struct TimelinePage {
     table{border-collapse:collapse;width:100%}
     th,td{text-align:left;padding:3px 8px;border-bottom:1px solid #ddd;white-space:nowrap}
     .name{max-width:32em;overflow:hidden;text-overflow:ellipsis}
-    .name small{display:block;color:#666}
+    .name small{display:block;color:#666;white-space:normal}
+    p span{white-space:nowrap;margin-right:12px}
     .bad{color:#a00}
     .line{width:45%}.line div{position:relative;height:14px}
     i{position:absolute;top:0;height:14px;min-width:1px}
-    .key{display:inline-block;width:12px;height:12px;margin:0 4px 0 12px}
+    b{display:inline-block;width:12px;height:12px;margin-right:4px}
     .blocked{background:#ccc}.dns{background:#1f8a70}.connect{background:#e08e0b}.ssl{background:#a33ea1}
     .send{background:#3b6fb6}.wait{background:#7bb662}.receive{background:#2aa1c0}
     """

@@ -11,8 +11,8 @@ public final class TransactionMetrics: Sendable {
   public let request: URLRequest
   /// Where the response came from.
   public let resourceFetchType: TaskMetrics.ResourceFetchType
-  /// The header fields of the request in their order. `Host` and the fields that frame the body are added by the
-  /// transport.
+  /// The header fields of the request in their order. The transport adds `Host` and the fields that frame the body; see
+  /// ``requestHead``.
   public let requestFields: [HTTPHeader]
 
   let transfer: TransferMetrics
@@ -46,6 +46,12 @@ public final class TransactionMetrics: Sendable {
   /// }
   /// ```
   public var responseFields: [HTTPHeader] { head?.block.fields ?? [] }
+
+  /// The head of the request as it was sent: its first line and all fields, each with a line break. HTTP/2 encodes a
+  /// head, which is shown in the form of HTTP/1.1. It may contain secrets.
+  ///
+  /// It is kept while a ``WireLog`` or a ``RequestRecorder`` observes the request, and is `nil` otherwise.
+  public var requestHead: String? { transfer.requestHead }
 
   var values: TransferMetrics.Values { transfer.values }
 
