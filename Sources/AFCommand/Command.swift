@@ -56,30 +56,41 @@ package enum Command {
       Delivery(environment: environment, invocation: invocation, outgoing: outgoing).showRequest()
       return .success
     }
-    return try await exchange(outgoing, kept, invocation, environment)
+    guard let archive = try ArchiveFile(invocation) else {
+      return try await exchange(outgoing, kept, invocation, environment, nil)
+    }
+    let code = try await exchange(outgoing, kept, invocation, environment, archive)
+    guard let failure = archive.write() else { return code }
+    complain(failure, in: environment)
+    return code == .success ? .failure : code
   }
 
   private static func exchange(
-    _ outgoing: OutgoingRequest, _ kept: KeptState, _ invocation: Invocation, _ environment: Environment
+    _ outgoing: OutgoingRequest, _ kept: KeptState, _ invocation: Invocation, _ environment: Environment,
+    _ archive: ArchiveFile?
   ) async throws -> ExitCode {
     let request = outgoing.request
     switch invocation.action {
     case .webSocket:
-      return try await WebSocketExchange(environment: environment, invocation: invocation, request: request)
-        .run(kept)
+      return try await WebSocketExchange(
+        environment: environment, invocation: invocation, request: request, archive: archive
+      ).run(kept)
     case .events:
-      return try await EventExchange(environment: environment, invocation: invocation, request: request)
-        .run(kept)
+      return try await EventExchange(
+        environment: environment, invocation: invocation, request: request, archive: archive
+      ).run(kept)
     case .request: break
     }
     if case .file(let path) = invocation.output, invocation.segments != nil || invocation.checksum != nil {
-      return try await SegmentedExchange(environment: environment, invocation: invocation, request: request)
-        .run(kept, path: path)
+      return try await SegmentedExchange(
+        environment: environment, invocation: invocation, request: request, archive: archive
+      ).run(kept, path: path)
     }
     var shown = environment
     let pager = invocation.isPaged && environment.isOutputTerminal ? environment.startPager() : nil
     if let pager { shown.writeOutput = pager.write }
-    let delivery = Delivery(environment: shown, invocation: invocation, outgoing: outgoing)
+    let delivery = Delivery(
+      environment: shown, invocation: invocation, outgoing: outgoing, archive: archive)
     do throws(UsageError) {
       let outcome = try await delivery.result(kept)
       pager?.finish()

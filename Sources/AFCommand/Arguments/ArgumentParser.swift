@@ -162,6 +162,9 @@ package struct ArgumentParser {
     if invocation.certificateKey != nil, invocation.certificate == nil {
       throw UsageError("--cert-key is the key of a certificate; add --cert FILE.")
     }
+    if invocation.archive != nil, invocation.isOffline || invocation.isCurlWanted {
+      throw UsageError("--har records what is sent; leave out --offline and --curl.")
+    }
     if invocation.isHTTP1Only, invocation.isHTTP2Wanted {
       throw UsageError("--http1.1 and --http2 exclude each other.")
     }

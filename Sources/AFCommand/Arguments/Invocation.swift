@@ -131,6 +131,8 @@ package struct Invocation: Equatable, Sendable {
   package var isHTTP2Wanted = false
   package var shown: Shown = .automatic
   package var showsTiming = false
+  /// The path of an HTTP archive of the requests.
+  package var archive: String?
   package var isOffline = false
   /// `nil` is all of them on a terminal, and none elsewhere.
   package var prettiness: Prettiness?

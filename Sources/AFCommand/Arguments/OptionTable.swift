@@ -51,6 +51,9 @@ extension Option {
       "--timing", .output, "show on standard error where the time went",
       effect: .flag { $0.showsTiming = true }),
     Option(
+      "--har", .output, "record the requests in a HAR file, secrets masked", completion: .files,
+      effect: .value("FILE") { $0.archive = LocalFile.expanded($1) }),
+    Option(
       "--check-status", .output, "exit with 3, 4, 5 for 3xx, 4xx, 5xx (default)",
       effect: .flag { $0.checksStatus = true }),
     Option(

@@ -6,6 +6,7 @@ struct Delivery {
   let environment: Environment
   let invocation: Invocation
   let outgoing: OutgoingRequest
+  var archive: ArchiveFile?
 
   /// The response, and the failure that matters to the user.
   struct Outcome: Sendable {
@@ -18,7 +19,8 @@ struct Delivery {
 
   /// - Parameter kept: The cookies of earlier requests; those of this one are stored there.
   func result(_ kept: KeptState) async throws(UsageError) -> Outcome {
-    let session = try Session(invocation, cookies: kept.cookies, askPassword: environment.askPassword)
+    let session = try Session(
+      invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
     let resumption = try Resumption(invocation)
     let sending = request(resumption, in: session)
     let meter = environment.isErrorTerminal ? ProgressMeter(environment) : nil

@@ -6,9 +6,11 @@ struct SegmentedExchange {
   let environment: Environment
   let invocation: Invocation
   let request: URLRequest
+  var archive: ArchiveFile?
 
   func run(_ kept: KeptState, path: String) async throws(UsageError) -> ExitCode {
-    let session = try Session(invocation, cookies: kept.cookies, askPassword: environment.askPassword)
+    let session = try Session(
+      invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
     let download = session.segmentedDownload(
       request, segments: invocation.segments ?? 1, checksum: invocation.checksum,
       to: URL(fileURLWithPath: path), options: [.removePreviousFile])

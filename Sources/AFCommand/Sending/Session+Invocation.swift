@@ -3,9 +3,10 @@ import Foundation
 
 extension Session {
   /// A session for one invocation. It keeps nothing on disk. Throws if a file or an address of the arguments is
-  /// invalid.
+  /// invalid. The archive receives its requests.
   convenience init(
-    _ invocation: Invocation, cookies: [HTTPCookie] = [], askPassword: (String) throws(UsageError) -> String
+    _ invocation: Invocation, cookies: [HTTPCookie] = [], archive: ArchiveFile? = nil,
+    askPassword: (String) throws(UsageError) -> String
   ) throws(UsageError) {
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.headers = Self.headers
@@ -20,7 +21,8 @@ extension Session {
     self.init(
       configuration: configuration,
       serverTrustManager: invocation.verifiesServer ? nil : EveryServerTrusted(),
-      redirectHandler: redirector, transportOptions: options)
+      redirectHandler: redirector, eventMonitors: archive.map { [$0.recorder] } ?? [],
+      transportOptions: options)
   }
 
   private static func options(_ invocation: Invocation) throws(UsageError) -> TransportOptions {

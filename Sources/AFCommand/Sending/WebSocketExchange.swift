@@ -7,9 +7,11 @@ struct WebSocketExchange {
   let environment: Environment
   let invocation: Invocation
   let request: URLRequest
+  var archive: ArchiveFile?
 
   func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
-    let session = try Session(invocation, cookies: kept.cookies, askPassword: environment.askPassword)
+    let session = try Session(
+      invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
     let socket = session.webSocketRequest(performing: request)
     if invocation.authentication == .digest, let credentials = invocation.credentials {
       socket.authenticate(username: credentials.user, password: credentials.password ?? "")

@@ -1,0 +1,76 @@
+import AFCommand
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// HTTP archives by `--har`.
+@Suite(.timeLimit(.minutes(5))) struct ArchiveTests {
+  private let server: HTTPTestServer
+  private let folder: Folder
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = try Folder()
+  }
+
+  private func entries() throws -> [[String: Any]] {
+    let data = try Data(contentsOf: URL(fileURLWithPath: folder.path("a.har")))
+    let document = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+    let log = try #require(document?["log"] as? [String: Any])
+    return try #require(log["entries"] as? [[String: Any]])
+  }
+
+  private func urls() throws -> [String] {
+    try entries().map { ($0["request"] as? [String: Any])?["url"] as? String ?? "" }
+  }
+
+  @Test("--har writes each request without its secrets, and the output stays")
+  func requests() async throws {
+    server.enqueue(.redirect(to: "/b?token=planted"), .text("done\n"))
+    let run = await Terminal.pipe.run(
+      "--har", folder.path("a.har"), "-a", "ann:planted", server.url("/a?api_key=planted"),
+      "X-Api-Key:planted")
+    #expect(run.status == .success && run.output == "done\n" && run.error == "")
+    #expect(try urls() == [server.url("/a?api_key=redacted"), server.url("/b?token=redacted")])
+    let request = try #require(try entries().first?["request"] as? [String: Any])
+    let headers = try #require(request["headers"] as? [[String: String]])
+    #expect(headers.contains { $0["name"] == "Host" })
+    #expect(headers.contains(["name": "Authorization", "value": "Basic <redacted>"]))
+    let text = try String(contentsOfFile: folder.path("a.har"), encoding: .utf8)
+    #expect(!text.contains("planted") && !text.contains("YW5u"))
+  }
+
+  @Test("--har writes a failed request, an upload, events and a download in segments")
+  func kinds() async throws {
+    let failed = await Terminal.pipe.run("--har", folder.path("a.har"), "http://127.0.0.1:1/x")
+    #expect(failed.status == .failure)
+    #expect(try urls() == ["http://127.0.0.1:1/x"])
+    let form = await Terminal.pipe.run("--har=\(folder.path("a.har"))", "-f", server.url("/post"), "a=b")
+    #expect(form.status == .success)
+    #expect(try entries().map { ($0["request"] as? [String: Any])?["method"] as? String } == ["POST"])
+    server.enqueue(
+      Reply(headers: [HTTPHeader(name: "Content-Type", value: "text/event-stream")], body: .bytes([])),
+      .status(204))
+    _ = await Terminal.pipe.run("--har", folder.path("a.har"), "sse", server.url("/events"))
+    #expect(try urls().first == server.url("/events"))
+    server.enqueue(.text("content"))
+    let file = await Terminal.pipe.run(
+      "--har", folder.path("a.har"), "--segments", "2", "-o", folder.path("file"), server.url("/file"))
+    #expect(file.status == .success)
+    #expect(try urls().allSatisfy { $0 == server.url("/file") } && !entries().isEmpty)
+  }
+
+  @Test("A file that cannot be written is found before a request is sent")
+  func unwritable() async throws {
+    let run = await Terminal.pipe.run("--har", folder.path("none/a.har"), server.url("/get"))
+    #expect(run.status == .usage && run.error.contains("cannot be written: No such file or directory."))
+    #expect(server.requestCount == 0)
+  }
+
+  @Test("An archive of nothing is refused", arguments: ["--offline", "--curl"])
+  func nothing(option: String) async throws {
+    let run = await Terminal.pipe.run("--har", folder.path("a.har"), option, server.url("/get"))
+    #expect(run.status == .usage && run.error.contains("leave out --offline and --curl"))
+    #expect(!FileManager.default.fileExists(atPath: folder.path("a.har")))
+  }
+}
