@@ -53,6 +53,15 @@ import Testing
     #expect(abs(sum - (entry["time"] as? Double ?? -1)) < 0.001)
   }
 
+  @Test("The versions of a request and of its response are apart") func versions() async throws {
+    server.enqueue(.raw("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"))
+    let recorder = RequestRecorder()
+    _ = await session(recorder).request(server.url("/")).serializingData().response
+    let entry = try #require(try entries(recorder).first)
+    let versions = ["request", "response"].map { (entry[$0] as? [String: Any])?["httpVersion"] as? String }
+    #expect(versions == ["HTTP/1.1", "HTTP/1.0"])
+  }
+
   @Test("Redirects, retries and failures have entries of their own") func hops() async throws {
     let recorder = RequestRecorder()
     let session = session(recorder)

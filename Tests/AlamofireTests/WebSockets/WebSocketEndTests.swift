@@ -335,7 +335,7 @@ import Testing
       while let event = try connection.next() { if case .ping = event { pings.add(1) } }
     }
     let socket = Session.forSockets().webSocketRequest(
-      to: server.socketURL(), configuration: .pingInterval(0.5))
+      to: server.socketURL(), configuration: .pingInterval(3))
     let events = socket.recorded()
     await pings.wait(for: 3)
     socket.close(sending: .normalClosure)

@@ -148,7 +148,9 @@ extension HARDocument.Request {
     let type = fields.last { $0.name.lowercased() == "content-type" }?.value
     method = transaction.request.httpMethod ?? "GET"
     url = redaction.url(transaction.request.url?.absoluteString ?? "")
-    httpVersion = transaction.transfer.version.text
+    // A server that answers with HTTP/1.0 was asked with HTTP/1.1.
+    let version = transaction.transfer.version
+    httpVersion = (version == .http1_0 ? .http1_1 : version).text
     cookies = HARDocument.Pair.cookies(fields, "cookie")
     headers = HARDocument.Pair.list(redaction.fields(fields))
     queryString = HARDocument.Pair.query(of: url)
