@@ -14,11 +14,19 @@ import Testing
     let uploads = Mutex<[String: [[UInt8]]]>([:])
   }
 
+  /// The contents by name, each made once, because a sanitizer makes that slow.
+  private static let contents = Mutex<[String: [UInt8]]>([:])
+
   private static func bytes(_ name: String) -> [UInt8] {
-    var state = UInt64(truncatingIfNeeded: name.utf8.reduce(7) { $0 &* 31 &+ Int($1) })
-    return (0..<size).map { _ in
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return UInt8(truncatingIfNeeded: state >> 33)
+    contents.withLock { contents in
+      if let known = contents[name] { return known }
+      var state = UInt64(truncatingIfNeeded: name.utf8.reduce(7) { $0 &* 31 &+ Int($1) })
+      let bytes = (0..<size).map { _ in
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return UInt8(truncatingIfNeeded: state >> 33)
+      }
+      contents[name] = bytes
+      return bytes
     }
   }
 
