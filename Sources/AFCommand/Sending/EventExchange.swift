@@ -18,6 +18,7 @@ struct EventExchange {
     }
     let palette = environment.palette(of: invocation)
     let names = environment.isOutputTerminal || invocation.shown == .everything
+    // Serial, so that events keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.events")
     let write = environment.writeOutput
     let completion = await withCheckedContinuation { continuation in

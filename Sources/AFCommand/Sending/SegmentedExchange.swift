@@ -15,6 +15,7 @@ struct SegmentedExchange {
       request, segments: invocation.segments ?? 1, checksum: invocation.checksum,
       to: URL(fileURLWithPath: path), options: [.removePreviousFile])
     let meter = environment.isErrorTerminal ? ProgressMeter(environment) : nil
+    // Queues of their own, because the main queue waits for the response.
     if let meter {
       download.downloadProgress(queue: DispatchQueue(label: "af.progress")) { progress in
         meter.moved(completed: progress.completedBytes, total: progress.totalBytes ?? -1)

@@ -18,6 +18,7 @@ struct WebSocketExchange {
     }
     let printer = MessagePrinter(environment, invocation)
     if !invocation.ignoresInput { sendInput(to: socket, printer) }
+    // Serial, so that messages keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.messages")
     let end = await withCheckedContinuation { continuation in
       socket.streamMessageEvents(on: queue) { event in

@@ -41,6 +41,7 @@ final class SegmentedDownloadCore: Sendable {
   let session: SessionCore
   let source: SegmentedDownloadSource
   let target: SegmentedDownloadTarget
+  /// Serial, so that the events of all segments are handled one at a time, and not on a thread of the engine.
   let queue = DispatchQueue(label: "org.alamofire.segments")
   let state: Mutex<State>
   private let beginning = ContinuousClock.now
