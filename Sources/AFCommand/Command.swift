@@ -48,7 +48,8 @@ package enum Command {
     }
     let outgoing = try request(invocation, environment)
     if invocation.isCurlWanted {
-      let command = CurlCommand(invocation, request: outgoing.request, headers: Session.headers)
+      let command = CurlCommand(
+        invocation, request: outgoing.request, headers: Session.headers(invocation))
       _ = environment.writeOutput(Data(command.text.utf8))
       return .success
     }

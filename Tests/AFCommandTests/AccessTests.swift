@@ -83,6 +83,10 @@ import Testing
     _ = await Terminal.pipe.run("--session-read-only", path, server.url("/cookies/set/k/v"), "X-A:2")
     #expect(server.recordedRequests.first?.header("X-A") == "2")
     #expect(FileManager.default.contents(atPath: path) == before)
+    _ = await Terminal.pipe.run("--session", path, server.url("/get"), "X-A:")
+    #expect(server.recordedRequests.last?.header("X-A") == nil)
+    _ = await Terminal.pipe.run("--session", path, server.url("/get"))
+    #expect(server.recordedRequests.last?.header("X-A") == "1")
   }
 
   @Test("a named session is apart for each host")

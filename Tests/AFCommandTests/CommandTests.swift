@@ -42,6 +42,15 @@ import Testing
     #expect(request.header("Content-Type") == "application/json")
   }
 
+  @Test("a field that is left out is not shown either, and curl does not add it")
+  func omission() async {
+    let shown = await Terminal.pipe.run("--offline", server.url("/"), "User-Agent:", "a=b", "Content-Type:")
+    #expect(shown.output.contains("\nAccept-Encoding: "))
+    #expect(!shown.output.contains("User-Agent") && !shown.output.contains("Content-Type"))
+    let command = await Terminal.pipe.run("--curl", server.url("/"), "User-Agent:")
+    #expect(command.output.contains("  -H user-agent: \\\n") && !command.output.contains("af/"))
+  }
+
   @Test("a form is sent with Basic credentials in the first request")
   func form() async throws {
     _ = await Terminal.pipe.run("-f", "-a", "Ada:pass:word", "PUT", server.url("/put"), "a=1", "a=2")
@@ -193,7 +202,7 @@ import Testing
   @Test("--curl prints a command and sends nothing")
   func curl() async {
     let run = await Terminal.pipe.run(
-      "--curl", "-a", "u:p w", "--no-follow", "--ca", "my ca.pem", server.url("/x"), "a=it's", "X:$HOME", "E:"
+      "--curl", "-a", "u:p w", "--no-follow", "--ca", "my ca.pem", server.url("/x"), "a=it's", "X:$HOME", "E;"
     )
     #expect(run.status == .success)
     #expect(

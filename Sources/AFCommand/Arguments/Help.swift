@@ -20,6 +20,8 @@ package enum Help {
 
     Items:
       name==text   query parameter          Name:text    header field
+                                            Name:        leaves a field out
+                                            Name;        field without a value
       name=text    data: text               name:=json   data: number, list, ...
       name@file    file of a form, with ;type=TYPE and ;filename=NAME if needed
       @file        the whole body; @- is standard input

@@ -147,6 +147,20 @@ package struct Invocation: Equatable, Sendable {
   /// Whether there is anything for a body.
   package var hasBody: Bool { rawBody != nil || hasDataItems }
   var hasDataItems: Bool { items.contains(where: \.isData) }
+  /// The names of the header fields that are left out, in lower case, in their order. A later value adds the field
+  /// again.
+  var omittedFields: [String] {
+    var names: [String] = []
+    for item in items {
+      switch item {
+      case .omission(let name): names.append(name.lowercased())
+      case .header(let name, _), .headerFile(let name, _): names.removeAll { $0 == name.lowercased() }
+      default: continue
+      }
+    }
+    return names
+  }
+
   /// The encoding of the data items: a form with a file is a multipart form.
   var effectiveBodyKind: BodyKind {
     if bodyKind == .form, items.contains(where: \.isFile) { return .multipart }

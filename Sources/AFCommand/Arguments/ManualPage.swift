@@ -59,6 +59,8 @@ package enum ManualPage {
   private static let items = [
     ("name==text", "A query parameter."),
     ("Name:text", "A header field."),
+    ("Name:", "Leaves out a header field that af would add, or that a session has."),
+    ("Name;", "A header field without a value."),
     ("name=text", "A string of a JSON object, or a field of a form."),
     ("name:=json", "A JSON value, such as 36, true or [1, 2]."),
     ("name@file", "A file of a form. ;type=TYPE and ;filename=NAME behind the path change its head."),

@@ -6,8 +6,10 @@ package enum RequestItem: Equatable, Sendable {
   case string(name: String, value: String)
   /// `name:=json`: any JSON value, kept as it was written.
   case json(name: String, text: String)
-  /// `Name:value`: a header field.
+  /// `Name:value`: a header field, and `Name;` one without a value.
   case header(name: String, value: String)
+  /// `Name:`: a header field that is left out, although the command would add it.
+  case omission(name: String)
 
   /// `name==@path`: a pair of the query whose value is in a file.
   case queryFile(name: String, path: String)
@@ -41,7 +43,7 @@ package enum RequestItem: Equatable, Sendable {
   package var isData: Bool {
     switch self {
     case .string, .json, .stringFile, .jsonFile, .file, .body: true
-    case .query, .header, .queryFile, .headerFile: false
+    case .query, .header, .omission, .queryFile, .headerFile: false
     }
   }
 
@@ -56,6 +58,10 @@ package enum RequestItem: Equatable, Sendable {
   /// Reads an item. The first separator counts; a backslash in front of a character takes its meaning.
   package init(parsing argument: String) throws(UsageError) {
     guard let (name, separator, value) = Self.split(argument) else {
+      if let name = Self.nameOfEmptyField(argument) {
+        self = .header(name: name, value: "")
+        return
+      }
       throw UsageError(
         "'\(argument)' is no part of a request; write name=text, name:=json, name==query or Header:value.")
     }
@@ -71,13 +77,19 @@ package enum RequestItem: Equatable, Sendable {
     case "==": self = .query(name: name, value: value)
     case "=": self = .string(name: name, value: value)
     case ":=": self = try .checkedJSON(name: name, text: value, argument: argument)
-    case ":": self = .header(name: name, value: value)
+    case ":": self = value.isEmpty ? .omission(name: name) : .header(name: name, value: value)
     case "==@": self = .queryFile(name: name, path: value)
     case "=@": self = .stringFile(name: name, path: value)
     case ":=@": self = .jsonFile(name: name, path: value)
     case ":@": self = .headerFile(name: name, path: value)
     default: self = .file(Self.file(name: name, value))
     }
+  }
+
+  /// The name in `Name;`.
+  private static func nameOfEmptyField(_ argument: String) -> String? {
+    guard argument.last == ";", argument.count > 1 else { return nil }
+    return String(argument.dropLast())
   }
 
   private static func checkedJSON(name: String, text: String, argument: String) throws(UsageError)

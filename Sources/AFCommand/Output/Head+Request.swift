@@ -3,12 +3,14 @@ import Foundation
 
 extension Head {
   /// Makes the head of a request that is not sent, with its secrets masked.
-  init(_ request: URLRequest, bodyLength: Int?) {
+  ///
+  /// - Parameter common: The fields that the session adds.
+  init(_ request: URLRequest, common: HTTPHeaders, bodyLength: Int?) {
     let url = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
     let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
     let query = url?.percentEncodedQuery.map { "?" + $0 } ?? ""
     let host = (url?.encodedHost ?? "") + (url?.port.map { ":\($0)" } ?? "")
-    var headers = Session.headers
+    var headers = common
     for header in request.headers { headers.update(header) }
     if headers["Host"] == nil { headers.add(name: "Host", value: host) }
     if headers["Accept"] == nil { headers.add(name: "Accept", value: "*/*") }

@@ -126,7 +126,7 @@ struct ResponsePrinter: Sendable {
     if case .data(let data) = body { length = data.count }
     let type = request.value(forHTTPHeaderField: "Content-Type")
     let isWhole = !shows(.requestHead) && !shows(.requestBody)
-    let head = Head(request, bodyLength: length).text(palette)
+    let head = Head(request, common: Session.headers(invocation), bodyLength: length).text(palette)
     if isWhole || shows(.requestHead) { write(head) }
     guard isWhole || shows(.requestBody), case let text = text(of: body, type: type), !text.isEmpty else {
       return

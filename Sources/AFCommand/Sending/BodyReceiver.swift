@@ -70,7 +70,8 @@ final class BodyReceiver: Sendable {
     if printer.isTerminal { meter?.finish() }
     if printer.waitsForMetrics {
       let type = request.value(forHTTPHeaderField: "Content-Type")
-      printer.writeRequest(Head(request, bodyLength: nil), sentBody, type: type)
+      printer.writeRequest(
+        Head(request, common: Session.headers(invocation), bodyLength: nil), sentBody, type: type)
     }
     printer.begin(response)
     guard !printer.refuses(response) else {

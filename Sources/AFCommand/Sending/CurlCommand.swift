@@ -93,15 +93,18 @@ package struct CurlCommand {
   private var fields: [[String]] {
     var all = headers
     for header in request.headers.sorted() { all.update(header) }
-    return all.compactMap { header in
-      switch header.name.lowercased() {
-      case "accept-encoding": ["--compressed"]
-      case "content-type" where invocation.effectiveBodyKind == .multipart && invocation.rawBody == nil: nil
-      case "authorization" where invocation.credentials != nil: nil
-      // curl leaves out a field without a value unless it ends in a semicolon.
-      default: ["-H", Self.quoted(header.value.isEmpty ? "\(header.name);" : header.description)]
+    // curl leaves out a field that it would add if only its name is given.
+    let omitted = invocation.omittedFields.map { ["-H", Self.quoted("\($0):")] }
+    return omitted
+      + all.compactMap { header in
+        switch header.name.lowercased() {
+        case "accept-encoding": ["--compressed"]
+        case "content-type" where invocation.effectiveBodyKind == .multipart && invocation.rawBody == nil: nil
+        case "authorization" where invocation.credentials != nil: nil
+        // curl leaves out a field without a value unless it ends in a semicolon.
+        default: ["-H", Self.quoted(header.value.isEmpty ? "\(header.name);" : header.description)]
+        }
       }
-    }
   }
 
   private var body: [[String]] {

@@ -64,7 +64,10 @@ struct NamedSession: Codable, Equatable, Sendable {
     var invocation = invocation
     let typed = Set(
       invocation.items.compactMap { item in
-        if case .header(let name, _) = item { name.lowercased() } else { nil }
+        switch item {
+        case .header(let name, _), .omission(let name): name.lowercased()
+        default: nil
+        }
       })
     invocation.items += headers.filter { !typed.contains($0.name.lowercased()) }
       .map { .header(name: $0.name, value: $0.value) }

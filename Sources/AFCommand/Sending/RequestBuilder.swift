@@ -80,11 +80,17 @@ package struct RequestBuilder {
     case (.digest, _), (_, nil): break
     }
     var own = HTTPHeaders()
-    for case .header(let name, let value) in invocation.items {
-      // A name that comes twice is a list (RFC 9110 §5.3), and cookies have their own separator.
-      let separator = name.lowercased() == "cookie" ? "; " : ", "
-      own.update(name: name, value: own[name].map { $0 + separator + value } ?? value)
+    for item in invocation.items {
+      switch item {
+      case .omission(let name): own.remove(name: name)
+      case .header(let name, let value):
+        // A name that comes twice is a list (RFC 9110 §5.3), and cookies have their own separator.
+        let separator = name.lowercased() == "cookie" ? "; " : ", "
+        own.update(name: name, value: own[name].map { $0 + separator + value } ?? value)
+      default: continue
+      }
     }
+    for name in invocation.omittedFields { headers.remove(name: name) }
     for header in own { headers.update(header) }
     return headers
   }

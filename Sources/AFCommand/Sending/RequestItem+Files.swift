@@ -9,7 +9,7 @@ extension RequestItem {
     case .headerFile(let name, let path): .header(name: name, value: try Self.line(path))
     case .stringFile(let name, let path): .string(name: name, value: try Self.text(path))
     case .jsonFile(let name, let path): .json(name: name, text: try Self.json(path))
-    case .query, .string, .json, .header, .file, .body: self
+    case .query, .string, .json, .header, .omission, .file, .body: self
     }
   }
 

@@ -9,7 +9,7 @@ extension Session {
     askPassword: (String) throws(UsageError) -> String
   ) throws(UsageError) {
     let configuration = URLSessionConfiguration.af.ephemeral
-    configuration.headers = Self.headers
+    configuration.headers = Self.headers(invocation)
     if let timeout = invocation.timeout { configuration.timeoutIntervalForRequest = timeout }
     for cookie in cookies { configuration.httpCookieStorage?.setCookie(cookie) }
     var options = try Self.options(invocation)
@@ -84,9 +84,13 @@ extension Session {
       pem: data, privateKey: key.map { try contents(of: $0) } ?? data, passphrase: passphrase)
   }
 
-  /// The header fields of every request.
-  static var headers: HTTPHeaders {
-    [.defaultAcceptEncoding, .userAgent("af/\(AFInfo.version) Alamofire/\(AFInfo.version)")]
+  /// The header fields of every request, without those that the arguments leave out.
+  static func headers(_ invocation: Invocation) -> HTTPHeaders {
+    var headers: HTTPHeaders = [
+      .defaultAcceptEncoding, .userAgent("af/\(AFInfo.version) Alamofire/\(AFInfo.version)"),
+    ]
+    for name in invocation.omittedFields { headers.remove(name: name) }
+    return headers
   }
 }
 

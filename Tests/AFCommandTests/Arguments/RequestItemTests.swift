@@ -13,7 +13,8 @@ import Testing
       ("a:=[1,{}]", .json(name: "a", text: "[1,{}]")),
       ("A:b", .header(name: "A", value: "b")),
       ("A:http://x=y", .header(name: "A", value: "http://x=y")),
-      ("A:", .header(name: "A", value: "")),
+      ("A:", .omission(name: "A")), ("A;", .header(name: "A", value: "")),
+      ("a;=b", .string(name: "a;", value: "b")),
       (#"a\:b=c"#, .string(name: "a:b", value: "c")),
       (#"a\=b==c"#, .query(name: "a=b", value: "c")),
       (#"a\b=c"#, .string(name: #"a\b"#, value: "c")),
@@ -32,7 +33,9 @@ import Testing
 
   @Test(
     "an invalid item is refused",
-    arguments: ["", "word", "=x", "==x", ":=1", ":x", "a:=", "a:={", "f@", "f=@", "@", "=@x"])
+    arguments: [
+      "", "word", "=x", "==x", ":=1", ":x", ":", ";", "a;b", "a:=", "a:={", "f@", "f=@", "@", "=@x",
+    ])
   func refusals(argument: String) {
     #expect(throws: UsageError.self) { try RequestItem(parsing: argument) }
   }
