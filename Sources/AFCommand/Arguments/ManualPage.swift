@@ -50,6 +50,11 @@ package enum ManualPage {
     .TP
     .B http_proxy, https_proxy, all_proxy, no_proxy
     The proxies of requests.
+    .SH FILES
+    .TP
+    .B FILE.af-continue
+    The validator and the length of a file that \\fB\\-\\-output\\fR has not completed. \\fB\\-\\-continue\\fR sends
+    the validator, so that parts of two versions are never joined.
     .SH SEE ALSO
     .BR curl (1)
 

@@ -22,6 +22,8 @@ final class BodyReceiver: Sendable {
     var endsLine = true
     /// The path of the saved file.
     var path: String?
+    /// Whether the server sends less than what is missing.
+    var isPart = false
   }
 
   /// Larger bodies are not laid out.
@@ -148,25 +150,50 @@ final class BodyReceiver: Sendable {
 
   private func beginSaving(_ response: HTTPURLResponse) -> Bool {
     printer.beginSaving(response)
-    let isContinued = resumption?.isContinued(by: response) ?? false
-    let isWhole = resumption?.isComplete(by: response) ?? false
-    // The page of an error is not the file. A file that exists is not replaced by a part of another one.
-    let isFile = (200..<300).contains(response.statusCode) && (isContinued || response.statusCode != 206)
-    guard isFile else {
+    switch resumption?.finding(response) ?? .unrelated {
+    case .rest: return save(response, isContinued: true)
+    case .complete:
       state.withLock { state in
         state.mode = .discarding
-        state.isRefused = isWhole
-        if case .file(let path) = invocation.output, isWhole { state.path = path }
-        if response.statusCode == 206 {
-          state.failure = "The server sent another part of the file than was asked for; nothing was written."
+        state.isRefused = true
+        if case .file(let path) = invocation.output {
+          state.path = path
+          PartialFileRecord.remove(beside: path)
         }
       }
-      return !isWhole
+      return false
+    case .refused(let reason):
+      discard(reason)
+      return true
+    case .unrelated:
+      // The page of an error is not the file.
+      guard (200..<300).contains(response.statusCode) else {
+        discard(nil)
+        return true
+      }
+      // A file that exists is not replaced by a part of it, unless the arguments have asked for that part.
+      if response.statusCode == 206, request.value(forHTTPHeaderField: "Range") == nil {
+        discard(Resumption.otherPart)
+        return true
+      }
+      return save(response, isContinued: false)
     }
-    return state.withLock { state in
+  }
+
+  private func discard(_ failure: String?) {
+    state.withLock { state in
+      state.mode = .discarding
+      state.failure = failure
+    }
+  }
+
+  private func save(_ response: HTTPURLResponse, isContinued: Bool) -> Bool {
+    state.withLock { state in
       do throws(SavedFile.Failure) {
         let file = try open(response, isContinued: isContinued)
+        if !isContinued { file.record(response) }
         state.path = file.path
+        state.isPart = isContinued && ContentRange(response)?.isFollowed == true
         state.mode = .saving(file)
         return true
       } catch {
@@ -208,11 +235,15 @@ final class BodyReceiver: Sendable {
     }
     let end: End = state.withLock { state in
       var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)
+      if end.failure == nil, response.error == nil, state.isPart {
+        end.failure = "The server sent only a part of what is missing."
+      }
       if printer.isTerminal, case .writing = state.mode, !state.endsLine { end.lacksLineEnd = true }
       switch state.mode {
       case .collecting(let body): end.body = body
       case .waiting: end.isWaiting = true
-      case .writing, .saving, .discarding: break
+      case .saving(let file): if end.failure == nil, response.error == nil { file.removeRecord() }
+      case .writing, .discarding: break
       }
       state.mode = .discarding
       return end

@@ -62,7 +62,7 @@ struct Delivery {
 
   private func request(_ resumption: Resumption?, in session: Session) -> DataRequest {
     var request = outgoing.request
-    if let resumption { request.headers.update(name: "Range", value: "bytes=\(resumption.offset)-") }
+    resumption?.apply(to: &request)
     let sending = made(request, in: session)
     guard invocation.authentication == .digest, let credentials = invocation.credentials else {
       return sending
@@ -104,31 +104,4 @@ enum SentBody {
   case note(String)
 
   static let limit: UInt64 = 1_000_000
-}
-
-/// The part of a file that an earlier run has saved.
-struct Resumption: Sendable {
-  let offset: Int64
-
-  /// `nil` if nothing is to be continued, or there is no file yet.
-  init?(_ invocation: Invocation) throws(UsageError) {
-    guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
-    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
-    guard attributes[.type] as? FileAttributeType == .typeRegular,
-      let size = attributes[.size] as? Int64 ?? (attributes[.size] as? NSNumber)?.int64Value
-    else { throw UsageError("'\(path)' is no file that can be continued.") }
-    guard size > 0 else { return nil }
-    offset = size
-  }
-
-  /// Whether a response continues the file: its first byte is the first one that is missing (RFC 9110 §14.4).
-  func isContinued(by response: HTTPURLResponse) -> Bool {
-    response.statusCode == 206
-      && response.value(forHTTPHeaderField: "Content-Range")?.hasPrefix("bytes \(offset)-") == true
-  }
-
-  /// Whether a response says that the file is complete: no byte is behind its last one.
-  func isComplete(by response: HTTPURLResponse) -> Bool {
-    response.statusCode == 416 && response.value(forHTTPHeaderField: "Content-Range") == "bytes */\(offset)"
-  }
 }

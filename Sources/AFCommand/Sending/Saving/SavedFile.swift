@@ -1,3 +1,4 @@
+import Alamofire
 import Foundation
 import Glibc
 
@@ -12,12 +13,15 @@ final class SavedFile: Sendable {
     }
   }
 
+  /// The path as it is shown.
   let path: String
+  private let location: String
   private let descriptor: Int32
 
   /// Opens a file that the user has named. Its earlier content is replaced, unless it is continued.
   init(path: String, isContinued: Bool) throws(Failure) {
     self.path = path
+    location = path
     let mode = O_WRONLY | O_CREAT | O_CLOEXEC | (isContinued ? O_APPEND : O_TRUNC)
     descriptor = open(path, mode, 0o666)
     guard descriptor >= 0 else { throw Failure(path) }
@@ -38,6 +42,7 @@ final class SavedFile: Sendable {
       candidate = "\(stem)-\(number)\(suffix)"
     }
     path = candidate
+    location = "\(folder)/\(candidate)"
     descriptor = opened
     guard descriptor >= 0 else { throw Failure(candidate) }
   }
@@ -58,6 +63,20 @@ final class SavedFile: Sendable {
     while safe.utf8.count > 200 { safe.removeLast() }
     return safe.isEmpty ? "download" : safe
   }
+
+  /// Keeps the version of the resource until the file is complete. Pipes and devices are not continued.
+  func record(_ response: HTTPURLResponse) {
+    var information = stat()
+    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return }
+    if let record = PartialFileRecord(response) {
+      record.write(beside: location)
+    } else {
+      removeRecord()
+    }
+  }
+
+  /// Called when the file is complete.
+  func removeRecord() { PartialFileRecord.remove(beside: location) }
 
   func write(_ data: Data) throws(Failure) {
     var rest = data[...]

@@ -1,0 +1,96 @@
+import Alamofire
+import Foundation
+
+/// The part of a file that an earlier run has saved.
+struct Resumption: Sendable {
+  /// The meaning of a response for the partial file.
+  enum Finding: Equatable {
+    /// The bytes from the first missing one on.
+    case rest
+    /// No byte is missing.
+    case complete
+    /// A part that must not be appended, and the reason.
+    case refused(String)
+    /// The whole file, or no file.
+    case unrelated
+  }
+
+  static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
+
+  let offset: Int64
+  private let path: String
+  private let record: PartialFileRecord?
+
+  /// `nil` if nothing is to be continued, or there is no file yet.
+  init?(_ invocation: Invocation) throws(UsageError) {
+    guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
+    guard attributes[.type] as? FileAttributeType == .typeRegular,
+      let size = attributes[.size] as? Int64 ?? (attributes[.size] as? NSNumber)?.int64Value
+    else { throw UsageError("'\(path)' is no file that can be continued.") }
+    guard size > 0 else { return nil }
+    offset = size
+    self.path = path
+    record = PartialFileRecord(file: path)
+  }
+
+  /// Adds the fields that ask for the missing part, if the file is the same. Otherwise the server sends all of it.
+  func apply(to request: inout URLRequest) {
+    request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
+    guard let validator = record?.validator, request.value(forHTTPHeaderField: "If-Range") == nil else {
+      return
+    }
+    request.setValue(validator, forHTTPHeaderField: "If-Range")
+  }
+
+  func finding(_ response: HTTPURLResponse) -> Finding {
+    let range = ContentRange(response)
+    switch response.statusCode {
+    case 206:
+      guard let range, range.first == offset else { return .refused(Self.otherPart) }
+      guard record?.matches(response, total: range.total) ?? true else {
+        return .refused(
+          "The file on the server has changed; nothing was written. Remove '\(path)' to get it again.")
+      }
+      return .rest
+    // A server without the length in its answer may have sent it with the first part.
+    case 416: return (range?.total ?? record?.length) == offset ? .complete : .unrelated
+    default: return .unrelated
+    }
+  }
+}
+
+/// The value of `Content-Range` (RFC 9110 §14.4).
+struct ContentRange: Equatable {
+  /// `nil` if the range could not be satisfied.
+  var first: Int64?
+  var last: Int64?
+  /// `nil` if the server does not know it.
+  var total: Int64?
+
+  init?(_ response: HTTPURLResponse) {
+    guard let value = response.value(forHTTPHeaderField: "Content-Range") else { return nil }
+    self.init(value)
+  }
+
+  init?(_ value: String) {
+    let words = value.split(separator: " ", maxSplits: 1)
+    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return nil }
+    total = Int64(parts[1])
+    if parts[0] == "*" { return }
+    let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard bounds.count == 2, let first = Int64(bounds[0]), let last = Int64(bounds[1]), first <= last else {
+      return nil
+    }
+    self.first = first
+    self.last = last
+  }
+
+  /// Whether bytes follow behind the range.
+  var isFollowed: Bool {
+    guard let last, let total else { return false }
+    return last < total - 1
+  }
+}

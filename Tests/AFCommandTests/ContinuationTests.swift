@@ -1,0 +1,152 @@
+import AFCommand
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Versions of a resource: `-c` never joins parts of two of them, as far as the server tells them apart.
+@Suite(.timeLimit(.minutes(5))) struct ContinuationTests {
+  private let server: HTTPTestServer
+  private let folder: Folder
+  private let old = HTTPHeader(name: "Last-Modified", value: "Mon, 01 Jan 2024 10:00:00 GMT")
+
+  init() throws {
+    server = try HTTPTestServer()
+    folder = try Folder()
+  }
+
+  private var path: String { folder.path("f") }
+
+  private func content(_ name: String = "f") -> String? {
+    FileManager.default.contents(atPath: folder.path(name)).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+  }
+
+  /// Downloads the first four of ten bytes.
+  private func breakOff(_ fields: HTTPHeader..., arguments: [String]? = nil) async throws {
+    var reply = Reply.text("0123456789").with(effect: .closeAfterBody(bytes: 4))
+    reply.headers += fields
+    server.enqueue(reply)
+    var terminal = Terminal()
+    terminal.folder = folder.path
+    let run = await terminal.run((arguments ?? ["-o", path]) + [server.url("/f")])
+    #expect(run.status == .failure)
+    #expect(content() == "0123")
+    _ = try await server.takeRequest()
+  }
+
+  private func part(_ text: String, _ range: String, tag: String? = nil) -> Reply {
+    var reply = Reply.text(text).with(header: "Content-Range", value: "bytes \(range)")
+    reply.status = 206
+    if let tag { reply = reply.with(header: "ETag", value: tag) }
+    return reply
+  }
+
+  @Test("The rest is requested on condition that the entity tag is the same", arguments: [["-o"], ["-d"]])
+  func entityTag(option: [String]) async throws {
+    try await breakOff(
+      HTTPHeader(name: "ETag", value: "\"v1\""), old,
+      arguments: option == ["-o"] ? ["-o", path] : option)
+    #expect(names == ["f", "f.af-continue"])
+    server.enqueue(part("456789", "4-9/10", tag: "\"v1\""))
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    let request = try await server.takeRequest()
+    #expect(run.status == .success)
+    #expect(request.header("Range") == "bytes=4-")
+    #expect(request.header("If-Range") == "\"v1\"")
+    #expect(content() == "0123456789")
+    #expect(names == ["f"])
+  }
+
+  @Test("A file that has changed meanwhile is replaced, and its next part is conditional too")
+  func changed() async throws {
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    server.enqueue(
+      Reply.text("abcdefghijkl").with(header: "ETag", value: "\"v2\"").with(
+        effect: .closeAfterBody(bytes: 6)))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .failure)
+    #expect(content() == "abcdef")
+    _ = try await server.takeRequest()
+    server.enqueue(part("ghijkl", "6-11/12"))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
+    #expect(try await server.takeRequest().header("If-Range") == "\"v2\"")
+    #expect(content() == "abcdefghijkl")
+  }
+
+  @Test("A date is a condition only if it is a second older than the response")
+  func dates() async throws {
+    let date = HTTPHeader(name: "Date", value: "Mon, 01 Jan 2024 10:00:01 GMT")
+    try await breakOff(old, date)
+    server.enqueue(part("4567", "4-7/10"))
+    _ = await Terminal().run("-co", path, server.url("/f"))
+    #expect(try await server.takeRequest().header("If-Range") == old.value)
+    try await breakOff(old, HTTPHeader(name: "Date", value: old.value))
+    server.enqueue(part("456789", "4-9/10"))
+    _ = await Terminal().run("-co", path, server.url("/f"))
+    #expect(try await server.takeRequest().header("If-Range") == nil)
+  }
+
+  @Test("A weak entity tag is no condition")
+  func weakTag() async throws {
+    try await breakOff(HTTPHeader(name: "ETag", value: "W/\"v1\""))
+    server.enqueue(part("456789", "4-9/10", tag: "W/\"v1\""))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
+    let request = try await server.takeRequest()
+    #expect(request.header("If-Range") == nil && request.header("Range") == "bytes=4-")
+    #expect(content() == "0123456789")
+  }
+
+  @Test("A server that ignores the condition is found out by the tag, the date or the length")
+  func ignoredCondition() async throws {
+    let parts = [
+      part("efghij", "4-9/10", tag: "\"v2\""), part("efghijk", "4-10/11"),
+      part("efghij", "4-9/10").with(header: "Last-Modified", value: "Tue, 02 Jan 2024 10:00:00 GMT"),
+    ]
+    let tag = HTTPHeader(name: "ETag", value: "\"v1\"")
+    let date = HTTPHeader(name: "Date", value: "Mon, 01 Jan 2024 11:00:00 GMT")
+    for (index, part) in parts.enumerated() {
+      if index < 2 { try await breakOff(tag) } else { try await breakOff(old, date) }
+      server.enqueue(part)
+      let run = await Terminal().run("-co", path, server.url("/f"))
+      #expect(run.status == .failure)
+      #expect(run.error.contains("has changed") && run.error.contains(path))
+      #expect(content() == "0123")
+      _ = try await server.takeRequest()
+    }
+  }
+
+  @Test("A server that sends less than the missing part does not complete the file")
+  func shortPart() async throws {
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    server.enqueue(part("45", "4-5/10"))
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    #expect(run.status == .failure)
+    #expect(run.error.contains("af -c -o \(path)"))
+    #expect(content() == "012345")
+    #expect(names == ["f", "f.af-continue"])
+  }
+
+  @Test("A status of 416 without a length completes a file of the known length only")
+  func unsatisfiable() async throws {
+    try await breakOff()
+    server.enqueue(.status(416))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .clientError)
+    _ = try folder.file("f", "0123456789")
+    server.enqueue(.status(416))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
+    #expect(content() == "0123456789")
+    #expect(names == ["f"])
+  }
+
+  @Test("A part that the arguments have asked for is saved, and nothing is kept of a device")
+  func otherFiles() async throws {
+    server.enqueue(part("23", "2-3/10"), .text("x").with(header: "ETag", value: "\"v1\""))
+    #expect(await Terminal().run("-o", path, server.url("/f"), "Range:bytes=2-3").status == .success)
+    #expect(content() == "23")
+    #expect(await Terminal().run("-o", "/dev/null", server.url("/f")).status == .success)
+    #expect(!FileManager.default.fileExists(atPath: "/dev/null.af-continue"))
+    #expect(names == ["f"])
+  }
+}
