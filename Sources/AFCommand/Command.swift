@@ -71,6 +71,8 @@ package enum Command {
     _ archive: ArchiveFile?
   ) async throws -> ExitCode {
     let request = outgoing.request
+    var environment = environment
+    if invocation.isQuiet { environment.writeOutput = { _ in true } }
     switch invocation.action {
     case .webSocket:
       return try await WebSocketExchange(
@@ -129,7 +131,7 @@ package enum Command {
     }
     let status = ExitCode(statusCode: code)
     // On a terminal the status line has said it.
-    if status != .success, !environment.isOutputTerminal || invocation.output != nil {
+    if status != .success, !environment.isOutputTerminal || invocation.output != nil || invocation.isQuiet {
       let phrase = ReasonPhrase.of(code).map { " \($0)" } ?? ""
       complain("The server answered \(code)\(phrase).", in: environment)
     }

@@ -86,6 +86,38 @@ import Testing
     #expect(try await server.takeRequest().isChunked)
   }
 
+  @Test(
+    "a slow upload shows its progress on a terminal, or if it is asked for",
+    arguments: [["@FILE"], ["-f", "p@FILE"], ["@-"]], [true, false])
+  func progress(items: [String], isTerminal: Bool) async throws {
+    let text = String(repeating: "x", count: 3_000_000)
+    let file = try folder.file("a", text)
+    let gate = Gate()
+    server.enqueue(.text("done").held(by: gate))
+    var terminal = Terminal(isOutputTerminal: false, isErrorTerminal: isTerminal, input: text)
+    terminal.tick = .seconds(1)
+    // The response comes once the progress has been seen.
+    terminal.onErrorText = { if $0.contains("sent 3.0 MB") { gate.open() } }
+    let run = await terminal.run(
+      (isTerminal ? [] : ["--progress"]) + [server.url("/post")]
+        + items.map { $0.replacingOccurrences(of: "FILE", with: file) })
+    #expect(run.status == .success)
+    #expect(run.output == "done")
+    #expect(run.error.contains("B/s"))
+    #expect(run.error.contains("sent 3.0 MB of 3.0 MB") == (items != ["@-"]))
+    #expect(run.error.hasSuffix("\r\u{1B}[K"))
+  }
+
+  @Test("an upload shows no progress without a terminal, and none in quiet")
+  func noProgress() async throws {
+    let file = try folder.file("a", String(repeating: "x", count: 3_000_000))
+    var terminal = Terminal(isOutputTerminal: false, isErrorTerminal: false, tick: .seconds(1))
+    #expect(await terminal.run(server.url("/post"), "@\(file)").error.isEmpty)
+    terminal.isErrorTerminal = true
+    let run = await terminal.run("-q", server.url("/post"), "@\(file)")
+    #expect(run.error.isEmpty && run.bytes.isEmpty && run.status == .success)
+  }
+
   @Test("a redirected input is the body of a named method, unless it is refused or there is another body")
   func redirectedInput() async throws {
     let terminal = Terminal(isOutputTerminal: false, input: "typed", isInputRedirected: true)

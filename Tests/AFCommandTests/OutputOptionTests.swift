@@ -11,6 +11,21 @@ import Testing
     server = try HTTPTestServer()
   }
 
+  @Test("-q writes errors and files alone")
+  func quiet() async throws {
+    let folder = try Folder()
+    server.enqueue(.text("body"), .text("body"))
+    let run = await Terminal(isErrorTerminal: true).run("-q", server.url("/"))
+    #expect(run.status == .success && run.bytes.isEmpty && run.error.isEmpty)
+    let saved = await Terminal(isErrorTerminal: true).run("-q", "-o", folder.path("f"), server.url("/"))
+    #expect(saved.bytes.isEmpty && saved.error.isEmpty)
+    #expect(FileManager.default.contents(atPath: folder.path("f")) == Data("body".utf8))
+    let failed = await Terminal().run("-q", server.url("/status/404"))
+    #expect(failed.status == .clientError && failed.bytes.isEmpty)
+    #expect(failed.error == "af: The server answered 404 Not Found.\n")
+    #expect(await Terminal().run("-q", "--curl", server.url("/")).status == .usage)
+  }
+
   @Test("--print chooses the parts, in a pipe as on a terminal")
   func parts() async {
     let item = "a=b"

@@ -30,6 +30,8 @@ struct Terminal: Sendable {
   var acceptsOutput = true
   /// Called after each write to the standard error.
   var onError: @Sendable () -> Void = {}
+  /// Called with each text for the standard error.
+  var onErrorText: @Sendable (String) -> Void = { _ in }
   /// Called after each write to the standard output.
   var onOutput: @Sendable (Data) -> Void = { _ in }
 
@@ -42,6 +44,7 @@ struct Terminal: Sendable {
     let record = Record()
     let secret = secret
     let (tick, onOutput, onError, acceptsOutput) = (tick, onOutput, onError, acceptsOutput)
+    let onErrorText = onErrorText
     let input = Mutex(Data(input.utf8))
     let clock = Mutex(ContinuousClock.now)
     let environment = Environment(
@@ -61,6 +64,7 @@ struct Terminal: Sendable {
       writeError: { text in
         record.error.withLock { $0 += text }
         onError()
+        onErrorText(text)
       },
       isInputRedirected: isInputRedirected, isOutputTerminal: isOutputTerminal,
       isErrorTerminal: isErrorTerminal, width: width,

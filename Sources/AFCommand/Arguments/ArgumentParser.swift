@@ -165,6 +165,9 @@ package struct ArgumentParser {
     if invocation.archive != nil, invocation.isOffline || invocation.isCurlWanted {
       throw UsageError("--har records what is sent; leave out --offline and --curl.")
     }
+    if invocation.isQuiet, invocation.isProgressForced || invocation.isOffline || invocation.isCurlWanted {
+      throw UsageError("--quiet writes nothing; leave out --progress, --offline and --curl.")
+    }
     if invocation.isHTTP1Only, invocation.isHTTP2Wanted {
       throw UsageError("--http1.1 and --http2 exclude each other.")
     }

@@ -131,6 +131,10 @@ package struct Invocation: Equatable, Sendable {
   package var isHTTP2Wanted = false
   package var shown: Shown = .automatic
   package var showsTiming = false
+  /// Whether nothing but errors is written.
+  package var isQuiet = false
+  /// Whether the progress is shown even if no person reads the standard error.
+  package var isProgressForced = false
   /// The path of an HTTP archive of the requests.
   package var archive: String?
   package var isOffline = false

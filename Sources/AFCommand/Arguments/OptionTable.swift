@@ -35,6 +35,15 @@ extension Option {
       "--verbose -v", .output, "show requests and redirects too, secrets masked",
       effect: .flag { $0.shown = .everything }),
     Option(
+      "--quiet -q", .output, "write nothing but errors, and files of -o and -d",
+      effect: .flag {
+        $0.isQuiet = true
+        $0.shown = .parts([])
+      }),
+    Option(
+      "--progress", .output, "show progress without a terminal, too",
+      effect: .flag { $0.isProgressForced = true }),
+    Option(
       "--offline", .output, "show the request, its secrets masked; send nothing",
       effect: .flag { $0.isOffline = true }),
     Option(

@@ -1,25 +1,33 @@
 /// The progress of a body, as a line that fits into a terminal.
 package struct ProgressLine: Equatable, Sendable {
-  /// Bytes received so far.
+  /// The body that is measured.
+  package enum Direction: Sendable {
+    case sent, received
+  }
+
+  /// Bytes so far.
   package var completed: Int64
   /// The expected number of bytes; −1 if the length is unknown.
   package var total: Int64
   /// Seconds since the start.
   package var elapsed: Double
+  package var direction: Direction
 
-  package init(completed: Int64, total: Int64, elapsed: Double) {
+  package init(completed: Int64, total: Int64, elapsed: Double, direction: Direction = .received) {
     self.completed = completed
     self.total = total
     self.elapsed = elapsed
+    self.direction = direction
   }
 
   /// The line: as much as there is room for.
   package func text(width: Int) -> String {
     let speed = elapsed > 0 ? "  \(ByteCount.text(Int64(Double(completed) / elapsed)))/s" : ""
-    guard total > 0 else { return String("\(ByteCount.text(completed))\(speed)".prefix(max(0, width))) }
+    let count = (direction == .sent ? "sent " : "") + ByteCount.text(completed)
+    guard total > 0 else { return String("\(count)\(speed)".prefix(max(0, width))) }
     let share = min(1, Double(completed) / Double(total))
     let percent = "\(Int(share * 100))%"
-    let numbers = "\(ByteCount.text(completed)) of \(ByteCount.text(total))\(speed)\(timeLeft)"
+    let numbers = "\(count) of \(ByteCount.text(total))\(speed)\(timeLeft)"
     // One column stays free: a line as wide as the terminal would break.
     let room = width - 1 - 4 - 2 - 2 - numbers.count
     guard room >= 8 else { return String("\(percent)  \(numbers)".prefix(max(0, width - 1))) }

@@ -1,10 +1,12 @@
 import Alamofire
 import Foundation
 
-/// Draws the progress of a download on a terminal once it has taken half a second, and takes it away at
-/// the end.
+/// Draws the progress of a body on a terminal once it has taken half a second, and takes it away at the end.
 final class ProgressMeter: Sendable {
   private struct State {
+    var start: ContinuousClock.Instant
+    var direction = ProgressLine.Direction.received
+    var completed: Int64 = 0
     var lastDrawn: ContinuousClock.Instant?
     var isOver = false
   }
@@ -13,30 +15,53 @@ final class ProgressMeter: Sendable {
   private static let interval = Duration.milliseconds(100)
 
   private let environment: Environment
-  private let start: ContinuousClock.Instant
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
-  init(_ environment: Environment) {
+  /// `nil` if the progress is not to be seen.
+  init?(_ environment: Environment, _ invocation: Invocation) {
+    guard !invocation.isQuiet, environment.isErrorTerminal || invocation.isProgressForced else { return nil }
     self.environment = environment
-    start = environment.now()
+    state = Mutex(State(start: environment.now(), direction: invocation.hasBody ? .sent : .received))
   }
 
-  /// Called for received bytes of the body.
-  func moved(_ progress: Progress) {
-    moved(completed: progress.completedUnitCount, total: progress.totalUnitCount)
+  /// Called for bytes of the request body.
+  func sent(_ progress: Progress) {
+    moved(.sent, completed: progress.completedUnitCount, total: progress.totalUnitCount)
   }
 
-  func moved(completed: Int64, total: Int64) {
+  /// Called for bytes of the response body.
+  func received(_ progress: Progress) {
+    received(completed: progress.completedUnitCount, total: progress.totalUnitCount)
+  }
+
+  func received(completed: Int64, total: Int64) { moved(.received, completed: completed, total: total) }
+
+  private func moved(_ direction: ProgressLine.Direction, completed: Int64, total: Int64) {
     let now = environment.now()
-    let line = ProgressLine(completed: completed, total: total, elapsed: (now - start) / .seconds(1))
-    let text = "\r\(line.text(width: environment.width))\u{1B}[K"
     // Written under the lock, so that nothing is drawn once the line has been taken away.
     state.withLock { state in
-      guard !state.isOver, now - start >= Self.patience else { return }
+      guard !state.isOver, state.direction == direction else { return }
+      // A body that is sent again, after a redirect or a challenge.
+      if completed < state.completed { state.start = now }
+      state.completed = completed
+      guard now - state.start >= Self.patience else { return }
       if let last = state.lastDrawn, now - last < Self.interval { return }
       state.lastDrawn = now
-      environment.writeError(text)
+      let line = ProgressLine(
+        completed: completed, total: total, elapsed: (now - state.start) / .seconds(1), direction: direction)
+      environment.writeError("\r\(line.text(width: environment.width))\u{1B}[K")
     }
+  }
+
+  /// Called for the head of the response: what is measured from now on is its body.
+  func beginResponse() {
+    let wasDrawn = state.withLock { state in
+      guard state.direction == .sent else { return false }
+      defer { state.lastDrawn = nil }
+      (state.direction, state.start, state.completed) = (.received, environment.now(), 0)
+      return state.lastDrawn != nil
+    }
+    if wasDrawn { erase() }
   }
 
   /// Called at the end of the body, or after a failure.
@@ -45,6 +70,8 @@ final class ProgressMeter: Sendable {
       state.isOver = true
       return state.lastDrawn != nil
     }
-    if wasDrawn { environment.writeError("\r\u{1B}[K") }
+    if wasDrawn { erase() }
   }
+
+  private func erase() { environment.writeError("\r\u{1B}[K") }
 }

@@ -147,6 +147,7 @@ struct ResponsePrinter: Sendable {
 
   func tellSaved(_ path: String, isComplete: Bool) {
     if isComplete {
+      if invocation.isQuiet { return }
       if invocation.output == .suggestedName || environment.isErrorTerminal {
         environment.writeError("Saved in \(path)\n")
       }

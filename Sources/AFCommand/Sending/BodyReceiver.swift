@@ -54,6 +54,7 @@ final class BodyReceiver: Sendable {
 
   /// Called once, before the body. Returns whether the body is to be read.
   func begin(_ response: HTTPURLResponse) -> Bool {
+    meter?.beginResponse()
     if invocation.output != nil { return beginSaving(response) }
     guard printer.writesBody else {
       if !printer.waitsForMetrics { printer.begin(response) }

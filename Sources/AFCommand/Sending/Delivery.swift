@@ -23,11 +23,12 @@ struct Delivery {
       invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
     let resumption = try Resumption(invocation)
     let sending = request(resumption, in: session)
-    let meter = environment.isErrorTerminal ? ProgressMeter(environment) : nil
+    let meter = ProgressMeter(environment, invocation)
     if let meter {
       // Serial, so that the line is drawn in order; the main queue waits for the response.
       let queue = DispatchQueue(label: "af.progress")
-      sending.downloadProgress(queue: queue) { meter.moved($0) }
+      sending.downloadProgress(queue: queue) { meter.received($0) }
+      if invocation.hasBody { sending.uploadProgress(queue: queue) { meter.sent($0) } }
     }
     let receiver = BodyReceiver(
       ResponsePrinter(environment: environment, invocation: invocation), resumption, meter,

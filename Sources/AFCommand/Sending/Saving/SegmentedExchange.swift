@@ -14,11 +14,11 @@ struct SegmentedExchange {
     let download = session.segmentedDownload(
       request, segments: invocation.segments ?? 1, checksum: invocation.checksum,
       to: URL(fileURLWithPath: path), options: [.removePreviousFile])
-    let meter = environment.isErrorTerminal ? ProgressMeter(environment) : nil
+    let meter = ProgressMeter(environment, invocation)
     // Queues of their own, because the main queue waits for the response.
     if let meter {
       download.downloadProgress(queue: DispatchQueue(label: "af.progress")) { progress in
-        meter.moved(completed: progress.completedBytes, total: progress.totalBytes ?? -1)
+        meter.received(completed: progress.completedBytes, total: progress.totalBytes ?? -1)
       }
     }
     let queue = DispatchQueue(label: "af.segments")
@@ -31,7 +31,7 @@ struct SegmentedExchange {
 
   private func finish(_ response: SegmentedDownload.Response, path: String, partialPath: String) -> ExitCode {
     guard let error = response.error else {
-      if environment.isErrorTerminal { environment.writeError("Saved in \(path)\n") }
+      if environment.isErrorTerminal, !invocation.isQuiet { environment.writeError("Saved in \(path)\n") }
       return .success
     }
     Command.complain(text(error), in: environment)
