@@ -84,10 +84,10 @@ package enum Command {
       ).run(kept)
     case .request: break
     }
-    if case .file(let path) = invocation.output, invocation.segments != nil || invocation.checksum != nil {
+    if let output = invocation.output, invocation.segments != nil || invocation.checksum != nil {
       return try await SegmentedExchange(
         environment: environment, invocation: invocation, request: request, archive: archive
-      ).run(kept, path: path)
+      ).run(kept, output)
     }
     var shown = environment
     let pager = invocation.isPaged && environment.isOutputTerminal ? environment.startPager() : nil

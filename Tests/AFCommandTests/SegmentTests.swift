@@ -1,6 +1,7 @@
 import AFCommand
 import Foundation
 import HTTPTestServer
+import Synchronization
 import Testing
 
 /// Downloads in segments, and checksums.
@@ -48,6 +49,52 @@ import Testing
     #expect(requests.allSatisfy { $0.header("Range") != nil && $0.header("X-A") == "1" })
   }
 
+  @Test("-d gives the file the name that the server suggests, and never replaces a file")
+  func suggestedName() async throws {
+    var terminal = Terminal()
+    terminal.folder = folder.path
+    for name in ["evil.txt", "evil-1.txt"] {
+      server.enqueue(
+        .text("body").with(header: "Content-Disposition", value: #"attachment; filename="../../evil.txt""#))
+      let run = await terminal.run("-d", "--segments", "2", "--checksum", checksum, server.url("/dir/x"))
+      #expect(run.status == .success, "\(run.error)")
+      #expect(run.error.contains("Saved in \(name)\n"))
+      #expect(FileManager.default.contents(atPath: folder.path(name)) == Data("body".utf8))
+    }
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [
+        "evil-1.txt", "evil.txt",
+      ])
+  }
+
+  @Test("-d continues the file of an earlier run")
+  func continuedName() async throws {
+    var terminal = Terminal()
+    terminal.folder = folder.path
+    let bytes = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+    let broken = HeldFile(bytes)
+    let server = try HTTPTestServer(routes: broken.routes)
+    #expect(await terminal.run("-d", "--segments", "1", server.url("/file")).status != .success)
+    #expect(FileManager.default.fileExists(atPath: folder.path("file.af-download.alamofire-partial")))
+    broken.isWhole.store(true, ordering: .relaxed)
+    server.forgetRequests()
+    #expect(await terminal.run("-d", "--segments", "1", server.url("/file")).status == .success)
+    #expect(FileManager.default.contents(atPath: folder.path("file")) == bytes)
+    #expect(server.recordedRequests.first?.header("Range")?.hasPrefix("bytes=0-") == false)
+  }
+
+  @Test("Digest answers the challenges to segments")
+  func digest() async {
+    let url = server.url("/digest-auth/auth/ann/secret")
+    let run = await Terminal().run(
+      "-A", "digest", "-a", "ann:secret", "--segments", "2", "-o", folder.path("f"), url)
+    #expect(run.status == .success, "\(run.error)")
+    #expect(FileManager.default.contents(atPath: folder.path("f"))?.isEmpty == false)
+    let refused = await Terminal().run(
+      "-A", "digest", "-a", "ann:wrong", "--segments", "2", "-o", folder.path("g"), url)
+    #expect(refused.status == .clientError)
+  }
+
   @Test("a failure has the exit status of its response")
   func failure() async {
     let run = await Terminal().run("-o", folder.path("f"), "--segments", "2", server.url("/status/404"))
@@ -58,11 +105,37 @@ import Testing
   @Test(
     "options that do not fit are refused",
     arguments: [
-      ["--segments", "2"], ["--segments", "0", "-o", "f"], ["--checksum", "md5:00", "-o", "f"],
+      ["--segments", "2"], ["--checksum", "sha256:00"], ["--segments", "0", "-o", "f"],
+      ["--checksum", "md5:00", "-o", "f"],
       ["--checksum", "sha256:00", "-o", "f"], ["--segments", "2", "-co", "f"],
       ["--segments", "2", "-o", "f", "-f", "a=b"],
     ])
   func mistakes(arguments: [String]) {
     #expect(throws: UsageError.self) { try ArgumentParser.parse(["example.com"] + arguments) }
+  }
+}
+
+/// A file with ranges. At first the server refuses every part but the first.
+private final class HeldFile: Sendable {
+  let isWhole = Atomic(false)
+  private let bytes: Data
+
+  init(_ bytes: Data) { self.bytes = bytes }
+
+  var routes: Routes {
+    Routes.none.adding("/file", methods: ["GET"]) { [self] request, _ in reply(to: request) }
+  }
+
+  private func reply(to request: RecordedRequest) -> Reply {
+    let ends = request.header("Range")?.dropFirst(6).split(separator: "-").compactMap { Int($0) } ?? []
+    guard ends.count == 2 else { return .status(400) }
+    guard isWhole.load(ordering: .relaxed) || ends[0] == 0 else { return .status(403) }
+    let range = ends[0]..<min(ends[1] + 1, bytes.count)
+    var reply = Reply.data(Array(bytes[range])).with(header: "ETag", value: "\"v1\"")
+      .with(
+        header: "Content-Range",
+        value: "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.count)")
+    reply.status = 206
+    return reply
   }
 }

@@ -180,18 +180,14 @@ package struct ArgumentParser {
   }
 
   private static func checkSegments(_ invocation: Invocation) throws(UsageError) {
-    guard case .file = invocation.output else {
-      throw UsageError("--segments and --checksum need a file: --output FILE.")
+    guard invocation.output != nil else {
+      throw UsageError("--segments and --checksum need a file: --output FILE or --download.")
     }
     guard !invocation.hasBody, invocation.effectiveMethod == "GET" else {
       throw UsageError("--segments and --checksum are for a GET without a body.")
     }
     guard !invocation.isContinued else {
       throw UsageError("--segments and --checksum continue by themselves; leave out --continue.")
-    }
-    guard invocation.authentication != .digest else {
-      throw UsageError(
-        "--segments and --checksum do not work with Digest; take the credentials from --netrc.")
     }
   }
 

@@ -81,10 +81,10 @@ extension Option {
       "--continue -c", .files, "with -o, append what is missing of a partial FILE",
       effect: .flag { $0.isContinued = true }),
     Option(
-      "--segments", .files, "with -o, so many connections at a time for one FILE",
+      "--segments", .files, "with -o or -d, so many connections at a time",
       effect: .value("N", OptionValue.setSegments)),
     Option(
-      "--checksum", .files, "with -o, verify FILE: sha256:HEX or sha512:HEX",
+      "--checksum", .files, "with -o or -d, verify sha256:HEX or sha512:HEX",
       effect: .value("HASH", OptionValue.setChecksum)),
   ]
 

@@ -18,6 +18,12 @@ private func mirrors(_ destination: URL) -> SegmentedDownload {
   return download
 }
 
+private func credentials(_ destination: URL, secret: String) {
+  AF.segmentedDownload("https://example.com/private.iso", to: destination)
+    .authenticate(username: "ann", password: secret)
+    .response { print($0.result) }
+}
+
 private func handlers(_ destination: URL) {
   AF.segmentedDownload("https://example.com/image.iso", segments: 8, to: destination)
     .downloadProgress { print($0.fractionCompleted, $0.connectionCount) }

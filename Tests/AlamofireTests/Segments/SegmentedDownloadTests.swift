@@ -251,6 +251,27 @@ struct SegmentedDownloadFolder {
     #expect(counts.last == Int64(file.size))
   }
 
+  @Test("Credentials answer the challenges of the server, and not those of a mirror")
+  func credentials() async throws {
+    defer { folder.remove() }
+    let (file, mirror) = (SegmentedFile(size: 380 * KiB), SegmentedFile(size: 380 * KiB))
+    for file in [file, mirror] {
+      file.script { question, reply in
+        guard question.request.header("Authorization") != "Basic YW5uOnRvcA==" else { return reply }
+        return Reply.status(401).with(header: "WWW-Authenticate", value: "Basic realm=\"r\"")
+      }
+    }
+    let (server, other) = (try file.server(), try mirror.server())
+    let download = download(server, mirrors: [other]).authenticate(username: "ann", password: "top")
+    let response = await download.response
+    #expect(response.error == nil)
+    #expect(folder.hasOnly(file.bytes))
+    #expect(file.ranges.count > 4)
+    #expect(!mirror.questions.isEmpty)
+    #expect(mirror.questions.allSatisfy { $0.request.header("Authorization") == nil })
+    #expect(response.droppedMirrors == [.init(index: 0, reason: .status(401))])
+  }
+
   @Test("Each segment is a request of the session: adapters, header fields and cookies")
   func ordinaryRequests() async throws {
     defer { folder.remove() }

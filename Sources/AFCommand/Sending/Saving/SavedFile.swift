@@ -75,6 +75,11 @@ final class SavedFile: Sendable {
     }
   }
 
+  /// Moves another file of the same folder to the place of this one.
+  func replace(with other: String) throws(Failure) {
+    guard rename(other, location) == 0 else { throw Failure(location) }
+  }
+
   /// Called when the file is complete.
   func removeRecord() { PartialFileRecord.remove(beside: location) }
 

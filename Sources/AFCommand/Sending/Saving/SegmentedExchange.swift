@@ -8,12 +8,16 @@ struct SegmentedExchange {
   let request: URLRequest
   var archive: ArchiveFile?
 
-  func run(_ kept: KeptState, path: String) async throws(UsageError) -> ExitCode {
+  func run(_ kept: KeptState, _ output: Invocation.Output) async throws(UsageError) -> ExitCode {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
+    let path = path(output)
     let download = session.segmentedDownload(
       request, segments: invocation.segments ?? 1, checksum: invocation.checksum,
       to: URL(fileURLWithPath: path), options: [.removePreviousFile])
+    if invocation.authentication == .digest, let credentials = invocation.credentials {
+      download.authenticate(username: credentials.user, password: credentials.password ?? "")
+    }
     let meter = ProgressMeter(environment, invocation)
     // Queues of their own, because the main queue waits for the response.
     if let meter {
@@ -26,14 +30,49 @@ struct SegmentedExchange {
       download.response(queue: queue) { continuation.resume(returning: $0) }
     }
     meter?.finish()
-    return finish(response, path: path, partialPath: download.partialFileURL.path)
+    if response.response != nil {
+      try kept.store(session.sessionConfiguration.httpCookieStorage?.cookies ?? [], invocation)
+    }
+    return finish(response, path: path, output, partialPath: download.partialFileURL.path)
   }
 
-  private func finish(_ response: SegmentedDownload.Response, path: String, partialPath: String) -> ExitCode {
-    guard let error = response.error else {
-      if environment.isErrorTerminal, !invocation.isQuiet { environment.writeError("Saved in \(path)\n") }
-      return .success
+  /// The path of the download. The name that the server suggests is known with the response, and then belongs to a new
+  /// file. Until then the name is that of the URL, so that a later run finds the partial file.
+  private func path(_ output: Invocation.Output) -> String {
+    switch output {
+    case .file(let path): path
+    case .suggestedName:
+      "\(environment.folder)/\(SavedFile.safe(request.url?.lastPathComponent ?? "")).af-download"
     }
+  }
+
+  private func finish(
+    _ response: SegmentedDownload.Response, path: String, _ output: Invocation.Output, partialPath: String
+  ) -> ExitCode {
+    if let error = response.error { return fail(error, response, partialPath: partialPath) }
+    do throws(SavedFile.Failure) {
+      let saved = try name(path, output, response.response)
+      ResponsePrinter(environment: environment, invocation: invocation).tellSaved(saved, isComplete: true)
+      return .success
+    } catch {
+      Command.complain(error.sentence, in: environment)
+      return .failure
+    }
+  }
+
+  /// Gives the complete file the name that the server suggests. Returns the name.
+  private func name(
+    _ path: String, _ output: Invocation.Output, _ response: HTTPURLResponse?
+  ) throws(SavedFile.Failure) -> String {
+    guard output == .suggestedName else { return path }
+    let file = try SavedFile(suggestedName: response?.suggestedFilename, folder: environment.folder)
+    try file.replace(with: path)
+    return file.path
+  }
+
+  private func fail(
+    _ error: AFError, _ response: SegmentedDownload.Response, partialPath: String
+  ) -> ExitCode {
     Command.complain(text(error), in: environment)
     if FileManager.default.fileExists(atPath: partialPath) {
       environment.writeError("What came is in \(partialPath); the same command gets the rest.\n")

@@ -56,6 +56,15 @@ extension SegmentedDownloadSource {
     return request
   }
 
+  /// Whether a source has the origin of the first one, and so may get its credentials.
+  func hasFirstOrigin(_ index: Int) -> Bool {
+    guard index > 0 else { return true }
+    guard let first = try? convertible.asURLRequest(), let url = try? mirrors[index - 1].asURL() else {
+      return false
+    }
+    return Self.origin(of: first.url) == Self.origin(of: url)
+  }
+
   private static func origin(of url: URL?) -> Origin? {
     url.flatMap { WireTarget($0.absoluteString) }?.origin
   }

@@ -145,6 +145,31 @@ public final class SegmentedDownload: Sendable {
     return self
   }
 
+  // MARK: Credentials
+
+  /// Answers challenges with a user name and a password, as ``Request/authenticate(username:password:persistence:)``
+  /// does for each segment. Mirrors of another origin do not get them. Has to be called before the start.
+  ///
+  /// ```swift
+  /// AF.segmentedDownload("https://example.com/private.iso", to: destination)
+  ///   .authenticate(username: "ann", password: secret)
+  ///   .response { print($0.result) }
+  /// ```
+  @discardableResult
+  public func authenticate(
+    username: String, password: String, persistence: URLCredential.Persistence = .forSession
+  ) -> Self {
+    authenticate(with: URLCredential(user: username, password: password, persistence: persistence))
+  }
+
+  /// Answers challenges with `credential`, as ``Request/authenticate(with:)`` does for each segment. Mirrors of another
+  /// origin do not get it. Has to be called before the start.
+  @discardableResult
+  public func authenticate(with credential: URLCredential) -> Self {
+    core.state.withLock { $0.credential = credential }
+    return self
+  }
+
   // MARK: Progress
 
   /// Calls `closure` on `queue` (default: main) with the progress, about ten times a second, and at the end.

@@ -23,6 +23,8 @@ final class SegmentedDownloadCore: Sendable {
     var sources: [Int: Int] = [:]
     /// The last error of each source.
     var errors: [Int: AFError] = [:]
+    /// The answer to challenges of the first origin.
+    var credential: URLCredential?
     /// The digest in the fields of the responses.
     var digest: FileDigest?
     var response: HTTPURLResponse?
@@ -197,10 +199,12 @@ final class SegmentedDownloadCore: Sendable {
     let convertible = SegmentConvertible(core: self, request: segment)
     let request = owner.stream(
       convertible, runsUserCode: true, false, source.interceptor, false)
-    state.withLock { state in
+    let credential = state.withLock { state in
       state.requests[segment.id] = request
       state.sources[segment.id] = segment.source
+      return state.credential
     }
+    if let credential, source.hasFirstOrigin(segment.source) { request.authenticate(with: credential) }
     request.onHTTPResponse(on: queue) { response, completion in
       let isWanted = self.receive(response, for: segment.id)
       completion(isWanted ? .allow : .cancel)
