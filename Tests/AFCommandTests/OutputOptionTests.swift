@@ -11,6 +11,48 @@ import Testing
     server = try HTTPTestServer()
   }
 
+  @Test("-v shows every hop in front of a body that is written as it arrives", arguments: ["-v", "-pHBhb"])
+  func streamedHops(option: String) async throws {
+    let folder = try Folder()
+    let file = try folder.file("a.txt", "text\n")
+    server.enqueue(
+      .redirect(to: "/there", status: 307),
+      .redirect(to: "/end", status: 303),
+      Reply(headers: [.contentType("text/plain")], body: .parts(["one\n", "two\n"])))
+    let run = await Terminal(isOutputTerminal: false).run(
+      option, "-a", "u:p", server.url("/here"), "@\(file)", "Cookie:id=1234")
+    let blocks = run.output.components(separatedBy: "\n\n")
+    let starts = blocks.map { String($0.prefix { $0 != "\n" }) }
+    let note = "(the content of \(file))"
+    if option == "-v" {
+      #expect(
+        starts == [
+          "POST /here HTTP/1.1", note, "HTTP/1.1 307 Temporary Redirect", "POST /there HTTP/1.1", note,
+          "HTTP/1.1 303 See Other", "GET /end HTTP/1.1", "HTTP/1.1 200 OK", "one",
+        ])
+    } else {
+      #expect(starts == ["GET /end HTTP/1.1", "HTTP/1.1 200 OK", "one"])
+    }
+    #expect(run.output.contains("\nAuthorization: Basic ****\n"))
+    #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
+    #expect(run.output.hasSuffix("\n\none\ntwo\n"))
+  }
+
+  @Test("-v shows a request from standard input and its redirect")
+  func streamedInputHops() async throws {
+    server.enqueue(
+      .redirect(to: "/end", status: 303),
+      Reply(headers: [.contentType("text/plain")], body: .parts(["one\n", "two\n"])))
+    let run = await Terminal(isOutputTerminal: false, input: "typed").run(
+      "-v", "--chunked", server.url("/here"), "@-")
+    let starts = run.output.components(separatedBy: "\n\n").map { String($0.prefix { $0 != "\n" }) }
+    #expect(
+      starts == [
+        "POST /here HTTP/1.1", "(the standard input)", "HTTP/1.1 303 See Other", "GET /end HTTP/1.1",
+        "HTTP/1.1 200 OK", "one",
+      ])
+  }
+
   @Test("-q writes errors and files alone")
   func quiet() async throws {
     let folder = try Folder()

@@ -114,8 +114,20 @@ struct ResponsePrinter: Sendable {
     }
   }
 
+  /// Writes requests that were sent and their responses, but for the head of the last response, which is not over.
+  func writeHops(_ all: [HopLog.Hop], _ body: SentBody, _ first: URLRequest) {
+    let hops = invocation.shown == .everything ? all[...] : all.suffix(1)
+    for (index, hop) in hops.enumerated() {
+      let type = first.value(forHTTPHeaderField: "Content-Type")
+      writeRequest(hop.request, hop.hasBody ? body : .none, type: type)
+      if index < hops.count - 1, shows(.head), let response = hop.response {
+        write(response.text(palette) + "\n")
+      }
+    }
+  }
+
   /// Writes a request in front of its response.
-  func writeRequest(_ head: Head, _ body: SentBody, type: String?) {
+  private func writeRequest(_ head: Head, _ body: SentBody, type: String?) {
     if shows(.requestHead) { write(head.text(palette) + "\n") }
     if shows(.requestBody) { write(text(of: body, type: type)) }
   }

@@ -34,13 +34,18 @@ final class BodyReceiver: Sendable {
   private let meter: ProgressMeter?
   private let request: URLRequest
   private let sentBody: SentBody
+  private let hops: HopLog?
   private let state = Mutex(State())
 
-  /// - Parameter request: The request, for the display in front of a body that is written as it arrives.
+  /// - Parameters:
+  ///   - request: The request, for the display of its body.
+  ///   - hops:    The requests as they are sent, for the display in front of a body that is written as it arrives;
+  ///              `nil` if they are not shown.
   init(
     _ printer: ResponsePrinter, _ resumption: Resumption?, _ meter: ProgressMeter?, request: URLRequest,
-    sentBody: SentBody
+    sentBody: SentBody, hops: HopLog?
   ) {
+    self.hops = hops
     self.request = request
     self.sentBody = sentBody
     self.printer = printer
@@ -71,11 +76,7 @@ final class BodyReceiver: Sendable {
 
   private func beginWriting(_ response: HTTPURLResponse) -> Bool {
     if printer.isTerminal { meter?.finish() }
-    if printer.waitsForMetrics {
-      let type = request.value(forHTTPHeaderField: "Content-Type")
-      printer.writeRequest(
-        Head(request, common: Session.headers(invocation), bodyLength: nil), sentBody, type: type)
-    }
+    if let hops { printer.writeHops(hops.hops, sentBody, request) }
     printer.begin(response)
     guard !printer.refuses(response) else {
       refuse(response, size: response.expectedContentLength)

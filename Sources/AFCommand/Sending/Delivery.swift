@@ -30,9 +30,11 @@ struct Delivery {
       sending.downloadProgress(queue: queue) { meter.received($0) }
       if invocation.hasBody { sending.uploadProgress(queue: queue) { meter.sent($0) } }
     }
+    let printer = ResponsePrinter(environment: environment, invocation: invocation)
+    let hops = printer.waitsForMetrics ? HopLog() : nil
+    if let hops { sending.eventMonitor(hops.log) }
     let receiver = BodyReceiver(
-      ResponsePrinter(environment: environment, invocation: invocation), resumption, meter,
-      request: outgoing.request, sentBody: sentBody)
+      printer, resumption, meter, request: outgoing.request, sentBody: sentBody, hops: hops)
     let response = await receive(sending, receiver)
     meter?.finish()
     let outcome = receiver.finish(response)

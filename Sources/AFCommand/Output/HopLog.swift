@@ -1,0 +1,71 @@
+import Alamofire
+
+/// The heads of a request as they are sent and received, for a display in front of a body that is written as it
+/// arrives.
+final class HopLog: Sendable {
+  /// A request that was sent, and the head of its response.
+  struct Hop: Sendable {
+    var request: Head
+    var hasBody = false
+    var response: Head?
+  }
+
+  private let entries: EntryList
+  /// The monitor of the request.
+  let log: WireLog
+
+  private final class EntryList: Sendable {
+    let values = Mutex<[WireLog.Entry]>([])
+  }
+
+  init() {
+    let entries = EntryList()
+    self.entries = entries
+    log = WireLog { entry in entries.values.withLock { $0.append(entry) } }
+  }
+
+  /// The hops so far. Informational responses and trailers are left out.
+  var hops: [Hop] {
+    // The entries of a response are made before its head is delivered, but on the queue of the log.
+    log.queue.sync {}
+    var hops: [Hop] = []
+    for entry in entries.values.withLock({ $0 }) {
+      switch entry.part {
+      case .requestHead: if let head = Head(wire: entry.text) { hops.append(Hop(request: head)) }
+      case .requestBody: if entry.byteCount > 0, !hops.isEmpty { hops[hops.count - 1].hasBody = true }
+      case .responseHead:
+        guard let head = Head(wire: entry.text), !hops.isEmpty, !head.isInformational else { continue }
+        hops[hops.count - 1].response = head
+      case .responseBody: continue
+      }
+    }
+    return hops
+  }
+}
+
+extension Head {
+  /// Reads a head without secrets; `nil` for trailers.
+  init?(wire text: String) {
+    let lines = text.split(separator: "\n")
+    guard let words = lines.first?.split(separator: " ", maxSplits: 2).map(String.init), words.count > 1
+    else {
+      return nil
+    }
+    let fields = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
+      guard let colon = line.firstIndex(of: ":") else { return nil }
+      let value = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+      return (String(line[..<colon]), value.replacingOccurrences(of: "<redacted>", with: "****"))
+    }
+    if words[0].hasPrefix("HTTP/"), let status = Int(words[1]) {
+      self.init(start: .response(status: status), version: words[0], fields: fields)
+    } else if words.count == 3, words[2].hasPrefix("HTTP/") {
+      self.init(start: .request(method: words[0], target: words[1]), version: words[2], fields: fields)
+    } else {
+      return nil
+    }
+  }
+
+  var isInformational: Bool {
+    if case .response(let status) = start { (100..<200).contains(status) } else { false }
+  }
+}
