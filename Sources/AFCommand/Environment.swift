@@ -62,6 +62,14 @@ package struct Environment: Sendable {
     return password
   }
 
+  /// Asks for the passphrase of a key.
+  func askPassphrase(_ prompt: String) throws(UsageError) -> String {
+    guard let passphrase = readSecret(prompt) else {
+      throw UsageError("There is no terminal to ask for the passphrase; write --cert-key-pass PASS.")
+    }
+    return passphrase
+  }
+
   /// The palette of the standard output.
   func palette(of invocation: Invocation) -> Palette {
     guard invocation.hasColours else { return Palette(isOn: false) }

@@ -105,9 +105,9 @@ import Testing
 
   @Test("af, HTTPie and curl send the same request and write the same output", arguments: rows)
   func row(_ row: Row) async throws {
-    let programs = [("af", Self.af, row.af), ("http", "http", row.http), ("curl", "curl", row.curl)]
+    let programs = [("af", Programs.af, row.af), ("http", "http", row.http), ("curl", "curl", row.curl)]
     for (name, path, arguments) in programs
-    where !arguments.isEmpty && (name == "af" || Self.isInstalled(name)) {
+    where !arguments.isEmpty && (name == "af" || Programs.isInstalled(name)) {
       let server = try HTTPTestServer()
       if let reply = row.reply { server.enqueue(reply) }
       let folder = try Folder()
@@ -132,20 +132,6 @@ import Testing
     target.replacingOccurrences(of: "+", with: "%20")
   }
 
-  /// SwiftPM builds the command beside the tests.
-  static var af: String {
-    let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    return folder.appendingPathComponent("af").path
-  }
-
-  /// If `ALAMOFIRE_REQUIRE_SERVERS` is set, the tests fail without it.
-  private static func isInstalled(_ name: String) -> Bool {
-    let variables = ProcessInfo.processInfo.environment
-    if variables["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
-    let folders = variables["PATH"]?.split(separator: ":") ?? []
-    return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
-  }
-
   // MARK: The process
 
   @Test("a large body passes through the command in constant memory, both ways")
@@ -158,7 +144,7 @@ import Testing
       "$0" "$1/bytes/\(count)" | wc -c
       """
     let run = try await ChildRun(
-      ["/usr/bin/env", "python3", "-c", Self.measure, script, Self.af, server.baseURL],
+      ["/usr/bin/env", "python3", "-c", Self.measure, script, Programs.af, server.baseURL],
       environment: ["HOME": folder.path])
     let lines = String(decoding: run.output, as: UTF8.self).split(separator: "\n")
     #expect(lines.first == "\(count)", "\(run.complaints)")
@@ -187,7 +173,7 @@ import Testing
       Reply(headers: [.contentType("text/event-stream")], body: .parts(["data: 1\n\n", .gate(gate)])))
     let pipe = Pipe()
     let program = try ChildProgram(
-      [Self.af, server.url("/")], output: pipe.fileHandleForWriting.fileDescriptor)
+      [Programs.af, server.url("/")], output: pipe.fileHandleForWriting.fileDescriptor)
     try pipe.fileHandleForWriting.close()
     // Waits for the event; the body has no end before it has come.
     #expect(try pipe.fileHandleForReading.read(upToCount: 9) == Data("data: 1\n\n".utf8))

@@ -159,8 +159,8 @@ package struct ArgumentParser {
       }
     }
     if invocation.segments != nil || invocation.checksum != nil { try checkSegments(invocation) }
-    if invocation.certificateKey != nil, invocation.certificate == nil {
-      throw UsageError("--cert-key is the key of a certificate; add --cert FILE.")
+    if invocation.certificateKey ?? invocation.certificatePassphrase != nil, invocation.certificate == nil {
+      throw UsageError("--cert-key and --cert-key-pass are of a certificate; add --cert FILE.")
     }
     if invocation.archive != nil, invocation.isOffline || invocation.isCurlWanted {
       throw UsageError("--har records what is sent; leave out --offline and --curl.")

@@ -122,6 +122,8 @@ package struct Invocation: Equatable, Sendable {
   /// The paths of the client's certificate and of its key.
   package var certificate: String?
   package var certificateKey: String?
+  /// The passphrase of the key; `nil` asks for it if the key has one.
+  package var certificatePassphrase: String?
   /// Seconds without a byte after which the request fails.
   package var timeout: Double?
   package var redirects: Redirects = .follow(limit: nil)

@@ -135,6 +135,9 @@ extension Option {
       "--cert-key", .connection, "the key, if it is not in the file of --cert", completion: .files,
       effect: .value("FILE") { $0.certificateKey = $1 }),
     Option(
+      "--cert-key-pass", .connection, "its passphrase; asked for if needed",
+      effect: .value("PASS") { $0.certificatePassphrase = $1 }),
+    Option(
       "--proxy", .connection, "an http, https or socks URL; none for no proxy",
       effect: .value("URL") { $0.proxy = $1 }),
     Option(

@@ -61,6 +61,7 @@ package struct CurlCommand {
       options.append((isArchive ? ["--cert-type", "P12"] : []) + ["--cert", Self.quoted(file)])
     }
     if let file = invocation.certificateKey { options.append(["--key", Self.quoted(file)]) }
+    if let text = invocation.certificatePassphrase { options.append(["--pass", Self.quoted(text)]) }
     if let proxy = invocation.proxy {
       options.append(proxy == "none" ? ["--noproxy", "'*'"] : ["--proxy", Self.quoted(proxy)])
     }

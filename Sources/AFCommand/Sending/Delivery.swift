@@ -20,7 +20,7 @@ struct Delivery {
   /// - Parameter kept: The cookies of earlier requests; those of this one are stored there.
   func result(_ kept: KeptState) async throws(UsageError) -> Outcome {
     let session = try Session(
-      invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
+      invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let resumption = try Resumption(invocation)
     let sending = request(resumption, in: session)
     let meter = ProgressMeter(environment, invocation)

@@ -11,7 +11,7 @@ struct EventExchange {
 
   func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
     let session = try Session(
-      invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
+      invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let source = session.eventSourceRequest(request)
     if invocation.authentication == .digest, let credentials = invocation.credentials {
       source.authenticate(username: credentials.user, password: credentials.password ?? "")

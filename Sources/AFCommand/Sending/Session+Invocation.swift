@@ -6,7 +6,7 @@ extension Session {
   /// invalid. The archive receives its requests.
   convenience init(
     _ invocation: Invocation, cookies: [HTTPCookie] = [], archive: ArchiveFile? = nil,
-    askPassword: (String) throws(UsageError) -> String
+    askPassphrase: (String) throws(UsageError) -> String
   ) throws(UsageError) {
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.headers = Self.headers(invocation)
@@ -14,7 +14,8 @@ extension Session {
     for cookie in cookies { configuration.httpCookieStorage?.setCookie(cookie) }
     var options = try Self.options(invocation)
     if let file = invocation.certificate {
-      options.clientIdentity = try Self.identity(file, key: invocation.certificateKey, askPassword)
+      options.clientIdentity = try Self.identity(
+        file, key: invocation.certificateKey, passphrase: invocation.certificatePassphrase, askPassphrase)
     }
     // A redirect that was not to be followed is a response like any other.
     let redirector: Redirector? = invocation.redirects == .show ? .doNotFollow : nil
@@ -53,21 +54,15 @@ extension Session {
     return contents
   }
 
-  /// Asks for a passphrase only if the key needs one.
+  /// Asks for a passphrase only if the key needs one and none was given.
   private static func identity(
-    _ file: String, key: String?, _ askPassword: (String) throws(UsageError) -> String
+    _ file: String, key: String?, passphrase: String?, _ askPassphrase: (String) throws(UsageError) -> String
   ) throws(UsageError) -> ClientIdentity {
     do {
-      return try read(file, key: key, passphrase: nil)
-    } catch ClientIdentity.Failure.wrongPassphrase {
-      let passphrase = try askPassword("Passphrase of \(key ?? file): ")
-      do {
-        return try read(file, key: key, passphrase: passphrase)
-      } catch let error as UsageError {
-        throw error
-      } catch {
-        throw UsageError("The certificate in '\(file)' cannot be used: \(error.localizedDescription)")
-      }
+      return try read(file, key: key, passphrase: passphrase)
+    } catch ClientIdentity.Failure.wrongPassphrase where passphrase == nil {
+      let answer = try askPassphrase("Passphrase of \(key ?? file): ")
+      return try identity(file, key: key, passphrase: answer, askPassphrase)
     } catch let error as UsageError {
       throw error
     } catch {

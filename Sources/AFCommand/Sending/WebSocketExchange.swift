@@ -11,7 +11,7 @@ struct WebSocketExchange {
 
   func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
     let session = try Session(
-      invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
+      invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let socket = session.webSocketRequest(performing: request)
     if invocation.authentication == .digest, let credentials = invocation.credentials {
       socket.authenticate(username: credentials.user, password: credentials.password ?? "")

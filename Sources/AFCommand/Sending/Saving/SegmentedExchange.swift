@@ -10,7 +10,7 @@ struct SegmentedExchange {
 
   func run(_ kept: KeptState, _ output: Invocation.Output) async throws(UsageError) -> ExitCode {
     let session = try Session(
-      invocation, cookies: kept.cookies, archive: archive, askPassword: environment.askPassword)
+      invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let path = path(output)
     let download = session.segmentedDownload(
       request, segments: invocation.segments ?? 1, checksum: invocation.checksum,

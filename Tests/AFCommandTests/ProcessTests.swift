@@ -1,0 +1,219 @@
+import AFCommand
+import ChildProcesses
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// Behaviour that needs a process: a terminal, a socket in the file system, an installation.
+@Suite(.timeLimit(.minutes(5))) struct ProcessTests {
+  private let folder: Folder
+
+  init() throws {
+    folder = try Folder()
+  }
+
+  // MARK: Client certificates
+
+  private struct Client {
+    let server: HTTPTestServer
+    let identity: TestIdentity
+    let authority: String
+  }
+
+  /// A server that requires a client certificate, and an identity that it accepts.
+  private func client() throws -> Client {
+    let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
+    let identity = try TestIdentity(.init(commonName: "Ada", issuer: authority))
+    let options = TLSOptions(clientAuthority: authority.certificatePEM)
+    return Client(
+      server: try HTTPTestServer(.tls(.localhost, options)), identity: identity,
+      authority: try folder.file("ca.pem", TestIdentity.localhost.caPEM))
+  }
+
+  /// Returns a file with the key under the passphrase "tea".
+  private func encryptedKey(_ identity: TestIdentity) async throws -> String {
+    let plain = try folder.file("plain.pem", identity.privateKeyPEM)
+    let key = folder.path("key.pem")
+    let run = try await ChildRun(
+      ["openssl", "pkcs8", "-topk8", "-v2", "aes256", "-passout", "pass:tea", "-in", plain, "-out", key])
+    try #require(run.status == 0, "\(run.complaints)")
+    return key
+  }
+
+  @Test("--cert presents a certificate, whose key is in the same file or in that of --cert-key")
+  func certificate() async throws {
+    let client = try client()
+    let (certificate, key) = (client.identity.certificatePEM, client.identity.privateKeyPEM)
+    let both = try folder.file("both.pem", certificate + key)
+    let (first, second) = (try folder.file("a.pem", certificate), try folder.file("b.pem", key))
+    for arguments in [["--cert", both], ["--cert", first, "--cert-key", second], ["--cert=\(both)"]] {
+      let run = await Terminal.pipe.run(arguments + ["--ca", client.authority, client.server.url("/get")])
+      #expect(run.status == .success, "\(run.error)")
+    }
+    let none = await Terminal.pipe.run("--ca", client.authority, client.server.url("/get"))
+    #expect(none.status == .failure)
+    #expect(none.error.contains("--cert FILE"))
+    let keyless = await Terminal.pipe.run(
+      "--cert", first, "--ca", client.authority, client.server.url("/get"))
+    #expect(keyless.status == .usage)
+    #expect(keyless.error.contains(first))
+  }
+
+  @Test(
+    "the passphrase of a key is asked for on the terminal, and is not shown",
+    .enabled(if: Programs.isInstalled("openssl") && Programs.isInstalled("python3")))
+  func passphrase() async throws {
+    let client = try client()
+    let certificate = try folder.file("a.pem", client.identity.certificatePEM)
+    let key = try await encryptedKey(client.identity)
+    let words =
+      [Programs.af, "-b", "--no-color", "--ca", client.authority, "--cert", certificate, "--cert-key", key]
+      + [client.server.url("/bearer"), "Authorization:Bearer t"]
+    let run = try await Programs.runOnTerminal(words, answer: "tea")
+    let output = String(decoding: run.output, as: UTF8.self)
+    #expect(run.status == 0, "\(output)")
+    #expect(output.hasPrefix("Passphrase of \(key): \r\n"))
+    #expect(output.contains("\"authenticated\": true"))
+    let wrong = try await Programs.runOnTerminal(words, answer: "coffee")
+    #expect(wrong.status == 2)
+    let complaint = String(decoding: wrong.output, as: UTF8.self)
+    #expect(complaint.contains("passphrase") && !complaint.contains("coffee"))
+    let silent = await Terminal.pipe.run(Array(words.dropFirst()))
+    #expect(silent.status == .usage)
+    #expect(silent.error.contains("--cert-key-pass PASS"))
+  }
+
+  @Test("a PKCS#12 file is read with its passphrase", .enabled(if: Programs.isInstalled("openssl")))
+  func archive() async throws {
+    let client = try client()
+    let (certificate, key) = (
+      try folder.file("a.pem", client.identity.certificatePEM),
+      try folder.file("b.pem", client.identity.privateKeyPEM)
+    )
+    let file = folder.path("ada.p12")
+    let made = try await ChildRun(
+      [
+        "openssl", "pkcs12", "-export", "-passout", "pass:tea", "-in", certificate, "-inkey", key, "-out",
+        file,
+      ])
+    try #require(made.status == 0, "\(made.complaints)")
+    var terminal = Terminal.pipe
+    terminal.secret = "tea"
+    let arguments = ["--cert", file, "--ca", client.authority, client.server.url("/get")]
+    let run = await terminal.run(arguments)
+    #expect(run.status == .success, "\(run.error)")
+    #expect(await Terminal.pipe.run(["--cert-key-pass", "tea"] + arguments).status == .success)
+    #expect(await terminal.run(["--cert-key-pass", "coffee"] + arguments).status == .usage)
+  }
+
+  @Test("the password of --auth is asked for on the terminal", .enabled(if: Programs.isInstalled("python3")))
+  func password() async throws {
+    let server = try HTTPTestServer()
+    let run = try await Programs.runOnTerminal(
+      [Programs.af, "-h", "-a", "ann", server.url("/basic-auth/ann/top")], answer: "top")
+    let output = String(decoding: run.output, as: UTF8.self)
+    #expect(run.status == 0, "\(output)")
+    #expect(output.hasPrefix("Password of ann: \r\n"))
+    #expect(!output.contains("top"))
+  }
+
+  // MARK: Connections
+
+  @Test("--unix-socket sends the request through it", .enabled(if: Programs.isInstalled("python3")))
+  func unixSocket() async throws {
+    let path = folder.path("s")
+    let pipe = Pipe()
+    let server = try ChildProgram(
+      ["/usr/bin/env", "python3", "-uc", Self.socketServer, path],
+      output: pipe.fileHandleForWriting.fileDescriptor)
+    try pipe.fileHandleForWriting.close()
+    #expect(try pipe.fileHandleForReading.read(upToCount: 6) == Data("ready\n".utf8))
+    let run = await Terminal.pipe.run("--unix-socket", path, "http://any.example/item?a=b")
+    #expect(run.status == .success, "\(run.error)")
+    #expect(run.output == "through the socket")
+    let request = try pipe.fileHandleForReading.readToEnd().map { String(decoding: $0, as: UTF8.self) }
+    #expect(request?.hasPrefix("GET /item?a=b HTTP/1.1\r\nHost: any.example\r\n") == true)
+    #expect(await server.end() == .exited(0))
+  }
+
+  private static let socketServer = """
+    import socket, sys
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(sys.argv[1])
+    listener.listen()
+    print("ready")
+    connection = listener.accept()[0]
+    request = b""
+    while b"\\r\\n\\r\\n" not in request:
+        request += connection.recv(4096)
+    sys.stdout.buffer.write(request)
+    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 18\\r\\n\\r\\nthrough the socket")
+    connection.recv(1)
+    """
+
+  @Test("--http2 uses HTTP/2 for an http URL, and --http1.1 never does")
+  func http2() async throws {
+    let server = try StreamTestServer { connection in
+      let http2 = try HTTP2TestConnection(connection)
+      let stream = try http2.request()
+      try http2.respond(200, on: stream, endsStream: false)
+      try http2.send(Array("two".utf8), on: stream, endsStream: true)
+      _ = try connection.readToEnd()
+    }
+    let run = await Terminal.pipe.run("-v", "--http2", "http://127.0.0.1:\(server.port)/x")
+    #expect(run.status == .success, "\(run.error)")
+    #expect(run.output.hasPrefix("GET /x HTTP/2\n"))
+    #expect(run.output.contains("\n\nHTTP/2 200 OK\n"))
+    #expect(run.output.hasSuffix("\n\ntwo"))
+    let plain = try HTTPTestServer()
+    #expect(await Terminal.pipe.run("--http1.1", plain.url("/get")).status == .success)
+    #expect(await Terminal.pipe.run("--http1.1", "--http2", plain.url("/get")).status == .usage)
+  }
+
+  // MARK: Installation
+
+  @Test("Scripts/install-af installs the program, its manual page and completions, and --remove removes them")
+  func installation() async throws {
+    let prefix = folder.path("a prefix")
+    let variables = ["PATH": "\(try fakeSwift()):\(ProcessInfo.processInfo.environment["PATH"] ?? "")"]
+    let script = HTTPBinServer.packageRoot.appendingPathComponent("Scripts/install-af").path
+    let run = try await ChildRun([script, prefix], environment: variables)
+    let said = String(decoding: run.output, as: UTF8.self)
+    #expect(run.status == 0, "\(run.complaints)")
+    #expect(
+      said.hasPrefix("Installed \(Help.version.trimmingCharacters(in: .newlines)) in \(prefix)/bin/af.\n"))
+    #expect(said.contains("Add \(prefix)/bin to PATH"))
+    #expect(try files(prefix) == Self.installed)
+    let help = try await ChildRun(["\(prefix)/bin/af", "--help"])
+    #expect(String(decoding: help.output, as: UTF8.self) == Help.text)
+    let manual = FileManager.default.contents(atPath: "\(prefix)/share/man/man1/af.1")
+    #expect(manual == Data(ManualPage.text.utf8))
+    try Data().write(to: URL(fileURLWithPath: "\(prefix)/bin/other"))
+    let removal = try await ChildRun([script, "--remove", prefix], environment: variables)
+    #expect(removal.status == 0, "\(removal.complaints)")
+    #expect(try files(prefix) == ["bin/other"])
+    #expect(try await ChildRun([script, "--frob"], environment: variables).status == 2)
+  }
+
+  private static let installed = [
+    "bin/af", "share/bash-completion/completions/af", "share/fish/vendor_completions.d/af.fish",
+    "share/man/man1/af.1", "share/zsh/site-functions/_af",
+  ]
+
+  private func files(_ prefix: String) throws -> [String] {
+    try FileManager.default.subpathsOfDirectory(atPath: prefix).filter { path in
+      var isFolder: ObjCBool = false
+      return FileManager.default.fileExists(atPath: "\(prefix)/\(path)", isDirectory: &isFolder)
+        && !isFolder.boolValue
+    }.sorted()
+  }
+
+  /// Makes a `swift` that builds nothing and names the folder of the command that is built. Returns its folder.
+  private func fakeSwift() throws -> String {
+    let built = URL(fileURLWithPath: Programs.af).deletingLastPathComponent().path
+    let program = try folder.file(
+      "swift", "#!/bin/sh\ncase \"$*\" in *--show-bin-path*) echo '\(built)' ;; esac\n")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    return folder.path
+  }
+}

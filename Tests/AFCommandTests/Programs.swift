@@ -1,0 +1,45 @@
+import ChildProcesses
+import Foundation
+
+/// The programs that tests start.
+enum Programs {
+  /// SwiftPM builds the command beside the tests.
+  static var af: String {
+    let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    return folder.appendingPathComponent("af").path
+  }
+
+  /// Whether a program is there. If `ALAMOFIRE_REQUIRE_SERVERS` is set, the tests fail without it.
+  static func isInstalled(_ name: String) -> Bool {
+    let variables = ProcessInfo.processInfo.environment
+    if variables["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
+    let folders = variables["PATH"]?.split(separator: ":") ?? []
+    return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+  }
+
+  /// Runs a program on a terminal of its own, and answers its first question. The output is that of the terminal.
+  static func runOnTerminal(_ words: [String], answer: String) async throws -> ChildRun {
+    try await ChildRun(["/usr/bin/env", "python3", "-c", terminal, answer] + words)
+  }
+
+  private static let terminal = """
+    import os, pty, sys
+    answer, words = sys.argv[1], sys.argv[2:]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execvp(words[0], words)
+    shown, is_answered = b"", False
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:
+            break
+        shown += piece
+        if not is_answered and shown.endswith(b": "):
+            is_answered = True
+            os.write(terminal, answer.encode() + b"\\n")
+    status = os.waitpid(process, 0)[1]
+    sys.stdout.buffer.write(shown)
+    sys.exit(os.waitstatus_to_exitcode(status))
+    """
+}
