@@ -6,11 +6,14 @@ public import HTTPWire
 ///
 /// ```swift
 /// let task = session.webSocketRequest(to: "wss://example.com/chat").webSocketTask()
+/// let messages = task.streamingMessages()
 /// try await task.send(.string("hello"))
-/// for await message in task.streamingMessages() { print(message) }
+/// for await message in messages { print(message) }
 /// ```
 ///
-/// Several streams of one request may be read at the same time. The request starts when the first stream is made.
+/// Several streams of one request may be read at the same time. The request starts when the first stream is made, or
+/// with ``send(_:)``. A stream has the messages that arrive after it was made, so make it before the first message is
+/// sent.
 ///
 /// By default (`.unbounded`) no event is lost, and while the reader of a stream is a mebibyte behind, the server has to
 /// wait. Another policy drops events that are not read in time, which can include the completion.
@@ -84,10 +87,13 @@ public struct WebSocketTask: Sendable {
 
   // MARK: The connection
 
-  /// Sends a message after all earlier ones. Returns when the system has accepted its bytes.
+  /// Sends a message after all earlier ones. Returns when the system has accepted its bytes. Starts the request, as the
+  /// first stream does.
   ///
   /// - Throws: `AFError`, if the connection has ended before.
   public func send(_ message: URLSessionWebSocketTask.Message) async throws {
+    // Without a handler the request would not start, and this wait would not end.
+    if request.isInitialized, request.core.resumesAutomatically { request.resume() }
     let error = await withCheckedContinuation { continuation in
       request.send(WebSocketMessage(message)) { continuation.resume(returning: $0) }
     }

@@ -18,8 +18,31 @@ private func chat(session: Session) {
 
 private func awaitedChat(session: Session) async throws {
   let task = session.webSocketRequest(to: "wss://example.com/chat").webSocketTask()
+  let messages = task.streamingMessages()
   try await task.send(.string("hello"))
-  for await message in task.streamingMessages() { print(message) }
+  for await message in messages { print(message) }
+}
+
+private func events(task: WebSocketTask) async {
+  for await event in task.streamingMessageEvents() {
+    switch event.kind {
+    case .receivedMessage(.string(let text)): print(text)
+    case .receivedMessage(let message): print("bytes", message)
+    case .connected(let subprotocol): print(subprotocol ?? "no subprotocol")
+    case .disconnected(let code, let reason): print(code, reason?.count ?? 0)
+    case .completed(let completion): print(completion.error?.localizedDescription ?? "the end")
+    }
+  }
+}
+
+private func configured(session: Session, queue: DispatchQueue) {
+  let configuration = WebSocketRequest.Configuration(
+    protocol: "chat", maximumMessageSize: 65_536, pingInterval: 30, compressesMessages: true)
+  let socket = session.webSocketRequest(
+    to: "wss://example.com/chat", configuration: configuration, interceptor: .retryPolicy)
+  socket.sendPing(respondingOn: queue) { response in
+    if case .pong(let pong) = response { print(pong.latency) }
+  }
 }
 
 private func prices(session: Session) {

@@ -81,6 +81,18 @@ import Testing
     #expect(first == data && second == text)
   }
 
+  @Test("A message that is sent by await starts the request")
+  func awaitedSend() async throws {
+    let server = try HTTPTestServer.webSocket { connection in
+      guard try connection.nextMessage() == .text("first") else { return }
+      try connection.close(4001)
+      try connection.drain()
+    }
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    try await socket.webSocketTask().send(.string("first"))
+    #expect(await socket.events().last == .completed(nil))
+  }
+
   @Test("A status other than 101 is an error with the status in the response")
   func refusal() async throws {
     let server = try HTTPTestServer()
