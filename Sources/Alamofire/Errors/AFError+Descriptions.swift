@@ -23,7 +23,7 @@ extension AFError: LocalizedError {
       "A request adapter failed: \(error.message)"
     case .requestRetryFailed(let retryError, let originalError):
       "A request retrier failed: \(retryError.message.asSentence) "
-        + "It was asked because of: \(originalError.message)"
+        + "It was asked because of: \(Self.firstCause(originalError, of: retryError).message)"
     case .responseValidationFailed(let reason): reason.message
     case .responseSerializationFailed(let reason): reason.message
     case .serverTrustEvaluationFailed(let reason): reason.message
@@ -40,6 +40,15 @@ extension AFError: LocalizedError {
       "The transfer failed: \(error.message)"
     case .urlRequestValidationFailed(let reason): reason.message
     }
+  }
+
+  /// Returns the failure for which retriers were asked first. A failed serializer asks them again, because of their own
+  /// error, which is not described twice.
+  private static func firstCause(_ error: any Error, of retryError: any Error) -> any Error {
+    guard case .requestRetryFailed(let earlier, let cause)? = error as? AFError,
+      earlier.message == retryError.message
+    else { return error }
+    return firstCause(cause, of: retryError)
   }
 }
 

@@ -4,7 +4,7 @@ extension Redaction {
   /// Returns the text of a body without its secrets.
   ///
   /// The values of secret members of JSON and of secret fields of a form are masked, also in a text that was cut off.
-  /// Other texts lose the secrets of the URLs in them.
+  /// JSON and other texts lose the secrets of the URLs in them.
   ///
   /// - Parameters:
   ///   - text:        The body, or its beginning.
@@ -13,7 +13,10 @@ extension Redaction {
     let type = contentType?.lowercased() ?? ""
     if type.contains("x-www-form-urlencoded") { return form(text) }
     let first = text.first { !$0.isWhitespace }
-    if type.contains("json") || first == "{" || first == "[" { return json(text) }
+    if type.contains("json") || first == "{" || first == "[" {
+      // Some encoders escape the ampersand, which divides the items of a query.
+      return urls(in: json(text).replacingOccurrences(of: #"\u0026"#, with: "&"))
+    }
     return urls(in: text)
   }
 

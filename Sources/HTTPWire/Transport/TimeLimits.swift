@@ -94,7 +94,7 @@ extension TransportOptions.TimeLimits.Phase {
       case .tlsHandshake: "The TLS handshake with \(host) was not complete"
       case .requestSend: "\(host) did not take the whole request"
       case .firstByte: "\(host) did not begin to respond"
-      case .idle: "\(host) was silent, and nothing could be sent"
+      case .idle: "No byte was sent to \(host) or received from it"
       case .total: "The transfer from \(host) was not complete"
       }
     return "\(event) within \(limit.shownSeconds) (timeLimits.\(rawValue))."

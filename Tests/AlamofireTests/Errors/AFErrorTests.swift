@@ -99,6 +99,16 @@ struct AFErrorTests {
     #expect(!message.contains("secret"))
   }
 
+  @Test("The same failure of a retrier is described once")
+  func retriersAskedTwice() {
+    let refusal = AFError.responseValidationFailed(reason: .unacceptableStatusCode(code: 401))
+    let first = AFError.requestRetryFailed(retryError: Inner(), originalError: refusal)
+    let second = AFError.requestRetryFailed(retryError: Inner(), originalError: first)
+    #expect(second.localizedDescription == first.localizedDescription)
+    let other = AFError.requestRetryFailed(retryError: URLError(.timedOut), originalError: first)
+    #expect(other.localizedDescription.contains(first.localizedDescription))
+  }
+
   @Test("A printed error names its case and its reason, and has its message", arguments: wrapping + plain)
   func printing(error: AFError) {
     #expect("\(error)".contains(": \(error.localizedDescription)"))

@@ -62,7 +62,15 @@ import Testing
       (#"[{"secret": ["planted", {"x": "planted"}]}, 2]"#, #"[{"secret": "redacted"}, 2]"#),
       (#"{"client_secret": "pla\"nted", "b": 2}"#, #"{"client_secret": "redacted", "b": 2}"#),
       (#"{"token": "plant"#, #"{"token": "redacted""#), (#"{"token": "#, #"{"token": "redacted""#),
-      (#"{"a": "https://h/?token=x"}"#, #"{"a": "https://h/?token=x"}"#), (#"{"tok"#, #"{"tok"#),
+      (#"{"a": "https://h/?token=planted"}"#, #"{"a": "https://h/?token=redacted"}"#), (#"{"tok"#, #"{"tok"#),
+      (
+        #"{"a": "https:\/\/h\/?a=1\u0026token=planted", "b": "?"}"#,
+        #"{"a": "https:\/\/h\/?a=1&token=redacted", "b": "?"}"#
+      ),
+      (
+        #"["https://ann:planted@h/", {"token": "planted"}]"#,
+        #"["https://ann:redacted@h/", {"token": "redacted"}]"#
+      ),
       ("see https://h/?token=planted now", "see https://h/?token=redacted now"), ("", ""), ("[", "["),
     ])
   func bodies(text: String, shown: String) {

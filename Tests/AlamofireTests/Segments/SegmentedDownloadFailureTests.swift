@@ -48,10 +48,14 @@ private let KiB = 1024
     let wrong = FileChecksum.sha256(String(repeating: "0", count: 64))
     let response = await download(server, checksum: wrong, options: .removePreviousFile).response
     #expect(failure(response.error) == .checksumMismatch(expected: wrong, actual: right))
+    #expect(response.error?.localizedDescription.contains("has the SHA-256 \(right), not 0000") == true)
     // The earlier file stays.
     #expect(folder.hasOnly(file.bytes))
     let unreadable = await download(server, checksum: .sha512("0"), options: .removePreviousFile).response
     #expect(failure(unreadable.error) == .checksumMismatch(expected: .sha512("0"), actual: ""))
+    #expect(
+      unreadable.error?.localizedDescription.contains(
+        #"The checksum "0" is not a SHA-512: 128 hexadecimal digits are needed."#) == true)
   }
 
   @Test("A file that is not that of a download alone is left as it is")

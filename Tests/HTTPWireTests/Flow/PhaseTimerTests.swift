@@ -158,5 +158,6 @@ import Testing
     #expect(message.contains("a.example"))
     #expect(message.contains("1.5 seconds"))
     #expect(message.contains("timeLimits.\(phase)"))
+    #expect(!message.contains("silent"))
   }
 }

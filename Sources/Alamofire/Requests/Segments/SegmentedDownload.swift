@@ -210,6 +210,29 @@ public enum FileChecksum: Sendable, Equatable {
     }
   }
 
+  /// The hexadecimal digits.
+  var text: String {
+    switch self {
+    case .sha256(let text), .sha512(let text): text
+    }
+  }
+
+  /// The name of the algorithm.
+  var name: String {
+    switch self {
+    case .sha256: "SHA-256"
+    case .sha512: "SHA-512"
+    }
+  }
+
+  /// The number of digits that the algorithm has.
+  var digitCount: Int {
+    switch self {
+    case .sha256: 64
+    case .sha512: 128
+    }
+  }
+
   init(_ digest: FileDigest) {
     self = digest.algorithm == .sha512 ? .sha512(digest.hex) : .sha256(digest.hex)
   }
@@ -219,8 +242,10 @@ extension SegmentedDownload.Failure: LocalizedError {
   /// The message of the error.
   public var errorDescription: String? {
     switch self {
+    case .checksumMismatch(let expected, _) where expected.digest == nil:
+      "The checksum \"\(expected.text)\" is not a \(expected.name): \(expected.digitCount) hexadecimal digits are needed."
     case .checksumMismatch(let expected, let actual):
-      "The downloaded file has the checksum \(actual), not \(expected). It was removed; download it again."
+      "The downloaded file has the \(expected.name) \(actual), not \(expected.text). It was removed; download it again."
     case .resourceChanged:
       "The file on the server changed twice during the download. Download it again when it has settled."
     case .fileInUse(let url):
