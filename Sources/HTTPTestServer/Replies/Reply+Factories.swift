@@ -58,6 +58,11 @@ extension Reply {
 }
 
 extension Reply {
+  /// A copy with another status, such as a body of an error.
+  public func with(status: Int) -> Reply {
+    changed { $0.status = status }
+  }
+
   /// A copy with one more header field.
   public func with(header name: String, value: String) -> Reply {
     changed { $0.headers.append(HTTPHeader(name: name, value: value)) }

@@ -47,3 +47,11 @@ private func bandwidth() -> Session {
 private func snapshot(_ session: Session) async {
   print(await session.transportSnapshot())
 }
+
+private func hosts(_ session: Session) async {
+  for host in await session.transportSnapshot().hosts {
+    print(host.origin, host.openConnections, host.idleConnections)
+    for request in host.waiting { print(request.url, request.priority, request.reason) }
+    for request in host.running { print(request.url, request.bytesReceived, request.isThrottled) }
+  }
+}

@@ -32,6 +32,33 @@ private struct UserClient: Sendable {
     try await tls()
   }
 
+  @Test("Routes answer requests without a reply") func routesSample() async throws {
+    let server = try routes()
+    let session = Session()
+    let client = UserClient(session: session, baseURL: server.baseURL)
+    let error = await #expect(throws: AFError.self) { try await client.user(7) }
+    #expect(error?.responseCode == 401)
+    let user = try await session.request(
+      server.url("/users/7"), headers: [.authorization(bearerToken: "new")]
+    ).serializingDecodable(User.self).value
+    #expect(user == User(name: "user 7"))
+  }
+
+  @Test("A script serves a WebSocket connection") func socketSample() async throws {
+    let server = try HTTPTestServer()
+    socket(server: server)
+    let session = Session()
+    let task = session.webSocketRequest(to: server.url("/")).webSocketTask()
+    var messages = task.streamingMessages().makeAsyncIterator()
+    guard case .string("welcome")? = await messages.next() else { throw URLError(.badServerResponse) }
+    try await task.send(.string("hello"))
+    guard case .string("hello")? = await messages.next() else { throw URLError(.badServerResponse) }
+  }
+
+  @Test("A server for plain HTTP is a proxy") func proxySample() async throws {
+    try await proxy()
+  }
+
   @Test("A stub takes the place of a server") func stubsSample() async throws {
     try await stubs()
   }
@@ -72,12 +99,45 @@ private func tls() async throws {
   let authority = try TestIdentity(.init(commonName: "Test CA", isCA: true))
   let identity = try TestIdentity(
     .init(commonName: "localhost", dnsNames: ["localhost"], issuer: authority))
-  let server = try HTTPTestServer(.tls(identity))
+  let client = try TestIdentity(.init(commonName: "client", issuer: authority))
+  let tls = TLSOptions(clientAuthority: authority.certificatePEM, requiresClientCertificate: true)
+  let server = try HTTPTestServer(.tls(identity, tls))
 
   var options = TransportOptions()
   options.trustStore = .pem(Data(authority.certificatePEM.utf8))
+  options.clientIdentity = try ClientIdentity(
+    pem: Data(client.certificatePEM.utf8), privateKey: Data(client.privateKeyPEM.utf8))
   let session = Session(transportOptions: options)
   #expect(await session.request(server.url("/get")).serializingData().response.error == nil)
+}
+
+private func routes() throws -> HTTPTestServer {
+  let routes = Routes.standard.adding("/users/{id}", methods: ["GET"]) { request, parameters in
+    guard request.header("Authorization") == "Bearer new" else { return .status(401) }
+    return .json(#"{"name": "user \#(parameters[0])"}"#)
+  }
+  let server = try HTTPTestServer(routes: routes)
+  return server
+}
+
+private func socket(server: HTTPTestServer) {
+  let endpoint = WebSocketEndpoint(compresses: true) { connection in
+    try connection.send("welcome")
+    while case .text(let text)? = try connection.nextMessage() { try connection.send(text) }
+  }
+  server.enqueue(.webSocket(endpoint))
+}
+
+private func proxy() async throws {
+  let proxy = try HTTPTestServer()
+  proxy.enqueue(.text("by the proxy"))
+
+  var options = TransportOptions()
+  options.proxy = .http("127.0.0.1", port: proxy.port, username: "ann", password: "secret")
+  let session = Session(transportOptions: options)
+  let text = try await session.request("http://example.com/").serializingString().value
+  #expect(text == "by the proxy")
+  #expect(try await proxy.takeRequest().target == "http://example.com/")
 }
 
 final class UserStub: URLProtocol {
