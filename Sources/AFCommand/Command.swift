@@ -73,6 +73,7 @@ package enum Command {
     let request = outgoing.request
     var environment = environment
     if invocation.isQuiet { environment.writeOutput = { _ in true } }
+    if invocation.isOutputPlain { environment.isOutputTerminal = false }
     switch invocation.action {
     case .webSocket:
       return try await WebSocketExchange(

@@ -1,4 +1,5 @@
 import AFCommand
+import ChildProcesses
 import Foundation
 import HTTPTestServer
 import Testing
@@ -24,6 +25,14 @@ import Testing
     #expect(request.bodyText == #"{"name": "Ada\n", "list": [1]}"#)
     #expect(request.target == "/post?q=Ada")
     #expect(request.header("X-Name") == "Ada")
+  }
+
+  @Test("an item takes its value from a pipe", .enabled(if: Programs.isInstalled("bash")))
+  func pipes() async throws {
+    let run = try await ChildRun(
+      ["bash", "-c", #""$0" "$1" a=@<(printf hi) b:=@<(printf 1)"#, Programs.af, server.url("/post")])
+    #expect(run.status == 0, "\(run.complaints)")
+    #expect(try await server.takeRequest().bodyText == #"{"a": "hi", "b": 1}"#)
   }
 
   @Test("a file is a whole body, with its length and the type of its extension")

@@ -123,6 +123,13 @@ import Testing
     #expect(run.output.hasPrefix("Not text: 2 B of application/octet-stream."))
   }
 
+  @Test("the head is the output of a HEAD request, in a pipe too")
+  func head() async {
+    let run = await Terminal.pipe.run("HEAD", server.url("/get"))
+    #expect(run.output.hasPrefix("HTTP/1.1 200 OK\n"))
+    #expect(await Terminal.pipe.run("HEAD", "-b", server.url("/get")).output.isEmpty)
+  }
+
   @Test("text in another charset is converted")
   func charset() async {
     let latin = Reply.data([0x63, 0x61, 0x66, 0xE9]).with(header: "Content-Type", value: "")

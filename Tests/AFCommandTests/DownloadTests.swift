@@ -29,6 +29,17 @@ import Testing
     #expect(try await server.takeRequest().header("Accept-Encoding") == "identity")
   }
 
+  @Test("-o - writes the bytes to the output, also on a terminal")
+  func standardOutput() async throws {
+    server.enqueue(.data([0, 255]), .json(#"{"a":1}"#))
+    var terminal = Terminal()
+    terminal.folder = folder.path
+    #expect(await terminal.run("-o", "-", server.url("/")).bytes == Data([0, 255]))
+    #expect(await terminal.run("-d", "-o-", server.url("/x.json")).output == #"{"a":1}"#)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    #expect(await terminal.run("-co-", server.url("/")).status == .usage)
+  }
+
   @Test("the page of an error is not saved, and an existing file is unchanged")
   func errorPage() async throws {
     _ = try folder.file("f", "old")

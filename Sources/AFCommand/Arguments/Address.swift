@@ -23,11 +23,17 @@ package enum Address {
   }
 
   private static func withScheme(_ typed: String) -> String {
-    if typed.contains("://") { return typed }
+    if hasScheme(typed) { return typed }
     if typed.hasPrefix("//") { return "https:" + typed }
     if typed == ":" || typed.hasPrefix(":/") { return "http://localhost" + typed.dropFirst() }
     if typed.first == ":", typed.dropFirst().first?.isNumber == true { return "http://localhost" + typed }
     return (isLocal(typed) ? "http://" : "https://") + typed
+  }
+
+  /// Whether a scheme stands in front. A query can have a URL in it.
+  private static func hasScheme(_ typed: String) -> Bool {
+    guard let end = typed.range(of: "://") else { return false }
+    return !typed[..<end.lowerBound].contains { "/?#".contains($0) }
   }
 
   /// Whether the host is this machine, where servers under development speak without TLS.

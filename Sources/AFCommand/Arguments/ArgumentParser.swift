@@ -124,7 +124,9 @@ package struct ArgumentParser {
     if invocation.authentication == .bearer, let token = invocation.typedCredentials {
       invocation.credentials = Invocation.Credentials(user: token, password: "")
     }
-    if invocation.isDownload, invocation.output == nil { invocation.output = .suggestedName }
+    if invocation.isDownload, invocation.output == nil, !invocation.isOutputPlain {
+      invocation.output = .suggestedName
+    }
     try Self.check(invocation)
     return invocation
   }

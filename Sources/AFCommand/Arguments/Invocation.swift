@@ -99,6 +99,8 @@ package struct Invocation: Equatable, Sendable {
   package var isChunked = false
   package var ignoresInput = false
   package var output: Output?
+  /// Whether the body is written to the standard output as to a file: `-o -`.
+  package var isOutputPlain = false
   package var isDownload = false
   package var isContinued = false
   /// The number of requests at a time for one file.

@@ -52,6 +52,7 @@ struct Option: Sendable {
 
   static func named(_ name: String) throws(UsageError) -> Option {
     if let option = all.first(where: { $0.names.contains(name) }) { return option }
+    if let advice = ForeignOption.advice(name) { throw UsageError("There is no option \(name); \(advice).") }
     let nearest = all.flatMap(\.names).filter { $0.hasPrefix("--") }
       .map { (name: $0, distance: EditDistance.between($0, name)) }
       .min { $0.distance < $1.distance }

@@ -72,8 +72,11 @@ extension Option {
 
   private static let fileOptions: [Option] = [
     Option(
-      "--output -o", .files, "write the body of the response to FILE", completion: .files,
-      effect: .value("FILE") { $0.output = .file($1) }),
+      "--output -o", .files, "write the body to FILE; - is the standard output", completion: .files,
+      effect: .value("FILE") {
+        $0.output = $1 == "-" ? nil : .file($1)
+        $0.isOutputPlain = $1 == "-"
+      }),
     Option(
       "--download -d", .files, "save the body under the name that the server suggests",
       effect: .flag { $0.isDownload = true }),
@@ -121,10 +124,16 @@ extension Option {
       "--max-redirects", .connection, "follow at most so many (default 20)",
       effect: .value("N", OptionValue.setRedirectLimit)),
     Option(
+      "--follow -F", .connection, "follow redirects (default)",
+      effect: .flag { if $0.redirects == .show { $0.redirects = .follow(limit: nil) } }),
+    Option(
       "--no-follow", .connection, "show a redirect, do not follow it", effect: .flag { $0.redirects = .show }),
     Option(
       "--ca", .connection, "trust only the authorities in this PEM file", completion: .files,
       effect: .value("FILE") { $0.trustFile = $1 }),
+    Option(
+      "--verify", .connection, "as in HTTPie: no is -k, a file is that of --ca", completion: .files,
+      effect: .value("HOW", OptionValue.setVerification)),
     Option(
       "--insecure -k", .connection, "accept every server certificate",
       effect: .flag { $0.verifiesServer = false }),

@@ -70,6 +70,14 @@ enum OptionValue {
     invocation.timeout = seconds
   }
 
+  static func setVerification(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    switch text.lowercased() {
+    case "yes", "true": invocation.verifiesServer = true
+    case "no", "false": invocation.verifiesServer = false
+    default: invocation.trustFile = text
+    }
+  }
+
   static func setRedirectLimit(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
     guard let limit = Int(text), (0...1000).contains(limit) else {
       throw UsageError("--max-redirects needs a number from 0 to 1000, not '\(text)'.")

@@ -1,3 +1,5 @@
+import Foundation
+
 /// One argument behind the URL: a part of the request.
 package enum RequestItem: Equatable, Sendable {
   /// `name==value`: a pair of the query.
@@ -77,7 +79,10 @@ package enum RequestItem: Equatable, Sendable {
     case "==": self = .query(name: name, value: value)
     case "=": self = .string(name: name, value: value)
     case ":=": self = try .checkedJSON(name: name, text: value, argument: argument)
-    case ":": self = value.isEmpty ? .omission(name: name) : .header(name: name, value: value)
+    case ":":
+      // A space behind the colon is habit, and no part of the value (RFC 9110 §5.5).
+      let bare = value.trimmingCharacters(in: .whitespaces)
+      self = value.isEmpty ? .omission(name: name) : .header(name: name, value: bare)
     case "==@": self = .queryFile(name: name, path: value)
     case "=@": self = .stringFile(name: name, path: value)
     case ":=@": self = .jsonFile(name: name, path: value)

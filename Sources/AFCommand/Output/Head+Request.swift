@@ -12,6 +12,9 @@ extension Head {
     let host = (url?.encodedHost ?? "") + (url?.port.map { ":\($0)" } ?? "")
     var headers = common
     for header in request.headers { headers.update(header) }
+    if headers["Authorization"] == nil, url?.user != nil {
+      headers.add(name: "Authorization", value: "Basic ****")
+    }
     if headers["Host"] == nil { headers.add(name: "Host", value: host) }
     if headers["Accept"] == nil { headers.add(name: "Accept", value: "*/*") }
     if let bodyLength { headers.update(name: "Content-Length", value: "\(bodyLength)") }

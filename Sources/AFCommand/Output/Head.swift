@@ -67,6 +67,10 @@ package struct Head: Equatable, Sendable {
 extension Head {
   /// Makes the head of a request as it was sent, with its secrets masked.
   init(_ transaction: TransactionMetrics) {
+    if let sent = transaction.requestHead.flatMap({ Head(wire: $0) }) {
+      self = sent.masked
+      return
+    }
     let url = transaction.request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
     let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
     let query = url?.percentEncodedQuery.map { "?" + $0 } ?? ""

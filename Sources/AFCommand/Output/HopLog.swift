@@ -44,9 +44,9 @@ final class HopLog: Sendable {
 }
 
 extension Head {
-  /// Reads a head without secrets; `nil` for trailers.
+  /// Reads a head; `nil` for trailers.
   init?(wire text: String) {
-    let lines = text.split(separator: "\n")
+    let lines = text.split(whereSeparator: \.isNewline)
     guard let words = lines.first?.split(separator: " ", maxSplits: 2).map(String.init), words.count > 1
     else {
       return nil
@@ -63,6 +63,16 @@ extension Head {
     } else {
       return nil
     }
+  }
+
+  /// The head of a request with its secrets masked.
+  var masked: Head {
+    var head = self
+    if case .request(let method, let target) = start {
+      head.start = .request(method: method, target: Redaction.standard.url(target))
+    }
+    head.fields = fields.map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) }
+    return head
   }
 
   var isInformational: Bool {

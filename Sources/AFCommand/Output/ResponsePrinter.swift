@@ -18,6 +18,8 @@ struct ResponsePrinter: Sendable {
 
   private var parts: Set<Invocation.Part> {
     switch invocation.shown {
+    // The response to a HEAD request has no body.
+    case .automatic where invocation.effectiveMethod == "HEAD" && invocation.output == nil: [.head]
     case .automatic: isTerminal && invocation.output == nil ? [.head, .body] : [.body]
     case .headers: [.head]
     case .body: [.body]

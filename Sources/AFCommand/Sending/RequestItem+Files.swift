@@ -43,6 +43,11 @@ enum LocalFile {
   static func content(_ path: String) throws(UsageError) -> Data {
     try checkReadable(path)
     do {
+      // A pipe, such as that of a process substitution, has no size.
+      guard isRegular(path) else {
+        let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: expanded(path)))
+        return try handle.readToEnd() ?? Data()
+      }
       return try Data(contentsOf: URL(fileURLWithPath: expanded(path)))
     } catch {
       throw UsageError("The file '\(path)' cannot be read.")

@@ -13,6 +13,8 @@ import Testing
       ("example.com", "https://example.com"), ("example.com:8443/a:b", "https://example.com:8443/a:b"),
       ("localhost.example.com", "https://localhost.example.com"), ("//example.com", "https://example.com"),
       ("example.com?next=http.localhost", "https://example.com?next=http.localhost"),
+      (":80/?u=http://a/b", "http://localhost:80/?u=http://a/b"),
+      ("example.com#://", "https://example.com#://"),
       ("http://example.com", "http://example.com"), ("HTTPS://example.com", "HTTPS://example.com"),
     ])
   func shortForms(typed: String, expected: String) throws {

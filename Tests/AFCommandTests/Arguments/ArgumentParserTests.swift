@@ -78,7 +78,7 @@ import Testing
     #expect(message() == "There is no URL.")
     #expect(message("example.com", "--hedaers") == "There is no option --hedaers; did you mean --headers?")
     #expect(message("example.com", "--frobnicate") == "There is no option --frobnicate.")
-    #expect(message("example.com", "-x") == "There is no option -x.")
+    #expect(message("example.com", "-y") == "There is no option -y.")
     #expect(message("example.com", "--auth") == "--auth needs a value: --auth USER:PASS.")
     #expect(message("example.com", "--print", "hx")?.contains("'x'") == true)
     #expect(message("example.com", "--pretty", "nice")?.contains("format") == true)
@@ -97,6 +97,25 @@ import Testing
     #expect(message("example.com", "--max-redirects", "-1") != nil)
     #expect(message("example.com", "--raw", "x", "a=b")?.contains("--raw") == true)
     #expect(message("-f", "example.com", "a:=1")?.contains("a=1") == true)
+  }
+
+  @Test("an option of another program is refused with what to write instead")
+  func foreignOptions() throws {
+    #expect(
+      message("-XPUT", "example.com")
+        == "There is no option -X; write the method in front of the URL: af PUT URL.")
+    #expect(message("-H", "A: b", "example.com")?.contains("Name:text") == true)
+    #expect(message("-sS", "example.com") == "There is no option -s; write -q.")
+    #expect(message("--stream", "example.com")?.contains("as they come") == true)
+  }
+
+  @Test("options of HTTPie have the same effect")
+  func familiarOptions() throws {
+    #expect(try invocation("--no-follow", "-F", "example.com").redirects == .follow(limit: nil))
+    #expect(try invocation("--max-redirects=3", "--follow", "example.com").redirects == .follow(limit: 3))
+    #expect(try !invocation("--verify=no", "example.com").verifiesServer)
+    #expect(try invocation("-k", "--verify=yes", "example.com").verifiesServer)
+    #expect(try invocation("--verify", "ca.pem", "example.com").trustFile == "ca.pem")
   }
 
   @Test("bodies that exclude each other are refused")

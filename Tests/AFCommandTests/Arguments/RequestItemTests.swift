@@ -14,6 +14,7 @@ import Testing
       ("A:b", .header(name: "A", value: "b")),
       ("A:http://x=y", .header(name: "A", value: "http://x=y")),
       ("A:", .omission(name: "A")), ("A;", .header(name: "A", value: "")),
+      ("A: b ", .header(name: "A", value: "b")), ("A: ", .header(name: "A", value: "")),
       ("a;=b", .string(name: "a;", value: "b")),
       (#"a\:b=c"#, .string(name: "a:b", value: "c")),
       (#"a\=b==c"#, .query(name: "a=b", value: "c")),
