@@ -32,6 +32,24 @@ import Testing
     #expect(await Terminal.pipe.run("--proxy", "ftp://x", server.url("/get")).status == .usage)
   }
 
+  @Test("--proxy with a scheme in front is for URLs of that scheme, as in HTTPie")
+  func proxyOfScheme() async throws {
+    let (server, proxy) = (try HTTPTestServer(), try HTTPTestServer())
+    let url = "http://127.0.0.1:\(proxy.port)"
+    for option in ["http:\(url)", "all:\(url)"] {
+      proxy.enqueue(.text("from the proxy"))
+      #expect(await Terminal.pipe.run("--proxy", option, server.url("/get")).output == "from the proxy")
+    }
+    proxy.enqueue(.text("from the proxy"))
+    let two = await Terminal.pipe.run(
+      "--proxy=https:http://127.0.0.1:1", "--proxy=http:\(url)", server.url("/get"))
+    #expect(two.output == "from the proxy")
+    #expect(server.requestCount == 0)
+    let other = await Terminal.pipe.run("--proxy", "https:\(url)", server.url("/get"))
+    #expect(other.status == .success)
+    #expect(server.requestCount == 1 && proxy.requestCount == 3)
+  }
+
   @Test("--unix-socket that is not there is named")
   func unixSocket() async {
     let run = await Terminal.pipe.run("--unix-socket", "/none/socket", "http://localhost/")

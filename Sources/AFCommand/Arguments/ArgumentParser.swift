@@ -110,6 +110,9 @@ package struct ArgumentParser {
       throw UsageError("There is no URL behind \(url).")
     }
     invocation.url = try Address.expand(url, isWebSocket: invocation.action == .webSocket)
+    let scheme = invocation.url.prefix { $0 != ":" }.lowercased()
+    let proxies = invocation.proxiesByScheme
+    invocation.proxy = proxies[scheme] ?? proxies["all"] ?? invocation.proxy
     for argument in positionals {
       let item = try RequestItem(parsing: argument)
       if case .body(let path) = item {

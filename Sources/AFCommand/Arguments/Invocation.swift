@@ -118,6 +118,8 @@ package struct Invocation: Equatable, Sendable {
   package var isSessionReadOnly = false
   package var cookieJar: String?
   package var proxy: String?
+  /// Proxies for the URLs of a scheme, or of `all`.
+  var proxiesByScheme: [String: String] = [:]
   package var addresses: [Address] = []
   package var unixSocket: String?
   package var verifiesServer = true

@@ -148,7 +148,7 @@ extension Option {
       effect: .value("PASS") { $0.certificatePassphrase = $1 }),
     Option(
       "--proxy", .connection, "an http, https or socks URL; none for no proxy",
-      effect: .value("URL") { $0.proxy = $1 }),
+      effect: .value("URL", OptionValue.setProxy)),
     Option(
       "--resolve", .connection, "the address of this host",
       effect: .value("HOST:PORT:ADDRESS", OptionValue.addAddress)),
