@@ -1,7 +1,9 @@
-import AFCommand
+import Alamofire
 import Foundation
 import HTTPTestServer
 import Testing
+
+@testable import AFCommand
 
 /// The parts that are printed, and their form.
 @Suite(.timeLimit(.minutes(5))) struct OutputOptionTests {
@@ -36,6 +38,19 @@ import Testing
     #expect(run.output.contains("\nAuthorization: Basic ****\n"))
     #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
     #expect(run.output.hasSuffix("\n\none\ntwo\n"))
+  }
+
+  @Test("-v keeps no pieces of bodies")
+  func hopLogSize() async throws {
+    let hops = HopLog()
+    let session = Session()
+    let data = Data(repeating: 0, count: 3_000_000)
+    server.enqueue(Reply(body: .parts([.pattern(3_000_000)])))
+    let response = await session.upload(data, to: server.url("/")).eventMonitor(hops.log).serializingData()
+      .response
+    #expect(response.value?.count == 3_000_000)
+    #expect((3...4).contains(hops.count))
+    #expect(hops.hops.map(\.hasBody) == [true])
   }
 
   @Test("-v shows a request from standard input and its redirect")

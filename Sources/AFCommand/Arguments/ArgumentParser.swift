@@ -114,6 +114,9 @@ package struct ArgumentParser {
     let proxies = invocation.proxiesByScheme
     invocation.proxy = proxies[scheme] ?? proxies["all"] ?? invocation.proxy
     for argument in positionals {
+      if argument.hasPrefix("http://") || argument.hasPrefix("https://") {
+        throw UsageError("'\(argument)' is a second URL behind '\(url)'; data stands behind the URL.")
+      }
       let item = try RequestItem(parsing: argument)
       if case .body(let path) = item {
         guard invocation.rawBody == nil else {

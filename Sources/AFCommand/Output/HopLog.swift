@@ -21,7 +21,20 @@ final class HopLog: Sendable {
   init() {
     let entries = EntryList()
     self.entries = entries
-    log = WireLog { entry in entries.values.withLock { $0.append(entry) } }
+    // The pieces of bodies are not kept, because there can be any number of them.
+    log = WireLog { entry in
+      if entry.part == .responseBody { return }
+      entries.values.withLock { entries in
+        if entry.part == .requestBody, entry.byteCount == 0 || entries.last?.part == .requestBody { return }
+        entries.append(entry)
+      }
+    }
+  }
+
+  /// The number of entries that are kept.
+  var count: Int {
+    log.queue.sync {}
+    return entries.values.withLock { $0.count }
   }
 
   /// The hops so far. Informational responses and trailers are left out.
@@ -32,7 +45,7 @@ final class HopLog: Sendable {
     for entry in entries.values.withLock({ $0 }) {
       switch entry.part {
       case .requestHead: if let head = Head(wire: entry.text) { hops.append(Hop(request: head)) }
-      case .requestBody: if entry.byteCount > 0, !hops.isEmpty { hops[hops.count - 1].hasBody = true }
+      case .requestBody: if !hops.isEmpty { hops[hops.count - 1].hasBody = true }
       case .responseHead:
         guard let head = Head(wire: entry.text), !hops.isEmpty, !head.isInformational else { continue }
         hops[hops.count - 1].response = head

@@ -166,7 +166,7 @@ final class BodyReceiver: Sendable {
       return false
     case .refused(let reason):
       discard(reason)
-      return true
+      return false
     case .unrelated:
       // The page of an error is not the file.
       guard (200..<300).contains(response.statusCode) else {
@@ -176,7 +176,7 @@ final class BodyReceiver: Sendable {
       // A file that exists is not replaced by a part of it, unless the arguments have asked for that part.
       if response.statusCode == 206, request.value(forHTTPHeaderField: "Range") == nil {
         discard(Resumption.otherPart)
-        return true
+        return false
       }
       return save(response, isContinued: false)
     }

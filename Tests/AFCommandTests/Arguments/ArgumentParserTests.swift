@@ -106,6 +106,7 @@ import Testing
         == "There is no option -X; write the method in front of the URL: af PUT URL.")
     #expect(message("-H", "A: b", "example.com")?.contains("Name:text") == true)
     #expect(message("-sS", "example.com") == "There is no option -s; write -q.")
+    #expect(message("-d", "a=b", "http://example.com")?.contains("data stands behind the URL") == true)
     #expect(message("--stream", "example.com")?.contains("as they come") == true)
   }
 
