@@ -74,9 +74,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   ///
   /// ```swift
   /// let request = session.download("https://example.com/film.mp4", to: destination)
+  /// let file = request.serializingDownloadedFileURL()
   /// for await progress in request.downloadProgress() where Int(progress.fractionCompleted * 100) % 10 == 0 {
   ///   try request.checkpoint()?.write(to: checkpointFile, options: .atomic)
   /// }
+  /// print(await file.result)
   /// ```
   public func checkpoint() -> Data? {
     core.download?.checkpoint(of: core.state.withLock { $0.results.request })

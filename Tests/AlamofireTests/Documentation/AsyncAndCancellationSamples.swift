@@ -60,6 +60,13 @@ private func deadline(url: String) async throws {
   show(user)
 }
 
+private func sequences() async {
+  let request = AF.request("https://example.com/large.json")
+  let data = request.serializingData()  // starts the request
+  for await progress in request.downloadProgress() { print(progress.fractionCompleted) }
+  print(await data.result)
+}
+
 private enum ModelSample {
   @MainActor final class Model {
     private(set) var user: User?

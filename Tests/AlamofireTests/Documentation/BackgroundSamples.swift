@@ -34,7 +34,9 @@ private func checkpoints(
   session: Session, checkpointFile: URL, destination: @escaping DownloadRequest.Destination
 ) async throws {
   let request = session.download("https://example.com/film.mp4", to: destination)
+  let file = request.serializingDownloadedFileURL()
   for await progress in request.downloadProgress() where Int(progress.fractionCompleted * 100) % 10 == 0 {
     try request.checkpoint()?.write(to: checkpointFile, options: .atomic)
   }
+  print(await file.result)
 }

@@ -1,10 +1,34 @@
 import Alamofire
+import HTTPTestServer
+import Testing
 
 // Samples of Downloads.md; see `SampleTests`.
 
 private let url = "https://example.com/film.mp4"
 
 private func show(_ value: Any) {}
+
+/// The samples are run that would wait forever if nothing started their requests.
+@Suite("Guide to downloads", .timeLimit(.minutes(1))) struct DownloadsGuideTests {
+  @Test("The loop over the progress ends with the download") func progressSample() async throws {
+    let server = try HTTPTestServer()
+    await progress(url: server.url("/bytes/100000"))
+    #expect(server.requestCount == 1)
+  }
+
+  @Test("The loop that writes checkpoints ends with the download") func checkpointSample() async throws {
+    let server = try HTTPTestServer()
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let file = folder.appendingPathComponent("film")
+    try await checkpoints(
+      session: Session(), url: server.url("/bytes/100000"),
+      checkpointFile: folder.appendingPathComponent("checkpoint"),
+      destination: { _, _ in (file, []) })
+    #expect(try Data(contentsOf: file).count == 100_000)
+  }
+}
 
 private func first() async throws {
   let file = try await AF.download(url)
@@ -26,13 +50,14 @@ private func destinations(queue: DispatchQueue) {
     .responseURL(queue: queue) { response in print(response.result) }
 }
 
-private func progress() async {
+private func progress(url: String) async {
   let request = AF.download(url)
+  let file = request.serializingDownloadedFileURL()  // starts the request
   for await progress in request.downloadProgress() {
     print(progress.completedUnitCount, "of", progress.totalUnitCount)
   }
-  let response = await request.serializingDownloadedFileURL().response
-  print(response.result)
+  print(await file.result)
+  if let url = try? await file.value { try? FileManager.default.removeItem(at: url) }
 }
 
 private func resuming(destination: @escaping DownloadRequest.Destination) {
@@ -57,12 +82,14 @@ private func loop(destination: @escaping DownloadRequest.Destination) async thro
 }
 
 private func checkpoints(
-  session: Session, checkpointFile: URL, destination: @escaping DownloadRequest.Destination
+  session: Session, url: String, checkpointFile: URL, destination: @escaping DownloadRequest.Destination
 ) async throws {
   let request = session.download(url, to: destination)
+  let file = request.serializingDownloadedFileURL()
   for await progress in request.downloadProgress() where Int(progress.fractionCompleted * 100) % 10 == 0 {
     try request.checkpoint()?.write(to: checkpointFile, options: .atomic)
   }
+  print(await file.result)
 }
 
 private func checksum(digest: @escaping @Sendable (URL) -> String?) {

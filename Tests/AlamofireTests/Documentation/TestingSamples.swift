@@ -55,6 +55,23 @@ private struct UserClient: Sendable {
     guard case .string("hello")? = await messages.next() else { throw URLError(.badServerResponse) }
   }
 
+  @Test("A body in parts is a stream of events") func eventsSample() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    events(server: server, gate: gate)
+    let session = Session()
+    var configuration = EventSourceRequest.Configuration()
+    configuration.initialDelay = 0
+    var data: [String] = []
+    let request = session.eventSourceRequest(server.url("/"), configuration: configuration)
+    for try await event in request.events() {
+      data.append(event.data)
+      gate.open()
+    }
+    #expect(data == ["a", "b"])
+    #expect(server.recordedRequests.map { $0.header("Last-Event-ID") } == [nil, "2"])
+  }
+
   @Test("A server for plain HTTP is a proxy") func proxySample() async throws {
     try await proxy()
   }
@@ -126,6 +143,14 @@ private func socket(server: HTTPTestServer) {
     while case .text(let text)? = try connection.nextMessage() { try connection.send(text) }
   }
   server.enqueue(.webSocket(endpoint))
+}
+
+private func events(server: HTTPTestServer, gate: Gate) {
+  server.enqueue(
+    Reply(
+      headers: [.contentType("text/event-stream")],
+      body: .parts(["id: 1\ndata: a\n\n", .gate(gate), "id: 2\ndata: b\n\n"])),
+    .status(204))
 }
 
 private func proxy() async throws {

@@ -40,8 +40,11 @@ private func configured(session: Session, queue: DispatchQueue) {
     protocol: "chat", maximumMessageSize: 65_536, pingInterval: 30, compressesMessages: true)
   let socket = session.webSocketRequest(
     to: "wss://example.com/chat", configuration: configuration, interceptor: .retryPolicy)
-  socket.sendPing(respondingOn: queue) { response in
-    if case .pong(let pong) = response { print(pong.latency) }
+  socket.streamMessageEvents(on: queue) { event in
+    guard case .connected = event.kind else { return }
+    socket.sendPing(respondingOn: queue) { response in
+      if case .pong(let pong) = response { print(pong.latency) }
+    }
   }
 }
 
