@@ -24,7 +24,7 @@ extension WireRequest {
       throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
     let body = try Self.body(of: request, own: own, for: core)
-    let sink: (any BodySink)? = try core.download?.sink() ?? core.stream ?? core.observedBody
+    let sink = core.keepingChallenges(try core.download?.sink() ?? core.stream) ?? core.observedBody
     let (profile, priority) = core.profileAndPriority
     self.init(url: target?.url ?? text, origin: origin, profile: profile) { parts in
       parts.method = method

@@ -44,29 +44,52 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func answerChallenge() async throws(AFError) -> AttemptEvent {
     guard let head = values.response?.head else { return .challenge(isAnswered: false) }
-    guard core.observers.contains(.challenges) else {
-      return .challenge(isAnswered: try await answerByDefault(head))
+    let isAnswered =
+      core.observers.contains(.challenges) ? try await askDelegate(head) : try await answerByDefault(head)
+    if !isAnswered { try await deliverDeclinedChallenge() }
+    return .challenge(isAnswered: isAnswered)
+  }
+
+  /// Delivers the response with a declined challenge to the handlers and the sink of the request.
+  @inline(never)
+  nonisolated(nonsending) private func deliverDeclinedChallenge() async throws(AFError) {
+    guard let response = values.response, core.isUndecided(response.head) else { return }
+    core.endHops()
+    let request = values.outgoing
+    let kept = request.sink as? ChallengeBody
+    let observed = request.sink as? ObservedBody
+    do throws(TransportFailure) {
+      let body = try kept?.take() ?? response.body ?? observed?.data ?? Data()
+      let transport = StoredTransport(
+        answer: StoredAnswer(head: response.head, body: body), sink: core.hasBodySink ? request.sink : nil)
+      _ = try await transport.send(request, observer: StoredAnswerObserver(core))
+    } catch {
+      throw AFError(error, url: request.url)
     }
+  }
+
+  /// Asks the delegate about the offers of a server, one after the other. Returns whether it has answered one.
+  nonisolated(nonsending) private func askDelegate(_ head: ResponseHead) async throws(AFError) -> Bool {
     for offer in offersToShow(head) {
       guard let challenge = challenge(head, offer) else { continue }
       let decision = await decision(about: challenge)
       try checkAlive()
       try checkDeadline()
       switch decision {
-      case .leave: return .challenge(isAnswered: false)
+      case .leave: return false
       // The next weaker scheme, if the server offers one.
-      case .reject: if core.session.hasOwnDelegate { continue } else { return .challenge(isAnswered: false) }
+      case .reject: if core.session.hasOwnDelegate { continue } else { return false }
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
-      case .usual: return .challenge(isAnswered: try await answerByDefault(head))
+      case .usual: return try await answerByDefault(head)
       case .credential(let credential, let source):
         guard trail.mayAnswer(offer, with: credential), offer.takes(credential) else {
-          return .challenge(isAnswered: false)
+          return false
         }
         let answer = ChallengeAnswer(offer: offer, credential: credential, source: source)
-        return .challenge(isAnswered: try await attach(answer))
+        return try await attach(answer)
       }
     }
-    return .challenge(isAnswered: false)
+    return false
   }
 
   /// The offers that a delegate is shown: a delegate of the caller sees all of them, ours the one that will be answered.

@@ -140,14 +140,16 @@ extension RequestCore {
   /// Passes the head of a response to handlers and observers. Redirects that will be followed and challenges that will be
   /// answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
-    let isIntermediate = isIntermediate(head, state.withLock { $0.run.hop })
+    let hop = state.withLock { $0.run.hop }
+    let isIntermediate = isIntermediate(head, hop)
     let isObserved = observers.contains(.task)
     if has(.progress) || isObserved {
       state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
-    // The body of a redirect or a challenge is neither downloaded nor streamed.
-    if isIntermediate, hasBodySink { return .discard }
-    return isIntermediate ? .proceed : show(head)
+    guard isIntermediate else { return show(head) }
+    // The body of a redirect or a challenge is neither downloaded nor streamed. That of a challenge which a delegate may
+    // decline is kept until then.
+    return hasBodySink && !isUndecided(head, hop) ? .discard : .proceed
   }
 
   /// Shows a redirect that is not followed after all.
@@ -194,10 +196,26 @@ extension RequestCore {
     if let hop, let resumer, resumer.isIntermediate(head, at: hop.request.url) { return true }
     return switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
-    case 401: hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil
+    case 401:
+      isUndecided(head, hop)
+        || hop?.isFinal == false
+          && hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil
     default: false
     }
   }
+
+  /// Whether the caller's delegate will be asked about the challenge of a response.
+  func isUndecided(_ head: ResponseHead) -> Bool { isUndecided(head, state.withLock { $0.run.hop }) }
+
+  private func isUndecided(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
+    guard head.status == 401, head.role == .hop, mayDeclineChallenges, let hop, !hop.isFinal else {
+      return false
+    }
+    return !session.authentication.offers(head, challengeContext(hop)).isEmpty
+  }
+
+  /// Whether the caller's delegate decides about challenges.
+  var mayDeclineChallenges: Bool { session.hasOwnDelegate && observers.contains(.challenges) }
 
   private func challengeContext(_ hop: CurrentHop) -> ChallengeContext {
     ChallengeContext(

@@ -7,6 +7,8 @@ struct CurrentHop: Sendable {
   /// The origin of the caller's request.
   let initialOrigin: Origin
   let authentication: Authentication?
+  /// Whether no other hop follows, as a delegate has decided.
+  var isFinal = false
 }
 
 /// The run of a request, from its start to the delivery of its outcome: the task and the transfer that perform it, and

@@ -1,0 +1,132 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+/// A delegate decides about a challenge: only the response that counts reaches the caller, and all of it.
+@Suite("Decisions of a delegate about a challenge", .timeLimit(.minutes(1)))
+struct DelegateDecisionTests {
+  enum Decision: CaseIterable {
+    case answer, leave, reject
+  }
+
+  /// The length of the challenge's body: in one chunk, and in many.
+  static let lengths = [12, 300_000]
+
+  private func challenge(_ length: Int) -> FakeReply {
+    var reply = FakeReply.challenge()
+    let body = Data(repeating: UInt8(ascii: "c"), count: length)
+    reply.chunks = stride(from: 0, to: length, by: 70_000).map { body[$0..<min($0 + 70_000, length)] }
+    return reply
+  }
+
+  private func session(_ decision: Decision, _ challenge: FakeReply) -> Session {
+    let delegate = ChallengeDelegate { _ in
+      switch decision {
+      case .answer: (.useCredential, URLCredential(user: "user", password: "pass", persistence: .none))
+      case .leave: (.useCredential, nil)
+      case .reject: (.rejectProtectionSpace, nil)
+      }
+    }
+    let fake = FakeTransport { request, _ in
+      request.value("Authorization") == nil ? challenge : .chunks(["i", "n"])
+    }
+    return Session.retained(
+      fake: fake, configuration: .uncached, observers: SessionObservers(delegate: delegate))
+  }
+
+  /// The expected body.
+  private func expected(_ decision: Decision, _ length: Int) -> Data {
+    decision == .answer ? Data("in".utf8) : Data(repeating: UInt8(ascii: "c"), count: length)
+  }
+
+  /// Without a credential of its own only the delegate can answer; with one, only the delegate can decline.
+  private func credential(_ isKnown: Bool) -> URLCredential? {
+    isKnown ? URLCredential(user: "known", password: "pass", persistence: .none) : nil
+  }
+
+  @Test("A stream", arguments: Decision.allCases, lengths)
+  func stream(_ decision: Decision, length: Int) async {
+    for isKnown in [false, true] {
+      let heads = Recorder<Int>()
+      let request = session(decision, challenge(length)).streamRequest("http://a.test/")
+        .onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in heads.add(response.statusCode) }
+      if let credential = credential(isKnown) { request.authenticate(with: credential) }
+      var body = Data()
+      for await event in request.streamTask().streamingData() {
+        if let data = event.value { body += data }
+      }
+      #expect(body == expected(decision, length), "known: \(isKnown)")
+      #expect(await heads.wait(for: 1) == [decision == .answer ? 200 : 401], "known: \(isKnown)")
+      #expect(request.error == nil)
+    }
+  }
+
+  @Test("A download", arguments: Decision.allCases, lengths)
+  func download(_ decision: Decision, length: Int) async throws {
+    for isKnown in [false, true] {
+      let request = session(decision, challenge(length)).download("http://a.test/")
+      if let credential = credential(isKnown) { request.authenticate(with: credential) }
+      let response = await request.serializingDownloadedFileURL().response
+      let file = try response.result.get()
+      defer { try? FileManager.default.removeItem(at: file) }
+      #expect(try Data(contentsOf: file) == expected(decision, length), "known: \(isKnown)")
+      #expect(response.response?.statusCode == (decision == .answer ? 200 : 401))
+    }
+  }
+
+  @Test("A data request", arguments: Decision.allCases, lengths)
+  func data(_ decision: Decision, length: Int) async {
+    for isKnown in [false, true] {
+      let heads = Recorder<Int>()
+      let request = session(decision, challenge(length)).request("http://a.test/")
+        .onHTTPResponse(on: .global()) { (response: HTTPURLResponse) in heads.add(response.statusCode) }
+      if let credential = credential(isKnown) { request.authenticate(with: credential) }
+      let response = await request.end()
+      #expect(response.value == expected(decision, length), "known: \(isKnown)")
+      #expect(await heads.wait(for: 1) == [decision == .answer ? 200 : 401], "known: \(isKnown)")
+    }
+  }
+
+  @Test("A data request whose body is read as it arrives", arguments: Decision.allCases, lengths)
+  func chunks(_ decision: Decision, length: Int) async {
+    for isKnown in [false, true] {
+      let request = session(decision, challenge(length)).request("http://a.test/")
+      if let credential = credential(isKnown) { request.authenticate(with: credential) }
+      let chunks = Recorder<Data>()
+      let queue = DispatchQueue(label: "test.chunks")
+      request.responseChunks(on: queue) { chunks.add($0) }
+      #expect(await request.end().error == nil)
+      queue.sync {}
+      let body = chunks.values.reduce(into: Data()) { $0 += $1 }
+      #expect(body == expected(decision, length), "known: \(isKnown)")
+    }
+  }
+
+  @Test("A handler decides about the head of a declined challenge, too") func headDecision() async {
+    let request = session(.leave, challenge(12)).streamRequest("http://a.test/")
+    request.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }
+    var body = Data()
+    for await event in request.streamTask().streamingData() {
+      if let data = event.value { body += data }
+    }
+    #expect(body.isEmpty)
+    #expect(request.error?.isExplicitlyCancelledError == true)
+  }
+
+  @Test("A declined challenge whose body is too long to be kept is an error, and an answered one is none")
+  func longBody() async {
+    let long = challenge(2 << 20)
+    let declined = session(.leave, long).streamRequest("http://a.test/")
+    var received = 0
+    for await event in declined.streamTask().streamingData() { received += event.value?.count ?? 0 }
+    #expect(received == 0)
+    #expect((declined.error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
+
+    let answered = session(.answer, long).streamRequest("http://a.test/")
+    var body = Data()
+    for await event in answered.streamTask().streamingData() { body += event.value ?? Data() }
+    #expect(body == Data("in".utf8))
+  }
+}
