@@ -53,37 +53,3 @@ package enum BodyReception: Sendable {
   case full
   case failure(TransportFailure)
 }
-
-extension RequestBody {
-  /// The number of bytes; −1 if it is unknown.
-  package var count: Int64 {
-    switch self {
-    case .none: 0
-    case .bytes(let data): Int64(data.count)
-    case .source(let source): source.length
-    }
-  }
-
-  /// Whether it can be sent once more.
-  package var isRepeatable: Bool {
-    switch self {
-    case .none, .bytes: true
-    case .source(let source): source.isRepeatable
-    }
-  }
-
-  /// Whether all of it can be looked at before it is sent.
-  package var isStored: Bool {
-    switch self {
-    case .none, .bytes: true
-    case .source(let source): source.isStored
-    }
-  }
-
-  package var isPresent: Bool {
-    switch self {
-    case .none: false
-    case .bytes, .source: true
-    }
-  }
-}

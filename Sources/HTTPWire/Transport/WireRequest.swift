@@ -113,6 +113,40 @@ package enum RequestBody: Sendable {
   package static var largestMultiplexed: Int64 { 65_536 }
 }
 
+extension RequestBody {
+  /// The number of bytes; −1 if it is unknown.
+  package var count: Int64 {
+    switch self {
+    case .none: 0
+    case .bytes(let data): Int64(data.count)
+    case .source(let source): source.length
+    }
+  }
+
+  /// Whether it can be sent once more.
+  package var isRepeatable: Bool {
+    switch self {
+    case .none, .bytes: true
+    case .source(let source): source.isRepeatable
+    }
+  }
+
+  /// Whether all of it can be looked at before it is sent.
+  package var isStored: Bool {
+    switch self {
+    case .none, .bytes: true
+    case .source(let source): source.isStored
+    }
+  }
+
+  package var isPresent: Bool {
+    switch self {
+    case .none: false
+    case .bytes, .source: true
+    }
+  }
+}
+
 /// Scheme, host and port (RFC 6454 §4): two URLs of one origin may see each other's secrets.
 package struct Origin: Hashable, Sendable {
   /// Lower case.

@@ -147,15 +147,6 @@ private final class Countdown: Sendable {
 }
 
 extension RequestCore {
-  /// The background transfer of a download or an upload.
-  var transfer: BackgroundTransfer? {
-    switch kind {
-    case .download(let plan): plan.transfer
-    case .upload(let body): body.transfer
-    case .data, .stream, .webSocket: nil
-    }
-  }
-
   /// The request has the identifier of its transfer in every process.
   func useIdentifierOfTransfer() {
     if let transfer { state.withLock { $0.extras.id = transfer.id } }

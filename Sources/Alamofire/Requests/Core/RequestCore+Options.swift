@@ -15,9 +15,6 @@ extension RequestCore {
     }
   }
 
-  /// Whether the request has adapters or retriers.
-  var isIntercepted: Bool { has(.interceptors) }
-
   /// The session's interceptor first, then the request's own, then those added to it, then that of a resumable upload.
   var interceptorsInOrder: [any RequestInterceptor] {
     let added = state.withLock { $0.extras.interceptors }

@@ -242,6 +242,15 @@ extension RequestCore {
     if case .download(let plan) = kind { plan } else { nil }
   }
 
+  /// The background transfer of a download or an upload.
+  var transfer: BackgroundTransfer? {
+    switch kind {
+    case .download(let plan): plan.transfer
+    case .upload(let body): body.transfer
+    case .data, .stream, .webSocket: nil
+    }
+  }
+
   /// The destination of the body of a stream request.
   var stream: StreamFlow? {
     if case .stream(let flow) = kind { flow } else { nil }
