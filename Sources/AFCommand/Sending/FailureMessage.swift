@@ -17,7 +17,7 @@ enum FailureMessage {
 
   /// The library's names, and those of the options.
   private static let names = [
-    (" Raise TransportOptions.redirectLimit if that is in order.", ""),
+    (" Raise TransportOptions.redirectLimit to follow more.", ""),
     ("TransportOptions.trustStore", "--ca FILE"),
     (" or the proxy variable", " or the variable of the proxy"),
     ("TransportOptions.proxy", "--proxy"),

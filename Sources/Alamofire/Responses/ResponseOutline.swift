@@ -8,8 +8,8 @@ struct ResponseOutline {
 
   let redaction: Redaction
   private var lines: [String] = []
-  /// The text that was shown as the body of the response.
-  private var shownBody: String?
+  /// The body of the response, if it was shown.
+  private var shownBody: Data?
 
   init(_ redaction: Redaction = .standard) {
     self.redaction = redaction
@@ -30,7 +30,7 @@ struct ResponseOutline {
     )
     let fields = request.allHTTPHeaderFields ?? [:]
     addFields(fields)
-    _ = addBody(request.httpBody, fields: fields)
+    addBody(request.httpBody, fields: fields)
   }
 
   /// A body of `nil` is not mentioned at all, an inner `nil` is an empty one.
@@ -43,7 +43,7 @@ struct ResponseOutline {
     add("[Status Code]: \(response.statusCode)", level: 1)
     let fields = response.allHeaderFields as? [String: String] ?? [:]
     addFields(fields)
-    if let body { shownBody = addBody(body, fields: fields) }
+    if let body, addBody(body, fields: fields) { shownBody = body }
   }
 
   mutating func addDurations(_ metrics: TaskMetrics?, serialization: TimeInterval) {
@@ -62,31 +62,35 @@ struct ResponseOutline {
     }
   }
 
-  /// A value that is the text of the body is not shown a second time.
+  /// A body that was shown is not shown a second time, neither as the value nor as the excerpt in a failure.
   mutating func addResult<Success, Failure: Error>(_ result: Result<Success, Failure>) {
-    guard case .success(let value) = result, let text = value as? String, text == shownBody else {
-      return add("[Result]: \(result)")
+    guard let shownBody else { return add("[Result]: \(result)") }
+    switch result {
+    case .success(let text as String) where text == String(decoding: shownBody, as: UTF8.self):
+      add("[Result]: success(the body as a String of \(text.count) characters)")
+    case .success: add("[Result]: \(result)")
+    case .failure: add("[Result]: \(result)".replacing(BodyExcerpt.sentence(shownBody), with: ""))
     }
-    add("[Result]: success(the body as a String of \(text.count) characters)")
   }
 
-  /// Returns the text of the body, if it is shown.
-  private mutating func addBody(_ body: Data?, fields: [String: String]) -> String? {
+  /// Returns whether the text of the body is shown.
+  @discardableResult
+  private mutating func addBody(_ body: Data?, fields: [String: String]) -> Bool {
     guard let body, !body.isEmpty else {
       add("[Body]: None", level: 1)
-      return nil
+      return false
     }
     let type = fields.first { $0.key.lowercased() == "content-type" }?.value.lowercased() ?? ""
     let isText = ["json", "xml", "text"].contains { type.contains($0) }
     guard isText, body.count <= Self.largestShownBody else {
       add("[Body]: \(body.count) bytes", level: 1)
-      return nil
+      return false
     }
     add("[Body]:", level: 1)
     let text = String(decoding: body, as: UTF8.self)
     let shown = redaction.body(text.trimmingCharacters(in: .whitespacesAndNewlines), contentType: type)
     add(shown, level: 2)
-    return text
+    return true
   }
 }
 

@@ -24,7 +24,8 @@ package enum CurlFailure {
     }
     if !isSecure, code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR && !hasResponse {
       // Most servers for TLS end a connection that begins with plain HTTP.
-      advice = "{host} closed the connection without a response. If this is a port for TLS, use https://."
+      advice =
+        "{host} closed the connection without a response. It failed, or this is a port for TLS; then use https://."
     }
     let said = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
     let sentence = advice.replacing("{host}", with: host)

@@ -37,7 +37,7 @@ package enum Redirect {
       switch self {
       case .tooMany(let limit):
         "The server redirected more than \(limit) times. "
-          + "Raise TransportOptions.redirectLimit if that is in order."
+          + "Raise TransportOptions.redirectLimit to follow more."
       case .unsupportedScheme(let scheme):
         "The server redirected to a URL of the scheme \"\(scheme)\"; only http and https are followed."
       case .badLocation:

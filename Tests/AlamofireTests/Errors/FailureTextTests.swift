@@ -53,9 +53,12 @@ import Testing
     let response = try await Self.response(to: Self.json(body))
     let error = try #require(response.error)
     #expect(error.underlyingError is DecodingError)
-    for text in [error.localizedDescription, "\(error)", "\(response)", response.debugDescription] {
+    for text in [error.localizedDescription, "\(error)", "\(response)"] {
       #expect(text.contains(sentence), "\(text)")
     }
+    // A debug description has the whole body already.
+    let isExcerpt = sentence.contains("begins with")
+    #expect(response.debugDescription.contains(sentence) != isExcerpt, "\(response.debugDescription)")
   }
 
   @Test("A failed response names method, URL, status and the beginning of the body, without secrets")
@@ -91,6 +94,12 @@ import Testing
     #expect(response.value == "only once")
     #expect(response.debugDescription.components(separatedBy: "only once").count == 2)
     #expect(response.debugDescription.hasSuffix("[Result]: success(the body as a String of 9 characters)"))
+
+    // Nor does the error of a serializer repeat the beginning of a body that is shown.
+    let failed = try await Self.response(to: Self.json("<html>Log in</html>"))
+    #expect("\(failed)".contains(#"The body of 19 bytes begins with "<html>Log in</html>"."#))
+    #expect(failed.debugDescription.components(separatedBy: "<html>Log in</html>").count == 2)
+    #expect(failed.debugDescription.contains("[Result]: failure("))
   }
 
   @Test(
@@ -159,7 +168,9 @@ import Testing
   @Test("Plain HTTP at a port for TLS is recognised") func plainAtSecurePort() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let error = try #require(await Self.fetch(server.url("/get").replacing("https:", with: "http:")).error)
-    #expect(error.localizedDescription.contains("If this is a port for TLS, use https://."), "\(error)")
+    #expect(
+      error.localizedDescription.contains("It failed, or this is a port for TLS; then use https://."),
+      "\(error)")
   }
 
   @Test("A WebSocket with the wrong scheme is recognised") func webSockets() async throws {

@@ -91,7 +91,7 @@ extension AttemptDriver {
     throw .sessionTaskFailed(
       error: URLError.made(
         .unsupportedURL,
-        "TransportOptions.allowedSchemes does not allow URLs with \(scheme):; add it if that is in order.",
+        "TransportOptions.allowedSchemes does not allow URLs with \(scheme):; add the scheme to allow them.",
         url: request.url))
   }
 
