@@ -79,8 +79,8 @@ package enum FileMove {
     return code == 0 ? nil : code
   }
 
-  /// A new name is on the disk when its folder is.
-  private static func flushName(in folder: String, _ flush: (Int32) -> Int32) -> Int32? {
+  /// Flushes a folder: a new name is on the disk when its folder is. Returns the number of the error, if there is one.
+  static func flushName(in folder: String, _ flush: (Int32) -> Int32) -> Int32? {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     // A folder that may only be written to cannot be opened.
     guard descriptor >= 0 else { return nil }

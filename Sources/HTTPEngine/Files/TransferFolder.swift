@@ -8,10 +8,16 @@ package final class TransferFolder: TransferFiles {
   package let location: String
   package let boot: String
   private let lock: Int32
+  private let flush: @Sendable (Int32) -> Int32
 
   /// Makes the folder if it does not exist, and locks it.
-  package init(path: String) throws(TransferFolderError) {
+  ///
+  /// - Parameter flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
+  package init(
+    path: String, flush: @escaping @Sendable (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+  ) throws(TransferFolderError) {
     location = path
+    self.flush = flush
     boot = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
     guard Self.make(path) else { throw .unusable(Self.text(errno)) }
     var status = stat()
@@ -67,19 +73,14 @@ package final class TransferFolder: TransferFiles {
     let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { return errno }
     var failure = Self.write(bytes, to: descriptor)
-    if failure == nil, fsync(descriptor) != 0 { failure = errno }
+    if failure == nil { failure = Self.error(flush(descriptor)) }
     if close(descriptor) != 0, failure == nil { failure = errno }
-    if let failure {
-      unlink(file)
-      return failure
-    }
-    // A new name is on the disk when its folder is.
-    let folder = open(location, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard folder >= 0 else { return nil }
-    _ = fsync(folder)
-    close(folder)
-    return nil
+    failure = failure ?? FileMove.flushName(in: location, flush)
+    if failure != nil { unlink(file) }
+    return failure
   }
+
+  private static func error(_ code: Int32) -> Int32? { code == 0 ? nil : code }
 
   package func replace(_ name: String, by bytes: Data) -> Int32? {
     let new = name + ".new"

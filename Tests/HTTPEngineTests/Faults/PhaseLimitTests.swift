@@ -79,6 +79,25 @@ import Testing
     #expect(failure.metrics?.values.secureEnd == -1)
   }
 
+  @Test("A TLS handshake through a tunnel that is not complete in time") func tlsHandshakeThroughTunnel()
+    async throws
+  {
+    let proxy = try StreamTestServer { connection in
+      while try !connection.line().isEmpty {}
+      try connection.write("HTTP/1.1 200 Connection established\r\n\r\n")
+      connection.waitForEnd()
+    }
+    let limits = Limits(
+      connect: .seconds(100), tlsHandshake: Self.short, requestSend: Self.none, firstByte: Self.none)
+    let client = client(limits) {
+      $0.proxy = .server(ProxyServer(.http, host: "127.0.0.1", port: proxy.port))
+    }
+    let start = ContinuousClock.now
+    let failure = try await client.failure(of: "https://shop.example/")
+    expect(.tlsHandshake, failure, host: "shop.example", since: start)
+    #expect(failure.metrics?.values.secureEnd == -1)
+  }
+
   @Test("A request that is not sent in time", arguments: [false, true]) func requestSend(isTLS: Bool)
     async throws
   {

@@ -1,4 +1,5 @@
 import ChildProcesses
+import FoundationEssentials
 import Glibc
 import HTTPEngine
 import HTTPWire
@@ -44,5 +45,19 @@ import Testing
     #expect(sink.flush() == nil)
     #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
     #expect(sink.flush() == 0)
+  }
+
+  @Test("A file of a transfer folder whose flush failed does not exist", arguments: [0, 1])
+  func transferFolder(failing: Int) throws {
+    let flushes = Counter()
+    // The first flush is that of the file, the second one that of the folder with its name.
+    let files = try TransferFolder(path: folder.path + "/transfers") { _ in
+      flushes.enter()
+      return flushes.now - 1 == failing ? EIO : 0
+    }
+    #expect(files.make("a", Data([1])) == EIO)
+    #expect(!files.names().contains("a"))
+    #expect(files.make("a", Data([1])) == nil)
+    #expect(files.read("a") == Data([1]))
   }
 }
