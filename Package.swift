@@ -49,7 +49,7 @@ let package = Package(
       providers: [.apt(["libzstd-dev"]), .yum(["libzstd-devel"])]),
     .systemLibrary(
       name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"]), .yum(["libpsl-devel"])]),
-    .systemLibrary(name: "CNetlink"),
+    .systemLibrary(name: "CLinux"),
     .systemLibrary(
       name: "COpenSSLPackage", pkgConfig: "openssl",
       providers: [.apt(["libssl-dev"]), .yum(["openssl-devel"])]),
@@ -59,7 +59,7 @@ let package = Package(
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
       name: "HTTPEngine",
-      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNetlink"],
+      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CLinux"],
       swiftSettings: settings),
     .target(
       name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),

@@ -20,11 +20,11 @@ let package = Package(
     .systemLibrary(name: "CBrotli"),
     .systemLibrary(name: "CZstd"),
     .systemLibrary(name: "CPSL"),
-    .systemLibrary(name: "CNetlink"),
+    .systemLibrary(name: "CLinux"),
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
       name: "HTTPEngine",
-      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNetlink"],
+      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CLinux"],
       swiftSettings: settings),
     .target(name: "CFuzzer"),
     .executableTarget(

@@ -1,5 +1,7 @@
 import CCurl
+import CLinux
 import FoundationEssentials
+import Glibc
 package import HTTPWire
 
 extension CurlTransport: ByteStreamTransport {
@@ -53,26 +55,40 @@ private struct LoopStream: ByteStream {
 }
 
 /// The streams of bytes of one loop. Belongs to its thread.
+///
+/// A turn of the loop visits the streams that have something to do, and no others: an idle connection costs its loop
+/// nothing. The sockets are watched by one epoll descriptor, for which the loop waits together with libcurl's sockets.
 final class LoopStreams {
   /// The largest number of bytes of one read.
   static let chunk = 65_536
+  /// The number of ready sockets that are read from epoll at once.
+  private static let mostEvents = 64
 
-  @exclusivity(unchecked) private var links: [StreamLink] = []
-  @exclusivity(unchecked) private var sockets: [curl_waitfd] = []
-  /// The streams that wait for ``sockets``, in the same order.
-  @exclusivity(unchecked) private var waiting: [StreamLink] = []
+  @exclusivity(unchecked) private var links: [UInt64: StreamLink] = [:]
+  /// The streams that have changed since the loop last waited.
+  @exclusivity(unchecked) private var changed: [StreamLink] = []
+  /// The streams that have more to do at once.
+  @exclusivity(unchecked) private var busy: [StreamLink] = []
+  /// No stream times out before this time.
+  @exclusivity(unchecked) private(set) var expiry: UInt64 = .max
+  /// The epoll descriptor, as an entry of libcurl's list. The descriptor is −1 before the first stream.
+  @exclusivity(unchecked) private var poll = curl_waitfd(fd: -1, events: Int16(POLLIN), revents: 0)
+  @exclusivity(unchecked) private var watchedCount = 0
   /// The buffer for reads. It is made for the first read.
   @exclusivity(unchecked) private var room: UnsafeMutableRawBufferPointer?
 
-  deinit { room?.deallocate() }
+  deinit {
+    room?.deallocate()
+    if poll.fd >= 0 { close(poll.fd) }
+  }
 
   var isEmpty: Bool { links.isEmpty }
 
   /// Whether a stream has more to do at once.
-  var isBusy: Bool { links.contains { $0.isBusy } }
-
-  /// The time at which the first of the streams times out.
-  var expiry: UInt64 { links.reduce(.max) { min($0, $1.expiry) } }
+  var isBusy: Bool {
+    settle()
+    return !busy.isEmpty
+  }
 
   /// The buffer for bytes that are copied before the next read.
   var scratch: UnsafeMutableRawBufferPointer {
@@ -82,33 +98,91 @@ final class LoopStreams {
     return new
   }
 
-  func add(_ link: StreamLink) { links.append(link) }
+  func add(_ link: StreamLink) { links[link.number] = link }
 
-  func remove(_ link: StreamLink) { links.removeAll { $0 === link } }
+  func remove(_ link: StreamLink) {
+    links[link.number] = nil
+    watch(link, for: 0)
+    if links.isEmpty { expiry = .max }
+  }
 
-  /// Moves the bytes of streams whose sockets are ready, or that have more to do.
+  /// Notes that the stream may wait for something else, have more to do, or time out at another time.
+  func noteChange(of link: StreamLink) {
+    guard !link.isChanged else { return }
+    link.isChanged = true
+    changed.append(link)
+  }
+
+  /// Moves the bytes of streams whose sockets are ready, or that have more to do, and ends what has timed out.
   func turn(_ now: UInt64) {
-    for (index, link) in waiting.enumerated() where sockets[index].revents != 0 { link.isBusy = true }
-    waiting.removeAll(keepingCapacity: true)
-    sockets.removeAll(keepingCapacity: true)
-    for link in links {
-      if link.expiry <= now { link.expire(now) }
-      if link.isBusy { link.pump() }
+    settle()
+    if poll.revents != 0 { readEvents() }
+    if !busy.isEmpty {
+      let links = busy
+      busy.removeAll(keepingCapacity: true)
+      for link in links where link.isBusy { link.pump() }
     }
+    guard expiry <= now else { return }
+    for link in Array(links.values) where link.expiry <= now { link.expire(now) }
+    expiry = links.values.reduce(.max) { min($0, $1.expiry) }
   }
 
   /// Ends all of them.
   func end(_ failure: TransportFailure) {
-    for link in links { link.fail(failure) }
+    for link in Array(links.values) { link.fail(failure) }
   }
 
-  /// Calls `body` with the sockets that the streams wait for.
+  /// Calls `body` with the sockets for which the streams wait.
   func withSockets(_ body: (UnsafeMutablePointer<curl_waitfd>?, UInt32) -> Void) {
-    for link in links {
-      guard let socket = link.awaited else { continue }
-      sockets.append(socket)
-      waiting.append(link)
+    settle()
+    poll.revents = 0
+    withUnsafeMutablePointer(to: &poll) { body($0, watchedCount > 0 ? 1 : 0) }
+  }
+
+  // MARK: Events
+
+  /// Applies the changes of the streams.
+  private func settle() {
+    while let link = changed.popLast() {
+      link.isChanged = false
+      guard links[link.number] === link else { continue }
+      if link.isBusy { busy.append(link) }
+      expiry = min(expiry, link.expiry)
+      watch(link, for: link.awaitedEvents)
     }
-    sockets.withUnsafeMutableBufferPointer { body($0.baseAddress, UInt32($0.count)) }
+  }
+
+  /// Watches the socket of a stream for other events than before; 0 ends that.
+  private func watch(_ link: StreamLink, for events: UInt32) {
+    let old = link.watchedEvents
+    guard events != old, let descriptor = link.watchedDescriptor else { return }
+    var event = epoll_event()
+    event.events = events
+    event.data.u64 = link.number
+    if poll.fd < 0 { poll.fd = epoll_create1(Int32(EPOLL_CLOEXEC)) }
+    let operation = events == 0 ? EPOLL_CTL_DEL : old == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+    let isDone = poll.fd >= 0 && epoll_ctl(poll.fd, operation, descriptor, &event) == 0
+    guard isDone || events == 0 else { return link.fail(Self.unwatchable(link, errno)) }
+    link.watchedEvents = events
+    watchedCount += (old == 0 ? 1 : 0) - (events == 0 ? 1 : 0)
+  }
+
+  private static func unwatchable(_ link: StreamLink, _ code: Int32) -> TransportFailure {
+    TransportFailure(
+      .unknown,
+      "The connection to \(link.request.origin.host) cannot be watched: \(String(cString: strerror(code))).")
+  }
+
+  /// Reads the sockets that are ready. Those that do not fit are ready at the next turn, too.
+  private func readEvents() {
+    poll.revents = 0
+    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.mostEvents) { events in
+      let count = epoll_wait(poll.fd, events.baseAddress, Int32(Self.mostEvents), 0)
+      for event in events.prefix(max(0, Int(count))) {
+        guard let link = links[event.data.u64] else { continue }
+        if !link.isBusy { busy.append(link) }
+        link.isBusy = true
+      }
+    }
   }
 }

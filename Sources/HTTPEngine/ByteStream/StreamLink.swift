@@ -1,4 +1,5 @@
 import CCurl
+import CLinux
 import FoundationEssentials
 import Glibc
 import HTTPWire
@@ -34,9 +35,15 @@ final class StreamLink: @unchecked Sendable {
   private var awaitsDecision = false
   private var failure: TransportFailure?
   /// The events that the stream waits for at its socket.
-  private var events: Int32 = 0
+  private var events: UInt32 = 0
   /// Whether the stream has more to do before the loop waits.
   var isBusy = false
+  /// The number of the stream among those of the loop.
+  let number: UInt64
+  /// Whether ``LoopStreams`` knows that the stream has changed.
+  var isChanged = false
+  /// The events for which ``LoopStreams`` watches the socket.
+  var watchedEvents: UInt32 = 0
 
   /// An operation that has not completed.
   private struct Operation {
@@ -57,6 +64,7 @@ final class StreamLink: @unchecked Sendable {
     self.transport = transport
     self.watcher = watcher
     loop = transport.loop
+    number = transport.loop.nextTicket()
     flow = ByteStreamFlow(secure: isSecure ? 0 : nil)
   }
 
@@ -72,7 +80,10 @@ final class StreamLink: @unchecked Sendable {
     pump()
   }
 
-  func suspend() { flow.suspend() }
+  func suspend() {
+    flow.suspend()
+    streams?.noteChange(of: self)
+  }
 
   func read(
     _ number: ByteStreamFlow.Number, least: Int, most: Int, timeout: Duration?,
@@ -151,6 +162,7 @@ final class StreamLink: @unchecked Sendable {
     watcher?.streamOpened()
     // This is called by libcurl, so the bytes move in the next turn.
     isBusy = true
+    streams?.noteChange(of: self)
   }
 
   private func startTLS() {
@@ -188,16 +200,19 @@ final class StreamLink: @unchecked Sendable {
 
   // MARK: Bytes
 
-  /// The socket with the awaited events; `nil` if the stream waits for none.
-  var awaited: curl_waitfd? {
-    guard events != 0, !flow.isSuspended, let descriptor = connection?.descriptor else { return nil }
-    return curl_waitfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
+  /// The events of the socket for which the stream waits; 0 if it waits for none.
+  var awaitedEvents: UInt32 {
+    flow.isSuspended || connection == nil ? 0 : events
   }
+
+  /// The socket for ``awaitedEvents``.
+  var watchedDescriptor: Int32? { connection?.descriptor }
 
   /// Moves all bytes that can be moved without waiting.
   func pump() {
     isBusy = false
     events = 0
+    streams?.noteChange(of: self)
     guard connection != nil else { return }
     var hasMoved = true
     var steps = 0
@@ -217,8 +232,8 @@ final class StreamLink: @unchecked Sendable {
   private func hasProgressed(_ step: StreamStep) -> Bool {
     switch step {
     case .moved, .ended: return true
-    case .waitsToRead: events |= POLLIN
-    case .waitsToWrite: events |= POLLOUT
+    case .waitsToRead: events |= EPOLLIN.rawValue
+    case .waitsToWrite: events |= EPOLLOUT.rawValue
     case .failed(let failure): fail(failure)
     case .undecided(let chain):
       ask({ watcher in await watcher.judge(chain).map { .failure($0) } ?? .success(()) }, then: { _, _ in })
@@ -320,6 +335,7 @@ final class StreamLink: @unchecked Sendable {
       act(on: flow.withdraw(number, .timedOut))
     }
     isBusy = connection != nil
+    streams?.noteChange(of: self)
   }
 
   // MARK: Effects
@@ -331,6 +347,7 @@ final class StreamLink: @unchecked Sendable {
         streams = core?.streams
         streams?.add(self)
         deadline = later(request.deadline.map { ContinuousClock.now.duration(to: $0) })
+        streams?.noteChange(of: self)
         connect()
       case .secure: startTLS()
       case .answer(let number, let count, let isAtEnd):
@@ -365,6 +382,9 @@ final class StreamLink: @unchecked Sendable {
     connecting?.cancel()
     connecting = nil
     if reason == .closed { drain() }
+    // Before the socket is closed.
+    streams?.remove(self)
+    streams = nil
     tls = nil
     connection = nil
     arrived = Data()
@@ -372,8 +392,6 @@ final class StreamLink: @unchecked Sendable {
     isBusy = false
     handshakeExpiry = .max
     deadline = .max
-    streams?.remove(self)
-    streams = nil
     let watcher = watcher
     self.watcher = nil
     watcher?.streamEnded(reason == .closed ? nil : explained(reason))

@@ -1,5 +1,5 @@
 import CCurl
-import CNetlink
+import CLinux
 import Glibc
 package import HTTPWire
 

@@ -1,4 +1,4 @@
-import CNetlink
+import CLinux
 import Glibc
 package import HTTPWire
 import Synchronization

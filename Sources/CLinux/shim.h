@@ -1,3 +1,4 @@
 #pragma once
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <sys/epoll.h>
