@@ -67,7 +67,9 @@ struct ResumableUploadTests {
     let bytes = [UInt8](repeating: 0, count: size).indices.map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 9) }
     let file = try folder.file("file", Data(bytes))
     fixture.uploads.enqueue((0..<50).map { _ in .cut(afterBytes: size / 51) })
-    let request = fixture.session.upload(file, to: fixture.url).resumable(fixture.options())
+    // A reset can destroy the informational response while the content is sent.
+    let options = fixture.options { $0.createsWithContent = false }
+    let request = fixture.session.upload(file, to: fixture.url).resumable(options)
     let response = await request.response()
     #expect(response.error == nil)
     #expect(fixture.uploads.uploads.count == 1 && fixture.uploads.processedCount == 1)
