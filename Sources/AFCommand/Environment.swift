@@ -5,7 +5,7 @@ import Glibc
 package struct Environment: Sendable {
   /// The arguments without the name of the program.
   package var arguments: [String]
-  /// The environment variables; `NO_COLOR` and `COLUMNS` are looked at.
+  /// The environment variables in ``variableNames``.
   package var variables: [String: String]
   /// Reads bytes of the standard input and returns their number, 0 at its end. It waits for the first of them.
   package var readInput: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
@@ -90,9 +90,16 @@ package struct Environment: Sendable {
 }
 
 extension Environment {
+  /// The environment variables that the command reads by itself.
+  static let variableNames = ["COLUMNS", "NO_COLOR", "PAGER", "TERM", "XDG_DATA_HOME"]
+
   /// The environment of this process.
   package static func process() -> Environment {
-    let variables = ProcessInfo.processInfo.environment
+    // One by one, because Foundation's dictionary of all of them takes longer than the rest of this function.
+    let variables = Dictionary(
+      uniqueKeysWithValues: variableNames.compactMap { name in
+        getenv(name).map { (name, String(cString: $0)) }
+      })
     return Environment(
       arguments: Array(CommandLine.arguments.dropFirst()), variables: variables,
       readInput: { try readInput(into: $0) }, writeOutput: { write($0, to: STDOUT_FILENO) },

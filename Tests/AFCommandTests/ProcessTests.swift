@@ -117,6 +117,25 @@ import Testing
     #expect(!output.contains("top"))
   }
 
+  @Test("the variables of the environment are read", .enabled(if: Programs.isInstalled("python3")))
+  func environment() async throws {
+    let server = try HTTPTestServer()
+    let words = [Programs.af, "--session", "me", server.url("/get"), "X-A:1"]
+    let home = ["XDG_DATA_HOME": folder.path, "TERM": "xterm"]
+    let colours = try await Programs.runOnTerminal(words, environment: home)
+    #expect(String(decoding: colours.output, as: UTF8.self).contains("\u{1B}[1;32m200 OK"))
+    #expect(
+      FileManager.default.fileExists(atPath: folder.path("af/sessions/127.0.0.1_\(server.port)/me.json")))
+    for variable in ["NO_COLOR": "1", "TERM": "dumb"] {
+      let run = try await Programs.runOnTerminal(
+        words, environment: home.merging([variable.key: variable.value]) { $1 })
+      #expect(run.status == 0 && !run.output.contains(0x1B))
+    }
+    let paged = try await Programs.runOnTerminal(
+      words + ["--pager"], environment: home.merging(["PAGER": "tr a-z A-Z"]) { $1 })
+    #expect(String(decoding: paged.output, as: UTF8.self).contains("CONTENT-TYPE"))
+  }
+
   // MARK: Connections
 
   @Test("--unix-socket sends the request through it", .enabled(if: Programs.isInstalled("python3")))

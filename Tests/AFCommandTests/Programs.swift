@@ -18,8 +18,11 @@ enum Programs {
   }
 
   /// Runs a program on a terminal of its own, and answers its first question. The output is that of the terminal.
-  static func runOnTerminal(_ words: [String], answer: String) async throws -> ChildRun {
-    try await ChildRun(["/usr/bin/env", "python3", "-c", terminal, answer] + words)
+  static func runOnTerminal(
+    _ words: [String], answer: String = "", environment: [String: String] = [:]
+  ) async throws -> ChildRun {
+    try await ChildRun(
+      ["/usr/bin/env", "python3", "-c", terminal, answer] + words, environment: environment)
   }
 
   private static let terminal = """

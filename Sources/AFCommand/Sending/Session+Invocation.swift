@@ -8,7 +8,8 @@ extension Session {
     _ invocation: Invocation, cookies: [HTTPCookie] = [], archive: ArchiveFile? = nil,
     askPassphrase: (String) throws(UsageError) -> String
   ) throws(UsageError) {
-    let configuration = URLSessionConfiguration.af.ephemeral
+    // Without the default fields of the library, which it would make for nothing.
+    let configuration = URLSessionConfiguration.ephemeral
     configuration.headers = Self.headers(invocation)
     if let timeout = invocation.timeout { configuration.timeoutIntervalForRequest = timeout }
     for cookie in cookies { configuration.httpCookieStorage?.setCookie(cookie) }
