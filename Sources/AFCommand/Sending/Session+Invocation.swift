@@ -10,6 +10,8 @@ extension Session {
   ) throws(UsageError) {
     // Without the default fields of the library, which it would make for nothing.
     let configuration = URLSessionConfiguration.ephemeral
+    // One invocation has nothing to find in a cache.
+    configuration.urlCache = nil
     configuration.headers = Self.headers(invocation)
     if let timeout = invocation.timeout { configuration.timeoutIntervalForRequest = timeout }
     for cookie in cookies { configuration.httpCookieStorage?.setCookie(cookie) }
