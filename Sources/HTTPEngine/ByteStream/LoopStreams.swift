@@ -177,7 +177,8 @@ final class LoopStreams {
   private func readEvents() {
     poll.revents = 0
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.mostEvents) { events in
-      let count = epoll_wait(poll.fd, events.baseAddress, Int32(Self.mostEvents), 0)
+      guard let first = events.baseAddress else { return }
+      let count = epoll_wait(poll.fd, first, Int32(Self.mostEvents), 0)
       for event in events.prefix(max(0, Int(count))) {
         guard let link = links[event.data.u64] else { continue }
         if !link.isBusy { busy.append(link) }
