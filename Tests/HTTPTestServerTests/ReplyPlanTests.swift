@@ -86,6 +86,17 @@ struct ReplyPlanTests {
     #expect(self.plan(Reply.ok.closing()).ending == .close)
   }
 
+  @Test("A reply is described in short") func descriptions() {
+    let replies: [Reply] = [
+      .status(503), .json("{}").with(status: 422), .closeAfterBody(bytes: 1), .raw("abc"), .webSocket(),
+    ]
+    #expect(
+      replies.map { "\($0)" } == [
+        "503, 0 bytes", "422, 2 bytes", "200, 1001 bytes, closeAfterBody(bytes: 1)", "3 raw bytes",
+        "WebSocket connection",
+      ])
+  }
+
   @Test("Informational responses are first") func informationalResponses() {
     let reply = Reply.ok.preceded(by: 103, headers: [HTTPHeader(name: "Link", value: "</a>")])
     #expect(
