@@ -101,12 +101,12 @@ struct TimelinePage {
     .name small{display:block;color:#666;white-space:normal}
     p span{white-space:nowrap;margin-right:12px}
     .bad{color:#a00}
-    @media(max-width:1000px){body{margin:12px}th,td{padding:3px 4px}
-    .name{max-width:none;white-space:normal;overflow-wrap:anywhere}.line{width:30%;min-width:80px}}
     .line{width:45%}.line div{position:relative;height:14px}
     i{position:absolute;top:0;height:14px;min-width:1px}
     b{display:inline-block;width:12px;height:12px;margin-right:4px}
     .blocked{background:#ccc}.dns{background:#1f8a70}.connect{background:#e08e0b}.ssl{background:#a33ea1}
     .send{background:#3b6fb6}.wait{background:#7bb662}.receive{background:#2aa1c0}
+    @media(max-width:1000px){body{margin:12px}th,td{padding:3px 4px}.line{width:20%}
+    .name{min-width:12em;max-width:none;white-space:normal;overflow-wrap:anywhere}}
     """
 }
