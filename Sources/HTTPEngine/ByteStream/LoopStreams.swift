@@ -103,7 +103,10 @@ final class LoopStreams {
   func remove(_ link: StreamLink) {
     links[link.number] = nil
     watch(link, for: 0)
-    if links.isEmpty { expiry = .max }
+    guard links.isEmpty else { return }
+    // Without streams there is no turn in which the list could become empty.
+    busy.removeAll(keepingCapacity: true)
+    expiry = .max
   }
 
   /// Notes that the stream may wait for something else, have more to do, or time out at another time.
@@ -116,7 +119,8 @@ final class LoopStreams {
   /// Moves the bytes of streams whose sockets are ready, or that have more to do, and ends what has timed out.
   func turn(_ now: UInt64) {
     settle()
-    if poll.revents != 0 { readEvents() }
+    // A loop with a busy stream does not wait, so that nothing says whether other streams are ready.
+    if poll.revents != 0 || watchedCount > 0 && !busy.isEmpty { readEvents() }
     if !busy.isEmpty {
       let links = busy
       busy.removeAll(keepingCapacity: true)

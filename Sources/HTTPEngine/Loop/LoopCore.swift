@@ -92,7 +92,8 @@ final class LoopCore {
       runJobs()
       continuationBatch.resumeAll()
       // Requests that were started after `drive()` are sent before the loop waits.
-      if hasStarted || !jobs.isEmpty || streams.isBusy { continue }
+      // Streams come first, because one that cannot be watched ends here, and leaves a job.
+      if streams.isBusy || hasStarted || !jobs.isEmpty { continue }
       if transfers.isEmpty, streams.isEmpty, isShutDown || now - idleSince >= lingering {
         continuationBatch.retire()
         if owner.retire() { return }

@@ -83,6 +83,36 @@ import Testing
       client.transport.shutDown()
     }
   }
+
+  @Test("A stream that ends while it has more to do leaves the core idle") func endedStream() async {
+    await #expect(processExitsWith: .success) {
+      let server = try StreamTestServer { $0.waitForEnd() }
+      let client = Client(lingering: .seconds(60))
+      for _ in 0..<5 {
+        let request = try client.request("http://127.0.0.1:\(server.port)/").changing {
+          $0.connectsOnly = true
+        }
+        let watcher = StreamEnd()
+        let stream = client.transport.stream(request, isSecure: false, watcher: watcher)
+        stream.resume()
+        // The cancellation is a command for the next turn, and until then the stream is busy.
+        stream.read(least: 1, most: 10, timeout: .milliseconds(20)) { _ in stream.cancel() }
+        await watcher.ended.wait()
+      }
+      try await Self.expectIdle()
+      client.transport.shutDown()
+    }
+  }
+}
+
+/// Says when a stream has ended.
+private final class StreamEnd: ByteStreamWatcher {
+  let ended = Moment()
+
+  func judge(_ chain: PresentedChain) async -> TransportFailure? { nil }
+  func identity() async -> Result<ClientIdentity?, TransportFailure> { .success(nil) }
+  func streamOpened() {}
+  func streamEnded(_ failure: TransportFailure?) { ended.come() }
 }
 
 /// Cancels the task that sends, when its transfer begins: the command waits while the transfer starts.
