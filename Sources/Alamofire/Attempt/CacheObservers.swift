@@ -11,7 +11,7 @@ final class StoredAnswerObserver: TransferObserver {
 
   func transferBegan(_ control: any TransferControl) -> TransferStart { core.transferBegan(control) }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { core.headShown(head) }
-  func bytesMoved(_ count: ByteCount) { core.bytesMoved(count) }
+  func bytesMoved(_ count: ByteCount) { core.bytesReplayed(count) }
   func transferEnded() { core.transferEnded() }
 }
 

@@ -129,4 +129,47 @@ struct DelegateDecisionTests {
     for await event in answered.streamTask().streamingData() { body += event.value ?? Data() }
     #expect(body == Data("in".utf8))
   }
+
+  @Test("Chunk readers have the same limit") func longBodyOfChunks() async {
+    let chunks = Recorder<Data>()
+    let declined = session(.leave, challenge(2 << 20)).request("http://a.test/")
+    declined.responseChunks(on: .global()) { chunks.add($0) }
+    let error = await declined.end().error
+    #expect((error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
+    #expect(chunks.values.isEmpty)
+  }
+
+  @Test("The progress of an upload stays behind a declined challenge") func uploadProgress() async {
+    let counts = Recorder<Int64>()
+    let queue = DispatchQueue(label: "test.progress")
+    let request = session(.leave, challenge(12)).upload(Data(count: 1000), to: "http://a.test/")
+    request.uploadProgress(queue: queue) { counts.add($0.completedUnitCount) }
+    #expect(await request.end().response?.statusCode == 401)
+    queue.sync {}
+    #expect(Set(counts.values) == [1000])
+    #expect(request.uploadProgress.completedUnitCount == 1000)
+  }
+
+  @Test("A delegate whose interest comes while the request runs is asked from the next hop on")
+  func lateInterest() async {
+    let reached = Latch()
+    let gate = Latch()
+    let delegate = ChallengeDelegate { _ in
+      (.useCredential, URLCredential(user: "user", password: "pass", persistence: .none))
+    }
+    delegate.wantedEvents = []
+    let held = challenge(12).held(by: gate, reached: reached)
+    let fake = FakeTransport { request, _ in
+      request.value("Authorization") == nil ? held : .chunks(["i", "n"])
+    }
+    let session = Session.retained(
+      fake: fake, configuration: .uncached, observers: SessionObservers(delegate: delegate))
+    let request = session.streamRequest("http://a.test/")
+    async let body = request.streamTask().streamingData().reduce(into: Data()) { $0 += $1.value ?? Data() }
+    await reached.wait()
+    request.onURLSessionTaskCreation { _ in }
+    gate.open()
+    #expect(await body == Data(repeating: UInt8(ascii: "c"), count: 12))
+    #expect(delegate.calls.values.isEmpty)
+  }
 }

@@ -30,7 +30,7 @@ extension AttemptDriver {
 
   func answerChallengeAtOnce() throws(AFError) -> AttemptEvent? {
     guard let head = values.response?.head, head.status == 401 else { return .challenge(isAnswered: false) }
-    guard !core.observers.contains(.challenges) else { return nil }
+    guard !core.observers.contains(.challenges), !core.isUndecided(head) else { return nil }
     guard let answer = defaultAnswer(to: head) else { return .challenge(isAnswered: false) }
     let choice = try fieldAtOnce(
       answer.offer.scheme, answer.credential, answer.offer.digest, for: values.request
@@ -44,8 +44,7 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func answerChallenge() async throws(AFError) -> AttemptEvent {
     guard let head = values.response?.head else { return .challenge(isAnswered: false) }
-    let isAnswered =
-      core.observers.contains(.challenges) ? try await askDelegate(head) : try await answerByDefault(head)
+    let isAnswered = core.asksAboutChallenge ? try await askDelegate(head) : try await answerByDefault(head)
     if !isAnswered { try await deliverDeclinedChallenge() }
     return .challenge(isAnswered: isAnswered)
   }
@@ -54,14 +53,15 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) private func deliverDeclinedChallenge() async throws(AFError) {
     guard let response = values.response, core.isUndecided(response.head) else { return }
-    core.endHops()
+    core.declineChallenge()
     let request = values.outgoing
-    let kept = request.sink as? ChallengeBody
-    let observed = request.sink as? ObservedBody
     do throws(TransportFailure) {
-      let body = try kept?.take() ?? response.body ?? observed?.data ?? Data()
+      var body = response.body
+      if let kept = request.sink as? ChallengeBody { body = try kept.take() }
+      if let observed = request.sink as? ObservedBody { body = try observed.keptChallenge() }
       let transport = StoredTransport(
-        answer: StoredAnswer(head: response.head, body: body), sink: core.hasBodySink ? request.sink : nil)
+        answer: StoredAnswer(head: response.head, body: body ?? Data()),
+        sink: core.hasBodySink ? request.sink : nil)
       _ = try await transport.send(request, observer: StoredAnswerObserver(core))
     } catch {
       throw AFError(error, url: request.url)

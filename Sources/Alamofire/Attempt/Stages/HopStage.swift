@@ -124,8 +124,10 @@ extension AttemptDriver {
   func beginHop() -> AttemptEvent {
     noteRemovals()
     if !values.handler.isOverNetwork, values.startDate == nil { values.startDate = Date() }
+    let request = values.outgoing
     let hop = CurrentHop(
-      request: values.outgoing, initialOrigin: values.initialOrigin, authentication: values.authentication)
+      request: request, initialOrigin: values.initialOrigin, authentication: values.authentication,
+      challenge: core.challengeDecision(in: request.sink))
     core.state.withLock { state in
       state.run.hop = hop
       state.observed.tasks.begin()

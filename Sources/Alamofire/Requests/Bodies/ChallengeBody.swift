@@ -60,12 +60,17 @@ final class ChallengeBody: BodySink {
     switch taken {
     case .passing: return nil
     case .keeping(let data): return data
-    case .tooLong:
-      throw TransportFailure(
-        .dataLengthExceedsMaximum,
-        "The body of a challenge that a delegate declined is longer than \(Self.limit) bytes, the most that is kept "
-          + "until the decision.")
+    case .tooLong: throw .challengeTooLong
     }
+  }
+}
+
+extension TransportFailure {
+  static var challengeTooLong: TransportFailure {
+    TransportFailure(
+      .dataLengthExceedsMaximum,
+      "The body of a challenge that a delegate declined is longer than \(ChallengeBody.limit) bytes, the most that is "
+        + "kept until the decision.")
   }
 }
 
@@ -76,8 +81,25 @@ extension RequestCore {
     return ChallengeBody(sink, of: self)
   }
 
+  /// The way in which a challenge in the response of the next hop is decided.
+  func challengeDecision(in sink: (any BodySink)?) -> CurrentHop.ChallengeDecision {
+    guard mayDeclineChallenges else { return .byDefault }
+    let canKeep = sink is ChallengeBody || download == nil && stream == nil
+    return canKeep ? .byDelegate : .byDefault
+  }
+
+  /// Whether observers hear of the challenge in the response of this hop. A delegate that was not interested when the hop
+  /// began is not asked, because the body of the challenge was not kept for its decision.
+  var asksAboutChallenge: Bool {
+    guard observers.contains(.challenges) else { return false }
+    return !session.hasOwnDelegate || state.withLock { $0.run.hop?.challenge } == .byDelegate
+  }
+
+  /// Whether the caller's delegate decides about challenges at present.
+  private var mayDeclineChallenges: Bool { session.hasOwnDelegate && observers.contains(.challenges) }
+
   /// Makes the response of the hop the last one, as a delegate has decided.
-  func endHops() {
-    state.withLock { $0.run.hop?.isFinal = true }
+  func declineChallenge() {
+    state.withLock { $0.run.hop?.challenge = .declined }
   }
 }

@@ -10,8 +10,17 @@ final class ObservedBody: BodySink {
     var isShown = false
     /// Whether the body is kept although there are chunk readers, as long as it is small.
     var isHeld = false
+    /// The maximum number of bytes that are kept of a body which only chunk readers want; `nil` without one.
+    var limit: Int?
     /// Continues the transfer.
     var wake: (@Sendable () -> Void)?
+
+    var isTooLong: Bool { limit.map { data.count > $0 } ?? false }
+
+    /// Keeps bytes up to the first that exceed the limit.
+    mutating func keep(_ bytes: UnsafeRawBufferPointer) {
+      if !isTooLong { data.append(contentsOf: bytes) }
+    }
   }
 
   /// The maximum number of bytes that are held of a failure that a retrier may undo.
@@ -29,7 +38,9 @@ final class ObservedBody: BodySink {
     let isShown = core?.isShown(head) ?? false
     // The body of a failure is held until it is known whether a retrier undoes the failure.
     let isHeld = !(200..<300).contains(head.status) && core?.isIntercepted == true
-    state.withLock { $0 = State(isShown: isShown, isHeld: isHeld, wake: wake) }
+    let isChallenge = core.map { $0.hasBodySink && $0.isUndecided(head) } ?? false
+    let limit = isChallenge ? ChallengeBody.limit : nil
+    state.withLock { $0 = State(isShown: isShown, isHeld: isHeld, limit: limit, wake: wake) }
     return isShown ? core?.chunks?.begin() : nil
   }
 
@@ -40,7 +51,7 @@ final class ObservedBody: BodySink {
       let reception = pass(bytes, to: chunks)
       guard case .taken = reception else { return reception }
     } else {
-      state.withLock { $0.data.append(contentsOf: bytes) }
+      state.withLock { $0.keep(bytes) }
     }
     if isShown, core?.observers.contains(.task) == true { core?.tellData(Data(bytes)) }
     return .taken
@@ -70,6 +81,13 @@ final class ObservedBody: BodySink {
   func finish() -> TransportFailure? {
     state.withLock { $0.wake = nil }
     return core?.chunks?.flow.finish()
+  }
+
+  /// The kept bytes of a challenge that was declined; `nil` without any.
+  func keptChallenge() throws(TransportFailure) -> Data? {
+    let (data, isTooLong) = state.withLock { ($0.data, $0.isTooLong) }
+    if isTooLong { throw .challengeTooLong }
+    return data.isEmpty ? nil : data
   }
 
   /// The kept bytes; `nil` without any.

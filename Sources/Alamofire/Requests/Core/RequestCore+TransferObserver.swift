@@ -30,6 +30,15 @@ extension RequestCore: TransferObserver {
     state.withLock { $0.run.control = nil }
   }
 
+  /// Handles the bytes of a stored response. What the request has sent stays as it is.
+  func bytesReplayed(_ count: ByteCount) {
+    guard has(.progress) || observers.contains(.task) else { return }
+    var count = count
+    let last = state.withLock { $0.extras.progress.count }
+    (count.sent, count.expectedToSend) = (last.sent, last.expectedToSend)
+    bytesMoved(count)
+  }
+
   package func bytesMoved(_ count: ByteCount) {
     let isObserved = observers.contains(.task)
     guard has(.progress) || isObserved else { return }
@@ -197,9 +206,11 @@ extension RequestCore {
     return switch head.status {
     case 301, 302, 303, 307, 308: head.block.contains("Location")
     case 401:
-      isUndecided(head, hop)
-        || hop?.isFinal == false
-          && hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil
+      switch hop?.challenge {
+      case .byDefault: hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil
+      case .byDelegate: isUndecided(head, hop)
+      case .declined, nil: false
+      }
     default: false
     }
   }
@@ -208,14 +219,9 @@ extension RequestCore {
   func isUndecided(_ head: ResponseHead) -> Bool { isUndecided(head, state.withLock { $0.run.hop }) }
 
   private func isUndecided(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
-    guard head.status == 401, head.role == .hop, mayDeclineChallenges, let hop, !hop.isFinal else {
-      return false
-    }
+    guard head.status == 401, head.role == .hop, let hop, hop.challenge == .byDelegate else { return false }
     return !session.authentication.offers(head, challengeContext(hop)).isEmpty
   }
-
-  /// Whether the caller's delegate decides about challenges.
-  var mayDeclineChallenges: Bool { session.hasOwnDelegate && observers.contains(.challenges) }
 
   private func challengeContext(_ hop: CurrentHop) -> ChallengeContext {
     ChallengeContext(

@@ -7,8 +7,17 @@ struct CurrentHop: Sendable {
   /// The origin of the caller's request.
   let initialOrigin: Origin
   let authentication: Authentication?
-  /// Whether no other hop follows, as a delegate has decided.
-  var isFinal = false
+  /// The way in which a challenge is decided. Chosen once for the hop, because observers come and go.
+  var challenge = ChallengeDecision.byDefault
+
+  enum ChallengeDecision: Sendable {
+    /// A challenge for which there is a credential is answered.
+    case byDefault
+    /// The body of a challenge is kept until a delegate has decided.
+    case byDelegate
+    /// The delegate has declined. The response is the last one.
+    case declined
+  }
 }
 
 /// The run of a request, from its start to the delivery of its outcome: the task and the transfer that perform it, and
