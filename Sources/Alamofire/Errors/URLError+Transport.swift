@@ -80,7 +80,7 @@ extension URLError {
     case .cancelled, .shutDown: .cancelled
     case .timedOut: .timedOut
     case .badURL: .badURL
-    case .unsupportedURL, .unsupportedFeature: .unsupportedURL
+    case .unsupportedURL, .unsupportedFeature, .addressRefused: .unsupportedURL
     case .cannotFindHost: .cannotFindHost
     case .cannotFindProxy, .cannotConnectToProxy, .cannotConnectToHost, .alternativeUnfit:
       .cannotConnectToHost

@@ -71,7 +71,8 @@ extension TransportFailure {
   fileprivate var isBeforeRequest: Bool {
     switch kind {
     case .alternativeUnfit: true
-    case .cannotFindHost, .cannotConnectToHost, .secureConnectionFailed, .certificateUntrusted,
+    case .cannotFindHost, .cannotConnectToHost, .addressRefused, .secureConnectionFailed,
+      .certificateUntrusted,
       .certificateHasUnknownRoot, .certificateHasBadDate, .certificateNotYetValid, .trustRefused,
       .trustUndecided,
       .identityUndecided, .clientCertificateRejected, .clientCertificateRequired, .timedOut, .connectionLost,

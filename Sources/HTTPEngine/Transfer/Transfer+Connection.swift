@@ -241,11 +241,11 @@ extension Transfer {
     return false
   }
 
-  /// The failure of a request whose host has private addresses only.
+  /// The failure of a request whose host has private addresses only. Retriers must not take it for a failure that passes.
   var refusedAddress: TransportFailure {
     let host = request?.origin.host ?? "The host"
     return TransportFailure(
-      .cannotConnectToHost,
+      .addressRefused,
       "\(host) has a private address, which refusesPrivateAddresses does not allow. Turn that option off to reach it."
     )
   }

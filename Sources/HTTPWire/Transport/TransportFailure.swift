@@ -17,6 +17,8 @@ package struct TransportFailure: Error, Sendable {
     /// The proxy wants a name and a password, or others than it was given.
     case proxyAuthenticationRequired
     case cannotConnectToHost
+    /// The host has private addresses only, and the options refuse them.
+    case addressRefused
     /// The alternative service cannot be used: it does not speak HTTP/2, or a proxy is used. Nothing
     /// of the request was sent.
     case alternativeUnfit

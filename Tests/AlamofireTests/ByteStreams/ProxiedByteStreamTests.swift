@@ -88,7 +88,7 @@ import Testing
     try await stream.write(Data("x".utf8))
     #expect(try await stream.read().data == Data("x".utf8))
     let guarded = led.byteStream(host: "127.0.0.1", port: server.port) { $0.refusesPrivateAddresses = true }
-    #expect(await failure { try await guarded.read() }?.transferCode == .cannotConnectToHost)
+    #expect(await failure { try await guarded.read() }?.transferCode == .unsupportedURL)
     #expect(server.connectionCount == 1)
   }
 }

@@ -51,7 +51,8 @@ struct AlternativeStageTests {
   @Test(
     "A service that cannot be connected to is not used for a while",
     arguments: [
-      TransportFailure.Kind.cannotFindHost, .cannotConnectToHost, .timedOut, .secureConnectionFailed,
+      TransportFailure.Kind.cannotFindHost, .cannotConnectToHost, .addressRefused, .timedOut,
+      .secureConnectionFailed,
       .certificateUntrusted, .certificateHasBadDate, .trustRefused, .trustUndecided, .identityUndecided,
       .alternativeUnfit, .connectionLost,
     ])

@@ -79,7 +79,7 @@ struct NameServiceOnSessionTests {
   @Test("refusesPrivateAddresses applies to resolved addresses") func privateAddresses() async throws {
     let session = session(guarded: true)
     let error = await session.request(url).serializingData().response.error
-    #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost)
+    #expect((error?.underlyingError as? URLError)?.code == .unsupportedURL)
     #expect(error?.errorDescription?.contains("refusesPrivateAddresses") == true)
     #expect(server.connectionCount == 0)
   }

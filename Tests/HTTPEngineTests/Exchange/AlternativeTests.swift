@@ -58,7 +58,7 @@ import Testing
     let server = try Self.server()
     let client = Client { $0.refusesPrivateAddresses = true }
     let failure = try await failure(of: client, by: AlternativeService(host: "localhost", port: server.port))
-    #expect(failure.kind == .cannotConnectToHost)
+    #expect(failure.kind == .addressRefused)
     #expect(failure.message.contains("refusesPrivateAddresses"))
     #expect(server.connectionCount == 0)
   }

@@ -132,7 +132,7 @@ import Testing
     let server = try HTTPTestServer()
     let client = client(doh) { $0.refusesPrivateAddresses = true }
     let failure = try await client.failure(of: "http://shop.example:\(server.port)/get")
-    #expect(failure.kind == .cannotConnectToHost)
+    #expect(failure.kind == .addressRefused)
     #expect(failure.message.contains("refusesPrivateAddresses"), "\(failure.message)")
     #expect(!names.questions.isEmpty, "the service itself is the program's choice")
     #expect(server.connectionCount == 0)

@@ -50,7 +50,7 @@ import Testing
     let port = try #require(Origin(url: server.url("/"))?.port)
     let client = Client { $0.refusesPrivateAddresses = true }
     let failure = try await client.failure(of: "http://\(host):\(port)/get")
-    #expect(failure.kind == .cannotConnectToHost)
+    #expect(failure.kind == .addressRefused)
     #expect(failure.message.contains("refusesPrivateAddresses"), "\(failure.message)")
     #expect(server.connectionCount == 0)
   }
@@ -63,7 +63,7 @@ import Testing
     let guarded = Client.profile { $0.refusesPrivateAddresses = true }
     for _ in 0..<2 {
       let failure = try await client.failure(of: client.request(server.url("/get"), profile: guarded))
-      #expect(failure.kind == .cannotConnectToHost)
+      #expect(failure.kind == .addressRefused)
       #expect(failure.message.contains("refusesPrivateAddresses"), "\(failure.message)")
     }
     #expect(try await client.get(server.url("/get")).status == 200)
