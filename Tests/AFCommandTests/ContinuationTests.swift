@@ -140,6 +140,21 @@ import Testing
     #expect(names == ["f"])
   }
 
+  @Test("A file that was longer is not complete because it has become as short as the part")
+  func shortened() async throws {
+    try await breakOff()
+    server.enqueue(.status(416).with(header: "Content-Range", value: "bytes */4"))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .clientError)
+    #expect(content() == "0123")
+  }
+
+  @Test("A part of a coded file is not appended") func codedPart() async throws {
+    try await breakOff()
+    server.enqueue(part("456789", "4-9/10").with(header: "Content-Encoding", value: "x-other"))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .failure)
+    #expect(content() == "0123")
+  }
+
   @Test("A part that the arguments have asked for is saved, and nothing is kept of a device")
   func otherFiles() async throws {
     server.enqueue(part("23", "2-3/10"), .text("x").with(header: "ETag", value: "\"v1\""))

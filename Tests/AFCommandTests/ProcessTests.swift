@@ -121,7 +121,8 @@ import Testing
   func environment() async throws {
     let server = try HTTPTestServer()
     let words = [Programs.af, "--session", "me", server.url("/get"), "X-A:1"]
-    let home = ["XDG_DATA_HOME": folder.path, "TERM": "xterm"]
+    // `swift test` sets NO_COLOR if its output is no terminal.
+    let home = ["XDG_DATA_HOME": folder.path, "TERM": "xterm", "NO_COLOR": ""]
     let colours = try await Programs.runOnTerminal(words, environment: home)
     #expect(String(decoding: colours.output, as: UTF8.self).contains("\u{1B}[1;32m200 OK"))
     #expect(

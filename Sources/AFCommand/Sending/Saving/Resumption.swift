@@ -48,15 +48,27 @@ struct Resumption: Sendable {
     switch response.statusCode {
     case 206:
       guard let range, range.first == offset else { return .refused(Self.otherPart) }
+      // The rest of a coded file is not the rest of the file.
+      guard response.isIdentity else { return .refused(Self.otherPart) }
       guard record?.matches(response, total: range.total) ?? true else {
         return .refused(
           "The file on the server has changed; nothing was written. Remove '\(path)' to get it again.")
       }
       return .rest
     // A server without the length in its answer may have sent it with the first part.
-    case 416: return (range?.total ?? record?.length) == offset ? .complete : .unrelated
+    case 416:
+      let isWhole = (range?.total ?? record?.length) == offset && record?.length ?? offset == offset
+      return isWhole ? .complete : .unrelated
     default: return .unrelated
     }
+  }
+}
+
+extension HTTPURLResponse {
+  /// Whether the content has no coding (RFC 9110 §8.4).
+  fileprivate var isIdentity: Bool {
+    let coding = value(forHTTPHeaderField: "Content-Encoding") ?? ""
+    return coding.isEmpty || coding.lowercased() == "identity"
   }
 }
 
