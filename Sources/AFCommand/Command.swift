@@ -124,7 +124,8 @@ package enum Command {
       environment.writeError(environment.isOutputTerminal ? "\n" + table : table)
     }
     if let failure = outcome.failure {
-      complain(failure, in: environment)
+      let usesHTTP2 = outcome.response == nil && invocation.isHTTP2Wanted && invocation.url.hasPrefix("http:")
+      complain(failure + (usesHTTP2 ? " Without --http2, the request uses HTTP/1.1." : ""), in: environment)
       return .failure
     }
     guard invocation.checksStatus, !outcome.isComplete, let code = outcome.response?.statusCode else {

@@ -187,6 +187,9 @@ import Testing
     #expect(run.output.hasSuffix("\n\ntwo"))
     let plain = try HTTPTestServer()
     #expect(await Terminal.pipe.run("--http1.1", plain.url("/get")).status == .success)
+    let refused = await Terminal.pipe.run("--http2", plain.url("/get"))
+    #expect(refused.status == .failure)
+    #expect(refused.error.hasSuffix(" Without --http2, the request uses HTTP/1.1.\n"))
     #expect(await Terminal.pipe.run("--http1.1", "--http2", plain.url("/get")).status == .usage)
   }
 
