@@ -149,4 +149,29 @@ struct DelegateDecisionTests {
     #expect(Set(counts.values) == [1000])
     #expect(request.uploadProgress.completedUnitCount == 1000)
   }
+
+  /// The session has no monitors: those of the notifications become active when any test of the process uses a name of
+  /// one, and the delegate is then called for their sake.
+  @Test("A delegate whose interest comes while the request runs is asked from the next hop on")
+  func lateInterest() async {
+    let reached = Latch()
+    let gate = Latch()
+    let delegate = ChallengeDelegate { _ in
+      (.useCredential, URLCredential(user: "user", password: "pass", persistence: .none))
+    }
+    delegate.wantedEvents = []
+    let held = challenge(12).held(by: gate, reached: reached)
+    let fake = FakeTransport { request, _ in
+      request.value("Authorization") == nil ? held : .chunks(["i", "n"])
+    }
+    let session = Session.retained(
+      fake: fake, configuration: .uncached, observers: SessionObservers(delegate: delegate, eventMonitors: []))
+    let request = session.streamRequest("http://a.test/")
+    async let body = request.streamTask().streamingData().reduce(into: Data()) { $0 += $1.value ?? Data() }
+    await reached.wait()
+    request.onURLSessionTaskCreation { _ in }
+    gate.open()
+    #expect(await body == Data(repeating: UInt8(ascii: "c"), count: 12))
+    #expect(delegate.calls.values.isEmpty)
+  }
 }
