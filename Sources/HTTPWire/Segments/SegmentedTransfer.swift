@@ -55,6 +55,8 @@ package struct SegmentedTransfer: Sendable {
 
   private struct Running: Sendable {
     let source: Int
+    /// The begin of the range that was requested last; `nil` before it was requested.
+    var requestedStart: Int?
     /// The end of the range that was requested; `nil` for the whole file.
     var requestedEnd: Int?
     var hasHead = false
@@ -120,10 +122,13 @@ package struct SegmentedTransfer: Sendable {
   /// Sends further requests after a delay.
   package mutating func wake(at now: Duration) -> [Action] { isOver ? [] : fill(at: now) }
 
-  /// The range that a request has to ask for now; `nil` for the whole file.
-  package func range(of id: Int) -> Range<Int>? {
+  /// Returns the range that a request has to ask for now, and remembers it. The range is `nil` for the whole file, and empty
+  /// if all bytes of the segment are there.
+  package mutating func range(of id: Int) -> Range<Int>? {
     guard let request = running[id], request.requestedEnd != nil else { return nil }
     guard let segment = plan?.segments[id] else { return 0..<minimum }
+    running[id]?.requestedStart = segment.position
+    running[id]?.requestedEnd = segment.end
     return segment.rest
   }
 
@@ -202,7 +207,7 @@ package struct SegmentedTransfer: Sendable {
     let isWhole = plan?.segments[id]?.rest.isEmpty ?? false
     end(id)
     switch outcome {
-    case .complete where isWhole || request.hasBytes: break
+    case _ where isWhole, .complete where request.hasBytes: break
     case .failed: sources.drop(request.source, .failed)
     case .complete, .interrupted: sources.failed(request.source, at: now)
     }
@@ -274,7 +279,7 @@ package struct SegmentedTransfer: Sendable {
         validator == version.validator || (hasChecksum && (known ?? validator) != version.validator)
       else { return differs(id, source, at: now) }
       guard range.lowerBound == plan?.segments[id]?.position else {
-        return drop(source, .hasNoRanges, because: id, at: now)
+        return receiveElsewhere(range, for: id, source, at: now)
       }
       sources.setValidator(validator, of: source)
       limit(id, to: range.upperBound)
@@ -298,6 +303,18 @@ package struct SegmentedTransfer: Sendable {
     case .unusable: return drop(source, .hasNoRanges, because: id, at: now)
     case .refused: return []
     }
+  }
+
+  /// The range does not begin with the next byte of the segment. A retry asks for its range before the bytes of the attempt
+  /// that failed are written, so the server may have sent what was requested. The rest is then requested anew.
+  private mutating func receiveElsewhere(
+    _ range: Range<Int>, for id: Int, _ source: Int, at now: Duration
+  ) -> [Action] {
+    guard let start = running[id]?.requestedStart, start == range.lowerBound,
+      let position = plan?.segments[id]?.position, start < position
+    else { return drop(source, .hasNoRanges, because: id, at: now) }
+    end(id)
+    return [.stop(id)] + fill(at: now)
   }
 
   /// A server may send fewer bytes than were requested (RFC 9110 §15.3.7). Bytes behind the range that it announced are not

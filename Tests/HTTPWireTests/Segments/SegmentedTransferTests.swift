@@ -65,6 +65,34 @@ private let first = RepresentationVersion(length: 100, validator: "\"1\"")
     #expect(transfer.range(of: 3) == 50..<100)
   }
 
+  @Test("A retry that asked for bytes which were written since is sent again from the next byte")
+  func retryWithWrittenBytes() {
+    var transfer = begun(connections: 2)
+    #expect(transfer.range(of: 2) == 10..<60)
+    _ = transfer.receive(.part(10..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
+    // The retry asks before the last bytes of the attempt are written.
+    #expect(transfer.range(of: 2) == 10..<60)
+    #expect(transfer.wrote(transfer.room(for: 20, in: 2), excess: 0, in: 2, at: .zero) == [])
+    let actions = transfer.receive(.part(10..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
+    #expect(actions == [.stop(2), send(3)])
+    #expect(transfer.range(of: 3) == 30..<80)
+    #expect(transfer.sources.dropped.isEmpty)
+    // Bytes that were not requested are no such case.
+    let others = transfer.receive(.part(20..<60, length: 100, validator: "\"1\""), for: 3, at: .zero)
+    #expect(others.last == .fail(.noSource(0)))
+  }
+
+  @Test("A request that fails behind its last byte is no failure of its source")
+  func failureBehindTheEnd() {
+    var transfer = begun(connections: 2)
+    _ = transfer.receive(.part(10..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
+    _ = transfer.wrote(transfer.room(for: 50, in: 2), excess: 0, in: 2, at: .zero)
+    // A retry has nothing to ask for.
+    #expect(transfer.range(of: 2)?.isEmpty == true)
+    #expect(transfer.ended(2, .failed, at: .zero) == [send(3)])
+    #expect(transfer.sources.dropped.isEmpty)
+  }
+
   @Test("A connection that has finished takes a range that is left, then half of the largest rest")
   func workStealing() {
     var transfer = begun()

@@ -95,7 +95,12 @@ private struct Walk {
     }
     let tag = "\"\(version)\""
     let matches = transfer.condition(of: id).map { $0 == tag } ?? true
-    guard let range = transfer.range(of: id), sendsRanges, matches, range.lowerBound < length else {
+    respond(to: id, source, asked: transfer.range(of: id), tag: tag, matches: matches)
+  }
+
+  /// Takes the head of the response to a request for a range; `nil` for the whole file.
+  private mutating func respond(to id: Int, _ source: Int, asked: Range<Int>?, tag: String, matches: Bool) {
+    guard let range = asked, sendsRanges, matches, range.lowerBound < length, !range.isEmpty else {
       responses[id] = Response(source: source, version: version, offset: 0, end: length)
       perform(transfer.receive(.whole(length: length, validator: tag), for: id, at: now))
       return
@@ -106,7 +111,8 @@ private struct Walk {
   }
 
   private mutating func transferBytes(_ id: Int) {
-    guard var response = responses[id] else { return }
+    guard let response = responses[id] else { return }
+    if Int.random(in: 0..<30, using: &random) == 0 { return retry(id, response) }
     if Int.random(in: 0..<30, using: &random) == 0 || response.offset == response.end {
       let isWhole = response.offset == response.end
       requests[id] = nil
@@ -114,6 +120,25 @@ private struct Walk {
       perform(transfer.ended(id, isWhole ? .complete : .interrupted, at: now))
       return
     }
+    transferChunk(id, response)
+  }
+
+  /// A retrier sends the request again. Its range is asked for before the last bytes of the attempt that failed are written.
+  private mutating func retry(_ id: Int, _ response: Response) {
+    let condition = transfer.condition(of: id)
+    let asked = transfer.range(of: id)
+    if response.offset < response.end { transferChunk(id, response) }
+    guard responses.removeValue(forKey: id) != nil else { return }
+    if asked?.isEmpty == true {
+      requests[id] = nil
+      return perform(transfer.ended(id, .failed, at: now))
+    }
+    let tag = "\"\(version)\""
+    respond(to: id, response.source, asked: asked, tag: tag, matches: condition.map { $0 == tag } ?? true)
+  }
+
+  private mutating func transferChunk(_ id: Int, _ old: Response) {
+    var response = old
     let count = Int.random(in: 1...min(30, response.end - response.offset), using: &random)
     let room = transfer.room(for: count, in: id)
     if !room.isEmpty { #expect(room.lowerBound == response.offset) }

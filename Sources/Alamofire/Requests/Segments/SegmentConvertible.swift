@@ -28,6 +28,8 @@ struct SegmentConvertible: URLRequestConvertible {
     var made = try core.source.request(of: request.source)
     let question = core.question(of: request.id)
     if let range = question.range {
+      // The attempt that failed has brought all bytes.
+      guard !range.isEmpty else { throw CancellationError() }
       made.headers.update(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
       if let condition = question.condition { made.headers.update(name: "If-Range", value: condition) }
     }

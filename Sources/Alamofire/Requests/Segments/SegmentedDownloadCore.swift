@@ -68,7 +68,7 @@ final class SegmentedDownloadCore: Sendable {
 
   /// The range and the condition that a request asks for now.
   func question(of id: Int) -> (range: Range<Int>?, condition: String?) {
-    state.withLock { ($0.transfer.range(of: id), $0.transfer.condition(of: id)) }
+    state.withLock { state in (state.transfer.range(of: id), state.transfer.condition(of: id)) }
   }
 
   // MARK: Control
