@@ -50,6 +50,17 @@ import Testing
     #expect(server.requestCount == 1 && proxy.requestCount == 3)
   }
 
+  @Test("A redirect to another scheme uses the proxy of that scheme")
+  func proxyOfRedirect() async throws {
+    let (server, proxy) = (try HTTPTestServer(), try HTTPTestServer())
+    server.enqueue(.redirect(to: "https://secure.invalid/"))
+    let run = await Terminal.pipe.run(
+      "--proxy", "https:http://127.0.0.1:\(proxy.port)", server.url("/"))
+    #expect(run.status != .success)
+    #expect(server.requestCount == 1)
+    #expect(proxy.recordedRequests.map(\.method) == ["CONNECT"])
+  }
+
   @Test("--unix-socket that is not there is named")
   func unixSocket() async {
     let run = await Terminal.pipe.run("--unix-socket", "/none/socket", "http://localhost/")

@@ -110,9 +110,6 @@ package struct ArgumentParser {
       throw UsageError("There is no URL behind \(url).")
     }
     invocation.url = try Address.expand(url, isWebSocket: invocation.action == .webSocket)
-    let scheme = invocation.url.prefix { $0 != ":" }.lowercased()
-    let proxies = invocation.proxiesByScheme
-    invocation.proxy = proxies[scheme] ?? proxies["all"] ?? invocation.proxy
     for argument in positionals {
       if argument.hasPrefix("http://") || argument.hasPrefix("https://") {
         throw UsageError("'\(argument)' is a second URL behind '\(url)'; data stands behind the URL.")

@@ -117,8 +117,9 @@ package struct Invocation: Equatable, Sendable {
   package var session: String?
   package var isSessionReadOnly = false
   package var cookieJar: String?
+  /// The proxy of all schemes without one of their own.
   package var proxy: String?
-  /// Proxies for the URLs of a scheme, or of `all`.
+  /// Proxies for the URLs of a scheme: `http` and `https`.
   var proxiesByScheme: [String: String] = [:]
   package var addresses: [Address] = []
   package var unixSocket: String?

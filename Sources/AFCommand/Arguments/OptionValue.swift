@@ -73,8 +73,10 @@ enum OptionValue {
   /// Reads a URL, or a scheme and the URL of its proxy as in HTTPie: `http:http://127.0.0.1:3128`.
   static func setProxy(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
     let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
-    if parts.count == 2, ["http", "https", "all"].contains(parts[0]), !parts[1].hasPrefix("//") {
+    if parts.count == 2, ["http", "https"].contains(parts[0]), !parts[1].hasPrefix("//") {
       invocation.proxiesByScheme[parts[0]] = parts[1]
+    } else if parts.count == 2, parts[0] == "all" {
+      invocation.proxy = parts[1]
     } else {
       invocation.proxy = text
     }

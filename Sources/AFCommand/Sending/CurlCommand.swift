@@ -62,7 +62,9 @@ package struct CurlCommand {
     }
     if let file = invocation.certificateKey { options.append(["--key", Self.quoted(file)]) }
     if let text = invocation.certificatePassphrase { options.append(["--pass", Self.quoted(text)]) }
-    if let proxy = invocation.proxy {
+    // curl has one proxy for all schemes.
+    let scheme = invocation.url.hasPrefix("https:") || invocation.url.hasPrefix("wss:") ? "https" : "http"
+    if let proxy = invocation.proxiesByScheme[scheme] ?? invocation.proxy {
       options.append(proxy == "none" ? ["--noproxy", "'*'"] : ["--proxy", Self.quoted(proxy)])
     }
     for address in invocation.addresses {

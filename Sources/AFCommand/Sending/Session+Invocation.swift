@@ -34,7 +34,7 @@ extension Session {
     if invocation.isHTTP1Only { options.httpVersions = .http1Only }
     if invocation.isHTTP2Wanted { options.httpVersions = .http2PriorKnowledge }
     if let file = invocation.trustFile { options.trustStore = .pem(try contents(of: file)) }
-    if let proxy = invocation.proxy { options.proxy = try ProxyArgument.proxy(proxy) }
+    options.proxy = try ProxyArgument.proxy(of: invocation)
     if let path = invocation.unixSocket, !FileManager.default.fileExists(atPath: path) {
       throw UsageError("There is no socket '\(path)'.")
     }
@@ -105,6 +105,16 @@ private final class EveryServerTrusted: ServerTrustManager, @unchecked Sendable 
 
 /// The proxy of `--proxy`.
 enum ProxyArgument {
+  /// The proxy of all hops. A redirect to another scheme uses the proxy of that scheme.
+  static func proxy(of invocation: Invocation) throws(UsageError) -> Proxy {
+    let general: Proxy = if let text = invocation.proxy { try proxy(text) } else { .environment }
+    let schemes = invocation.proxiesByScheme
+    guard !schemes.isEmpty else { return general }
+    let http = if let text = schemes["http"] { try proxy(text) } else { general }
+    let https = if let text = schemes["https"] { try proxy(text) } else { general }
+    return .perScheme(http: http, https: https)
+  }
+
   static func proxy(_ text: String) throws(UsageError) -> Proxy {
     if text == "none" { return .none }
     let url = text.contains("://") ? text : "http://\(text)"

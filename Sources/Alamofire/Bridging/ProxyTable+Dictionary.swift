@@ -7,7 +7,6 @@ extension ProxyTable {
   /// `kCFProxyPasswordKey`. A proxy for HTTP or HTTPS takes precedence over SOCKS; an empty dictionary means no
   /// proxy.
   package init(dictionary: [AnyHashable: Any]) {
-    self.init()
     func number(_ key: String) -> Int? {
       (dictionary[key] as? NSNumber)?.intValue ?? (dictionary[key] as? Int)
         ?? (dictionary[key] as? String).flatMap { Int($0) }
@@ -25,10 +24,13 @@ extension ProxyTable {
           kind, host: host, port: number("\(prefix)Port") ?? port, username: user, password: password))
     }
     let socks = choice("SOCKS", .socks5h, port: 1080) ?? .direct
-    http = choice("HTTP", .http, port: 80) ?? socks
+    func entry(_ choice: Choice?) -> Entry {
+      Entry(
+        choice ?? socks, bypass: dictionary["ExceptionsList"] as? [String] ?? [],
+        excludesSimpleNames: isOn("ExcludeSimpleHostnames"))
+    }
     // The connection to the proxy for https is plain HTTP; TLS is tunnelled.
-    https = choice("HTTPS", .http, port: 443) ?? socks
-    bypass = dictionary["ExceptionsList"] as? [String] ?? []
-    excludesSimpleNames = isOn("ExcludeSimpleHostnames")
+    self.init(
+      http: entry(choice("HTTP", .http, port: 80)), https: entry(choice("HTTPS", .http, port: 443)))
   }
 }

@@ -51,9 +51,8 @@ extension CurlTransport {
   private static func place(of request: WireRequest) -> (host: String, port: Int)? {
     let options = request.profile.options
     guard options.unixSocket == nil else { return nil }
-    let table = request.profile.proxies ?? ProxyEnvironment.shared.table
-    switch table.choice(for: request.origin) {
-    case .direct: break
+    switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
+    case .direct, .environment: break
     case .unreadable: return nil
     case .server(let server):
       // The proxies of other kinds look up the name themselves.

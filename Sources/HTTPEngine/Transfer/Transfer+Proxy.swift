@@ -11,9 +11,8 @@ extension Transfer {
 
   func applyProxy(_ request: WireRequest) -> TransportFailure? {
     if case nil = applied.proxy, request.profile.isDirect ?? ProxyEnvironment.shared.isDirect { return nil }
-    let table = request.profile.proxies ?? ProxyEnvironment.shared.table
-    switch table.choice(for: request.origin) {
-    case .direct: return apply(nil)
+    switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
+    case .direct, .environment: return apply(nil)
     case .server(let server):
       if let failure = Self.longHostFailure(request.origin.host, server) { return failure }
       return apply(server)
@@ -105,6 +104,13 @@ struct ProxyEnvironment: Sendable {
   private init() {
     table = ProxyTable(environment: ProcessInfo.processInfo.environment)
     isDirect = table.isDirect
+  }
+
+  /// Returns the proxy of a table for requests to an origin; that of the environment if there is no table or if it refers
+  /// to the environment.
+  func choice(for origin: Origin, in table: ProxyTable?) -> ProxyTable.Choice {
+    let choice = table?.choice(for: origin) ?? .environment
+    return choice == .environment ? self.table.choice(for: origin) : choice
   }
 }
 

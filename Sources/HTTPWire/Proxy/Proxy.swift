@@ -18,6 +18,17 @@ public enum Proxy: Sendable, Hashable {
   case environment
   /// This proxy, for every scheme.
   case server(ProxyServer)
+  /// One proxy for `http` and `ws` requests, and one for `https` and `wss`. The scheme of each hop counts, so a redirect to
+  /// another scheme uses the proxy of that scheme.
+  ///
+  /// ```swift
+  /// options.proxy = .perScheme(http: .environment, https: .socks5h("127.0.0.1", port: 9050))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - http:  The proxy for requests without TLS.
+  ///   - https: The proxy for requests over TLS.
+  indirect case perScheme(http: Proxy, https: Proxy)
 
   /// An HTTP proxy (RFC 9110 §3.7). It receives `http` requests; `https` requests use a tunnel (`CONNECT`, RFC 9110
   /// §9.3.6).

@@ -28,7 +28,7 @@ struct ProxyTableTests {
     switch choice {
     case .direct: #expect(server == nil)
     case .server(let found): #expect(found.description == server)
-    case .unreadable: Issue.record("unreadable")
+    case .environment, .unreadable: Issue.record("no choice: \(choice)")
     }
   }
 
@@ -75,9 +75,39 @@ struct ProxyTableTests {
     #expect(ProxyBypass([entry]).covers(try origin(url)) == isCovered)
   }
 
+  @Test("Each scheme has its own proxy, with its own exceptions") func schemes() throws {
+    var options = TransportOptions()
+    options.proxy = .perScheme(
+      http: .http("p", port: 1, bypass: ["a.test"]),
+      https: .perScheme(http: .none, https: .socks5h("s", bypass: ["b.test"])))
+    let table = try #require(ProxyTable.named(by: options, system: nil))
+    #expect(table.choice(for: try origin("http://b.test")) == .server(ProxyServer(.http, host: "p", port: 1, bypass: ["a.test"])))
+    #expect(table.choice(for: try origin("http://a.test")) == .direct)
+    #expect(table.choice(for: try origin("https://b.test")) == .direct)
+    guard case .server(let server) = table.choice(for: try origin("https://a.test")) else {
+      Issue.record("no proxy")
+      return
+    }
+    #expect(server.kind == .socks5h)
+  }
+
+  @Test("A scheme without a setting of its own uses the proxies of the configuration, or of the environment")
+  func schemeOfEnvironment() throws {
+    var options = TransportOptions()
+    options.proxy = .perScheme(http: .none, https: .environment)
+    let system = ProxyTable(ProxyServer(.http, host: "p", port: 1, bypass: ["a.test"]))
+    let table = try #require(ProxyTable.named(by: options, system: system))
+    #expect(table.choice(for: try origin("http://b.test")) == .direct)
+    #expect(table.choice(for: try origin("https://a.test")) == .direct)
+    #expect(table.choice(for: try origin("https://b.test")) != .direct)
+    let other = try #require(ProxyTable.named(by: options, system: nil))
+    #expect(other.choice(for: try origin("https://b.test")) == .environment)
+    #expect(!other.isDirect)
+  }
+
   @Test("Names without a dot can be exempt") func namesWithoutDot() throws {
-    var table = ProxyTable(ProxyServer(.http, host: "p", port: 1))
-    table.excludesSimpleNames = true
+    let proxy = ProxyTable.Choice.server(ProxyServer(.http, host: "p", port: 1))
+    let table = ProxyTable(http: ProxyTable.Entry(proxy, excludesSimpleNames: true))
     #expect(table.choice(for: try origin("http://intranet")) == .direct)
     #expect(table.choice(for: try origin("http://a.test")) != .direct)
     #expect(table.choice(for: try origin("http://[::1]")) != .direct)

@@ -70,7 +70,7 @@ package enum RevocationDownload {
     // Only HTTP is allowed, also after redirects. TLS would need the verification of another chain first, and the
     // answers are signed.
     guard ccurl_allow_http(easy) == CURLE_OK else { return false }
-    guard setProxy(easy, to: url, limits.proxies ?? ProxyEnvironment.shared.table) else { return false }
+    guard setProxy(easy, to: url, limits.proxies) else { return false }
     if limits.publicOnly, ccurl_set_open_socket(easy, openPublicSocket, nil) != CURLE_OK { return false }
     return ccurl_set_string(easy, CURLOPT_URL, url) == CURLE_OK
       && ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION, Collector.write) == CURLE_OK
@@ -79,12 +79,12 @@ package enum RevocationDownload {
   }
 
   /// Sets the proxy of the session's requests, because these requests must not bypass it.
-  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable) -> Bool
+  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable?) -> Bool
   {
     guard let origin = Origin(url: url) else { return false }
-    switch proxies.choice(for: origin) {
+    switch ProxyEnvironment.shared.choice(for: origin, in: proxies) {
     case .unreadable: return false
-    case .direct: return ccurl_set_string(easy, CURLOPT_NOPROXY, "*") == CURLE_OK
+    case .direct, .environment: return ccurl_set_string(easy, CURLOPT_NOPROXY, "*") == CURLE_OK
     case .server(let server):
       let hasName = server.username != nil || server.password != nil
       let isNamed = server.username?.isEmpty != true
