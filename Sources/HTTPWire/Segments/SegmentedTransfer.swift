@@ -55,8 +55,6 @@ package struct SegmentedTransfer: Sendable {
 
   private struct Running: Sendable {
     let source: Int
-    /// The begin of the range that was requested last; `nil` before it was requested.
-    var requestedStart: Int?
     /// The end of the range that was requested; `nil` for the whole file.
     var requestedEnd: Int?
     var hasHead = false
@@ -122,13 +120,11 @@ package struct SegmentedTransfer: Sendable {
   /// Sends further requests after a delay.
   package mutating func wake(at now: Duration) -> [Action] { isOver ? [] : fill(at: now) }
 
-  /// Returns the range that a request has to ask for now, and remembers it. The range is `nil` for the whole file, and empty
-  /// if all bytes of the segment are there.
-  package mutating func range(of id: Int) -> Range<Int>? {
+  /// Returns the range that a request has to ask for now: `nil` for the whole file, and empty if all bytes of the segment
+  /// are there.
+  package func range(of id: Int) -> Range<Int>? {
     guard let request = running[id], request.requestedEnd != nil else { return nil }
     guard let segment = plan?.segments[id] else { return 0..<minimum }
-    running[id]?.requestedStart = segment.position
-    running[id]?.requestedEnd = segment.end
     return segment.rest
   }
 
@@ -143,6 +139,9 @@ package struct SegmentedTransfer: Sendable {
     _ answer: SegmentAnswer, for id: Int, retryAfter: Duration? = nil, at now: Duration
   ) -> [Action] {
     guard !isOver, let request = running[id] else { return [] }
+    // A retrier has sent the request again. Bytes of the attempt that failed may still have to be written, and would be taken
+    // for those of this one.
+    if request.hasHead { return [.stop(id)] + ended(id, .interrupted, at: now) }
     running[id]?.hasHead = true
     if case .refused(let status, let isTemporary) = answer {
       end(id)
@@ -279,7 +278,7 @@ package struct SegmentedTransfer: Sendable {
         validator == version.validator || (hasChecksum && (known ?? validator) != version.validator)
       else { return differs(id, source, at: now) }
       guard range.lowerBound == plan?.segments[id]?.position else {
-        return receiveElsewhere(range, for: id, source, at: now)
+        return drop(source, .hasNoRanges, because: id, at: now)
       }
       sources.setValidator(validator, of: source)
       limit(id, to: range.upperBound)
@@ -303,18 +302,6 @@ package struct SegmentedTransfer: Sendable {
     case .unusable: return drop(source, .hasNoRanges, because: id, at: now)
     case .refused: return []
     }
-  }
-
-  /// The range does not begin with the next byte of the segment. A retry asks for its range before the bytes of the attempt
-  /// that failed are written, so the server may have sent what was requested. The rest is then requested anew.
-  private mutating func receiveElsewhere(
-    _ range: Range<Int>, for id: Int, _ source: Int, at now: Duration
-  ) -> [Action] {
-    guard let start = running[id]?.requestedStart, start == range.lowerBound,
-      let position = plan?.segments[id]?.position, start < position
-    else { return drop(source, .hasNoRanges, because: id, at: now) }
-    end(id)
-    return [.stop(id)] + fill(at: now)
   }
 
   /// A server may send fewer bytes than were requested (RFC 9110 §15.3.7). Bytes behind the range that it announced are not

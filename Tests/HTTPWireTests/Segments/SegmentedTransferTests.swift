@@ -65,21 +65,31 @@ private let first = RepresentationVersion(length: 100, validator: "\"1\"")
     #expect(transfer.range(of: 3) == 50..<100)
   }
 
-  @Test("A retry that asked for bytes which were written since is sent again from the next byte")
-  func retryWithWrittenBytes() {
+  @Test("A second response to a request is that of a retry, and the rest is requested anew")
+  func retry() {
     var transfer = begun(connections: 2)
-    #expect(transfer.range(of: 2) == 10..<60)
     _ = transfer.receive(.part(10..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
-    // The retry asks before the last bytes of the attempt are written.
-    #expect(transfer.range(of: 2) == 10..<60)
     #expect(transfer.wrote(transfer.room(for: 20, in: 2), excess: 0, in: 2, at: .zero) == [])
-    let actions = transfer.receive(.part(10..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
-    #expect(actions == [.stop(2), send(3)])
+    #expect(transfer.range(of: 2) == 30..<60)
+    let actions = transfer.receive(.part(30..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
+    #expect(actions == [.stop(2), .wake(.milliseconds(250))])
+    // Bytes that arrive late, of either attempt.
+    #expect(transfer.room(for: 5, in: 2).isEmpty)
+    #expect(transfer.wake(at: .milliseconds(250)) == [send(3)])
     #expect(transfer.range(of: 3) == 30..<80)
     #expect(transfer.sources.dropped.isEmpty)
-    // Bytes that were not requested are no such case.
-    let others = transfer.receive(.part(20..<60, length: 100, validator: "\"1\""), for: 3, at: .zero)
-    #expect(others.last == .fail(.noSource(0)))
+  }
+
+  @Test("A second response for the whole file begins again")
+  func retryOfStream() {
+    var transfer = transfer()
+    _ = transfer.start(nil, at: .zero)
+    #expect(transfer.receive(.whole(length: nil, validator: nil), for: 1, at: .zero) == [.prepare(nil)])
+    _ = transfer.wrote(transfer.room(for: 20, in: 1), excess: 0, in: 1, at: .zero)
+    let actions = transfer.receive(.whole(length: nil, validator: nil), for: 1, at: .zero)
+    #expect(actions == [.stop(1), .prepare(nil), .beginAgain, .wake(.milliseconds(250))])
+    #expect(transfer.wake(at: .milliseconds(250)) == [send(2)])
+    #expect(transfer.room(for: 5, in: 1).isEmpty)
   }
 
   @Test("A request that fails behind its last byte is no failure of its source")

@@ -123,18 +123,20 @@ private struct Walk {
     transferChunk(id, response)
   }
 
-  /// A retrier sends the request again. Its range is asked for before the last bytes of the attempt that failed are written.
+  /// A retrier sends the request again. Its range is asked for, or its response comes, before the last bytes of the attempt
+  /// that failed are written.
   private mutating func retry(_ id: Int, _ response: Response) {
     let condition = transfer.condition(of: id)
     let asked = transfer.range(of: id)
-    if response.offset < response.end { transferChunk(id, response) }
-    guard responses.removeValue(forKey: id) != nil else { return }
+    if response.offset < response.end, Bool.random(using: &random) { transferChunk(id, response) }
+    guard let late = responses.removeValue(forKey: id) else { return }
     if asked?.isEmpty == true {
       requests[id] = nil
       return perform(transfer.ended(id, .failed, at: now))
     }
     let tag = "\"\(version)\""
     respond(to: id, response.source, asked: asked, tag: tag, matches: condition.map { $0 == tag } ?? true)
+    if requests[id] != nil, late.offset < late.end { transferChunk(id, late) }
   }
 
   private mutating func transferChunk(_ id: Int, _ old: Response) {

@@ -68,7 +68,7 @@ final class SegmentedDownloadCore: Sendable {
 
   /// The range and the condition that a request asks for now.
   func question(of id: Int) -> (range: Range<Int>?, condition: String?) {
-    state.withLock { state in (state.transfer.range(of: id), state.transfer.condition(of: id)) }
+    state.withLock { ($0.transfer.range(of: id), $0.transfer.condition(of: id)) }
   }
 
   // MARK: Control
@@ -179,16 +179,7 @@ final class SegmentedDownloadCore: Sendable {
   private func error(for failure: SegmentedTransfer.Failure) -> AFError {
     switch failure {
     case .changed: .sessionTaskFailed(error: SegmentedDownload.Failure.resourceChanged)
-    case .noSource(let index):
-      state.withLock { state in
-        // The error of the first source says more than that of a mirror.
-        state.errors[0] ?? state.errors[index]
-          ?? .sessionTaskFailed(
-            error: URLError.made(
-              .badServerResponse,
-              "The server sent other ranges than requested. Use download(_:to:) for this URL.", url: state.url
-            ))
-      }
+    case .noSource(let index): state.withLock { $0.errorWithoutSource(lastDropped: index) }
     }
   }
 
@@ -297,7 +288,8 @@ final class SegmentedDownloadCore: Sendable {
     }
     let now = now
     let actions = state.withLock { state in
-      state.errors[source] = error
+      // A request that ends well, or is replaced, does not explain why its source was dropped.
+      if let error { state.errors[source] = error }
       return state.transfer.ended(id, SegmentedTransfer.End(error), at: now)
     }
     perform(actions)
@@ -334,6 +326,24 @@ extension SegmentedDownloadCore.State {
 
   var endResponse: SegmentedDownload.Response? {
     if case .ended(let response) = lifecycle { response } else { nil }
+  }
+
+  /// The error of a download whose sources were all dropped. That of the first source says more than that of a mirror.
+  func errorWithoutSource(lastDropped: Int) -> AFError {
+    switch transfer.sources.dropped[0] {
+    case .hasNoRanges?:
+      .sessionTaskFailed(
+        error: URLError.made(
+          .badServerResponse,
+          "The server sent other ranges than requested. Use download(_:to:) for this URL.", url: url))
+    case .differs?: .sessionTaskFailed(error: SegmentedDownload.Failure.resourceChanged)
+    case .status?, .failed?, nil:
+      errors[0] ?? errors[lastDropped]
+        ?? .sessionTaskFailed(
+          error: URLError.made(
+            .networkConnectionLost, "The responses of the server ended before their end several times in a row.",
+            url: url))
+    }
   }
 
   func progress(at now: Duration) -> SegmentedDownload.Progress {
