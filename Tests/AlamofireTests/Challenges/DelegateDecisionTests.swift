@@ -165,7 +165,8 @@ struct DelegateDecisionTests {
       request.value("Authorization") == nil ? held : .chunks(["i", "n"])
     }
     let session = Session.retained(
-      fake: fake, configuration: .uncached, observers: SessionObservers(delegate: delegate, eventMonitors: []))
+      fake: fake, configuration: .uncached,
+      observers: SessionObservers(delegate: delegate, eventMonitors: []))
     let request = session.streamRequest("http://a.test/")
     async let body = request.streamTask().streamingData().reduce(into: Data()) { $0 += $1.value ?? Data() }
     await reached.wait()

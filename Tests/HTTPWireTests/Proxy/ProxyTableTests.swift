@@ -81,7 +81,8 @@ struct ProxyTableTests {
       http: .http("p", port: 1, bypass: ["a.test"]),
       https: .perScheme(http: .none, https: .socks5h("s", bypass: ["b.test"])))
     let table = try #require(ProxyTable.named(by: options, system: nil))
-    #expect(table.choice(for: try origin("http://b.test")) == .server(ProxyServer(.http, host: "p", port: 1, bypass: ["a.test"])))
+    let http = ProxyServer(.http, host: "p", port: 1, bypass: ["a.test"])
+    #expect(table.choice(for: try origin("http://b.test")) == .server(http))
     #expect(table.choice(for: try origin("http://a.test")) == .direct)
     #expect(table.choice(for: try origin("https://b.test")) == .direct)
     guard case .server(let server) = table.choice(for: try origin("https://a.test")) else {

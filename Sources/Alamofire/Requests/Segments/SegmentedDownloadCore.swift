@@ -341,7 +341,7 @@ extension SegmentedDownloadCore.State {
       errors[0] ?? errors[lastDropped]
         ?? .sessionTaskFailed(
           error: URLError.made(
-            .networkConnectionLost, "The responses of the server ended before their end several times in a row.",
+            .networkConnectionLost, "The responses of the server broke off several times in a row.",
             url: url))
     }
   }

@@ -79,7 +79,8 @@ package enum RevocationDownload {
   }
 
   /// Sets the proxy of the session's requests, because these requests must not bypass it.
-  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable?) -> Bool
+  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable?)
+    -> Bool
   {
     guard let origin = Origin(url: url) else { return false }
     switch ProxyEnvironment.shared.choice(for: origin, in: proxies) {
