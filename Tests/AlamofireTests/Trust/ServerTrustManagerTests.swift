@@ -52,6 +52,18 @@ import Testing
     #expect(try match(manager, "2001:db8::1") == "[2001:db8::1]")
   }
 
+  @Test(
+    "Compatibility forms of a host match the host that a URL has",
+    arguments: [
+      "\u{2460}.example", "bu\u{308}cher.example", "\u{FF41}b.example", "B\u{DC}cher.example",
+      "*.\u{2460}.example",
+    ])
+  func compatibilityForms(key: String) throws {
+    let url = try #require(URL(string: "https://\(key.replacing("*", with: "www"))/"))
+    let host = try #require(url.host)
+    #expect(try match(manager(key, mustAll: false), host) == key, "\(host)")
+  }
+
   @Test("A manager returns its arguments") func properties() {
     let manager = manager("Example.com", mustAll: false)
     #expect(!manager.allHostsMustBeEvaluated)

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPWire
 
 /// The evaluators of a session, by host. They are called in every TLS handshake, before a byte of a request is sent.
@@ -113,6 +114,11 @@ enum HostPattern {
     return "*" + host[dot...]
   }
 
-  /// Letters outside of ASCII become A-labels (RFC 5890); `*.` at the front stays.
-  static func ascii(_ host: String) -> String { InternationalName.ascii(host) ?? host }
+  /// Converts letters outside of ASCII to A-labels (RFC 5890); `*.` at the front stays. Compatibility forms are mapped as in the
+  /// hosts of URLs (UTS 46).
+  static func ascii(_ host: String) -> String {
+    let mapped =
+      host.utf8.allSatisfy { $0 < 0x80 } ? host : host.lowercased().precomposedStringWithCompatibilityMapping
+    return InternationalName.ascii(mapped) ?? host
+  }
 }
