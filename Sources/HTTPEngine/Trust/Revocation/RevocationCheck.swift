@@ -134,9 +134,6 @@ package struct RevocationCheck: Sendable {
     }
     return last ?? .unknown("the certificate names no place of a list")
   }
-
-  /// Removes all cached answers of the process, for tests.
-  package static func forgetAnswers() { RevocationCache.shared.removeAll() }
 }
 
 extension RevocationStatus {
@@ -210,11 +207,10 @@ final class RevocationCache: Sendable {
   func keep(_ list: [RevocationList], at url: String, size: Int, until end: Int) {
     guard size <= listSizeLimit else { return }
     state.withLock { state in
-      let total = state.lists.values.reduce(size) { $0 + $1.size }
+      let replaced = state.lists[url]?.size ?? 0
+      let total = state.lists.values.reduce(size - replaced) { $0 + $1.size }
       if total > listSizeLimit { state.lists.removeAll() }
       state.lists[url] = (list, end, size)
     }
   }
-
-  func removeAll() { state.withLock { $0 = State() } }
 }
