@@ -46,6 +46,24 @@ import Testing
     #expect(count > 20)
   }
 
+  @Test("Each queue with a label is named in the document") func namedQueues() throws {
+    let document = try PackageFiles.text(of: "Documentation/Concurrency.md")
+    var count = 0
+    for path in Self.sources {
+      let text = try PackageFiles.text(of: path)
+      guard text.contains("DispatchQueue(label") else { continue }
+      for line in text.split(separator: "\n") where !line.contains("///") {
+        guard let match = line.firstMatch(of: /DispatchQueue\(label: "([^"]+)"/) else { continue }
+        count += 1
+        // A label that begins with that of another queue is written by its last part.
+        let end = match.1.split(separator: ".").last ?? match.1
+        #expect(
+          document.contains("`\(match.1)`") || document.contains("….\(end)`"), "\(match.1) in \(path)")
+      }
+    }
+    #expect(count > 15)
+  }
+
   @Test("Types with locks are found") func foundTypes() {
     let text = """
       final class Outer: Sendable {
