@@ -221,7 +221,7 @@ extension Transfer {
   private func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
     let description = address.pointee
     // The program itself has chosen a Unix-domain socket.
-    guard description.family == AF_UNIX || Self.address(address)?.isPublic == true else {
+    guard description.family == AF_UNIX || HostLookup.address(address)?.isPublic == true else {
       abort(because: .privateAddress)
       return ccurl_bad_socket
     }
@@ -248,20 +248,6 @@ extension Transfer {
       .addressRefused,
       "\(host) has a private address, which refusesPrivateAddresses does not allow. Turn that option off to reach it."
     )
-  }
-
-  static func address(_ address: UnsafeMutablePointer<curl_sockaddr>) -> IPAddress? {
-    let length = Int(address.pointee.addrlen)
-    guard let bytes = ccurl_address(address) else { return nil }
-    switch address.pointee.family {
-    case AF_INET where length >= MemoryLayout<sockaddr_in>.size:
-      let value = bytes.loadUnaligned(as: sockaddr_in.self)
-      return IPAddress(.v4, bytes: withUnsafeBytes(of: value.sin_addr) { Array($0) })
-    case AF_INET6 where length >= MemoryLayout<sockaddr_in6>.size:
-      let value = bytes.loadUnaligned(as: sockaddr_in6.self)
-      return IPAddress(.v6, bytes: withUnsafeBytes(of: value.sin6_addr) { Array($0) })
-    default: return nil
-    }
   }
 }
 

@@ -320,3 +320,40 @@ package struct TransferTiming: Sendable {
     return min(deadline, idle.overflow ? .max : idle.partialValue)
   }
 }
+
+// libcurl 7.83 to 8.0 keeps, with a handle, the address of the last field of its previous transfer. A response whose
+// first field line begins with white space makes libcurl read and free that memory again. 7.88.1 hands each line of a
+// head to the write callback before it stores the line (CURLOPT_HEADER), so such a line is refused in time. With the
+// other versions, each transfer gets a new handle. See Documentation/Libcurl.md. In every version a handle can keep
+// credentials of a proxy that it does not use any more (CVE-2026-9079, -7168).
+extension Transfer {
+  /// Replaces the handle if traces of earlier transfers could affect the next one. Returns false without memory.
+  func prepareHandle() -> Bool {
+    let history = easy.history
+    if history.contains(.otherProxy) || (history.contains(.transfer) && CurlLibrary.shared.needsNewHandles) {
+      guard replaceHandle() else { return false }
+    }
+    easy.history.insert(.transfer)
+    return true
+  }
+
+  private func replaceHandle() -> Bool {
+    guard var other = EasyHandle(options: easy) else { return false }
+    swap(&easy, &other)
+    loop.sessions.join(easy)
+    // libcurl drops a copied URL and then serializes its parts again.
+    if let url = applied.url { easy.set(CURLOPT_URL, url) }
+    if applied.addresses != nil { ccurl_set_list(easy.raw, CURLOPT_RESOLVE, lists.addresses.head) }
+    if other.history.contains(.http2) { loop.retiredHandles.retire(other) }
+    return true
+  }
+
+  /// Keeps the memory of a handle that a connection of HTTP/2 could still touch.
+  func retireHandle() {
+    guard CurlLibrary.shared.touchesEndedHandles, easy.history.contains(.http2),
+      var other = EasyHandle(options: easy)
+    else { return }
+    swap(&easy, &other)
+    loop.retiredHandles.retire(other)
+  }
+}

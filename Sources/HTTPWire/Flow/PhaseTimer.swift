@@ -1,31 +1,3 @@
-/// The limits of the phases of a transfer in nanoseconds; `.max` is no limit.
-package struct PhaseLimits: Sendable, Equatable {
-  package let nameLookup: UInt64
-  package let connect: UInt64
-  package let tlsHandshake: UInt64
-  package let requestSend: UInt64
-  package let firstByte: UInt64
-
-  /// Returns `nil` if no phase within a transfer has a limit. The limits of silence and of the whole request are those of
-  /// ``WireRequest``.
-  package init?(_ limits: TransportOptions.TimeLimits) {
-    func nanoseconds(_ limit: Duration?) -> UInt64 {
-      guard let limit else { return .max }
-      let (seconds, attoseconds) = limit.components
-      guard seconds >= 0, attoseconds >= 0 else { return 0 }
-      // Longer limits are no limits, because the clock must not overflow.
-      return seconds < 1_000_000_000
-        ? UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000) : .max
-    }
-    nameLookup = nanoseconds(limits.nameLookup)
-    connect = nanoseconds(limits.connect)
-    tlsHandshake = nanoseconds(limits.tlsHandshake)
-    requestSend = nanoseconds(limits.requestSend)
-    firstByte = nanoseconds(limits.firstByte)
-    guard min(nameLookup, connect, tlsHandshake, requestSend, firstByte) < .max else { return nil }
-  }
-}
-
 /// The phase that a transfer is in, and the time at which its limit is exceeded. Pure: the caller reads the clock, in
 /// nanoseconds.
 package struct PhaseTimer: Sendable, Equatable {

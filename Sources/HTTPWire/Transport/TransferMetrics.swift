@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 /// The metrics of one transfer. Times are microseconds since ``start``; −1 means that the phase did not happen (a
 /// reused connection has no look-up, no connection and no handshake).
 package final class TransferMetrics: Sendable {
@@ -51,5 +53,19 @@ package final class TransferMetrics: Sendable {
     self.tlsVersion = tlsVersion
     self.tlsCipher = tlsCipher
     self.requestHead = requestHead
+  }
+}
+
+/// The response of one hop.
+package struct WireResponse: Sendable {
+  package let head: ResponseHead
+  /// The decoded body; `nil` when there was none or it was empty.
+  package let body: Data?
+  package let metrics: TransferMetrics
+
+  package init(head: ResponseHead, body: Data?, metrics: TransferMetrics) {
+    self.head = head
+    self.body = body
+    self.metrics = metrics
   }
 }

@@ -146,25 +146,3 @@ extension RequestBody {
     }
   }
 }
-
-/// Scheme, host and port (RFC 6454 §4): two URLs of one origin may see each other's secrets.
-package struct Origin: Hashable, Sendable {
-  /// Lower case.
-  package let scheme: String
-  /// Lower case, without the brackets of an IPv6 address.
-  package let host: String
-  package let port: Int
-
-  package init(scheme: String, host: String, port: Int?) {
-    self.scheme = scheme.lowercased()
-    self.host = host.lowercased()
-    self.port = port ?? (self.scheme == "https" ? 443 : 80)
-  }
-
-  /// For parts that are in lower case already.
-  init(plainScheme scheme: String, host: String, port: Int) {
-    self.scheme = scheme
-    self.host = host
-    self.port = port
-  }
-}

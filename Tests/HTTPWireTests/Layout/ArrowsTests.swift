@@ -182,17 +182,46 @@ import Testing
       ))
   }
 
+  @Test("The folders of another target are reported and checked, too")
+  func otherTarget() async throws {
+    let own = [
+      "Sources/HTTPWire/Fields/Field.swift": "struct Field {}\n",
+      "Sources/HTTPWire/Flow/Flow.swift": "struct Flow {\n  let field: HTTPWire.Field\n}\n\nextension Field {}\n",
+    ]
+    let report = try await run(Self.files.merging(own) { $1 }, ["+HTTPWire"])
+    #expect(
+      report.output == """
+        1 arrows between 2 folders:
+          Flow -> Fields
+        1 extensions of a type of another folder:
+          Sources/HTTPWire/Flow/Flow.swift:5: Field of Fields
+
+        """)
+    let places = try await run(own, ["+HTTPWire", "Flow", "Fields"])
+    #expect(places.output.hasPrefix("Sources/HTTPWire/Flow/Flow.swift:2: Field\n"))
+    let document = """
+      | folder of HTTPWire | may name |
+      |---|---|
+      | Fields | Flow |
+      | Flow | |
+      """
+    let check = try await run(own.merging(["Documentation/Architecture.md": document]) { $1 }, ["check"])
+    #expect(check.output.hasPrefix("Flow must not name Fields:\n"))
+    #expect(check.output.contains("the extension of Field in Flow is not listed"))
+    #expect(check.status == 1)
+  }
+
   @Test("A document without the table, unknown folders and other arguments are reported")
   func faults() async throws {
     #expect(
       try await checked("# Folders\n") == (
-        2, "arrows: there is no table of folders in Documentation/Architecture.md\n"
+        2, "arrows: there is no table of the folders of Alamofire in Documentation/Architecture.md\n"
       ))
     let unknown = try await run(Self.files, ["Cache", "Gone"])
     #expect(unknown.output == "arrows: there is no folder Gone\n")
     #expect(unknown.status == 1)
     let misspelt = try await run(Self.files, ["verify"])
-    #expect(misspelt.output == "arrows: the arguments are [root], [root] FROM TO, or [root] check\n")
+    #expect(misspelt.output == "arrows: the arguments are [root] [+TARGET], [root] [+TARGET] FROM TO, or [root] check\n")
     #expect(misspelt.status == 2)
   }
 }

@@ -122,7 +122,7 @@ package enum RevocationDownload {
 
   /// Refuses private addresses. libcurl connects to this very address, also after redirects.
   private static let openPublicSocket: curl_opensocket_callback = { _, _, address in
-    guard let address, Transfer.address(address)?.isPublic == true else { return ccurl_bad_socket }
+    guard let address, HostLookup.address(address)?.isPublic == true else { return ccurl_bad_socket }
     let wanted = address.pointee
     return socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
   }

@@ -1,5 +1,3 @@
-package import FoundationEssentials
-
 /// The status line and the header fields of a response (RFC 9112 §4), kept as they came and parsed
 /// on demand.
 package struct ResponseHead: Sendable {
@@ -52,20 +50,6 @@ package enum HTTPVersion: UInt8, Sendable {
     case .http2: "h2"
     case .http3: "h3"
     }
-  }
-}
-
-/// The response of one hop.
-package struct WireResponse: Sendable {
-  package let head: ResponseHead
-  /// The decoded body; `nil` when there was none or it was empty.
-  package let body: Data?
-  package let metrics: TransferMetrics
-
-  package init(head: ResponseHead, body: Data?, metrics: TransferMetrics) {
-    self.head = head
-    self.body = body
-    self.metrics = metrics
   }
 }
 
