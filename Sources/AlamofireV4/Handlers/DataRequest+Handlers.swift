@@ -100,14 +100,15 @@ extension DataRequest {
 }
 
 extension DataRequest {
-  /// The body as it is. 204 and 205 give empty data; without a body it is `AFError`'s `.inputDataNil`.
+  /// Makes a serializer that returns the body as it is. 204 and 205 give empty data; a response without a body gives
+  /// `AFError`'s `.inputDataNil`.
   public static func dataResponseSerializer() -> DataResponseSerializer<Data> {
     DataResponseSerializer { _, response, data, error in
       Request.serializeResponseData(response: response, data: data, error: error)
     }
   }
 
-  /// The body as text.
+  /// Makes a serializer that returns the body as text.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil
   ) -> DataResponseSerializer<String> {
@@ -116,7 +117,7 @@ extension DataRequest {
     }
   }
 
-  /// The body as JSON.
+  /// Makes a serializer that parses the body as JSON.
   public static func jsonResponseSerializer(
     options: JSONSerialization.ReadingOptions = .allowFragments
   ) -> DataResponseSerializer<Any> {
@@ -125,7 +126,7 @@ extension DataRequest {
     }
   }
 
-  /// The body as a property list.
+  /// Makes a serializer that parses the body as a property list.
   public static func propertyListResponseSerializer(
     options: PropertyListSerialization.ReadOptions = []
   ) -> DataResponseSerializer<Any> {

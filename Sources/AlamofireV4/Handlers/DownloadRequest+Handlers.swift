@@ -103,26 +103,26 @@ extension DownloadRequest {
 }
 
 extension DownloadRequest {
-  /// The bytes of the file.
+  /// Makes a serializer that returns the bytes of the file.
   public static func dataResponseSerializer() -> DownloadResponseSerializer<Data> {
     reading { Request.serializeResponseData(response: $0, data: $1, error: nil) }
   }
 
-  /// The text of the file.
+  /// Makes a serializer that returns the text of the file.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil
   ) -> DownloadResponseSerializer<String> {
     reading { Request.serializeResponseString(encoding: encoding, response: $0, data: $1, error: nil) }
   }
 
-  /// The JSON of the file.
+  /// Makes a serializer that parses the file as JSON.
   public static func jsonResponseSerializer(
     options: JSONSerialization.ReadingOptions = .allowFragments
   ) -> DownloadResponseSerializer<Any> {
     reading { Request.serializeResponseJSON(options: options, response: $0, data: $1, error: nil) }
   }
 
-  /// The property list of the file.
+  /// Makes a serializer that parses the file as a property list.
   public static func propertyListResponseSerializer(
     options: PropertyListSerialization.ReadOptions = []
   ) -> DownloadResponseSerializer<Any> {

@@ -5,7 +5,7 @@ public import FoundationNetworking
 ///
 /// Names are sorted at every level, items keep their order. A query that the URL already has is kept, in front.
 public struct URLEncoding: ParameterEncoding, Sendable {
-  /// Where the pairs go.
+  /// The part of the request that receives the pairs.
   public enum Destination: Sendable {
     /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
     case methodDependent
@@ -40,7 +40,7 @@ public struct URLEncoding: ParameterEncoding, Sendable {
   /// An encoding that always writes into the body.
   public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
-  /// Where the pairs go.
+  /// The part of the request that receives the pairs.
   public let destination: Destination
   /// The form of the names of items.
   public let arrayEncoding: ArrayEncoding
@@ -80,7 +80,7 @@ public struct URLEncoding: ParameterEncoding, Sendable {
     }
   }
 
-  /// The percent-encoded pairs that a value becomes.
+  /// Returns the percent-encoded pairs that a value becomes.
   ///
   /// - Parameters:
   ///   - key:   The name, not yet encoded.
