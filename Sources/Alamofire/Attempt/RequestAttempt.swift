@@ -85,7 +85,7 @@ struct RequestAttempt: Sendable, Equatable {
     }
   }
 
-  /// The first failure counts: the task ends, then retriers are asked.
+  /// Continues after the first failure: the task ends, then retriers are asked.
   private mutating func fail() -> AttemptStep {
     hasFailed = true
     step = taskIsAnnounced ? .announceTaskEnd : .waitForCookies
@@ -168,7 +168,7 @@ struct RequestAttempt: Sendable, Equatable {
 
 /// The steps of one attempt. ``RequestAttempt`` knows their order, ``AttemptDriver`` performs them.
 enum AttemptStep: UInt8, Sendable, CaseIterable {
-  /// Nothing has been done yet.
+  /// The start of the attempt, before any step.
   case begin
   // The request
   case convert, adapt, prepareBody, waitForResume, announceTask, schedule, makeRequest
@@ -234,7 +234,7 @@ enum TransferFailureFacts: Sendable, Equatable {
   case trust
   /// The delegate may choose a client certificate.
   case identity
-  /// There is no network, and the session waits for one.
+  /// The machine has no network, and the session waits for one.
   case offline
   case other
 }

@@ -56,8 +56,8 @@ final class LazyResponse: Sendable {
 
 /// A response with its head, and the file name that Apple's systems suggest.
 ///
-/// Foundation on Linux knows `filename` of `Content-Disposition` alone, and calls every other file `Unknown`. A property
-/// of an extension would be ambiguous in files that import FoundationNetworking.
+/// Foundation on Linux knows `filename` of `Content-Disposition` alone, and calls every other file `Unknown`. A
+/// property of an extension would be ambiguous in files that import FoundationNetworking.
 final class ReceivedHTTPURLResponse: HTTPURLResponse, @unchecked Sendable {
   // Unchecked, as its superclass is: the head is set before the response is shared.
 

@@ -48,6 +48,8 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
       .appendingPathComponent("org.alamofire.http").appendingPathComponent(String(name))
   }
 
+  /// Makes a cache in a folder.
+  ///
   /// - Parameters:
   ///   - memoryCapacity: How many bytes may be kept in memory.
   ///   - diskCapacity:   How many bytes the files may take; counted in blocks of 4 KiB.
@@ -67,7 +69,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")
   }
 
-  /// For tests: any files and any clock.
+  /// Makes a cache with any files and any clock, for tests.
   package init(
     memoryCapacity: Int = 1 << 24, diskCapacity: Int = 0, files: (@Sendable () -> (any EntryFiles)?)? = nil,
     clock: (@Sendable () -> Int64)?

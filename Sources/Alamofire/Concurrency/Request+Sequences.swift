@@ -67,7 +67,7 @@ extension Request {
     }
   }
 
-  /// The heads of responses as they come, one an attempt.
+  /// Returns the heads of responses as they come, one for each attempt.
   func heads(_ bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy) -> StreamOf<HTTPURLResponse> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.add(.head)

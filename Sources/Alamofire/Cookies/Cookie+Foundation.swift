@@ -28,7 +28,7 @@ extension Cookie {
     ports = object.portList?.map(\.intValue) ?? []
   }
 
-  /// Foundation counts from 2001, in seconds.
+  /// Returns the time of creation in microseconds since 1970. Foundation counts seconds from 2001.
   private static func creation(of object: HTTPCookie) -> Int64 {
     guard let seconds = object.properties?[.created] as? Double else { return 0 }
     let microseconds = (seconds + Date.timeIntervalBetween1970AndReferenceDate) * 1e6

@@ -41,8 +41,8 @@ final class CookieIndex: Sendable {
     return found.isEmpty ? [] : found.map { cookies[$0] }
   }
 
-  /// The `Cookie` field for a target; `nil` without cookies. Selected once, and remembered as long as the storage does
-  /// not change and none of its cookies expires.
+  /// Returns the `Cookie` field for a target; `nil` without cookies. The field is kept as long as the storage does not
+  /// change and none of its cookies expires.
   ///
   /// - Parameter cause: Asked only when a cookie depends on it.
   func field(for target: CookieTarget, now: HTTPDate, cause: () -> CookieSelection.Cause) -> String? {

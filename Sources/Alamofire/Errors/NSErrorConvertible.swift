@@ -3,8 +3,8 @@ import FoundationNetworking
 
 /// An error that `as? NSError` and `catch let error as NSError` turn into an `NSError`, as on Apple's systems.
 ///
-/// On Linux these casts fail for other Swift errors; `error as NSError` works for all of them. The errors of this library
-/// conform, and so does `URLError`. An error of your own only needs to declare the conformance:
+/// On Linux these casts fail for other Swift errors; `error as NSError` works for all of them. The errors of this
+/// library conform, and so does `URLError`. An error of your own only needs to declare the conformance:
 ///
 /// ```swift
 /// enum UploadError: NSErrorConvertible {

@@ -38,9 +38,9 @@ public protocol CachedResponseHandler: Sendable {
 public struct ResponseCacher: CachedResponseHandler {
   /// The handling of responses that may be stored.
   public enum Behavior: Sendable {
-    /// They are stored.
+    /// The response is stored.
     case cache
-    /// They are not stored.
+    /// The response is not stored.
     case doNotCache
     /// The closure returns the response to store, or `nil` for none. It is not called on the engine's thread.
     @preconcurrency
@@ -55,6 +55,8 @@ public struct ResponseCacher: CachedResponseHandler {
   /// The handling of responses that may be stored.
   public let behavior: Behavior
 
+  /// Makes a handler.
+  ///
   /// - Parameter behavior: The handling of responses that may be stored.
   public init(behavior: Behavior) {
     self.behavior = behavior

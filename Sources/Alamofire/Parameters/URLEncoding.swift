@@ -17,7 +17,7 @@ import HTTPWire
 /// Numbers that are whole are written without a fraction (`1.0` as `1`). A value of another type than
 /// dictionary, array, number, bool and text is written as its description.
 public struct URLEncoding: ParameterEncoding {
-  /// Where the pairs go.
+  /// The part of the request that receives the pairs.
   public enum Destination: Sendable {
     /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
     case methodDependent
@@ -35,7 +35,7 @@ public struct URLEncoding: ParameterEncoding {
     case noBrackets
     /// `name[0]`, counted from 0.
     case indexInBrackets
-    /// As the closure says, given the name and the index, counted from 0.
+    /// The result of the closure, given the name and the index, counted from 0.
     @preconcurrency
     case custom(@Sendable (_ key: String, _ index: Int) -> String)
 

@@ -104,7 +104,7 @@ public class DataRequest: Request, @unchecked Sendable {
 extension Request {
   /// The decision about a response, made after its head.
   public enum ResponseDisposition: Sendable {
-    /// Its body is read.
+    /// The body of the response is read.
     case allow
     /// The request is cancelled.
     case cancel

@@ -168,9 +168,9 @@ public class Request: @unchecked Sendable {
 
   // MARK: Options
 
-  /// The priority among the requests of the session that wait for the same host, or for a limit of the session, from
-  /// 0 (last) to 1 (first). Default: 0.5. It can be changed at any time until the request is sent, also through
-  /// `task.priority`. Values outside of the range count as its ends.
+  /// The priority among the requests of the session that wait for the same host, or for a limit of the session. The
+  /// range is from 0 (last) to 1 (first); values outside count as its ends. Default: 0.5. The priority can be changed
+  /// at any time until the request is sent, also through `task.priority`.
   ///
   /// ```swift
   /// let request = session.download("https://example.com/archive.zip")

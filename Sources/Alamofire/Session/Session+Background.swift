@@ -42,7 +42,7 @@ extension SessionCore {
     rootQueue.async { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: facade) }
   }
 
-  /// The interceptor of a background transfer, after that of the caller.
+  /// Returns the interceptor of a background transfer, after that of the caller.
   func interceptor(
     _ own: (any RequestInterceptor)?, of transfer: BackgroundTransfer?
   ) -> (any RequestInterceptor)? {

@@ -19,9 +19,10 @@ open class Session: @unchecked Sendable {
 
   /// The time at which a `URLRequest` is made.
   public enum RequestSetup: Sendable {
-    /// When the request is resumed.
+    /// The time at which the request is resumed.
     case lazy
-    /// When the request is created: it is converted and adapted, its task is made, and it is sent when it is resumed.
+    /// The time at which the request is created. The request is converted and adapted, and its task is made. It is sent
+    /// when it is resumed.
     case eager
   }
 

@@ -142,8 +142,8 @@ package final class SessionCore: Sendable {
     _ = last
   }
 
-  /// Adds a request that has handlers or was suspended, and was not started: the end of the session ends it. Returns the
-  /// reason if the session has ended.
+  /// Adds a request that has handlers or was suspended, and was not started: the end of the session ends it. Returns
+  /// the reason if the session has ended.
   func registerDormant(_ request: Request) -> AFError? {
     let (reason, seen) = registry.withLock { registry in
       (registry.reasonOfEnd, registry.reasonOfEnd == nil ? registry.dormant.add(request) : [])

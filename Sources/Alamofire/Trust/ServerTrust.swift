@@ -67,6 +67,8 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     state = Mutex(State(policies: [.hostname(host)]))
   }
 
+  /// Makes the trust of a chain that a server has presented.
+  ///
   /// - Parameter systemProxies: The proxies of the session's configuration.
   package convenience init(
     _ chain: PresentedChain, options: TransportOptions, systemProxies: ProxyTable? = nil

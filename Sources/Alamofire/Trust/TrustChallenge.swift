@@ -46,7 +46,7 @@ public final class ClientIdentityCredential: URLCredential, @unchecked Sendable 
     super.init(user: identity.subject, password: "", persistence: .none)
   }
 
-  /// Client certificates are not archived: always `nil`.
+  /// Returns `nil`, because client certificates are not archived.
   public required init?(coder: NSCoder) { nil }
 }
 

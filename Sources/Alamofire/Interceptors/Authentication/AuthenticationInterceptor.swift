@@ -84,6 +84,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     set { _ = flow.withLock { $0.replace(with: newValue) } }
   }
 
+  /// Makes an interceptor.
+  ///
   /// - Parameters:
   ///   - authenticator: Applies and refreshes the credential.
   ///   - credential: The first credential; it can be set later. Default: none.
@@ -200,7 +202,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
 /// The reasons why an ``AuthenticationInterceptor`` cannot authenticate a request.
 public enum AuthenticationError: Error, Sendable {
-  /// There is no credential; set ``AuthenticationInterceptor/credential``.
+  /// The interceptor has no credential; set ``AuthenticationInterceptor/credential``.
   case missingCredential
   /// The credential was refreshed too often within the ``AuthenticationInterceptor/refreshWindow``.
   case excessiveRefresh

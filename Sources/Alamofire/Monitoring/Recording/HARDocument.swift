@@ -95,6 +95,8 @@ struct HARDocument: Encodable {
 }
 
 extension HARDocument.Entry {
+  /// Makes the entry of a transaction.
+  ///
   /// - Parameters:
   ///   - transaction: The metrics of a request that was sent, or answered by a cache.
   ///   - sent:        The body of the request.

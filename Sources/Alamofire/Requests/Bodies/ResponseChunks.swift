@@ -168,7 +168,7 @@ extension RequestCore {
     add(reader, for: request)
   }
 
-  /// The validators, and the request and the body that they judge.
+  /// Returns the validators, and the request and the body that they judge.
   func judged() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, chunks) = state.withLock {
       ($0.handlers.validators, $0.results.request, $0.results.data, $0.hasExtras ? $0.extras.chunks : nil)

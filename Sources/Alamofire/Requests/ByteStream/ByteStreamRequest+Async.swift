@@ -26,8 +26,8 @@ extension ByteStreamRequest {
   /// Writes all of `data`, after all earlier writes. Returns when the system has accepted the bytes, not when the
   /// peer has received them.
   ///
-  /// If a write times out or its task is cancelled after a part was sent, the stream ends, because the peer could not
-  /// interpret later bytes. Over TLS, this holds from the beginning of the write.
+  /// If a write times out or its task is cancelled after a part was sent, the stream ends. The reason is that the peer
+  /// could not interpret later bytes. Over TLS, this holds from the beginning of the write.
   ///
   /// - Parameters:
   ///   - data: The bytes.

@@ -66,6 +66,8 @@ extension DataStreamRequest {
       stream: stream)
   }
 
+  /// Adds a handler.
+  ///
   /// - Parameter isCheap: Whether values are made on the handler's queue.
   @discardableResult
   func add<Success: Sendable, Failure: Error>(

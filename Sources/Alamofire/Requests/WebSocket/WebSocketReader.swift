@@ -144,6 +144,8 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   private let reading: WebSocketReading<Element>
   private let cancels: Bool
 
+  /// Makes the events of a request.
+  ///
   /// - Parameter cancels: Whether the request is cancelled when the loop is left early.
   init(_ request: WebSocketRequest, _ reading: WebSocketReading<Element>, cancels: Bool) {
     self.request = request

@@ -46,7 +46,7 @@ public struct StringStreamSerializer: DataStreamSerializer {
   /// Makes the serializer.
   public init() {}
 
-  /// The text of these bytes.
+  /// Returns the text of these bytes.
   public func serialize(_ data: Data) throws -> String { String(decoding: data, as: UTF8.self) }
 }
 
@@ -90,7 +90,7 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
 }
 
 extension DataStreamSerializer {
-  /// A serializer for values; see ``DecodableStreamSerializer``.
+  /// Makes a serializer for values; see ``DecodableStreamSerializer``.
   ///
   /// - Parameters:
   ///   - type: The type of the value; inferred by default.

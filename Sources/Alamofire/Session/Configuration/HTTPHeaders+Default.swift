@@ -54,8 +54,8 @@ extension HTTPHeader {
     return visibleASCII(agent)
   }
 
-  /// Replaces characters that are invalid in a field (RFC 9110 §5.5), because the file name of a program can contain
-  /// any character, such as a line break.
+  /// Replaces characters that are invalid in a field (RFC 9110 §5.5). The file name of a program can contain any
+  /// character, such as a line break.
   private static func visibleASCII(_ text: String) -> String {
     String(text.map { $0.isASCII && $0 >= " " && $0 <= "~" ? $0 : "?" })
   }

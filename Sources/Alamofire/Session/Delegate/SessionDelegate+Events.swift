@@ -26,6 +26,8 @@ extension SessionDelegate {
     /// One bit for each event.
     public let rawValue: UInt8
 
+    /// Makes a set of events.
+    ///
     /// - Parameter rawValue: One bit for each event.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 

@@ -43,6 +43,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     weak var core: SessionCore?
   }
 
+  /// Makes a delegate.
+  ///
   /// - Parameter fileManager: The value of ``fileManager``. Default: the shared one.
   public init(fileManager: FileManager = .default) {
     self.fileManager = fileManager
@@ -194,8 +196,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   // MARK: WebSocket connections
 
-  /// Does nothing. Called when the connection of a ``WebSocketRequest`` is open, with the subprotocol that the server has
-  /// chosen.
+  /// Does nothing. Called when the connection of a ``WebSocketRequest`` is open, with the subprotocol that the server
+  /// has chosen.
   open func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
   ) {}

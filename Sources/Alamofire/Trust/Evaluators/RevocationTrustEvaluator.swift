@@ -40,6 +40,8 @@ public final class RevocationTrustEvaluator: ServerTrustEvaluating {
   private let validateHost: Bool
   private let options: Options
 
+  /// Makes an evaluator.
+  ///
   /// - Parameters:
   ///   - performDefaultValidation: Whether the default evaluation runs first. Default: `true`. The chain is verified
   ///     in any case, because the check needs its issuers.
@@ -83,7 +85,7 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
   /// A ``RevocationTrustEvaluator`` with its defaults.
   public static var revocationChecking: RevocationTrustEvaluator { RevocationTrustEvaluator() }
 
-  /// A ``RevocationTrustEvaluator`` with options; see its initialiser.
+  /// Makes a ``RevocationTrustEvaluator`` with options; see its initialiser.
   public static func revocationChecking(
     performDefaultValidation: Bool = true, validateHost: Bool = true,
     options: RevocationTrustEvaluator.Options = .any

@@ -44,8 +44,8 @@ import HTTPWire
 ///
 /// ## Failures
 ///
-/// The request ends with `AFError.serverTrustEvaluationFailed`. Its reason holds the pinned and the shown certificates or
-/// keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators are its
+/// The request ends with `AFError.serverTrustEvaluationFailed`. Its reason holds the pinned and the shown certificates
+/// or keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators are its
 /// `underlyingError`.
 open class ServerTrustManager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
@@ -72,7 +72,7 @@ open class ServerTrustManager: @unchecked Sendable {
       uniquingKeysWith: { $1 })
   }
 
-  /// The evaluator for a host; `nil` when it has none and needs none.
+  /// Returns the evaluator for a host; `nil` when the host has none and needs none.
   ///
   /// Subclasses may override it; it is called on any thread.
   ///
@@ -92,7 +92,7 @@ open class ServerTrustManager: @unchecked Sendable {
 
 /// Host names as the keys of a ``ServerTrustManager`` and as certificates write them.
 enum HostPattern {
-  /// The host in lower case, without brackets and the dot at the end, in the form of ASCII.
+  /// Returns the host in lower case, without brackets and the dot at the end, in the form of ASCII.
   static func normalized(_ host: String) -> String {
     var host = ascii(host).lowercased()
     if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
@@ -104,7 +104,8 @@ enum HostPattern {
     return host
   }
 
-  /// Returns the wildcard that matches a normalized host, such as `*.example.com` for `www.example.com`; `nil` if none may.
+  /// Returns the wildcard that matches a normalized host, such as `*.example.com` for `www.example.com`; `nil` if none
+  /// may.
   static func wildcard(for host: String) -> String? {
     // The numbers of an address are no labels.
     guard !host.contains(":"), host.last?.isNumber == false, let dot = host.firstIndex(of: "."),
