@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-// Notifications of the delegate and the monitors. None of them is made for a request without observers.
+// Notifications of the delegate and the monitors. A request without observers makes no notifications.
 extension AttemptDriver {
   // MARK: The task
 

@@ -10,8 +10,8 @@ import Synchronization
 /// ``run(from:)`` performs any steps in a task. Both ask the same ``RequestAttempt`` for the order and perform the same
 /// stages.
 ///
-/// One thread or task uses the driver at a time. It passes it on through the inbox of the loop, as the completion of a
-/// transfer, or by starting a task; hence `@unchecked Sendable`.
+/// One thread or task uses the driver at a time. The driver is passed on through the inbox of the loop, as the
+/// completion of a transfer, or by starting a task. Hence `@unchecked Sendable`.
 final class AttemptDriver: @unchecked Sendable {
   let core: RequestCore
   /// The request as the caller's code sees it.

@@ -194,7 +194,7 @@ enum AttemptStep: UInt8, Sendable, CaseIterable {
 enum AttemptEvent: Sendable, Equatable {
   /// The attempt begins.
   case begun
-  /// Handlers were added to a request that has ended or was never sent. They receive the outcome that is there.
+  /// Handlers were added to a request that has ended or was never sent. These handlers receive the existing outcome.
   case begunForLateHandlers
   case done
   /// ``AttemptValues/error`` has the reason.
@@ -257,7 +257,7 @@ enum RedirectVerdict: Sendable, Equatable {
   /// The response leads nowhere else.
   case none
   case followed
-  /// The response is a redirect that is not followed. Its body is dropped.
+  /// The response is a redirect that is not followed. The body of the redirect is dropped.
   case declined
 }
 

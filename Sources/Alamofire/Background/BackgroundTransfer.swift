@@ -243,7 +243,8 @@ package final class BackgroundTransfer: Sendable {
 
   /// Notes that the first bytes of the file are on the disk.
   ///
-  /// - Parameter number: The number of the response that they belong to. Another one may have begun the file again.
+  /// - Parameter number: The number of the response to which the bytes belong. Another response may have begun the file
+  ///   again.
   package func noteSynchronized(_ size: Int64, ofResponse number: Int) {
     state.withLock { state in
       guard state.isOpen, state.stored != nil, state.responseCount == number else { return }

@@ -5,8 +5,8 @@ import Synchronization
 /// Files of cache folders that could not be removed, for example in a folder that has become read-only. Caches of
 /// this process ignore them, until another file is written in their place.
 ///
-/// The next process cannot know them. It does not use a folder that is still read-only; in one that is writable
-/// again, it finds the files, with their real age.
+/// The next process cannot know them. That process does not use a folder that is still read-only; in one that is
+/// writable again, it finds the files, with their real age.
 final class FailedRemovals: Sendable {
   static let shared = FailedRemovals()
 

@@ -3,8 +3,8 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A snapshot of the cookies of a storage, by domain. It is valid as long as the storage returns the same objects,
-/// because these are immutable; so a comparison of identities is enough.
+/// A snapshot of the cookies of a storage, by domain. The snapshot is valid as long as the storage returns the same
+/// objects, because these are immutable; so a comparison of identities is enough.
 final class CookieIndex: Sendable {
   /// Retained, so that no address is reused for another cookie.
   let objects: [HTTPCookie]

@@ -14,9 +14,9 @@ import FoundationNetworking
 /// }
 /// ```
 ///
-/// The `NSError` has the domain, code and user info of `error as NSError`. These are the name of the type, the
-/// position of the case and the localized description, unless the error is a `CustomNSError`. An `NSError` of such a
-/// cast is cast back to the error; one that `error as NSError` made of an `any Error` is not.
+/// The `NSError` has the domain, code and user info of `error as NSError`. The conversion gives the name of the type,
+/// the position of the case and the localized description, unless the error is a `CustomNSError`. An `NSError` of such
+/// a cast is cast back to the error; one that `error as NSError` made of an `any Error` is not.
 public protocol NSErrorConvertible: LocalizedError, _ObjectiveCBridgeable where _ObjectiveCType == NSError {}
 
 extension NSErrorConvertible {

@@ -3,9 +3,9 @@ public import FoundationNetworking
 
 /// Receives the events of a session and its requests, for logs, statistics and tests.
 ///
-/// Every method has an empty default; implement those that matter. They are called on ``queue``, one after the
-/// other in the order of events when that queue is serial. Monitors on different queues see no common order.
-/// A monitor changes nothing. Interceptors, a ``RedirectHandler`` or a ``SessionDelegate`` decide.
+/// Every method has an empty default; implement those that matter. The methods are called on ``queue``. If that queue
+/// is serial, they are called one after the other in the order of events. Monitors on different queues see no common
+/// order. A monitor changes nothing. Interceptors, a ``RedirectHandler`` or a ``SessionDelegate`` decide.
 ///
 /// Tasks and sessions are objects of Foundation's classes that show the work of the engine. Resuming, suspending or
 /// cancelling such a task does so to its request. Without monitors none of them is made.

@@ -15,8 +15,8 @@ extension RequestCore {
     }
   }
 
-  /// Calls `event` with the monitors that receive the events of the URL session. These are all monitors of the session,
-  /// and those of the request that were added for such events.
+  /// Calls `event` with the monitors that receive the events of the URL session. All monitors of the session receive
+  /// them, and those monitors of the request that were added for such events.
   func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard has(.events) else { return }

@@ -103,8 +103,8 @@ extension MultipartFormData {
     parts[index].content = .data(memory.data)
   }
 
-  /// Reads a stream. It counts as read from the first byte on, whatever the outcome; a later encoding throws the same
-  /// failure.
+  /// Reads a stream. The stream counts as read from the first byte on, whatever the outcome; a later encoding throws
+  /// the same failure.
   private func readOnce(
     _ stream: InputStream, at index: Int, _ buffer: inout [UInt8],
     consume: (UnsafeRawBufferPointer) throws -> Void

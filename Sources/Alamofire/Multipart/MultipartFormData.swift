@@ -74,7 +74,7 @@ open class MultipartFormData {
   /// Appends a part of bytes in memory.
   ///
   /// - Parameters:
-  ///   - data: The bytes. They are shared with the caller, not copied.
+  ///   - data: The bytes, which are shared with the caller and not copied.
   ///   - name: The name of the field.
   ///   - fileName: The name of the file that the part is; without one it is a plain field.
   ///   - mimeType: The value of the `Content-Type` field; without one the part has no such field.

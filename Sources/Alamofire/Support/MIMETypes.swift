@@ -3,7 +3,7 @@ import HTTPWire
 
 /// MIME types by the extension of a file name.
 package struct MIMETypes: Sendable {
-  /// Those of this system, read when they are first needed.
+  /// The types of this system, read when they are first needed.
   package static let system = MIMETypes(
     mimeTypes: contents("/etc/mime.types"), globs: contents("/usr/share/mime/globs2"))
 
@@ -14,7 +14,7 @@ package struct MIMETypes: Sendable {
   /// Makes a table of the types in two texts.
   ///
   /// - Parameters:
-  ///   - mimeTypes: A table in the format of `/etc/mime.types`: a type and its extensions in a line. It takes
+  ///   - mimeTypes: A table in the format of `/etc/mime.types`: a type and its extensions in a line. This table takes
   ///     precedence.
   ///   - globs: A table in the format of shared-mime-info's `globs2`: weight, type and pattern in a line, by
   ///     descending weight.

@@ -17,7 +17,7 @@ public typealias CFTypeRef = Any
 /// Apple's name for `Int`, where functions in C count.
 public typealias CFIndex = Int
 
-/// The type of the allocators that functions in C take on Apple's systems. There are none here: pass `nil`.
+/// The type of the allocators that functions in C take on Apple's systems. Linux has no such allocators: pass `nil`.
 public enum CFAllocator: Sendable {}
 
 /// The allocator that functions in C use without one: `nil`.
@@ -134,7 +134,7 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
   return errSecSuccess
 }
 
-/// Says whether the trust store counts beside the anchors that were set. It never does here.
+/// Says whether the trust store counts beside the anchors that were set. On Linux the trust store never counts then.
 ///
 /// - Returns: ``errSecSuccess`` for `true`; ``errSecUnimplemented`` for `false` if anchors were set.
 @discardableResult
@@ -147,7 +147,7 @@ public func SecTrustSetAnchorCertificatesOnly(
 /// Returns the policy for servers.
 ///
 /// - Parameters:
-///   - server:   Whether the certificates are those of a server. Those of clients are judged in the same way here.
+///   - server: Whether the certificates are those of a server. Certificates of clients are judged in the same way here.
 ///   - hostname: The host that the certificate has to be valid for; `nil` is any.
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
   hostname.map { SecPolicy.hostname($0) } ?? .default

@@ -29,8 +29,8 @@ extension URLCredential {
 }
 
 /// A credential with a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of
-/// ``NSURLAuthenticationMethodClientCertificate``. It is used for one origin: after a redirect to another one it is
-/// not sent.
+/// ``NSURLAuthenticationMethodClientCertificate``. The certificate is used for one origin: after a redirect to another
+/// one it is not sent.
 ///
 /// ```swift
 /// session.request("https://example.com/").authenticate(with: ClientIdentityCredential(identity))

@@ -20,8 +20,8 @@ import Synchronization
 /// credential is applied.
 ///
 /// **After a failure** that the ``Authenticator`` attributes to the credential: if the credential has changed since,
-/// the request is retried at once. Otherwise it waits for a refresh, which is started unless one is running. New
-/// requests do not wait for such a refresh; they are sent with the current credential.
+/// the request is retried at once. Otherwise the request waits for a refresh, which is started unless one is running.
+/// New requests do not wait for such a refresh; they are sent with the current credential.
 ///
 /// **After a refresh**, all waiting requests continue in their order: first the ones not sent yet, then the retries.
 /// If it failed, they all fail with its error, as `AFError.requestAdaptationFailed` and `AFError.requestRetryFailed`.

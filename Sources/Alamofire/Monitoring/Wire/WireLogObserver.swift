@@ -98,7 +98,7 @@ struct WireHead {
     }
   }
 
-  /// Returns lines. One that begins with white space belongs to the field before it (RFC 9112 §5.2), and so to its
+  /// Returns lines. A line that begins with white space belongs to the field before it (RFC 9112 §5.2), and so to its
   /// secret.
   private static func unfolded(_ bytes: [UInt8]) -> [String] {
     var lines: [String] = []

@@ -34,7 +34,7 @@ final class FormNode {
     }
   }
 
-  /// Returns the node for a keyed container: this one, or a new item if this is a list. The latter happens if the
+  /// Returns the node for a keyed container: this one, or a new item if this is a list. A new item is made if the
   /// superclass of an unkeyed value has keys.
   func openProperties() -> FormNode {
     switch content {

@@ -10,7 +10,8 @@ package final class ResponseChunks: Sendable {
   private struct State {
     /// The number of bytes of the response that the readers received or will receive.
     var passed: Int64 = 0
-    /// Whether the readers received a body that was kept before the first reader. They receive it at the end.
+    /// Whether the readers received a body that was kept before the first reader. The readers receive such a body at
+    /// the end.
     var hasPassedCollected = false
     /// Whether every reader has a handler for another response after a part of one.
     var maySeeAnother = true

@@ -77,8 +77,8 @@ extension RequestCore: TransferObserver {
 }
 
 extension ByteCount {
-  /// Returns the count for the whole of a resumable upload, from the count for one request. It never falls within an
-  /// attempt.
+  /// Returns the count for the whole of a resumable upload, from the count for one request. The count never falls
+  /// within an attempt.
   fileprivate func inside(_ window: UploadResumer.Window, last: ByteCount) -> ByteCount {
     var count = self
     count.sent = max(last.sent, window.offset.map { $0 + sent } ?? 0)
@@ -157,8 +157,8 @@ extension RequestCore {
       state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
     guard isIntermediate else { return show(head) }
-    // The body of a redirect or a challenge is neither downloaded nor streamed. That of a challenge which a delegate
-    // may decline is kept until then.
+    // The body of a redirect or a challenge is neither downloaded nor streamed. If a delegate may decline a challenge,
+    // the body of the challenge is kept until the decision.
     return hasBodySink && !isUndecided(head, hop) ? .discard : .proceed
   }
 

@@ -222,7 +222,7 @@ enum RequestKind: Sendable {
   /// The kind as the order of the steps depends on it.
   var ofAttempt: RequestAttempt.Kind {
     switch self {
-    // Its connection is the last hop, and has the result of a response without a body.
+    // The connection is the last hop, and has the result of a response without a body.
     case .data, .webSocket: .data
     case .upload: .upload
     case .download: .download

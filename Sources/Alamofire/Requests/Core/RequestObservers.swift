@@ -10,7 +10,7 @@ import Synchronization
 struct RequestObservers: OptionSet, Sendable {
   let rawValue: UInt8
 
-  /// The tasks of attempts. They are announced before they are sent, and at their end.
+  /// The tasks of attempts, which are announced before they are sent and at their end.
   static let task = RequestObservers(rawValue: 1)
   static let redirects = RequestObservers(rawValue: 2)
   /// Challenges of responses.

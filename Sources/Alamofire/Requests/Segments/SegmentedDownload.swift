@@ -75,7 +75,7 @@ public final class SegmentedDownload: Sendable {
     }
   }
 
-  /// The errors that only downloads in segments have. They are underlying errors of `AFError.sessionTaskFailed`.
+  /// The errors that only downloads in segments have, as underlying errors of `AFError.sessionTaskFailed`.
   public enum Failure: Error, Sendable, Equatable {
     /// The file does not have the expected checksum. It was removed.
     case checksumMismatch(expected: FileChecksum, actual: String)

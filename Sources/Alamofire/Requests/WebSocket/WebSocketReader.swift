@@ -64,7 +64,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
 /// The events of a WebSocket request that a sequence has not read yet.
 final class WebSocketMailbox: WebSocketReader {
   private struct State {
-    /// Those that were read are `nil`, because a receipt must not be released under the lock.
+    /// Events that were read are `nil`, because a receipt must not be released under the lock.
     var occurrences: [WebSocketOccurrence?] = []
     /// The number of occurrences that were read.
     var position = 0

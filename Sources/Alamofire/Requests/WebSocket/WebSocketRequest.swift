@@ -152,7 +152,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   /// `AFError.explicitlyCancelled`. ``Request/cancel()`` ends the closing handshake at once.
   ///
   /// - Parameters:
-  ///   - closeCode: The code of the frame. One that must not be sent is left out, together with the reason; see
+  ///   - closeCode: The code of the frame. A code that must not be sent is left out, together with the reason; see
   ///     `WebSocketCloseCode.canBeSent`.
   ///   - reason: UTF-8, of which at most 123 bytes are sent. Default: none.
   public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {

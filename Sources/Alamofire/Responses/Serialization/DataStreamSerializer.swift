@@ -17,7 +17,7 @@ public protocol DataStreamSerializer<SerializedObject>: Sendable {
 
   /// Makes a value.
   ///
-  /// - Parameter data: The next bytes of the response; never empty. Their boundaries are arbitrary.
+  /// - Parameter data: The next bytes of the response; never empty. Chunk boundaries are arbitrary.
   /// - Returns: The value.
   /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
   func serialize(_ data: Data) throws -> SerializedObject

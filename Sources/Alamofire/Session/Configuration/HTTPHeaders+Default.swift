@@ -70,7 +70,7 @@ package enum ContentCodings {
 
 /// Facts about the library itself.
 public enum AFInfo {
-  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire. This is its only place
-  /// beside the list of changes.
+  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire. Only this line and the
+  /// CHANGELOG contain the version.
   public static let version = "0.1.0"
 }

@@ -44,8 +44,8 @@ extension URLSessionConfiguration {
   }
 }
 
-/// Properties of configurations that Foundation on Linux does not have. They lie beside their objects, which have no
-/// storage for them.
+/// Properties of configurations that Foundation on Linux does not have. The properties are stored beside the
+/// configurations, which have no storage for them.
 final class ConfigurationAdditions: Sendable {
   static let shared = ConfigurationAdditions()
 

@@ -11,8 +11,8 @@ extension URLSessionConfiguration {
   /// fail with `URLError.backgroundSessionInUseByAnotherProcess`.
   ///
   /// The journal is a folder that only its owner can read, in `$XDG_STATE_HOME/alamofire/background`, or in
-  /// `~/.local/state/alamofire/background`. It contains the header fields that the program has set, and not those of
-  /// adapters, cookies and credentials.
+  /// `~/.local/state/alamofire/background`. The journal contains the header fields that the program has set, and not
+  /// those of adapters, cookies and credentials.
   ///
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))

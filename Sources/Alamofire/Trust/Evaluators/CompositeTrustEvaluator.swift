@@ -6,7 +6,7 @@
 /// ])
 /// ```
 ///
-/// They share the ``ServerTrust``: anchors that one sets count for those after it.
+/// The evaluators share the ``ServerTrust``: anchors that one sets count for the later ones.
 public final class CompositeTrustEvaluator: ServerTrustEvaluating {
   private let evaluators: [any ServerTrustEvaluating]
 

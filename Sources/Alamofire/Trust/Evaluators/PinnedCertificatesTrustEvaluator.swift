@@ -13,7 +13,7 @@ public import Foundation
 /// ```
 ///
 /// With `acceptSelfSignedCertificates`, the pinned certificates are also authorities, so that a server with a
-/// self-signed certificate is trusted. Its host and dates are still checked:
+/// self-signed certificate is trusted. Host and dates are still checked:
 ///
 /// ```swift
 /// let pins = try Certificate.all(contentsOf: URL(fileURLWithPath: "/etc/company/server.pem"))

@@ -1,6 +1,7 @@
 import HTTPWire
 
-/// The evaluators of a session, by host. They are called in every TLS handshake, before a byte of a request is sent.
+/// The evaluators of a session, by host. The evaluators are called in every TLS handshake, before a byte of a request
+/// is sent.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(
@@ -15,9 +16,9 @@ import HTTPWire
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// Without a manager, a session verifies the path to the trust store and the name of the host. It also verifies
-/// dates, purposes, and the strength of keys and signatures. Upper and lower case, and a dot at the end of a host,
-/// are ignored.
+/// Without a manager, a session verifies the path to the trust store and the name of the host. The session also
+/// verifies dates, purposes, and the strength of keys and signatures. Upper and lower case, and a dot at the end of a
+/// host, are ignored.
 ///
 /// ## Evaluators
 ///
@@ -44,9 +45,9 @@ import HTTPWire
 ///
 /// ## Failures
 ///
-/// The request ends with `AFError.serverTrustEvaluationFailed`. Its reason holds the pinned and the shown certificates
-/// or keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators are its
-/// `underlyingError`.
+/// The request ends with `AFError.serverTrustEvaluationFailed`. The reason of the error holds the pinned and the shown
+/// certificates or keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators
+/// are its `underlyingError`.
 open class ServerTrustManager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// Whether a host without an evaluator is refused. If not, it is judged as without a manager: by the trust store,
