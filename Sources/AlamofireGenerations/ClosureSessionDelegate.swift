@@ -13,7 +13,7 @@ open class ClosureSessionDelegate<Failure>: SessionDelegate, @unchecked Sendable
   private let convertError: @Sendable (any Error) -> Failure
   private let neededEvents: @Sendable (DelegateClosures<Failure>) -> Events
 
-  /// Creates a delegate without closures.
+  /// Makes a delegate without closures.
   ///
   /// - Parameters:
   ///   - ownClass:     The delegate class of the generation.

@@ -51,11 +51,11 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
   /// Makes a cache in a folder.
   ///
   /// - Parameters:
-  ///   - memoryCapacity: How many bytes may be kept in memory.
-  ///   - diskCapacity:   How many bytes the files may take; counted in blocks of 4 KiB.
-  ///   - directory: Where the files lie: a folder for this purpose alone, made when it is missing. `nil`, or one that
-  ///                     belongs to another user or that others may write to, keeps everything in memory. The folder is
-  ///                     opened when the cache is first used.
+  ///   - memoryCapacity: The most bytes that are kept in memory.
+  ///   - diskCapacity:   The most bytes of the files, counted in blocks of 4 KiB.
+  ///   - directory:      The folder of the files, for this purpose alone; created when it is missing. `nil`, or a
+  ///                     folder that belongs to another user or that others may write to, keeps everything in memory.
+  ///                     The folder is opened when the cache is first used.
   public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL?) {
     self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
   }

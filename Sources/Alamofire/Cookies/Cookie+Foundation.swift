@@ -43,7 +43,7 @@ extension HTTPCookiePropertyKey {
 extension HTTPDate {
   static var now: HTTPDate { HTTPDate(clamping: Date()) }
 
-  /// Dates beyond all bounds are as far away as can be.
+  /// Makes a date, or the nearest one if `date` is out of bounds.
   init(clamping date: Date) {
     let seconds = date.timeIntervalSince1970.rounded(.down)
     self.init(secondsSince1970: Int64(exactly: seconds) ?? (seconds < 0 ? .min : .max))

@@ -81,9 +81,9 @@ public struct URLEncoding: ParameterEncoding {
   /// Makes an encoding.
   ///
   /// - Parameters:
-  ///   - destination:   Where the pairs go; by default as the method says.
-  ///   - arrayEncoding: How the names of items are written; by default with brackets.
-  ///   - boolEncoding:  How bools are written; by default as `1` and `0`.
+  ///   - destination:   The part of the request that receives the pairs; by default as the method says.
+  ///   - arrayEncoding: The encoding of the names of items; by default with brackets.
+  ///   - boolEncoding:  The encoding of bools; by default as `1` and `0`.
   public init(
     destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
     boolEncoding: BoolEncoding = .numeric

@@ -47,7 +47,7 @@ public let errSecUnimplemented: OSStatus = -4
 ///
 /// - Parameters:
 ///   - trust: The server.
-///   - error: Where the reason is stored if it is not trusted: an error of `NSOSStatusErrorDomain` with the code
+///   - error: Receives the reason if it is not trusted: an error of `NSOSStatusErrorDomain` with the code
 ///     ``ServerTrust/Failure/status``; the failure is its underlying error. Stored as `nil` if it is trusted.
 /// - Returns: Whether it is trusted.
 @discardableResult
@@ -71,7 +71,7 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutableP
 ///
 /// - Parameters:
 ///   - trust:  The server.
-///   - result: Where ``ServerTrust/Failure/result`` is stored, or `unspecified` if it is trusted.
+///   - result: Receives ``ServerTrust/Failure/result``, or `unspecified` if it is trusted.
 /// - Returns: ``errSecSuccess``, trusted or not.
 @discardableResult
 public func SecTrustEvaluate(
@@ -183,7 +183,7 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> C
 ///
 /// - Parameters:
 ///   - key:   The key.
-///   - error: Where the reason is stored if there is one; the caller releases it.
+///   - error: Receives the reason if there is one; the caller releases it.
 /// - Returns: `nil` if the key cannot be read.
 public func SecKeyCopyExternalRepresentation(
   _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

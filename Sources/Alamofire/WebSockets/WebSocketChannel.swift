@@ -186,7 +186,7 @@ final class WebSocketChannel: Sendable {
     }
   }
 
-  /// Messages were processed. Reading continues if it waited for that.
+  /// Releases the bytes of processed messages. If reading waited for that, it continues.
   fileprivate func release(_ size: Int) {
     let limit = options.heldLimit
     let mayContinue = state.withLock { state in

@@ -119,7 +119,7 @@ public final class Request: Sendable {
   /// - Parameters:
   ///   - user: The name.
   ///   - password: The password.
-  ///   - persistence: How long they may be kept. Default: for the session.
+  ///   - persistence: The lifetime of the credentials. Default: for the session.
   @discardableResult
   public func authenticate(
     user: String, password: String, persistence: URLCredential.Persistence = .forSession

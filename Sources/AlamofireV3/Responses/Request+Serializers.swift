@@ -11,7 +11,7 @@ extension Request {
 
   /// Makes a serializer for text.
   ///
-  /// - Parameter encoding: Of the text. Default: that of the response, or ISO Latin 1 where it names none.
+  /// - Parameter encoding: The encoding of the text. Default: that of the response, otherwise ISO Latin 1.
   ///   Bytes that are no text in it are `StringSerializationFailed`.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil
@@ -26,7 +26,7 @@ extension Request {
   /// Makes a serializer for JSON. Without a body, the serializer fails with `JSONSerializationFailed`. With a body that
   /// is not JSON, it fails with Foundation's error.
   ///
-  /// - Parameter options: How it is read. Default: values other than arrays and objects are accepted.
+  /// - Parameter options: The options of `JSONSerialization`. Default: values of any kind are accepted.
   public static func JSONResponseSerializer(
     options: JSONSerialization.ReadingOptions = .allowFragments
   ) -> ResponseSerializer<Any, NSError> {
@@ -40,7 +40,7 @@ extension Request {
   /// Makes a serializer for property lists. Without a body, the serializer fails with
   /// `PropertyListSerializationFailed`. With a body that is not a property list, it fails with Foundation's error.
   ///
-  /// - Parameter options: How it is read. Default: none.
+  /// - Parameter options: The options of `PropertyListSerialization`. Default: none.
   public static func propertyListResponseSerializer(
     options: PropertyListSerialization.ReadOptions = []
   ) -> ResponseSerializer<Any, NSError> {

@@ -53,7 +53,7 @@ extension DataRequest {
   /// Adds a handler that gets the body as text.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
+  ///   - queue:             The queue of the handler. Default: the main queue.
   ///   - encoding:          The encoding. Default: that of the response, else ISO Latin 1.
   ///   - completionHandler: Called once.
   @discardableResult
@@ -69,8 +69,8 @@ extension DataRequest {
   /// Adds a handler that gets the body as JSON: dictionaries, arrays, strings, numbers, `NSNull`.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
-  ///   - options:           How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `JSONSerialization`. Default: values of any kind are allowed.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responseJSON(
@@ -85,8 +85,8 @@ extension DataRequest {
   /// Adds a handler that gets the body as a property list.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
-  ///   - options:           How property lists are read. Default: nothing special.
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `PropertyListSerialization`. Default: none.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responsePropertyList(

@@ -19,7 +19,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
     /// The bits of the options.
     public let rawValue: UInt
 
-    /// Options from their bits.
+    /// Makes options from their bits.
     public init(rawValue: UInt) { self.rawValue = rawValue }
   }
 

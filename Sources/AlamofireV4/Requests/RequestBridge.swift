@@ -250,7 +250,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// last one may not have waited for the chunks.
   func waitForChunks() -> Bool { state.withLock { $0.isJudged && requireEnd(&$0) } }
 
-  /// Handlers wait for another end.
+  /// Suspends the handlers until another end of the request. Returns `true`.
   private func requireEnd(_ state: inout State) -> Bool {
     state.isJudged = false
     state.pendingEnds += 1

@@ -214,7 +214,7 @@ extension RequestBody {
 
 /// Reads what ``TransportOptions/netrcFile`` names.
 enum NetrcFile {
-  /// Blocks for as long as the file takes.
+  /// Reads a netrc file. Blocks for as long as that takes.
   static func read(_ path: String, for url: String) -> Result<Netrc, AFError> {
     let path = (path as NSString).expandingTildeInPath
     do {

@@ -84,7 +84,7 @@ extension AttemptDriver {
     return origin == values.initialOrigin ? core.profile : request.profile.elsewhere ?? request.profile
   }
 
-  /// Follows to a request that a handler has made of the proposed one.
+  /// Follows the redirect with a request that a handler has made of the proposed one.
   private func follow(_ plan: RedirectPlan, changedTo changed: URLRequest) throws(AFError) {
     let redirected = values.request
     follow(plan)

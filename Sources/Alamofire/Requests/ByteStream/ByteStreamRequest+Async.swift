@@ -32,7 +32,7 @@ extension ByteStreamRequest {
   /// - Parameters:
   ///   - data: The bytes.
   ///   - timeout: The time from the call. Default: `nil`, no timeout.
-  /// - Throws: As ``read(atLeast:atMost:timeout:)``.
+  /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``.
   public func write(_ data: Data, timeout: Duration? = nil) async throws {
     try await operation { core, completion in core.write(data, timeout, completion) }
   }
@@ -43,7 +43,7 @@ extension ByteStreamRequest {
   /// Unread plaintext bytes end the stream, because an attacker could have injected them. A failed handshake ends it
   /// as well.
   ///
-  /// - Throws: As ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
+  /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {
     try await operation { core, completion in core.secure(completion) }
   }

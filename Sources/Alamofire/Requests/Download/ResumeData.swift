@@ -186,7 +186,7 @@ struct ResumeData: Codable, Equatable {
     return (first, last, total)
   }
 
-  /// Digits alone, as lengths and ranges are written: whatever a server sends can be counted with.
+  /// Parses a number of digits alone, as lengths and ranges are written; `nil` for other text and for an overflow.
   private static func number(_ text: some StringProtocol) -> Int64? {
     text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }

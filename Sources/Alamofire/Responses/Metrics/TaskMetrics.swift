@@ -63,7 +63,7 @@ public final class TaskMetrics: Sendable {
   /// The number of followed redirects.
   public let redirectCount: Int
 
-  /// Metrics of an attempt that handed nothing to the network, from `start` to now.
+  /// Makes the metrics of an attempt that handed nothing to the network, from `start` to now.
   init(from start: Date) {
     transactionMetrics = []
     taskInterval = DateInterval(start: start, end: max(start, Date()))

@@ -29,7 +29,7 @@ extension HTTPHeader {
       arguments: ProcessInfo.processInfo.arguments,
       system: ProcessInfo.processInfo.operatingSystemVersion))
 
-  /// Values with falling qualities (RFC 9110 §12.4.2): the first 1.0, and a tenth less each, down to 0.1.
+  /// Returns values with falling qualities (RFC 9110 §12.4.2): the first 1.0, and a tenth less each, down to 0.1.
   package static func ranked(_ values: some Collection<String>) -> String {
     values.enumerated()
       .map { index, value in

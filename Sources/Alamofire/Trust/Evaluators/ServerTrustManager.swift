@@ -115,6 +115,6 @@ enum HostPattern {
     return "*" + host[dot...]
   }
 
-  /// Letters outside of ASCII become A-labels (RFC 5890); `*.` at the front stays.
+  /// Converts letters outside of ASCII to A-labels (RFC 5890). A leading `*.` stays.
   static func ascii(_ host: String) -> String { InternationalName.ascii(host) ?? host }
 }
