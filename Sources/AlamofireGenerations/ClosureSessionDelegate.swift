@@ -4,8 +4,8 @@ public import FoundationNetworking
 
 /// The base class of the session delegates of the older generations, which differ in the type of their errors.
 ///
-/// Subclasses may override its methods. A subclass of the user's is called for every event; the class of the
-/// generation itself is called for the events that its closures need, so that requests do not wait for other events.
+/// Subclasses may override its methods. A subclass of the user's is called for every event. The class of the generation
+/// itself is called for the events that its closures need, so that requests do not wait for other events.
 open class ClosureSessionDelegate<Failure>: SessionDelegate, @unchecked Sendable {
   // Unchecked, as its superclass is: its own properties are constants, and the closures are under the lock.
   private let storage = Mutex(Boxed(DelegateClosures<Failure>()))
@@ -13,6 +13,8 @@ open class ClosureSessionDelegate<Failure>: SessionDelegate, @unchecked Sendable
   private let convertError: @Sendable (any Error) -> Failure
   private let neededEvents: @Sendable (DelegateClosures<Failure>) -> Events
 
+  /// Makes a delegate without closures.
+  ///
   /// - Parameters:
   ///   - ownClass:     The delegate class of the generation.
   ///   - neededEvents: Returns the events that the class of the generation has to be called for.
@@ -169,7 +171,8 @@ open class ClosureSessionDelegate<Failure>: SessionDelegate, @unchecked Sendable
     }
   }
 
-  /// Never called, because data tasks do not become downloads. It exists for subclasses that override it.
+  /// Calls the closure, but is never called, because data tasks do not become downloads. The method exists for
+  /// subclasses that override it.
   open func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
   ) {

@@ -3,8 +3,8 @@ import Foundation
 package import FoundationNetworking
 
 extension TransportOptions {
-  /// These options with the behavior of both older generations: a GET may have a body, and the factory methods make
-  /// the URL request on the thread of the caller.
+  /// The options with the behavior of both older generations. A GET may have a body, and the factory methods make the
+  /// URL request on the thread of the caller.
   package var forOlderGenerations: TransportOptions {
     var options = self
     options.allowsBodyInGETRequests = true
@@ -14,7 +14,7 @@ extension TransportOptions {
 }
 
 extension URLSessionConfiguration {
-  /// A configuration with the identifier of a background session and without header fields.
+  /// Makes a configuration with the identifier of a background session and without header fields.
   package static func plainBackground(withIdentifier identifier: String) -> URLSessionConfiguration {
     let configuration = URLSessionConfiguration.af.background(withIdentifier: identifier)
     configuration.httpAdditionalHeaders = nil

@@ -4,13 +4,13 @@ public import Foundation
 ///
 /// Points in time count from the start of 2001, UTC (`Date.timeIntervalSinceReferenceDate`).
 public struct Timeline: Sendable {
-  /// When the request was first resumed.
+  /// The time at which the request was first resumed.
   public let requestStartTime: TimeInterval
-  /// When the first byte of a response arrived, or the request ended without one.
+  /// The time at which the first byte of a response arrived, or the request ended without one.
   public let initialResponseTime: TimeInterval
-  /// When the request ended.
+  /// The time at which the request ended.
   public let requestCompletedTime: TimeInterval
-  /// When the serializer returned.
+  /// The time at which the serializer returned.
   public let serializationCompletedTime: TimeInterval
 
   /// From the start to the first byte.

@@ -22,6 +22,8 @@ package final class PolicyTrustManager: ServerTrustManager, @unchecked Sendable 
   // Unchecked, as its superclass is: its own properties are constants.
   private let evaluator: Boxed<(String) -> (any ServerTrustEvaluating)?>
 
+  /// Makes a manager that asks a closure.
+  ///
   /// - Parameter evaluator: Returns the evaluator of a host; `nil` leaves the decision to the trust store.
   package init(_ evaluator: @escaping (String) -> (any ServerTrustEvaluating)?) {
     self.evaluator = Boxed(evaluator)

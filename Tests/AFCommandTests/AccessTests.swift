@@ -17,7 +17,7 @@ import Testing
 
   // MARK: Credentials
 
-  @Test("a bearer token is sent in two spellings, with its colons")
+  @Test("A bearer token is sent in two spellings, with its colons")
   func bearer() async throws {
     _ = await Terminal.pipe.run("--bearer", "a:b", server.url("/get"))
     #expect(try await server.takeRequest().header("Authorization") == "Bearer a:b")
@@ -34,7 +34,7 @@ import Testing
     #expect(await Terminal.pipe.run("-A", "digest", "-a", "ann:wrong", url).status == .clientError)
   }
 
-  @Test("a missing password is asked for, and never shown")
+  @Test("A missing password is asked for, and never shown")
   func prompt() async throws {
     var terminal = Terminal()
     terminal.secret = "top"
@@ -46,7 +46,7 @@ import Testing
     #expect(refused.error.contains("USER:PASS"))
   }
 
-  @Test("credentials come from a netrc file, by host")
+  @Test("Credentials come from a netrc file, by host")
   func netrc() async throws {
     let file = try folder.file("netrc", "machine 127.0.0.1 login ann password top\n")
     #expect(
@@ -58,7 +58,7 @@ import Testing
 
   // MARK: Sessions
 
-  @Test("a session keeps fields, credentials and cookies, in a file for its owner alone")
+  @Test("A session keeps fields, credentials and cookies, in a file for its owner alone")
   func session() async throws {
     let path = folder.path("s.json")
     _ = await Terminal.pipe.run(
@@ -74,7 +74,7 @@ import Testing
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
   }
 
-  @Test("a session that is only read does not change, and a typed field wins")
+  @Test("A session that is only read does not change, and a typed field wins")
   func readOnlySession() async throws {
     let path = folder.path("s.json")
     _ = await Terminal.pipe.run("--session", path, server.url("/get"), "X-A:1")
@@ -89,7 +89,7 @@ import Testing
     #expect(server.recordedRequests.last?.header("X-A") == "1")
   }
 
-  @Test("a named session is apart for each host")
+  @Test("A named session is apart for each host")
   func namedSession() async throws {
     var terminal = Terminal.pipe
     terminal.variables = ["XDG_DATA_HOME": folder.path]
@@ -101,7 +101,7 @@ import Testing
     #expect(other.recordedRequests.first?.header("X-A") == nil)
   }
 
-  @Test("a cookie jar has curl's format, and is read back")
+  @Test("A cookie jar has curl's format, and is read back")
   func cookieJar() async throws {
     let path = folder.path("jar")
     _ = await Terminal.pipe.run("--cookie-jar", path, server.url("/cookies/set/k/v"))
@@ -112,7 +112,7 @@ import Testing
     #expect(server.recordedRequests.first?.header("Cookie") == "k=v")
   }
 
-  @Test("a jar of another program is read: domains, HttpOnly and expired cookies")
+  @Test("A jar of another program is read: domains, HttpOnly and expired cookies")
   func foreignJar() throws {
     let lines = [
       "#HttpOnly_.example.com\tTRUE\t/p\tTRUE\t4102444800\ta\tb", "# comment", "", "x\ty",

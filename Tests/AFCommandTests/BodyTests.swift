@@ -14,7 +14,7 @@ import Testing
     folder = try Folder()
   }
 
-  @Test("items take their values from files")
+  @Test("Items take their values from files")
   func values() async throws {
     let text = try folder.file("text", "Ada\n")
     let json = try folder.file("json", " [1]\n")
@@ -27,7 +27,7 @@ import Testing
     #expect(request.header("X-Name") == "Ada")
   }
 
-  @Test("an item takes its value from a pipe", .enabled(if: Programs.isInstalled("bash")))
+  @Test("An item takes its value from a pipe", .enabled(if: Programs.isInstalled("bash")))
   func pipes() async throws {
     let run = try await ChildRun(
       ["bash", "-c", #""$0" "$1" a=@<(printf hi) b:=@<(printf 1)"#, Programs.af, server.url("/post")])
@@ -35,7 +35,7 @@ import Testing
     #expect(try await server.takeRequest().bodyText == #"{"a": "hi", "b": 1}"#)
   }
 
-  @Test("a file is a whole body, with its length and the type of its extension")
+  @Test("A file is a whole body, with its length and the type of its extension")
   func wholeFile() async throws {
     let file = try folder.file("a.csv", "a,b\n")
     for arguments in [["@\(file)"], ["--raw", "@\(file)", "Content-Type:text/csv"]] {
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test("a file is sent again after a redirect that keeps the method")
+  @Test("A file is sent again after a redirect that keeps the method")
   func redirectedFile() async throws {
     let file = try folder.file("a.txt", "text")
     server.enqueue(.redirect(to: "/post", status: 307))
@@ -57,7 +57,7 @@ import Testing
     #expect(try await server.takeRequest().bodyText == "text")
   }
 
-  @Test("a form with files is multipart, with names and types of the files")
+  @Test("A form with files is multipart, with names and types of the files")
   func multipart() async throws {
     let (picture, other) = (try folder.file("a.png", "PNG"), try folder.file("none", "x"))
     let run = await Terminal.pipe.run(
@@ -81,7 +81,7 @@ import Testing
     #expect(try await server.takeRequest().bodyText.contains("name=\"a\"\r\n\r\n1\r\n"))
   }
 
-  @Test("a short input has a length, a long or chunked one is streamed")
+  @Test("A short input has a length, a long or chunked one is streamed")
   func inputs() async throws {
     let long = String(repeating: "x", count: 1_000_000)
     let short = await Terminal(isOutputTerminal: false, input: "short").run(server.url("/post"), "@-")
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(
-    "a slow upload shows its progress on a terminal, or if it is asked for",
+    "A slow upload shows its progress on a terminal, or if it is asked for",
     arguments: [["@FILE"], ["-f", "p@FILE"], ["@-"]], [true, false])
   func progress(items: [String], isTerminal: Bool) async throws {
     let text = String(repeating: "x", count: 3_000_000)
@@ -117,7 +117,7 @@ import Testing
     #expect(run.error.hasSuffix("\r\u{1B}[K"))
   }
 
-  @Test("an upload shows no progress without a terminal, and none in quiet")
+  @Test("An upload shows no progress without a terminal, and none in quiet")
   func noProgress() async throws {
     let file = try folder.file("a", String(repeating: "x", count: 3_000_000))
     var terminal = Terminal(isOutputTerminal: false, isErrorTerminal: false, tick: .seconds(1))
@@ -127,7 +127,7 @@ import Testing
     #expect(run.error.isEmpty && run.bytes.isEmpty && run.status == .success)
   }
 
-  @Test("a redirected input is the body of a named method, unless it is refused or there is another body")
+  @Test("A redirected input is the body of a named method, unless it is refused or there is another body")
   func redirectedInput() async throws {
     let terminal = Terminal(isOutputTerminal: false, input: "typed", isInputRedirected: true)
     let expectations = [
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test("files that are not there, folders and files of another kind are usage errors with their path")
+  @Test("Files that are not there, folders and files of another kind are usage errors with their path")
   func missing() async throws {
     let text = try folder.file("text", "no JSON")
     for item in ["@/none", "a=@/none", "a:=@\(text)", "@\(folder.path)"] {

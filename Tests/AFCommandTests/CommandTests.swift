@@ -14,7 +14,7 @@ import Testing
 
   // MARK: Sending
 
-  @Test("a GET on a terminal shows the head and the laid out body")
+  @Test("A GET on a terminal shows the head and the laid out body")
   func get() async throws {
     server.enqueue(.json(#"{"b":[1],"a":"ü"}"#).with(header: "X-B", value: "2"))
     let run = await Terminal().run(server.url("/people"), "id==1", "X-Mine:yes")
@@ -32,7 +32,7 @@ import Testing
     #expect(request.header("Accept") == "*/*")
   }
 
-  @Test("data items become a POST of JSON")
+  @Test("Data items become a POST of JSON")
   func post() async throws {
     let run = await Terminal.pipe.run(server.url("/post"), "name=Ada", "age:=36")
     let request = try await server.takeRequest()
@@ -42,7 +42,7 @@ import Testing
     #expect(request.header("Content-Type") == "application/json")
   }
 
-  @Test("a field that is left out is not shown either, and curl does not add it")
+  @Test("A field that is left out is not shown either, and curl does not add it")
   func omission() async {
     let shown = await Terminal.pipe.run("--offline", server.url("/"), "User-Agent:", "a=b", "Content-Type:")
     #expect(shown.output.contains("\nAccept-Encoding: "))
@@ -51,7 +51,7 @@ import Testing
     #expect(command.output.contains("  -H user-agent: \\\n") && !command.output.contains("af/"))
   }
 
-  @Test("a form is sent with Basic credentials in the first request")
+  @Test("A form is sent with Basic credentials in the first request")
   func form() async throws {
     _ = await Terminal.pipe.run("-f", "-a", "Ada:pass:word", "PUT", server.url("/put"), "a=1", "a=2")
     let request = try await server.takeRequest()
@@ -60,7 +60,7 @@ import Testing
     #expect(request.header("Authorization") == "Basic QWRhOnBhc3M6d29yZA==")
   }
 
-  @Test("standard input becomes the body, also of a GET")
+  @Test("Standard input becomes the body, also of a GET")
   func input() async throws {
     let terminal = Terminal(isOutputTerminal: false, input: "typed")
     let run = await terminal.run("GET", server.url("/anything"), "--raw", "-", "Content-Type:text/plain")
@@ -71,7 +71,7 @@ import Testing
     #expect(request.header("Content-Type") == "text/plain")
   }
 
-  @Test("an address without a host is sent to localhost")
+  @Test("An address without a host is sent to localhost")
   func shortAddress() async {
     let run = await Terminal.pipe.run(address("/ip"))
     #expect(run.status == .success)
@@ -79,7 +79,7 @@ import Testing
 
   // MARK: Output
 
-  @Test("events are written as they arrive") func events() async throws {
+  @Test("Events are written as they arrive") func events() async throws {
     let gate = Gate()
     let (first, second) = ("data: 1\n\n", "data: 2\n\n")
     server.enqueue(
@@ -100,7 +100,7 @@ import Testing
     #expect(run.output == first + second)
   }
 
-  @Test("events on a terminal follow the head") func eventsOnTerminal() async throws {
+  @Test("Events on a terminal follow the head") func eventsOnTerminal() async throws {
     server.enqueue(
       Reply(body: .parts(["data: 1\n\n"])).with(header: "Content-Type", value: "text/event-stream"))
     let run = await Terminal().run(server.url("/prices"))
@@ -108,7 +108,7 @@ import Testing
     #expect(run.output.hasSuffix("\n\ndata: 1\n\n"))
   }
 
-  @Test("a pipe receives the bytes of the body alone, unchanged")
+  @Test("A pipe receives the bytes of the body alone, unchanged")
   func pipe() async {
     let bytes: [UInt8] = [0, 255, 10, 13, 0]
     server.enqueue(.data(bytes), .json(#"{"a":1}"#))
@@ -116,21 +116,21 @@ import Testing
     #expect(await Terminal.pipe.run(server.url("/")).output == #"{"a":1}"#)
   }
 
-  @Test("a terminal shows a note in place of a binary body")
+  @Test("A terminal shows a note in place of a binary body")
   func binary() async {
     server.enqueue(.data([0, 255]))
     let run = await Terminal().run("-b", server.url("/"))
     #expect(run.output.hasPrefix("Not text: 2 B of application/octet-stream."))
   }
 
-  @Test("the head is the output of a HEAD request, in a pipe too")
+  @Test("The head is the output of a HEAD request, in a pipe too")
   func head() async {
     let run = await Terminal.pipe.run("HEAD", server.url("/get"))
     #expect(run.output.hasPrefix("HTTP/1.1 200 OK\n"))
     #expect(await Terminal.pipe.run("HEAD", "-b", server.url("/get")).output.isEmpty)
   }
 
-  @Test("text in another charset is converted")
+  @Test("Text in another charset is converted")
   func charset() async {
     let latin = Reply.data([0x63, 0x61, 0x66, 0xE9]).with(header: "Content-Type", value: "")
     var reply = latin
@@ -139,7 +139,7 @@ import Testing
     #expect(await Terminal().run("-b", server.url("/")).output == "café\n")
   }
 
-  @Test("headers and body can be shown alone")
+  @Test("Headers and body can be shown alone")
   func parts() async {
     server.enqueue(.text("body"), .text("body"))
     let headers = await Terminal.pipe.run("--headers", server.url("/"))
@@ -148,7 +148,7 @@ import Testing
     #expect(await Terminal().run("--body", server.url("/")).output == "body\n")
   }
 
-  @Test("verbose shows every request and response, without secrets")
+  @Test("Verbose shows every request and response, without secrets")
   func verbose() async {
     server.enqueue(.redirect(to: "/there", status: 307), .text("done"))
     let run = await Terminal().run("-v", "-a", "u:p", server.url("/here"), "a=b", "Cookie:id=1234")
@@ -164,7 +164,7 @@ import Testing
     #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
   }
 
-  @Test("colours are used on terminals only")
+  @Test("Colours are used on terminals only")
   func colours() async {
     server.enqueue(.json("[1]"), .json("[1]"))
     #expect(await Terminal(hasColours: true).run(server.url("/")).output.contains("\u{1B}[1;32m200 OK"))
@@ -172,7 +172,7 @@ import Testing
     #expect(!piped.output.contains("\u{1B}"))
   }
 
-  @Test("timing lists the hops on standard error and does not change the output")
+  @Test("Timing lists the hops on standard error and does not change the output")
   func timing() async {
     server.enqueue(.redirect(to: "/there"), .text("done"))
     let run = await Terminal.pipe.run("--timing", server.url("/here"))
@@ -184,7 +184,7 @@ import Testing
     #expect(run.error.split(separator: "\n").allSatisfy { $0.count < 80 })
   }
 
-  @Test("a slow body shows its progress on a terminal, and removes it at the end")
+  @Test("A slow body shows its progress on a terminal, and removes it at the end")
   func progress() async {
     let gate = Gate()
     server.enqueue(
@@ -199,7 +199,7 @@ import Testing
     #expect(slow.error.components(separatedBy: "\r").allSatisfy { $0.count < 80 + "\u{1B}[K".count })
   }
 
-  @Test("a body that is complete within half a second shows no progress")
+  @Test("A body that is complete within half a second shows no progress")
   func quickBody() async {
     server.enqueue(.bytes(1000))
     let terminal = Terminal(isErrorTerminal: true, tick: .milliseconds(1))
@@ -238,7 +238,7 @@ import Testing
   // MARK: Exit status
 
   @Test(
-    "the exit status is the class of the response",
+    "The exit status is the class of the response",
     arguments: [
       (200, ExitCode.success), (204, .success), (304, .redirect), (404, .clientError), (503, .serverError),
     ])
@@ -249,7 +249,7 @@ import Testing
     #expect(await Terminal.pipe.run("--no-check-status", server.url("/status/\(code)")).status == .success)
   }
 
-  @Test("redirects are followed, shown or limited")
+  @Test("Redirects are followed, shown or limited")
   func redirects() async {
     let followed = await Terminal.pipe.run(server.url("/redirect/2"))
     #expect(followed.status == .success)
@@ -261,7 +261,7 @@ import Testing
     #expect(refused.error.contains("--max-redirects"))
   }
 
-  @Test("help and version are written to the output, mistakes to standard error")
+  @Test("Help and version are written to the output, mistakes to standard error")
   func texts() async {
     #expect(await Terminal().run("--help").output == Help.text)
     #expect(await Terminal().run("--version").output.hasPrefix("af "))
@@ -273,7 +273,7 @@ import Testing
 
   // MARK: Failures
 
-  @Test("a request without a response is reported in one sentence")
+  @Test("A request without a response is reported in one sentence")
   func refused() async throws {
     let port = try HTTPTestServer.refusedPort()
     let run = await Terminal().run("http://127.0.0.1:\(port)/")
@@ -284,7 +284,7 @@ import Testing
       run.error == "af: 127.0.0.1 does not accept the connection; check that the server runs on that port.\n")
   }
 
-  @Test("an incomplete body is a failure")
+  @Test("An incomplete body is a failure")
   func brokenBody() async {
     server.enqueue(.closeAfterBody(bytes: 100))
     let run = await Terminal.pipe.run(server.url("/"))
@@ -293,7 +293,7 @@ import Testing
     #expect(run.error.hasPrefix("af: "))
   }
 
-  @Test("a request to an unresponsive server times out")
+  @Test("A request to an unresponsive server times out")
   func timeout() async {
     server.enqueue(.stall)
     let run = await Terminal.pipe.run("-v", "--timeout", "0.2", server.url("/silence"))
@@ -302,7 +302,7 @@ import Testing
     #expect(run.error.contains("--timeout"))
   }
 
-  @Test("an unknown authority is refused, and trusted when it is named")
+  @Test("An unknown authority is refused, and trusted when it is named")
   func authority() async throws {
     let secure = try HTTPTestServer(.tls(.localhost))
     let refused = await Terminal.pipe.run(secure.url("/get"))

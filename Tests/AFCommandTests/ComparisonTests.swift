@@ -134,7 +134,7 @@ import Testing
 
   // MARK: The process
 
-  @Test("a large body passes through the command in constant memory, both ways")
+  @Test("A large body passes through the command in constant memory, both ways")
   func memory() async throws {
     let server = try HTTPTestServer()
     let count = 300_000_000
@@ -165,7 +165,7 @@ import Testing
     sys.exit(status)
     """
 
-  @Test("the first event of an endless stream is written although the server never continues")
+  @Test("The first event of an endless stream is written although the server never continues")
   func firstEvent() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()

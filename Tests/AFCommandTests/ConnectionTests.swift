@@ -68,14 +68,14 @@ import Testing
     #expect(run.error.contains("/none/socket"))
   }
 
-  @Test("a certificate that cannot be used is a usage error with its path")
+  @Test("A certificate that cannot be used is a usage error with its path")
   func certificate() async {
     let run = await Terminal.pipe.run("--cert", "/none.pem", "https://localhost/")
     #expect(run.status == .usage)
     #expect(run.error.contains("'/none.pem'"))
   }
 
-  @Test("errors name options of the command, not members of the library")
+  @Test("Errors name options of the command, not members of the library")
   func words() async throws {
     let server = try HTTPTestServer()
     let errors = [

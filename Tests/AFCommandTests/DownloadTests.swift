@@ -40,7 +40,7 @@ import Testing
     #expect(await terminal.run("-co-", server.url("/")).status == .usage)
   }
 
-  @Test("the page of an error is not saved, and an existing file is unchanged")
+  @Test("The page of an error is not saved, and an existing file is unchanged")
   func errorPage() async throws {
     _ = try folder.file("f", "old")
     let run = await Terminal().run("-o", folder.path("f"), server.url("/status/404"))
@@ -49,14 +49,14 @@ import Testing
     #expect(content("f") == "old")
   }
 
-  @Test("a file that cannot be written ends the request with its path")
+  @Test("A file that cannot be written ends the request with its path")
   func unwritable() async {
     let run = await Terminal().run("-o", folder.path("none/f"), server.url("/bytes/1000000"))
     #expect(run.status == .failure)
     #expect(run.error.contains("'\(folder.path("none/f"))' cannot be written: No such file or directory."))
   }
 
-  @Test("a full disk ends the request")
+  @Test("A full disk ends the request")
   func fullDisk() async {
     let run = await Terminal().run("-o", "/dev/full", server.url("/bytes/100000"))
     #expect(run.status == .failure)
@@ -120,7 +120,7 @@ import Testing
     #expect(content("page.html") == "page")
   }
 
-  @Test("a download that breaks off says how it goes on")
+  @Test("A download that breaks off says how it goes on")
   func broken() async {
     server.enqueue(.closeAfterBody(bytes: 100))
     let run = await Terminal().run("-o", folder.path("f"), server.url("/"))
@@ -129,7 +129,7 @@ import Testing
   }
 
   @Test(
-    "a suggested name has no path, no control characters and no leading dot",
+    "A suggested name has no path, no control characters and no leading dot",
     arguments: [
       ("a.txt", "a.txt"), ("../../etc/passwd", "passwd"), (#"..\..\boot.ini"#, "boot.ini"), ("/", "download"),
       ("..", "download"), (".bashrc", "bashrc"), ("-rf", "rf"), ("a\u{1B}[2Jb", "a[2Jb"),
@@ -140,7 +140,7 @@ import Testing
     #expect(SavedFile.safe(suggested) == expected)
   }
 
-  @Test("a body that is not text is refused on a terminal before it is fetched")
+  @Test("A body that is not text is refused on a terminal before it is fetched")
   func binary() async {
     let gate = Gate()
     server.enqueue(
@@ -153,7 +153,7 @@ import Testing
     gate.open()
   }
 
-  @Test("a body whose type hides that it is not text is refused at its first bytes")
+  @Test("A body whose type hides that it is not text is refused at its first bytes")
   func hiddenBinary() async {
     let gate = Gate()
     server.enqueue(
@@ -164,7 +164,7 @@ import Testing
     gate.open()
   }
 
-  @Test("lines reach the terminal as they come")
+  @Test("Lines reach the terminal as they come")
   func lines() async {
     let gate = Gate()
     var terminal = Terminal()
@@ -183,7 +183,7 @@ import Testing
     #expect(run.output.hasSuffix("\n\nfirst\nsecond\n"))
   }
 
-  @Test("the request ends when the reader of the output is gone")
+  @Test("The request ends when the reader of the output is gone")
   func closedPipe() async {
     let gate = Gate()
     server.enqueue(Reply(body: .parts(["first\n", .gate(gate), "second\n"])))

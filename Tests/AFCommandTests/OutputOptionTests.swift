@@ -130,7 +130,7 @@ import Testing
     #expect(!colourless.output.contains("\u{1B}"))
   }
 
-  @Test("fields are shown in the order and the spelling in which they came")
+  @Test("Fields are shown in the order and the spelling in which they came")
   func fields() async {
     server.enqueue(
       .raw(
@@ -142,7 +142,7 @@ import Testing
         == "HTTP/1.1 200 OK\nz-last: 1\nSet-Cookie: a=1\nA-first: 2\nSet-Cookie: b=2\nContent-Length: 0\n")
   }
 
-  @Test("an endless body under -v is written as it comes, behind the request")
+  @Test("An endless body under -v is written as it comes, behind the request")
   func verboseStream() async {
     let gate = Gate()
     var terminal = Terminal()

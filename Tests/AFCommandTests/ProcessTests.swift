@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(
-    "the passphrase of a key is asked for on the terminal, and is not shown",
+    "The passphrase of a key is asked for on the terminal, and is not shown",
     .enabled(if: Programs.isInstalled("openssl") && Programs.isInstalled("python3")))
   func passphrase() async throws {
     let client = try client()
@@ -83,7 +83,7 @@ import Testing
     #expect(silent.error.contains("--cert-key-pass PASS"))
   }
 
-  @Test("a PKCS#12 file is read with its passphrase", .enabled(if: Programs.isInstalled("openssl")))
+  @Test("A PKCS#12 file is read with its passphrase", .enabled(if: Programs.isInstalled("openssl")))
   func archive() async throws {
     let client = try client()
     let (certificate, key) = (
@@ -106,7 +106,7 @@ import Testing
     #expect(await terminal.run(["--cert-key-pass", "coffee"] + arguments).status == .usage)
   }
 
-  @Test("the password of --auth is asked for on the terminal", .enabled(if: Programs.isInstalled("python3")))
+  @Test("The password of --auth is asked for on the terminal", .enabled(if: Programs.isInstalled("python3")))
   func password() async throws {
     let server = try HTTPTestServer()
     let run = try await Programs.runOnTerminal(
@@ -117,7 +117,7 @@ import Testing
     #expect(!output.contains("top"))
   }
 
-  @Test("the variables of the environment are read", .enabled(if: Programs.isInstalled("python3")))
+  @Test("The variables of the environment are read", .enabled(if: Programs.isInstalled("python3")))
   func environment() async throws {
     let server = try HTTPTestServer()
     let words = [Programs.af, "--session", "me", server.url("/get"), "X-A:1"]

@@ -15,14 +15,14 @@ import Testing
     request.httpBody.map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test("query items are appended to the typed query, in their order, percent-encoded")
+  @Test("Query items are appended to the typed query, in their order, percent-encoded")
   func query() throws {
     let request = try request("example.com/p?z=1#f", "b==2 3&4", "a==ü", "b==")
     #expect(request.url?.absoluteString == "https://example.com/p?z=1&b=2%203%264&a=%C3%BC&b=#f")
     #expect(try self.request("example.com?", "a==1").url?.absoluteString == "https://example.com?a=1")
   }
 
-  @Test("a GET sends no body and no content type")
+  @Test("A GET sends no body and no content type")
   func bareGet() throws {
     let request = try request("example.com")
     #expect(request.httpMethod == "GET")
@@ -38,7 +38,7 @@ import Testing
     #expect(request.value(forHTTPHeaderField: "Accept") == "application/json, */*;q=0.5")
   }
 
-  @Test("a form preserves order and repetitions")
+  @Test("A form preserves order and repetitions")
   func form() throws {
     let request = try request("-f", "example.com", "b=1 2", "a=&", "b=é")
     #expect(body(request) == "b=1%202&a=%26&b=%C3%A9")
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(
-    "brackets make nested JSON",
+    "Brackets make nested JSON",
     arguments: [
       (["a[b]=1", "a[c]:=2"], #"{"a": {"b": "1", "c": 2}}"#),
       (["a[]=1", "a[]:=2", "a[3]=4"], #"{"a": ["1", 2, null, "4"]}"#),
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(
-    "contradictory nesting is refused",
+    "Contradictory nesting is refused",
     arguments: [
       ["a[b]=1", "a[]=2"], ["a[]=1", "a[b]=2"], ["a=1", "a[b]=2"], ["a[b=1"], ["a[b]c=1"], ["a[20000]=1"],
       ["[]=1", "a=2"],
@@ -78,13 +78,13 @@ import Testing
     #expect(throws: UsageError.self) { try RequestBuilder(invocation) { .data(Data()) }.outgoing() }
   }
 
-  @Test("a raw body from the arguments or the input is sent unchanged")
+  @Test("A raw body from the arguments or the input is sent unchanged")
   func raw() throws {
     #expect(body(try request("--raw", "{x", "example.com")) == "{x")
     #expect(body(try request("--raw", "-", "example.com", input: "typed")) == "typed")
   }
 
-  @Test("header items override default fields, and lists of one name are joined")
+  @Test("Header items override default fields, and lists of one name are joined")
   func headers() throws {
     let request = try request(
       "-a", "u:p", "example.com", "a=b", "content-type:text/x", "X:1", "x:2", "Cookie:a=1", "Cookie:b=2")
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(
-    "quoted words are read back unchanged by a shell",
+    "Quoted words are read back unchanged by a shell",
     arguments: [
       ("plain/word-1.x", "plain/word-1.x"), ("", "''"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#),
       ("$(rm -rf ~)`x`!", "'$(rm -rf ~)`x`!'"), ("a\nb", "'a\nb'"), ("?x=1&y", "'?x=1&y'"), ("ü", "'ü'"),

@@ -17,7 +17,7 @@ import Testing
   /// The SHA-256 of "body".
   private let checksum = "sha256:230d8358dc8e8890b4c58deeb62912ee2f20357ae92a5cc861b98e68fe31acb5"
 
-  @Test("a file with the expected checksum is saved")
+  @Test("A file with the expected checksum is saved")
   func match() async throws {
     server.enqueue(.text("body"))
     let run = await Terminal().run("-o", folder.path("f"), "--checksum", checksum, server.url("/"))
@@ -26,7 +26,7 @@ import Testing
     #expect(run.bytes.isEmpty)
   }
 
-  @Test("a file with another checksum is removed, and the failure names the option")
+  @Test("A file with another checksum is removed, and the failure names the option")
   func mismatch() async {
     server.enqueue(.text("other"))
     let run = await Terminal().run("-o", folder.path("f"), "--checksum", checksum, server.url("/"))
@@ -35,7 +35,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder.path("f")))
   }
 
-  @Test("segments are requested at a time, and make the whole file")
+  @Test("Segments are requested at a time, and make the whole file")
   func segments() async throws {
     let count = 5_000_000
     let whole = await Terminal.pipe.run(server.url("/range/\(count)")).bytes
@@ -95,7 +95,7 @@ import Testing
     #expect(refused.status == .clientError)
   }
 
-  @Test("a failure has the exit status of its response")
+  @Test("A failure has the exit status of its response")
   func failure() async {
     let run = await Terminal().run("-o", folder.path("f"), "--segments", "2", server.url("/status/404"))
     #expect(run.status == .clientError)
@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test(
-    "options that do not fit are refused",
+    "Options that do not fit are refused",
     arguments: [
       ["--segments", "2"], ["--checksum", "sha256:00"], ["--segments", "0", "-o", "f"],
       ["--checksum", "md5:00", "-o", "f"],

@@ -11,7 +11,7 @@ import Testing
     server = try HTTPTestServer()
   }
 
-  @Test("lines are sent as messages, and messages are written as lines")
+  @Test("Lines are sent as messages, and messages are written as lines")
   func echo() async throws {
     server.enqueue(.webSocket())
     let run = await Terminal(isOutputTerminal: false, input: "one\ntwo\nthree").run(
@@ -23,7 +23,7 @@ import Testing
     #expect(request.header("X-A") == "1")
   }
 
-  @Test("a close code of a failure is reported, with its reason")
+  @Test("A close code of a failure is reported, with its reason")
   func closed() async {
     server.enqueue(
       .webSocket(
@@ -37,14 +37,14 @@ import Testing
     #expect(run.error.contains("4001: enough"))
   }
 
-  @Test("a server that is no WebSocket server is reported with the class of its response")
+  @Test("A server that is no WebSocket server is reported with the class of its response")
   func refused() async {
     let run = await Terminal.pipe.run("-I", "ws", server.url("/status/404"))
     #expect(run.status == .clientError)
     #expect(run.error.hasPrefix("af: "))
   }
 
-  @Test("events are written as they come, over several connections")
+  @Test("Events are written as they come, over several connections")
   func events() async {
     func events(_ text: String) -> Reply {
       Reply(headers: [.contentType("text/event-stream")], body: .parts([.bytes(Array(text.utf8))]))
@@ -57,7 +57,7 @@ import Testing
     #expect(server.recordedRequests.first?.header("Accept") == "text/event-stream")
   }
 
-  @Test("on a terminal the type of an event stands in front of it")
+  @Test("On a terminal the type of an event stands in front of it")
   func eventTypes() async {
     server.enqueue(
       Reply(
@@ -66,7 +66,7 @@ import Testing
     #expect(await Terminal().run("sse", server.url("/")).output == "price: 1\n")
   }
 
-  @Test("a response that is no event stream is a failure of its class")
+  @Test("A response that is no event stream is a failure of its class")
   func noEvents() async {
     #expect(await Terminal.pipe.run("sse", server.url("/status/503")).status == .serverError)
     #expect(await Terminal.pipe.run("sse", server.url("/get")).status == .failure)

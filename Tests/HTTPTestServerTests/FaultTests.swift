@@ -44,7 +44,7 @@ struct FaultTests {
     #expect(!client.hasBytes)
   }
 
-  @Test("closing sends an end without bytes") func closeConnection() throws {
+  @Test("Closing sends an end without bytes") func closeConnection() throws {
     server.enqueue(.closeBeforeReply)
     try client.ask("GET", "/")
     #expect(try client.readToEnd().isEmpty)

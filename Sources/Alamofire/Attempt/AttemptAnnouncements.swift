@@ -3,12 +3,12 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-// Notifications of the delegate and the monitors. None of them is made for a request without observers.
+// Notifications of the delegate and the monitors. A request without observers makes no notifications.
 extension AttemptDriver {
   // MARK: The task
 
-  /// Announces the task of the attempt and waits until the request is resumed. If the body is a stream, the delegate may
-  /// provide another one.
+  /// Announces the task of the attempt and waits until the request is resumed. If the body is a stream, the delegate
+  /// may provide another one.
   @inline(never)
   nonisolated(nonsending) func announceTask() async throws(AFError) -> AttemptEvent {
     await core.tellTask(of: request)
@@ -165,7 +165,7 @@ extension AttemptDriver {
     core.tell { $0.request(download, didFinishDownloadingUsing: task, with: result) }
   }
 
-  /// An attempt that had a task has ended.
+  /// Tells the monitors that an attempt with a task has ended.
   func tellCompleted(_ error: AFError?) {
     guard core.state.withLock({ $0.observed.tasks.hasBegun }), let task = core.tasks(of: request).last else {
       return
@@ -174,7 +174,8 @@ extension AttemptDriver {
     core.tell { $0.request(request, didCompleteTask: task, with: error) }
   }
 
-  /// The request has ended, and its state says so: monitors are told of it, then of the responses.
+  /// Tells the monitors that the request has ended, and then of its responses. The state of the request is final by
+  /// then.
   func tellFinished(_ served: ShortList<any ResponseSink>) {
     let request = request
     core.tell { $0.requestDidFinish(request) }

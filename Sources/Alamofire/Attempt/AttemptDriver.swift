@@ -5,13 +5,13 @@ import Synchronization
 
 /// Performs the steps of one request's attempts, one after the other.
 ///
-/// There are two forms of one loop, because a synchronous function cannot be suspended. ``advance(after:)`` performs steps
-/// on the loop's thread as long as each of them can be performed at once: a plain request needs no task.
+/// There are two forms of one loop, because a synchronous function cannot be suspended. ``advance(after:)`` performs
+/// steps on the loop's thread as long as each of them can be performed at once: a plain request needs no task.
 /// ``run(from:)`` performs any steps in a task. Both ask the same ``RequestAttempt`` for the order and perform the same
 /// stages.
 ///
-/// One thread or task uses the driver at a time. It passes it on through the inbox of the loop, as the completion of a
-/// transfer, or by starting a task; hence `@unchecked Sendable`.
+/// One thread or task uses the driver at a time. The driver is passed on through the inbox of the loop, as the
+/// completion of a transfer, or by starting a task. Hence `@unchecked Sendable`.
 final class AttemptDriver: @unchecked Sendable {
   let core: RequestCore
   /// The request as the caller's code sees it.
@@ -91,8 +91,8 @@ final class AttemptDriver: @unchecked Sendable {
 
   // MARK: The stages
 
-  /// Performs `step` if nothing has to be waited for; otherwise returns `nil`. It may be called again for the same step,
-  /// because the task form tries it as well.
+  /// Performs `step` if nothing has to be waited for; otherwise returns `nil`. It may be called again for the same
+  /// step, because the task form tries it as well.
   private func performAtOnce(_ step: AttemptStep) throws(AFError) -> AttemptEvent? {
     switch step {
     case .begin, .finished: preconditionFailure("\(step) is not performed")

@@ -85,7 +85,7 @@ struct RequestAttempt: Sendable, Equatable {
     }
   }
 
-  /// The first failure counts: the task ends, then retriers are asked.
+  /// Continues after the first failure: the task ends, then retriers are asked.
   private mutating func fail() -> AttemptStep {
     hasFailed = true
     step = taskIsAnnounced ? .announceTaskEnd : .waitForCookies
@@ -168,7 +168,7 @@ struct RequestAttempt: Sendable, Equatable {
 
 /// The steps of one attempt. ``RequestAttempt`` knows their order, ``AttemptDriver`` performs them.
 enum AttemptStep: UInt8, Sendable, CaseIterable {
-  /// Nothing has been done yet.
+  /// The start of the attempt, before any step.
   case begin
   // The request
   case convert, adapt, prepareBody, waitForResume, announceTask, schedule, makeRequest
@@ -194,7 +194,7 @@ enum AttemptStep: UInt8, Sendable, CaseIterable {
 enum AttemptEvent: Sendable, Equatable {
   /// The attempt begins.
   case begun
-  /// Handlers were added to a request that has ended or was never sent. They receive the outcome that is there.
+  /// Handlers were added to a request that has ended or was never sent. These handlers receive the existing outcome.
   case begunForLateHandlers
   case done
   /// ``AttemptValues/error`` has the reason.
@@ -234,7 +234,7 @@ enum TransferFailureFacts: Sendable, Equatable {
   case trust
   /// The delegate may choose a client certificate.
   case identity
-  /// There is no network, and the session waits for one.
+  /// The machine has no network, and the session waits for one.
   case offline
   case other
 }
@@ -257,7 +257,7 @@ enum RedirectVerdict: Sendable, Equatable {
   /// The response leads nowhere else.
   case none
   case followed
-  /// The response is a redirect that is not followed. Its body is dropped.
+  /// The response is a redirect that is not followed. The body of the redirect is dropped.
   case declined
 }
 

@@ -84,7 +84,7 @@ extension WireRequest {
     }
   }
 
-  /// The length that the user announces for a stream; −1 without one.
+  /// Returns the length that the user announces for a stream; −1 without one.
   static func contentLength(_ fields: [String: String]?) -> Int64 {
     guard let text = fields?.first(where: { FieldName.equal($0.key, "Content-Length") })?.value,
       text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let length = Int64(text)

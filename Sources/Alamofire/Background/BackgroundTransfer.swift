@@ -113,8 +113,8 @@ package final class BackgroundTransfer: Sendable {
     state.withLock { $0.stored = StoredTransfer(description) }
   }
 
-  /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the session.
-  /// Does nothing if the transfer has begun.
+  /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the
+  /// session. Does nothing if the transfer has begun.
   ///
   /// - Parameters:
   ///   - request: The request for the whole file.
@@ -154,7 +154,7 @@ package final class BackgroundTransfer: Sendable {
     if hadTurn { owner.turns?.pass() }
   }
 
-  /// The request has ended without a handler that could receive the outcome, which waits for one.
+  /// Ends the transfer and keeps its outcome for a later handler, because the request had none.
   package func endUnobserved() { owner.ended(self) }
 
   // MARK: Steps
@@ -182,8 +182,8 @@ package final class BackgroundTransfer: Sendable {
     return nil
   }
 
-  /// The server may receive the whole request from now on. Throws if a request that must not be repeated cannot be noted,
-  /// and therefore must not be sent: another process would send it again.
+  /// Notes that the server may receive the whole request from now on. Throws if the note cannot be written for a
+  /// request that must not be repeated. Such a request must not be sent, because another process would send it again.
   package func noteSent() throws(AFError) {
     let code = state.withLock { noteSent(in: &$0) }
     if let code { throw owner.failure(code) }
@@ -194,8 +194,8 @@ package final class BackgroundTransfer: Sendable {
     return append(.sent, to: &state)
   }
 
-  /// Begins the file of a response, unless the session has ended, and then notes the head: a new file has lost the bytes of
-  /// the earlier response only then.
+  /// Begins the file of a response, unless the session has ended, and then notes the head. The head is noted last,
+  /// because the bytes of the earlier response are lost only when the new file has begun.
   ///
   /// - Parameter body: Begins the file, and returns its size.
   package func begin(
@@ -241,9 +241,10 @@ package final class BackgroundTransfer: Sendable {
     return reception
   }
 
-  /// The first bytes of the file are on the disk.
+  /// Notes that the first bytes of the file are on the disk.
   ///
-  /// - Parameter number: The number of the response that they belong to. Another one may have begun the file again.
+  /// - Parameter number: The number of the response to which the bytes belong. Another response may have begun the file
+  ///   again.
   package func noteSynchronized(_ size: Int64, ofResponse number: Int) {
     state.withLock { state in
       guard state.isOpen, state.stored != nil, state.responseCount == number else { return }
@@ -251,7 +252,7 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
-  /// The file is removed, so that no attempt continues it.
+  /// Removes the file, so that no attempt continues it.
   private func noteLostBytes(ofResponse number: Int) {
     state.withLock { state in
       guard state.isOpen, number >= state.firstResponse else { return }
@@ -264,7 +265,8 @@ package final class BackgroundTransfer: Sendable {
     "The file \(filePath) of the download cannot be flushed to the disk. Check the disk and its free space."
   }
 
-  /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be sent.
+  /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be
+  /// sent.
   ///
   /// - Parameter body: Reads the bytes, and returns whether they are the last.
   package func read(_ body: () -> (BodyReading, isLast: Bool)) -> BodyReading {
@@ -280,7 +282,7 @@ package final class BackgroundTransfer: Sendable {
 
   private static let ended = TransportFailure(.cancelled, "The background session has ended.")
 
-  /// The file has all its bytes. Waits for the disk. Throws if bytes may be lost; then the file is removed.
+  /// Notes that the file has all its bytes. Waits for the disk. Throws if bytes may be lost; then the file is removed.
   package func noteCompleted() throws(AFError) {
     guard stored?.isComplete == false, let files = try? owner.files() else { return }
     let (hasLostBytes, number) = state.withLock { ($0.hasLostBytes, $0.responseCount) }
@@ -295,7 +297,7 @@ package final class BackgroundTransfer: Sendable {
 
   package func noteMoved() { note(.moved) }
 
-  /// The URL of the response, if it is not that of the request because of redirects.
+  /// Notes the URL of the response, if it is not that of the request because of redirects.
   package func noteLocation(_ url: URL) { note(.located(url: url.absoluteString)) }
 
   /// Moves the file by `body`. Returns `nil`, and nothing is done, if the session has ended.
@@ -309,7 +311,7 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
-  /// The response to an upload is complete. Waits for the disk.
+  /// Notes that the response to an upload is complete. Waits for the disk.
   package func noteAnswer(_ head: ResponseHead, _ body: Data?, from url: URL?) {
     guard let files = try? owner.files() else { return }
     note(.responded(StoredHead(head), offset: 0, boot: owner.boot))
@@ -395,8 +397,8 @@ package final class BackgroundTransfer: Sendable {
     guard let files = try? owner.files(), files.size(of: names.file) != nil else {
       return FileManager.default.fileExists(atPath: path)
     }
-    // The process ended after the file was copied to another file system, and before its original was removed. Any other
-    // file at the destination is an older one, which may have the same size.
+    // The process ended after the file was copied to another file system, and before its original was removed. Any
+    // other file at the destination is an older one, which may have the same size.
     guard FileManager.default.contentsEqual(atPath: filePath, andPath: path) else { return false }
     files.remove(names.file)
     return true
@@ -417,8 +419,8 @@ package final class BackgroundTransfer: Sendable {
     state.withLock { $0.adoptedFile = file }
   }
 
-  /// Notes the file that is sent. A file that is removed after the upload is moved to the journal, because files of ended
-  /// processes are removed from the temporary folder.
+  /// Notes the file that is sent. A file that is removed after the upload is moved to the journal, because files of
+  /// ended processes are removed from the temporary folder.
   package func adopt(_ file: URL, isOwned: Bool) throws(AFError) {
     _ = try owner.files()
     var (path, isOwned) = (file.path, isOwned)
@@ -437,7 +439,7 @@ extension TimeInterval {
 }
 
 extension URLRequest {
-  /// The request of a description; `nil` if its URL is invalid.
+  /// Makes the request of a description; `nil` if its URL is invalid.
   fileprivate init?(_ description: TransferDescription) {
     guard let url = URL(string: description.url) else { return nil }
     self.init(url: url)

@@ -32,6 +32,8 @@ package final class BackgroundTransfers: Sendable {
   package let turns: TransferTurns?
   private let state: Mutex<State>
 
+  /// Makes the transfers of a session with a folder.
+  ///
   /// - Parameters:
   ///   - folder: The path of the folder.
   ///   - isDiscretionary: Whether the transfers begin one after the other.
@@ -48,6 +50,8 @@ package final class BackgroundTransfers: Sendable {
     self.init(identifier: identifier, files: files, isDiscretionary: isDiscretionary, now: now)
   }
 
+  /// Makes the transfers of a session with the files of its folder.
+  ///
   /// - Parameters:
   ///   - files: The files of the folder.
   ///   - isDiscretionary: Whether the transfers begin one after the other.
@@ -62,7 +66,7 @@ package final class BackgroundTransfers: Sendable {
     state = Mutex(State(storage: files))
   }
 
-  /// The files. Throws if the folder cannot be used.
+  /// Returns the files. Throws if the folder cannot be used.
   func files() throws(AFError) -> any TransferFiles {
     do {
       return try state.withLock { $0.storage }.get()
@@ -152,7 +156,7 @@ package final class BackgroundTransfers: Sendable {
     }
   }
 
-  /// The request of a transfer has ended, and its response handlers have returned.
+  /// Called when the request of a transfer has ended, and its response handlers have returned.
   package func ended(_ transfer: BackgroundTransfer) {
     let body = state.withLock { state -> (@Sendable () -> Void)? in
       state.live[transfer.id] = nil
@@ -165,7 +169,7 @@ package final class BackgroundTransfers: Sendable {
 
   // MARK: Errors
 
-  /// The error of a transfer whose journal cannot be written.
+  /// Makes the error of a transfer whose journal cannot be written.
   func failure(_ code: Int32) -> AFError {
     .sessionTaskFailed(error: URLError.made(.cannotCreateFile, failureText(code), url: nil))
   }

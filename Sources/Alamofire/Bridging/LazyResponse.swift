@@ -34,8 +34,8 @@ final class LazyResponse: Sendable {
     }
   }
 
-  /// Fields by name: values of repeated ones are joined by `, ` (RFC 9110 §5.3), under the name that came
-  /// first. `Set-Cookie` too, as Foundation does it; cookies are read from the head.
+  /// Returns the fields by name. Values of repeated fields are joined by `, ` (RFC 9110 §5.3), under the name that came
+  /// first. This holds for `Set-Cookie` too, as in Foundation; cookies are read from the head.
   private static func dictionary(of fields: [HTTPHeader]) -> [String: String] {
     var result: [String: String] = [:]
     result.reserveCapacity(fields.count)
@@ -56,8 +56,8 @@ final class LazyResponse: Sendable {
 
 /// A response with its head, and the file name that Apple's systems suggest.
 ///
-/// Foundation on Linux knows `filename` of `Content-Disposition` alone, and calls every other file `Unknown`. A property
-/// of an extension would be ambiguous in files that import FoundationNetworking.
+/// Foundation on Linux knows `filename` of `Content-Disposition` alone, and calls every other file `Unknown`. A
+/// property of an extension would be ambiguous in files that import FoundationNetworking.
 final class ReceivedHTTPURLResponse: HTTPURLResponse, @unchecked Sendable {
   // Unchecked, as its superclass is: the head is set before the response is shared.
 

@@ -4,7 +4,7 @@ import FoundationNetworking
 // On Linux two equal protection spaces compare as different objects, so that Foundation finds credentials only for
 // the same object. These methods compare the properties of the spaces.
 extension URLCredentialStorage {
-  /// All credentials for a space.
+  /// Returns all credentials for a space.
   func credentials(like space: URLProtectionSpace) -> [URLCredential] {
     stored(like: space).flatMap { allCredentials[$0]?.values.map { $0 } ?? [] }
   }
@@ -28,7 +28,7 @@ extension URLProtectionSpace {
       && realm == other.realm && isProxy() == other.isProxy() && means(other.authenticationMethod)
   }
 
-  /// A space that was made without a method matches any method.
+  /// Returns whether the space is for a method. A space that was made without a method matches any method.
   private func means(_ method: String) -> Bool {
     authenticationMethod == method || authenticationMethod == NSURLAuthenticationMethodDefault
   }

@@ -22,6 +22,8 @@ final class CacheStorage: Sendable {
   private let lastRemovalCount = Atomic<UInt64>(0)
   let clock: @Sendable () -> Int64
 
+  /// Makes a storage; its folder is opened later.
+  ///
   /// - Parameter files: Opens the folder; `nil` keeps everything in memory.
   init(
     memoryCapacity: Int, diskCapacity: Int, files: (@Sendable () -> (any EntryFiles)?)?,
@@ -125,6 +127,8 @@ final class CacheStorage: Sendable {
 
   // MARK: Changing
 
+  /// Stores a response.
+  ///
   /// - Parameter removals: ``removalCount`` when the request began; `nil` for a response that no removal overtakes.
   func put(_ stored: StoredResponse, askedAfter removals: UInt64?) {
     open()

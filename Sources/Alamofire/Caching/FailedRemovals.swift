@@ -5,14 +5,14 @@ import Synchronization
 /// Files of cache folders that could not be removed, for example in a folder that has become read-only. Caches of
 /// this process ignore them, until another file is written in their place.
 ///
-/// The next process cannot know them. It does not use a folder that is still read-only; in one that is writable
-/// again, it finds the files, with their real age.
+/// The next process cannot know them. That process does not use a folder that is still read-only; in one that is
+/// writable again, it finds the files, with their real age.
 final class FailedRemovals: Sendable {
   static let shared = FailedRemovals()
 
   private struct Folder {
     var names: Set<String> = []
-    /// If the names could not be read: the files that are not removed; all others are.
+    /// The files that are not removed, if the names could not be read; all others are.
     var survivors: Set<String>?
 
     func hides(_ name: String) -> Bool { names.contains(name) || survivors?.contains(name) == false }
@@ -35,7 +35,7 @@ final class FailedRemovals: Sendable {
   /// Unmarks a file that was replaced.
   func replaced(_ name: String, in folder: String) { forget(name, in: folder, survives: true) }
 
-  /// The file has been removed after all.
+  /// Unmarks a file whose removal has succeeded in another try.
   func removed(_ name: String, in folder: String) { forget(name, in: folder, survives: false) }
 
   private func forget(_ name: String, in folder: String, survives: Bool) {
@@ -74,7 +74,7 @@ struct CacheFiles: Sendable {
 
   init(_ files: any EntryFiles) { self.files = files }
 
-  /// `nil` when the folder cannot be read now.
+  /// Returns the files that are not removed; `nil` when the folder cannot be read now.
   func list() -> [EntryFile]? {
     guard let found = files.list() else { return nil }
     guard failed.hidesAny(in: files.location) else { return found }

@@ -23,8 +23,8 @@ package import HTTPWire
 /// trust store or evaluators.
 ///
 /// The cache is a private cache in the terms of RFC 9111. A response is reused only with the `Authorization` of its
-/// request, unless it is `public`. One that is `private` is reused only with the same `Cookie`. A program that acts
-/// for many users should still use one cache for each user, or none.
+/// request, unless it is `public`. A `private` response is reused only with the same `Cookie`. A program that acts for
+/// many users should still use one cache for each user, or none.
 ///
 /// All members may be used from any thread. Reads may wait for the disk; files are written in the background. A
 /// process that is killed before the write loses the newest responses only.
@@ -48,12 +48,14 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
       .appendingPathComponent("org.alamofire.http").appendingPathComponent(String(name))
   }
 
+  /// Makes a cache in a folder.
+  ///
   /// - Parameters:
-  ///   - memoryCapacity: How many bytes may be kept in memory.
-  ///   - diskCapacity:   How many bytes the files may take; counted in blocks of 4 KiB.
-  ///   - directory:      Where the files lie: a folder for this purpose alone, made when it is missing. `nil`, or one
-  ///                     that belongs to another user or that others may write to, keeps everything in memory.
-  ///                     It is opened when the cache is first used.
+  ///   - memoryCapacity: The most bytes that are kept in memory.
+  ///   - diskCapacity:   The most bytes of the files, counted in blocks of 4 KiB.
+  ///   - directory:      The folder of the files, for this purpose alone; created when it is missing. `nil`, or a
+  ///                     folder that belongs to another user or that others may write to, keeps everything in memory.
+  ///                     The folder is opened when the cache is first used.
   public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL?) {
     self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
   }
@@ -67,7 +69,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: "/dev/null")
   }
 
-  /// For tests: any files and any clock.
+  /// Makes a cache with any files and any clock, for tests.
   package init(
     memoryCapacity: Int = 1 << 24, diskCapacity: Int = 0, files: (@Sendable () -> (any EntryFiles)?)? = nil,
     clock: (@Sendable () -> Int64)?

@@ -1,6 +1,6 @@
 package import HTTPWire
 
-/// Where a session keeps responses.
+/// The storage of a session for responses.
 package protocol ResponseStore: AnyObject, Sendable {
   /// Seconds since 1970.
   var now: Int64 { get }

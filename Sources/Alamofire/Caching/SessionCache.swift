@@ -41,12 +41,12 @@ package final class SessionCache: Sendable {
     store?.mayHold(CacheKey.hash(of: request.url, request.origin)) == true
   }
 
-  /// The key of the responses to a request.
+  /// Returns the key of the responses to a request.
   func key(of request: WireRequest) -> CacheKey {
     CacheKey(request.url, request.origin, partition: partition(of: request.profile))
   }
 
-  /// The keys of a response that `key` names: for every session, and for this session alone.
+  /// Returns the keys of a response that `key` names: for every session, and for this session alone.
   func keys(of key: CacheKey, for profile: ConnectionProfile) -> [CacheKey] {
     guard let target = profile.isUsual ? nil : WireTarget(key.url) else { return [key] }
     return [key, CacheKey(target.url, target.origin, partition: partition(of: profile))]
@@ -65,7 +65,7 @@ package final class SessionCache: Sendable {
     }
   }
 
-  /// A request's own policy counts when it is not the default one.
+  /// Returns the policy of a request: its own, unless that is the default one, otherwise that of the session.
   func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     request.cachePolicy == .useProtocolCachePolicy ? policy : request.cachePolicy
   }
@@ -108,7 +108,8 @@ extension SessionCache {
       if !asks { storeWhole(candidate) }
       return asks
     }
-    // The stored response is older than this one, which must not be stored. A partial response says nothing about the whole.
+    // The stored response is older than this one, which must not be stored. A partial response says nothing about the
+    // whole.
     let replaces = (200..<300).contains(candidate.head.status) && !request.fields.contains("Range")
     if replaces || candidate.head.status == 404 || candidate.head.status == 410 { store.remove(key) }
     return false

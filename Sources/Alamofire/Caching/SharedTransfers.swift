@@ -93,7 +93,7 @@ package final class SharedTransfers: Sendable {
 
   /// The result of joining a transfer.
   enum Place {
-    /// There was no transfer; the caller has to begin the one with this number.
+    /// No transfer is running; the caller has to begin the one with this number.
     case first(flight: UInt64)
     /// A transfer is running; `head` is its head, if received.
     case joined(head: ResponseHead?)

@@ -13,6 +13,8 @@ extension StoredResponse {
       head: nil, requestTime: now, responseTime: now)
   }
 
+  /// Makes a stored response; `nil` if it must not be stored, or has no head.
+  ///
   /// - Parameters:
   ///   - fields: The fields of the request, as they were sent.
   ///   - head:   The head as it came, where `cached` has not got another one.
@@ -29,7 +31,7 @@ extension StoredResponse {
       staysInMemory: staysInMemory || cached.storagePolicy == .allowedInMemoryOnly)
   }
 
-  /// As Foundation shows it.
+  /// Returns the response in Foundation's type.
   func cached(url: URL) -> CachedURLResponse? {
     guard let response = LazyResponse(url: url, head: head).value else { return nil }
     return CachedURLResponse(
@@ -57,7 +59,7 @@ extension StoredResponse {
 }
 
 extension ResponseHead {
-  /// The head of a response that is an object already.
+  /// Makes the head of a response that is an object already.
   init(_ response: HTTPURLResponse) {
     let fields = response.allHeaderFields.compactMap { name, value -> HTTPHeader? in
       guard let name = name as? String, let value = value as? String else { return nil }

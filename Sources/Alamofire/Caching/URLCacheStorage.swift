@@ -15,7 +15,8 @@ package final class URLCacheStorage: ResponseStore {
   package var now: Int64 { Int64(Date().timeIntervalSince1970) }
   package var waits: Bool { true }
 
-  /// Without a disk capacity, a usage of 0 means that the cache is empty.
+  /// Returns whether the cache may have a response. Without a disk capacity, a usage of 0 means that the cache is
+  /// empty.
   package func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool {
     cache.diskCapacity > 0 || cache.currentMemoryUsage > 0
   }

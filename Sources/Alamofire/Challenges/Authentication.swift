@@ -2,8 +2,8 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// The answered challenges of an attempt, and its netrc file. Immutable, because the thread that reads the response uses it
-/// as well.
+/// The answered challenges of an attempt, and its netrc file. Immutable, because the thread that reads the response
+/// uses it as well.
 final class Authentication: Sendable {
   let trail: AuthenticationTrail
   let netrc: Netrc?
@@ -22,7 +22,7 @@ struct ChallengeAnswer: Sendable {
 }
 
 extension PasswordCredential {
-  /// `nil` for one without a name.
+  /// Makes the credential of a user and a password; `nil` without a user.
   init?(_ credential: URLCredential) {
     guard let user = credential.user else { return nil }
     self.init(user: user, password: credential.password ?? "")
@@ -37,7 +37,7 @@ extension PasswordCredential {
 }
 
 extension URLProtectionSpace {
-  /// Where a challenge to a request comes from; `nil` for a URL that Foundation does not read.
+  /// Makes the protection space of a challenge to a request; `nil` for a URL that Foundation cannot parse.
   convenience init?(challengeTo request: WireRequest, realm: String?, scheme: AuthenticationScheme) {
     guard let url = URL(string: request.url), let host = url.host else { return nil }
     let origin = request.origin

@@ -17,8 +17,8 @@ struct ChallengeContext {
 struct AuthenticationService {
   let storage: URLCredentialStorage?
 
-  /// Returns the answer to a challenge. `nil` if there is no credential or a refused one, for an unknown scheme or
-  /// another origin, and if the request has its own `Authorization` field.
+  /// Returns the answer to a challenge. `nil` without a credential, for a refused one, for an unknown scheme and for
+  /// another origin. Also `nil` if the request has its own `Authorization` field.
   func answer(_ head: ResponseHead, _ context: ChallengeContext) -> ChallengeAnswer? {
     offers(head, context).lazy
       .compactMap { offer in
@@ -54,7 +54,7 @@ struct AuthenticationService {
     return context.authentication?.netrc?.credential(host: context.request.origin.host).map { ($0, .file) }
   }
 
-  /// The default credential of the storage for the protection space of a challenge.
+  /// Returns the default credential of the storage for the protection space of a challenge.
   func storedCredential(for request: WireRequest, realm: String?, _ scheme: AuthenticationScheme)
     -> PasswordCredential?
   {

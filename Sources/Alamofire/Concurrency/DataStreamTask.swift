@@ -116,6 +116,6 @@ public struct DataStreamTask: Sendable {
 }
 
 extension DataStreamRequest {
-  /// The events of this request as `async` sequences.
+  /// Makes the task that has the events of this request as `async` sequences.
   public func streamTask() -> DataStreamTask { DataStreamTask(self) }
 }

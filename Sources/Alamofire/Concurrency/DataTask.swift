@@ -55,7 +55,8 @@ public struct DataTask<Value: Sendable>: Sendable {
 }
 
 extension DataRequest {
-  /// The response as data; its parameters are those of ``responseData(queue:dataPreprocessor:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  /// Makes a task that awaits the response as data; its parameters are those of
+  /// ``responseData(queue:dataPreprocessor:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingData(
@@ -69,7 +70,8 @@ extension DataRequest {
       automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// The response as text; its parameters are those of ``responseString(queue:dataPreprocessor:encoding:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  /// Makes a task that awaits the response as text; its parameters are those of
+  /// ``responseString(queue:dataPreprocessor:encoding:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingString(
@@ -87,8 +89,8 @@ extension DataRequest {
       automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// The decoded response. It is decoded on the thread of the first awaiting task, unless a retrier needs the
-  /// failure. The parameters are those of
+  /// Makes a task that awaits the decoded response. It is decoded on the thread of the first awaiting task, unless a
+  /// retrier needs the failure. The parameters are those of
   /// ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
@@ -107,7 +109,7 @@ extension DataRequest {
       automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// The response as `serializer` makes it.
+  /// Makes a task that awaits the response as `serializer` makes it.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingResponse<Serializer: ResponseSerializer>(
@@ -117,7 +119,7 @@ extension DataRequest {
       self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// The response as `serializer`, one for data alone, makes it.
+  /// Makes a task that awaits the response as `serializer`, one for data alone, makes it.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingResponse<Serializer: DataResponseSerializerProtocol>(

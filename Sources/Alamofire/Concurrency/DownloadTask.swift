@@ -52,7 +52,7 @@ public struct DownloadTask<Value: Sendable>: Sendable {
 }
 
 extension DownloadRequest {
-  /// The bytes of the file, to be awaited.
+  /// Returns the task that awaits the bytes of the file.
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether the request is cancelled with the task that awaits it. Default:
@@ -72,7 +72,7 @@ extension DownloadRequest {
         emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// The value that the file is decoded as, to be awaited.
+  /// Returns the task that awaits the value that the file is decoded as.
   public func serializingDecodable<Value: Decodable & Sendable>(
     _ type: Value.Type = Value.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
@@ -94,7 +94,7 @@ extension DownloadRequest {
       using: URLResponseSerializer(), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// The text of the file, to be awaited.
+  /// Returns the task that awaits the text of the file.
   public func serializingString(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,

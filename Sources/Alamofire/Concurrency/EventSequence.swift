@@ -1,11 +1,11 @@
 import Foundation
 public import HTTPWire
 
-/// The events of an ``EventSourceRequest`` in a loop. It ends when the server ends the stream with status 204 or the request
-/// is cancelled, and throws the error of the request otherwise.
+/// The events of an ``EventSourceRequest`` in a loop. It ends when the server ends the stream with status 204 or the
+/// request is cancelled, and throws the error of the request otherwise.
 ///
-/// Read it once, in one loop. Events that arrive before the loop begins are held; while it runs, the server waits if the loop
-/// is about a mebibyte behind.
+/// Read it once, in one loop. Events that arrive before the loop begins are held; while it runs, the server waits if
+/// the loop is about a mebibyte behind.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
   typealias Base = StreamOf<DataStreamRequest.Stream<Element, AFError>>
 
@@ -39,8 +39,8 @@ extension EventSourceRequest {
     EventSequence(StreamOf(pulling: PulledStream(self, decoding: Self.eventDecoding, cancels: true)))
   }
 
-  /// Returns the events with decoded data as an asynchronous sequence. The request is cancelled when the loop is left. A
-  /// value that cannot be decoded is thrown and ends the sequence.
+  /// Returns the events with decoded data as an asynchronous sequence. The request is cancelled when the loop is left.
+  /// A value that cannot be decoded is thrown and ends the sequence.
   ///
   /// - Parameters:
   ///   - type: The type of the values; inferred by default.

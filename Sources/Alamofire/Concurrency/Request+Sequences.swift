@@ -3,8 +3,8 @@ public import FoundationNetworking
 import Synchronization
 
 // Asynchronous sequences of events of a request. Several sequences of a kind can coexist, beside the closures; each
-// receives all events from its creation on. They end with the request, not with a retry. A sequence made after the
-// end yields the current state, if there is one, and ends. A sequence does not start the request.
+// receives all events from its creation on. The sequences end with the request, not with a retry. A sequence made after
+// the end yields the current state, if there is one, and ends. A sequence does not start the request.
 extension Request {
   /// Returns the upload progress, once for each change.
   ///
@@ -67,7 +67,7 @@ extension Request {
     }
   }
 
-  /// The heads of responses as they come, one an attempt.
+  /// Returns the heads of responses as they come, one for each attempt.
   func heads(_ bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy) -> StreamOf<HTTPURLResponse> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.add(.head)

@@ -23,7 +23,7 @@ extension Result {
     return error
   }
 
-  /// A failure if there is an error, otherwise a success.
+  /// Makes a failure if there is an error, otherwise a success.
   package init(value: Success, error: Failure?) {
     if let error {
       self = .failure(error)

@@ -142,6 +142,6 @@ extension StreamOf {
 }
 
 extension WebSocketRequest {
-  /// The events of this request as `async` sequences.
+  /// Makes the task that has the events of this request as `async` sequences.
   public func webSocketTask() -> WebSocketTask { WebSocketTask(self) }
 }

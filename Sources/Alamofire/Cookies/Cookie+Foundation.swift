@@ -28,7 +28,7 @@ extension Cookie {
     ports = object.portList?.map(\.intValue) ?? []
   }
 
-  /// Foundation counts from 2001, in seconds.
+  /// Returns the time of creation in microseconds since 1970. Foundation counts seconds from 2001.
   private static func creation(of object: HTTPCookie) -> Int64 {
     guard let seconds = object.properties?[.created] as? Double else { return 0 }
     let microseconds = (seconds + Date.timeIntervalBetween1970AndReferenceDate) * 1e6
@@ -43,7 +43,7 @@ extension HTTPCookiePropertyKey {
 extension HTTPDate {
   static var now: HTTPDate { HTTPDate(clamping: Date()) }
 
-  /// Dates beyond all bounds are as far away as can be.
+  /// Makes a date, or the nearest one if `date` is out of bounds.
   init(clamping date: Date) {
     let seconds = date.timeIntervalSince1970.rounded(.down)
     self.init(secondsSince1970: Int64(exactly: seconds) ?? (seconds < 0 ? .min : .max))

@@ -3,8 +3,8 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A snapshot of the cookies of a storage, by domain. It is valid as long as the storage returns the same objects,
-/// because these are immutable; so a comparison of identities is enough.
+/// A snapshot of the cookies of a storage, by domain. The snapshot is valid as long as the storage returns the same
+/// objects, because these are immutable; so a comparison of identities is enough.
 final class CookieIndex: Sendable {
   /// Retained, so that no address is reused for another cookie.
   let objects: [HTTPCookie]
@@ -41,8 +41,8 @@ final class CookieIndex: Sendable {
     return found.isEmpty ? [] : found.map { cookies[$0] }
   }
 
-  /// The `Cookie` field for a target; `nil` without cookies. Selected once, and remembered as long as the storage does
-  /// not change and none of its cookies expires.
+  /// Returns the `Cookie` field for a target; `nil` without cookies. The field is kept as long as the storage does not
+  /// change and none of its cookies expires.
   ///
   /// - Parameter cause: Asked only when a cookie depends on it.
   func field(for target: CookieTarget, now: HTTPDate, cause: () -> CookieSelection.Cause) -> String? {

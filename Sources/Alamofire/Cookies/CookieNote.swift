@@ -16,7 +16,7 @@ struct CookieNote: Equatable {
     creation = cookie.creation
   }
 
-  /// `nil` for a comment that is no note.
+  /// Parses a comment; `nil` if it is no note.
   init?(_ comment: String) {
     let parts = comment.split(separator: "; ")
     guard parts.first == Self.mark else { return nil }

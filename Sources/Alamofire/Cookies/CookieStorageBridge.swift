@@ -15,7 +15,7 @@ struct CookieStorageBridge {
     cookies = index.cookies
   }
 
-  /// A time for a new cookie, later than the one before, in microseconds.
+  /// Returns a time for a new cookie, later than the one before, in microseconds.
   mutating func nextCreation() -> Int64 {
     let now = Int64((Date().timeIntervalSince1970 * 1e6).rounded())
     lastCreation = max(now, lastCreation + 1)

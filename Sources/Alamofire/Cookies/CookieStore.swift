@@ -21,7 +21,7 @@ final class CookieStore: Sendable {
   /// The number of responses whose cookies are not stored yet.
   private let writers = Atomic<Int>(0)
 
-  /// Only for ``CookieStores``.
+  /// Makes the store of a storage. Only ``CookieStores`` calls it, so that there is one for each storage.
   init(_ storage: HTTPCookieStorage) {
     self.storage = storage
     writing = DispatchQueue(label: "org.alamofire.cookies.writing")
@@ -106,7 +106,7 @@ final class CookieStore: Sendable {
   }
 }
 
-/// Where cookies come from.
+/// The origin of cookies: the request whose response has them.
 struct CookieSource: Sendable {
   let target: CookieTarget
   let origin: Origin
@@ -114,6 +114,8 @@ struct CookieSource: Sendable {
   let document: Origin?
   let policy: CookiePolicy
 
+  /// Makes the source of the cookies of a response.
+  ///
   /// - Parameters:
   ///   - sent:   The request whose response has the cookies.
   ///   - user:   The user's request.

@@ -17,8 +17,8 @@ public struct HTTPCookieStringPolicy: RawRepresentable, Hashable, Sendable {
 }
 
 extension HTTPCookie {
-  /// The value of the `SameSite` attribute; `nil` if it is absent or `None`. It is also `nil` for a cookie that no
-  /// session of this library has stored, because Foundation on Linux drops the attribute.
+  /// The value of the `SameSite` attribute; `nil` if it is absent or `None`. The value is also `nil` for a cookie that
+  /// no session of this library has stored, because Foundation on Linux drops the attribute.
   ///
   /// ```swift
   /// for cookie in HTTPCookieStorage.shared.cookies ?? [] where cookie.sameSitePolicy == .sameSiteStrict {

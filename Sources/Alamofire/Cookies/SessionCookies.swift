@@ -56,7 +56,7 @@ final class SessionCookies: Sendable {
     }
   }
 
-  /// The `Cookie` field, however long it takes to read the storage.
+  /// Returns the `Cookie` field, and waits as long as it takes to read the storage.
   nonisolated(nonsending) func readHeader(for query: CookieQuery) async -> String? {
     areSent ? header(for: query, of: await store.read()) : nil
   }
@@ -84,7 +84,7 @@ final class SessionCookies: Sendable {
     return lookup
   }
 
-  /// The cookies that would be sent with a request to `url`, for its description.
+  /// Returns the cookies that would be sent with a request to `url`, for its description.
   func cookies(for url: URL) -> [Cookie] {
     guard areSent, let target = CookieTarget(url: url.absoluteString) else { return [] }
     let candidates = store.current().candidates(for: target.host)

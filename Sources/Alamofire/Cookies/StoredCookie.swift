@@ -11,7 +11,7 @@ import HTTPWire
 final class StoredCookie: HTTPCookie, @unchecked Sendable {
   let cookie: Cookie
 
-  /// `nil` if Foundation makes no cookie of it.
+  /// Makes a cookie for the storage; `nil` if Foundation makes no cookie of it.
   init?(_ cookie: Cookie) {
     self.cookie = cookie
     var properties: [HTTPCookiePropertyKey: Any] = [

@@ -4,7 +4,7 @@ package import HTTPWire
 
 /// Files that bodies come from and go to.
 package enum BodyFiles {
-  /// A file that is sent, or a range of its bytes. Throws when it is not there, too short, or no regular file.
+  /// Opens a file that is sent, or a range of its bytes. Throws when it is missing, too short, or no regular file.
   package static func source(
     path: String, range: Range<Int64>? = nil
   ) throws(TransportFailure) -> any BodySource {
@@ -52,7 +52,7 @@ package enum BodyFiles {
   }
 }
 
-/// Where the bytes of a download go.
+/// The destination of the bytes of a download.
 package enum DownloadPlace: Sendable {
   case new
   /// The file of an earlier download, after its first `offset` bytes.

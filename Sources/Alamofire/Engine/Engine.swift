@@ -25,7 +25,7 @@ package struct Engine: Sendable {
   /// Returns the requests and connections of the transport.
   let snapshot: @Sendable () async -> TransportSnapshot
 
-  /// The engine over libcurl, with a loop of its own: sessions never share connections.
+  /// Makes the engine over libcurl, with a loop of its own, because sessions never share connections.
   package static func curl() -> Engine {
     let loop = EventLoop()
     let transport = CurlTransport(loop: loop)
@@ -43,7 +43,7 @@ package struct Engine: Sendable {
   /// engine's thread, at once elsewhere.
   static func resume(_ waiter: UnsafeContinuation<Void, Never>) { ContinuationBatch.resume(waiter) }
 
-  /// Any other transport, without a thread of its own, and any network.
+  /// Makes an engine of any other transport and any network, without a thread of its own.
   package init(
     transport: any Transport, enqueue: (@Sendable (any LoopWork) -> Void)? = nil,
     byteStreams: (any ByteStreamTransport)? = nil, network: any NetworkSource = SystemNetwork()
@@ -90,7 +90,7 @@ package enum AuthenticationFeatures {
 }
 
 extension FieldDigests {
-  /// The fields of a request, with digests by OpenSSL.
+  /// Makes the digests of the fields of a request by OpenSSL.
   package init(of fields: [HTTPHeader]) { self.init(of: fields, hashes: AuthenticationFeatures.hashes) }
 }
 
@@ -99,7 +99,7 @@ enum BodyCompression: String, Sendable {
   case deflate
   case gzip
 
-  /// The compressed bytes; `nil` when there is no memory.
+  /// Returns the compressed bytes; `nil` when there is no memory.
   func compressed(_ data: Data) -> Data? {
     switch self {
     case .deflate: Deflater.compress(data, .zlib)
@@ -110,6 +110,6 @@ enum BodyCompression: String, Sendable {
 
 /// Folders in which responses are stored.
 package enum CacheFolder {
-  /// `nil` when there is no such folder that is ours alone, and none can be made.
+  /// Opens a folder; `nil` when there is none that is ours alone, and none can be created.
   package static func open(_ path: String) -> (any EntryFiles)? { EntryFolder(path: path) }
 }

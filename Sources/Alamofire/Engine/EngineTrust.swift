@@ -130,7 +130,7 @@ struct ChainInspection: Sendable {
   }
 }
 
-/// Why OpenSSL does not trust the certificates of a server.
+/// The reason why OpenSSL does not trust the certificates of a server.
 struct ChainFailure: Error {
   enum Kind: String {
     case hostMismatch, expired, notYetValid, unknownRoot, revoked, revocationUnknown, untrusted, unavailable

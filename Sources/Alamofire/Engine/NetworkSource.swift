@@ -1,15 +1,15 @@
 import Foundation
 package import HTTPWire
 
-/// Where reachability learns of the network: the system's, or the script of a test.
+/// The source from which reachability learns of the network: the system, or the script of a test.
 package protocol NetworkSource: Sendable {
   /// Whether the system reports the state of its network.
   var isAvailable: Bool { get }
   /// Returns the current state of the network; `nil` if the system does not report it.
   func state() -> NetworkState?
-  /// Where a packet for an address would go.
+  /// Returns the route of a packet to an address.
   func route(to address: IPAddress) -> RouteAnswer
-  /// The addresses of a host; may take long, unless only literal ones are wanted.
+  /// Returns the addresses of a host; may take long, unless only literal ones are wanted.
   func addresses(of host: String, literalsOnly: Bool) -> [IPAddress]
   /// Calls `changed` on `queue` after every change; returns `nil` if the system does not report changes.
   func watch(on queue: DispatchQueue, _ changed: @escaping @Sendable () -> Void) -> (any NetworkWatch)?
@@ -21,8 +21,8 @@ package protocol NetworkWatch: AnyObject, Sendable {
 }
 
 package extension TransportFailure {
-  /// Returns a failure that says that the machine is offline, if it is; otherwise this one. Asks the kernel only after a
-  /// failure that may have this cause.
+  /// Returns a failure that says that the machine is offline, if it is; otherwise this one. Asks the kernel only after
+  /// a failure that may have this cause.
   func explained(host: String, by source: some NetworkSource = SystemNetwork()) -> TransportFailure {
     switch kind {
     case .cannotFindHost, .cannotConnectToHost: break

@@ -37,7 +37,7 @@ package protocol SegmentFile: AnyObject, Sendable {
   func remove()
   /// Releases the lock of the file.
   func close()
-  /// The text of the record; `nil` if there is none.
+  /// Returns the text of the record; `nil` if there is none.
   func record() -> String?
   /// Replaces the record. Returns false if that has failed.
   func replaceRecord(by text: String) -> Bool

@@ -6,6 +6,8 @@ package import HTTPWire
 package struct SystemNetwork: NetworkSource {
   private let query: NetworkQuery?
 
+  /// Makes a source that asks by a query.
+  ///
   /// - Parameter query: `nil` asks by a socket of its own each time; nothing is open in between.
   private init(query: NetworkQuery?) {
     self.query = query

@@ -150,7 +150,7 @@ extension AFError {
     return source
   }
 
-  /// Where the file was to be moved.
+  /// The URL to which the file was to be moved.
   public var destinationURL: URL? {
     guard case .downloadedFileMoveFailed(_, _, let destination) = self else { return nil }
     return destination

@@ -1,7 +1,7 @@
 public import Foundation
 
 extension AFError {
-  /// Why a multipart form could not be encoded.
+  /// The reasons why a multipart form could not be encoded.
   public enum MultipartEncodingFailureReason: Sendable {
     /// The URL of a part is not a file URL.
     case bodyPartURLInvalid(url: URL)
@@ -21,7 +21,7 @@ extension AFError {
     case bodyPartInputStreamCreationFailed(for: URL)
     /// The file for the encoded form cannot be opened for writing.
     case outputStreamCreationFailed(for: URL)
-    /// There is already something where the encoded form was to be written.
+    /// A file exists already where the encoded form was to be written.
     case outputStreamFileAlreadyExists(at: URL)
     /// The URL for the encoded form is not a file URL.
     case outputStreamURLInvalid(url: URL)
@@ -45,7 +45,7 @@ extension AFError {
     }
   }
 
-  /// Why a `ParameterEncoding` failed.
+  /// The reasons why a `ParameterEncoding` failed.
   public enum ParameterEncodingFailureReason: Sendable {
     /// The request has no URL.
     case missingURL
@@ -55,7 +55,7 @@ extension AFError {
     case customEncodingFailed(error: any Error)
   }
 
-  /// Why a `ParameterEncoder` failed.
+  /// The reasons why a `ParameterEncoder` failed.
   public enum ParameterEncoderFailureReason: Sendable {
     /// A part of the request without which the parameters cannot be placed.
     public enum RequiredComponent: Sendable {
@@ -71,9 +71,9 @@ extension AFError {
     case encoderFailed(error: any Error)
   }
 
-  /// Why a response was refused.
+  /// The reasons why a response was refused.
   public enum ResponseValidationFailureReason: Sendable {
-    /// There is no file of the download, so its size is unknown.
+    /// The download has no file, so that its size is unknown.
     case dataFileNil
     /// The file of a download cannot be read.
     case dataFileReadFailed(at: URL)
@@ -87,11 +87,11 @@ extension AFError {
     case customValidationFailed(error: any Error)
   }
 
-  /// Why a response could not be turned into a value.
+  /// The reasons why a response could not be turned into a value.
   public enum ResponseSerializationFailureReason: Sendable {
-    /// There is no body, and neither the method nor the status code allows that.
+    /// The response has no body, and neither the method nor the status code allows that.
     case inputDataNilOrZeroLength
-    /// There is no downloaded file.
+    /// The download has no file.
     case inputFileNil
     /// The downloaded file cannot be read.
     case inputFileReadFailed(at: URL)
@@ -107,7 +107,7 @@ extension AFError {
     case invalidEmptyResponse(type: String)
   }
 
-  /// Why a `URLRequest` may not be sent.
+  /// The reasons why a `URLRequest` may not be sent.
   public enum URLRequestValidationFailureReason: Sendable {
     /// A GET request carries a body (RFC 9110 §9.3.1: content in a GET has no meaning).
     case bodyDataInGETRequest(Data)

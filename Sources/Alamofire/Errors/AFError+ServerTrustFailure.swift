@@ -1,5 +1,5 @@
 extension AFError {
-  /// Why a server was not trusted.
+  /// The reasons why a server was not trusted.
   ///
   /// The evaluators of this library throw `noRequiredEvaluator`, `noCertificatesFound`, `noPublicKeysFound`,
   /// `trustEvaluationFailed`, `certificatePinningFailed` and `publicKeyPinningFailed`; the others are those of Apple's

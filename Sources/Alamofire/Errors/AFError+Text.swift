@@ -72,7 +72,7 @@ struct CaseText: CustomStringConvertible {
     }
   }
 
-  /// The type of an error and its case. Its message is part of the sentence.
+  /// Returns the type of an error and its case. The sentence around it has the error's message.
   private static func text(ofError error: any Error) -> String {
     switch error {
     case let error as URLError: "URLError.\(error.code.name)"

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Why a request, or a step of it, failed.
+/// The reason why a request, or a step of it, failed.
 ///
 /// ```
 /// AFError
@@ -59,7 +59,7 @@ public indirect enum AFError: Error, Sendable {
 }
 
 extension Error {
-  /// This error as an ``AFError``, or `nil` when it is another one.
+  /// The error as an ``AFError``, or `nil` when it is another one.
   public var asAFError: AFError? {
     self as? AFError
   }
@@ -81,14 +81,14 @@ extension Error {
     return error
   }
 
-  /// This error when it is an ``AFError``, otherwise the given one.
+  /// Returns this error if it is an ``AFError``, otherwise the given one.
   package func asAFError(or other: @autoclosure () -> AFError) -> AFError {
     self as? AFError ?? other()
   }
 }
 
 extension AFError {
-  /// The error for the caller of an evaluator that threw `error`.
+  /// Makes the error for the caller of an evaluator that threw `error`.
   init(refusal error: any Error) {
     self = error.asAFError(or: .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: error)))
   }

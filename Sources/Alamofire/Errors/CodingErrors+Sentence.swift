@@ -17,7 +17,7 @@ extension DecodingError {
     }
   }
 
-  /// `at slides[2].title`, `at the top`.
+  /// Describes a coding path: `at slides[2].title`, `at the top`.
   static func place(_ path: [any CodingKey]) -> String {
     guard !path.isEmpty else { return "at the top" }
     var text = ""
@@ -31,7 +31,7 @@ extension DecodingError {
     return "at \(text)"
   }
 
-  /// `an Int`, `an object`.
+  /// Describes a type: `an Int`, `an object`.
   private static func noun(of type: Any.Type) -> String {
     let name = "\(type)"
     if name.hasPrefix("Dictionary<") { return "an object" }
@@ -39,7 +39,8 @@ extension DecodingError {
     return (name.first.map { "AEIOU".contains($0) } == true ? "an " : "a ") + name
   }
 
-  /// The kind of value that a decoder of Foundation has found: "Expected to decode Int but found a string instead."
+  /// Returns the kind of value that a decoder of Foundation has found: "Expected to decode Int but found a string
+  /// instead."
   private static func found(in text: String) -> String {
     guard let start = text.range(of: "but found "), let end = text.range(of: " instead") else {
       return "a value of another type"
@@ -52,8 +53,8 @@ extension DecodingError {
 }
 
 extension DecodingError {
-  /// Returns the error with the beginning of a body that is not in the format of the decoder, such as an HTML page in
-  /// place of JSON. Other errors are returned unchanged.
+  /// Returns the error with the beginning of the body, if the body is not in the format of the decoder. An example is
+  /// an HTML page in place of JSON. Other errors are returned unchanged.
   func showing(_ body: Data) -> DecodingError {
     guard case .dataCorrupted(let context) = self, context.codingPath.isEmpty else { return self }
     return .dataCorrupted(

@@ -3,8 +3,8 @@ import FoundationNetworking
 
 /// An error that `as? NSError` and `catch let error as NSError` turn into an `NSError`, as on Apple's systems.
 ///
-/// On Linux these casts fail for other Swift errors; `error as NSError` works for all of them. The errors of this library
-/// conform, and so does `URLError`. An error of your own only needs to declare the conformance:
+/// On Linux these casts fail for other Swift errors; `error as NSError` works for all of them. The errors of this
+/// library conform, and so does `URLError`. An error of your own only needs to declare the conformance:
 ///
 /// ```swift
 /// enum UploadError: NSErrorConvertible {
@@ -14,9 +14,9 @@ import FoundationNetworking
 /// }
 /// ```
 ///
-/// The `NSError` has the domain, code and user info of `error as NSError`. These are the name of the type, the
-/// position of the case and the localized description, unless the error is a `CustomNSError`. An `NSError` of such a
-/// cast is cast back to the error; one that `error as NSError` made of an `any Error` is not.
+/// The `NSError` has the domain, code and user info of `error as NSError`. The conversion gives the name of the type,
+/// the position of the case and the localized description, unless the error is a `CustomNSError`. An `NSError` of such
+/// a cast is cast back to the error; one that `error as NSError` made of an `any Error` is not.
 public protocol NSErrorConvertible: LocalizedError, _ObjectiveCBridgeable where _ObjectiveCType == NSError {}
 
 extension NSErrorConvertible {

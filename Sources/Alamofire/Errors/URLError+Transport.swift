@@ -60,7 +60,7 @@ extension URLError {
       Self.code(of: failure.kind), failure.message, url: url, phase: failure.phase, details: details)
   }
 
-  /// An error with a sentence and the URL that it concerns, without user and password.
+  /// Makes an error with a sentence and the URL that it concerns, without user and password.
   static func made(
     _ code: URLError.Code, _ message: String, url: String?,
     phase: TransportOptions.TimeLimits.Phase? = nil, details: [String: Any] = [:]
@@ -74,7 +74,7 @@ extension URLError {
     return URLError(code, userInfo: info)
   }
 
-  /// The code that Apple's system gives for the same failure.
+  /// Returns the code that Apple's system gives for the same failure.
   static func code(of kind: TransportFailure.Kind) -> URLError.Code {
     switch kind {
     case .cancelled, .shutDown: .cancelled
@@ -144,7 +144,7 @@ extension URLError {
       url: text)
   }
 
-  /// The error for a redirect that is not followed.
+  /// Makes the error for a redirect that is not followed.
   static func refused(_ refusal: Redirect.Refusal, from url: String) -> URLError {
     switch refusal {
     case .tooMany: .made(.httpTooManyRedirects, refusal.message, url: url)

@@ -5,9 +5,9 @@ import Synchronization
 /// ``Session/cachedResponseHandler``, ``Request/cacheResponse(using:)``.
 ///
 /// The handler is called before a response is stored, including those of followed redirects, if RFC 9111 §3 allows a
-/// private cache to store it. It is called for responses to data requests only. Without a handler, a response is
-/// stored if it has a freshness lifetime or a validator; a handler is called for the others as well. It is not called
-/// for a 304, because that response is already stored.
+/// private cache to store it. The handler is called for responses to data requests only. Without a handler, a response
+/// is stored if it has a freshness lifetime or a validator; a handler is called for the others as well. The handler is
+/// not called for a 304, because that response is already stored.
 ///
 /// `stale-while-revalidate` needs a validation after the response was delivered, for which no handler could be
 /// called. Therefore, with a handler or a delegate subclass, a stale response is validated before it is delivered.
@@ -38,9 +38,9 @@ public protocol CachedResponseHandler: Sendable {
 public struct ResponseCacher: CachedResponseHandler {
   /// The handling of responses that may be stored.
   public enum Behavior: Sendable {
-    /// They are stored.
+    /// The response is stored.
     case cache
-    /// They are not stored.
+    /// The response is not stored.
     case doNotCache
     /// The closure returns the response to store, or `nil` for none. It is not called on the engine's thread.
     @preconcurrency
@@ -55,6 +55,8 @@ public struct ResponseCacher: CachedResponseHandler {
   /// The handling of responses that may be stored.
   public let behavior: Behavior
 
+  /// Makes a handler.
+  ///
   /// - Parameter behavior: The handling of responses that may be stored.
   public init(behavior: Behavior) {
     self.behavior = behavior

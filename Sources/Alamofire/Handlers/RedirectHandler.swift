@@ -37,9 +37,9 @@ public protocol RedirectHandler: Sendable {
 public struct Redirector: RedirectHandler {
   /// The handling of redirects.
   public enum Behavior: Sendable {
-    /// They are followed.
+    /// The redirect is followed.
     case follow
-    /// They are responses like any other, without their body.
+    /// The redirect is the response, without its body.
     case doNotFollow
     /// The closure returns the request to follow, or `nil` for none. It is not called on the engine's thread.
     @preconcurrency
@@ -55,6 +55,8 @@ public struct Redirector: RedirectHandler {
   /// The handling of redirects.
   public let behavior: Behavior
 
+  /// Makes a handler.
+  ///
   /// - Parameter behavior: The handling of redirects.
   public init(behavior: Behavior) {
     self.behavior = behavior

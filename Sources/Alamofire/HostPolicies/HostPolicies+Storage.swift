@@ -4,8 +4,8 @@ public import HTTPWire
 extension StrictTransportSecurity {
   /// Makes an empty object in memory.
   ///
-  /// - Parameter hostLimit: The most hosts with a policy, without preloaded ones. At the limit, another host is noted when
-  ///   a policy has expired, because one host must not evict the policies of others.
+  /// - Parameter hostLimit: The most hosts with a policy, without preloaded ones. At the limit, another host is noted
+  ///   when a policy has expired, because one host must not evict the policies of others.
   public convenience init(hostLimit: Int = 10_000) {
     self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit)))
   }
@@ -34,7 +34,8 @@ extension StrictTransportSecurity {
 extension AlternativeServices {
   /// Makes an empty object in memory.
   ///
-  /// - Parameter originLimit: The most pairs of host and port with services. One more evicts the pair that expires first.
+  /// - Parameter originLimit: The most pairs of host and port with services. One more evicts the pair that expires
+  ///   first.
   public convenience init(originLimit: Int = 1_000) {
     self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit)))
   }

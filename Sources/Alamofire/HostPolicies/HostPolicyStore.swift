@@ -23,6 +23,8 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
   private let file: (any HostPolicyFile)?
   private let now: @Sendable () -> Int64
 
+  /// Makes a store, and reads its file.
+  ///
   /// - Parameters:
   ///   - table: An empty table.
   ///   - file:  Its file, which is read now.

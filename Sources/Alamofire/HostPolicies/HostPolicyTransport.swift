@@ -2,8 +2,8 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// Notes the host policies in responses, and connects to alternative services. It is used only for requests whose options
-/// have host policies.
+/// Notes the host policies in responses, and connects to alternative services. It is used only for requests whose
+/// options have host policies.
 struct HostPolicyTransport: Transport {
   /// The evaluation of servers; `nil` if the trust store alone decides.
   let trust: TrustService?
@@ -66,8 +66,8 @@ extension WireRequest {
 }
 
 extension TransportFailure {
-  /// Whether the request was not sent: the service could not be connected to, or was not authenticated. Certificates that
-  /// have to be judged on another thread count as not authenticated.
+  /// Whether the request was not sent: the service could not be connected to, or was not authenticated. Certificates
+  /// that have to be judged on another thread count as not authenticated.
   fileprivate var isBeforeRequest: Bool {
     switch kind {
     case .alternativeUnfit: true

@@ -4,7 +4,7 @@ import HTTPWire
 
 // The upgrade of requests to hosts with an HSTS policy (RFC 6797 §8.3). It comes before every other use of the URL.
 extension WireRequest {
-  /// This request, sent to the `https` URL if its host has an HSTS policy.
+  /// The request, sent to the `https` URL if its host has an HSTS policy.
   var upgraded: WireRequest {
     guard profile.hasHostPolicies, let hosts = profile.options.strictTransportSecurity,
       let target = hosts.upgrade(url, origin)

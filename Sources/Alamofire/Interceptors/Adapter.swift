@@ -37,7 +37,7 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
     adaptHandler(urlRequest, session, completion)
   }
 
-  /// The form that the library calls; forwards to ``adapt(_:for:completion:)``.
+  /// Forwards to ``adapt(_:for:completion:)``. The library calls this method.
   @preconcurrency
   open func adapt(
     _ urlRequest: URLRequest, using state: RequestAdapterState,
@@ -48,7 +48,7 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
 }
 
 extension RequestAdapter where Self == Adapter {
-  /// An ``Adapter`` of a closure.
+  /// Makes an ``Adapter`` of a closure.
   @preconcurrency
   public static func adapter(using closure: @escaping AdaptHandler) -> Adapter {
     Adapter(closure)

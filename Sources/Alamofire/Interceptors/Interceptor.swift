@@ -117,7 +117,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
 }
 
 extension RequestInterceptor where Self == Interceptor {
-  /// An ``Interceptor`` of two closures.
+  /// Makes an ``Interceptor`` of two closures.
   @preconcurrency
   public static func interceptor(
     adapter: @escaping AdaptHandler, retrier: @escaping RetryHandler
@@ -125,14 +125,14 @@ extension RequestInterceptor where Self == Interceptor {
     Interceptor(adaptHandler: adapter, retryHandler: retrier)
   }
 
-  /// An ``Interceptor`` of an adapter and a retrier.
+  /// Makes an ``Interceptor`` of an adapter and a retrier.
   public static func interceptor(
     adapter: any RequestAdapter, retrier: any RequestRetrier
   ) -> Interceptor {
     Interceptor(adapter: adapter, retrier: retrier)
   }
 
-  /// An ``Interceptor`` of any number of adapters, retriers and interceptors, in that order.
+  /// Makes an ``Interceptor`` of any number of adapters, retriers and interceptors, in that order.
   public static func interceptor(
     adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
     interceptors: [any RequestInterceptor] = []

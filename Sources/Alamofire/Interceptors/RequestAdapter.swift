@@ -17,9 +17,9 @@ public struct RequestAdapterState: Sendable {
 
 /// Changes requests before they are sent: adds a token, a signature, another host.
 ///
-/// An adapter is called once for each attempt, after the request has been made and validated, and
-/// never on the engine's thread. Its completion may be called from any thread, at once or later; only
-/// the first call counts. A completion that is released without a call fails the request.
+/// An adapter is called once for each attempt, after the request has been made and validated, and never on the engine's
+/// thread. The completion may be called from any thread, at once or later; only the first call counts. A completion
+/// that is released without a call fails the request.
 ///
 /// ```swift
 /// struct TokenAdapter: RequestInterceptor {

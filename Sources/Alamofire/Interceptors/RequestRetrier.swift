@@ -15,7 +15,7 @@ public enum RetryResult: Sendable {
 /// Decides whether a failed request is sent again.
 ///
 /// A retrier is called if making, adapting, the transfer or a validator failed, and once for each handler whose
-/// serialization failed. It is never called after a cancellation, and never on the engine's thread. Of several
+/// serialization failed. The retrier is never called after a cancellation, and never on the engine's thread. Of several
 /// retriers, the first result other than ``RetryResult/doNotRetry`` is used. Releasing the completion without a call
 /// counts as ``RetryResult/doNotRetry``.
 @preconcurrency

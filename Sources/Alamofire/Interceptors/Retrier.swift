@@ -36,7 +36,7 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
 }
 
 extension RequestRetrier where Self == Retrier {
-  /// A ``Retrier`` of a closure.
+  /// Makes a ``Retrier`` of a closure.
   @preconcurrency
   public static func retrier(using closure: @escaping RetryHandler) -> Retrier {
     Retrier(closure)

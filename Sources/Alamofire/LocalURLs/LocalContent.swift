@@ -57,7 +57,7 @@ struct LocalContent {
       type: MIMETypes.system.type(forExtension: URL(fileURLWithPath: path).pathExtension), length: size)
   }
 
-  /// The path of a `file:` URL of this machine, with or without an authority (RFC 8089 §2).
+  /// Returns the path of a `file:` URL of this machine, with or without an authority (RFC 8089 §2).
   private static func path(_ text: String) throws(TransportFailure) -> String {
     let reference = URIReference(lenient: text)
     let host = reference.authority?.lowercased() ?? ""
@@ -110,7 +110,7 @@ enum LocalReader {
   case data(Data.SubSequence)
   case file(FileHandle, path: String)
 
-  /// The next bytes, at most `count`; none at the end.
+  /// Returns the next bytes, at most `count`; none at the end.
   mutating func next(_ count: Int) throws(TransportFailure) -> Data {
     switch self {
     case .data(let rest):

@@ -30,8 +30,8 @@ extension Notification {
   public var request: Request? { userInfo?[NotificationDemand.requestKey] as? Request }
 }
 
-/// Whether the notifications may have observers. An observer has to use the name of one, so that requests post none before
-/// a name is used.
+/// Whether the notifications may have observers. An observer has to use the name of one, so that requests post none
+/// before a name is used.
 enum NotificationDemand {
   static let requestKey = "org.alamofire.notification.key.request"
   private static let hasBeenNamed = Atomic<Bool>(false)

@@ -17,104 +17,106 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   /// The queue on which the closures are called.
   public let queue: DispatchQueue
 
+  /// Makes a monitor without closures.
+  ///
   /// - Parameter queue: The queue on which the closures are called. Default: the main queue.
   public init(queue: DispatchQueue = .main) {
     self.queue = queue
   }
 
-  /// The session takes no more requests. `error` is `nil` if the caller asked for that.
+  /// Called when the session takes no more requests. `error` is `nil` if the program ended the session.
   open var sessionDidBecomeInvalidWithError: (@Sendable (URLSession, (any Error)?) -> Void)?
-  /// A server or a proxy sends a challenge.
+  /// Called when a server or a proxy sends a challenge.
   open var taskDidReceiveChallenge:
     (@Sendable (URLSession, URLSessionTask, URLAuthenticationChallenge) -> Void)?
-  /// Bytes of the request's body have been sent. A total of −1 is unknown.
+  /// Called when bytes of the request's body have been sent. A total of −1 is unknown.
   open var taskDidSendBodyData: (@Sendable (URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
-  /// A body that is a stream has to be sent again.
+  /// Called when a body that is a stream has to be sent again.
   open var taskNeedNewBodyStream: (@Sendable (URLSession, URLSessionTask) -> Void)?
-  /// A response redirects to `request`, unless a ``RedirectHandler`` decides otherwise.
+  /// Called when a response redirects to `request`, unless a ``RedirectHandler`` decides otherwise.
   open var taskWillPerformHTTPRedirection:
     (@Sendable (URLSession, URLSessionTask, HTTPURLResponse, URLRequest) -> Void)?
-  /// The metrics of an attempt are complete.
+  /// Called when the metrics of an attempt are complete.
   open var taskDidFinishCollectingMetrics:
     (@Sendable (URLSession, URLSessionTask, URLSessionTaskMetrics) -> Void)?
-  /// An attempt has ended. `error` is `nil` if a response was received, whatever its status.
+  /// Called when an attempt has ended. `error` is `nil` if a response was received, whatever its status.
   open var taskDidComplete: (@Sendable (URLSession, URLSessionTask, (any Error)?) -> Void)?
-  /// An attempt waits for a network because of `waitsForConnectivity`. Called once.
+  /// Called once when an attempt waits for a network because of `waitsForConnectivity`.
   open var taskIsWaitingForConnectivity: (@Sendable (URLSession, URLSessionTask) -> Void)?
-  /// The head of a response was received.
+  /// Called when the head of a response was received.
   open var dataTaskDidReceiveResponse: (@Sendable (URLSession, URLSessionDataTask, URLResponse) -> Void)?
-  /// A chunk of the body of a response was received.
+  /// Called when a chunk of the body of a response was received.
   open var dataTaskDidReceiveData: (@Sendable (URLSession, URLSessionDataTask, Data) -> Void)?
-  /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
+  /// Called when a response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
   open var dataTaskWillCacheResponse: (@Sendable (URLSession, URLSessionDataTask, CachedURLResponse) -> Void)?
-  /// A download continues at `fileOffset`, in bytes. A total of −1 is unknown.
+  /// Called when a download continues at `fileOffset`, in bytes. A total of −1 is unknown.
   open var downloadTaskDidResumeAtOffset:
     (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
-  /// Bytes of a download were received. A total of −1 is unknown.
+  /// Called when bytes of a download were received. A total of −1 is unknown.
   open var downloadTaskDidWriteData:
     (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
-  /// A download is complete, in a temporary file.
+  /// Called when a download is complete, in a temporary file.
   open var downloadTaskDidFinishDownloadingToURL:
     (@Sendable (URLSession, URLSessionDownloadTask, URL) -> Void)?
-  /// The request has been made, before any adapter.
+  /// Called when the request has been made, before any adapter.
   open var requestDidCreateInitialURLRequest: (@Sendable (Request, URLRequest) -> Void)?
-  /// The request could not be made.
+  /// Called when the request could not be made.
   open var requestDidFailToCreateURLRequestWithError: (@Sendable (Request, AFError) -> Void)?
-  /// The adapters have changed the request.
+  /// Called when the adapters have changed the request.
   open var requestDidAdaptInitialRequestToAdaptedRequest:
     (@Sendable (Request, URLRequest, URLRequest) -> Void)?
-  /// An adapter has failed, or has made a request that cannot be sent.
+  /// Called when an adapter has failed, or has made a request that cannot be sent.
   open var requestDidFailToAdaptURLRequestWithError: (@Sendable (Request, URLRequest, AFError) -> Void)?
-  /// The request is complete and will be sent.
+  /// Called when the request is complete and will be sent.
   open var requestDidCreateURLRequest: (@Sendable (Request, URLRequest) -> Void)?
-  /// An attempt begins.
+  /// Called when an attempt begins.
   open var requestDidCreateTask: (@Sendable (Request, URLSessionTask) -> Void)?
-  /// The metrics of an attempt are complete.
+  /// Called when the metrics of an attempt are complete.
   open var requestDidGatherMetrics: (@Sendable (Request, URLSessionTaskMetrics) -> Void)?
-  /// An attempt has failed before the end of its task, because a server is not trusted.
+  /// Called when an attempt has failed before the end of its task, because a server is not trusted.
   open var requestDidFailTaskEarlyWithError: (@Sendable (Request, URLSessionTask, AFError) -> Void)?
-  /// An attempt has ended, and its validators have run.
+  /// Called when an attempt has ended, and its validators have run.
   open var requestDidCompleteTaskWithError: (@Sendable (Request, URLSessionTask, AFError?) -> Void)?
-  /// Another attempt of the request begins.
+  /// Called when another attempt of the request begins.
   open var requestIsRetrying: (@Sendable (Request) -> Void)?
-  /// The request has ended. Its response handlers are called next.
+  /// Called when the request has ended, before its response handlers are called.
   open var requestDidFinish: (@Sendable (Request) -> Void)?
-  /// The request was resumed.
+  /// Called when the request was resumed.
   open var requestDidResume: (@Sendable (Request) -> Void)?
-  /// The task of an attempt runs.
+  /// Called when the task of an attempt runs.
   open var requestDidResumeTask: (@Sendable (Request, URLSessionTask) -> Void)?
-  /// The request was suspended.
+  /// Called when the request was suspended.
   open var requestDidSuspend: (@Sendable (Request) -> Void)?
-  /// The task of an attempt was suspended.
+  /// Called when the task of an attempt was suspended.
   open var requestDidSuspendTask: (@Sendable (Request, URLSessionTask) -> Void)?
-  /// The request was cancelled.
+  /// Called when the request was cancelled.
   open var requestDidCancel: (@Sendable (Request) -> Void)?
-  /// The task of an attempt was cancelled.
+  /// Called when the task of an attempt was cancelled.
   open var requestDidCancelTask: (@Sendable (Request, URLSessionTask) -> Void)?
-  /// A validator has judged a response.
+  /// Called when a validator has judged a response.
   open var requestDidValidateRequestResponseDataWithResult:
     (@Sendable (DataRequest, URLRequest?, HTTPURLResponse, Data?, Request.ValidationResult) -> Void)?
-  /// A handler without serializer is about to be called.
+  /// Called before a handler without serializer is called.
   open var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, AFError>) -> Void)?
-  /// A validator has judged the response of a stream.
+  /// Called when a validator has judged the response of a stream.
   open var requestDidValidateRequestResponseWithResult:
     (@Sendable (DataStreamRequest, URLRequest?, HTTPURLResponse, Request.ValidationResult) -> Void)?
 
-  /// The body of an upload has been made.
+  /// Called when the body of an upload has been made.
   open var requestDidCreateUploadable: (@Sendable (UploadRequest, UploadRequest.Uploadable) -> Void)?
-  /// The body of an upload could not be made.
+  /// Called when the body of an upload could not be made.
   open var requestDidFailToCreateUploadableWithError: (@Sendable (UploadRequest, AFError) -> Void)?
-  /// A stream is about to be sent as the body of an upload. It belongs to the upload: do not read it.
+  /// Called before a stream is sent as the body of an upload. Do not read the stream, because it belongs to the upload.
   open var requestDidProvideInputStream: (@Sendable (UploadRequest, InputStream) -> Void)?
-  /// The file of a download was moved to its destination, or could not be moved.
+  /// Called when the file of a download was moved to its destination, or could not be moved.
   open var requestDidFinishDownloadingUsingTaskWithResult:
     (@Sendable (DownloadRequest, URLSessionTask, Result<URL, AFError>) -> Void)?
-  /// The destination of a download is known.
+  /// Called when the destination of a download is known.
   open var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) -> Void)?
-  /// A validator has judged a download.
+  /// Called when a validator has judged a download.
   open var requestDidValidateRequestResponseFileURLWithResult:
     (@Sendable (DownloadRequest, URLRequest?, HTTPURLResponse, URL?, Request.ValidationResult) -> Void)?
-  /// A handler without serializer is about to be called.
+  /// Called before a handler without serializer is called.
   open var requestDidParseDownloadResponse:
     (@Sendable (DownloadRequest, DownloadResponse<URL?, AFError>) -> Void)?
 

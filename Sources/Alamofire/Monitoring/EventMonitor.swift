@@ -3,9 +3,9 @@ public import FoundationNetworking
 
 /// Receives the events of a session and its requests, for logs, statistics and tests.
 ///
-/// Every method has an empty default; implement those that matter. They are called on ``queue``, one after the
-/// other in the order of events when that queue is serial. Monitors on different queues see no common order.
-/// A monitor changes nothing. Interceptors, a ``RedirectHandler`` or a ``SessionDelegate`` decide.
+/// Every method has an empty default; implement those that matter. The methods are called on ``queue``. If that queue
+/// is serial, they are called one after the other in the order of events. Monitors on different queues see no common
+/// order. A monitor changes nothing. Interceptors, a ``RedirectHandler`` or a ``SessionDelegate`` decide.
 ///
 /// Tasks and sessions are objects of Foundation's classes that show the work of the engine. Resuming, suspending or
 /// cancelling such a task does so to its request. Without monitors none of them is made.
@@ -31,164 +31,164 @@ public protocol EventMonitor: Sendable {
 
   // MARK: Events of the URL session
 
-  /// The session takes no more requests. `error` is `nil` if the caller asked for that.
+  /// Called when the session takes no more requests. `error` is `nil` if the program ended the session.
   func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-  /// A server or a proxy sends a challenge.
+  /// Called when a server or a proxy sends a challenge.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge)
 
-  /// Bytes of the request's body have been sent. A total of −1 is unknown.
+  /// Called when bytes of the request's body have been sent. A total of −1 is unknown.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64)
 
-  /// A body that is a stream has to be sent again.
+  /// Called when a body that is a stream has to be sent again.
   func urlSession(_ session: URLSession, taskNeedsNewBodyStream task: URLSessionTask)
 
-  /// A response redirects to `request`, unless a ``RedirectHandler`` decides otherwise.
+  /// Called when a response redirects to `request`, unless a ``RedirectHandler`` decides otherwise.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest)
 
-  /// The metrics of an attempt are complete.
+  /// Called when the metrics of an attempt are complete.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-  /// An attempt has ended. `error` is `nil` if a response was received, whatever its status.
+  /// Called when an attempt has ended. `error` is `nil` if a response was received, whatever its status.
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 
-  /// An attempt waits for a network because of `waitsForConnectivity`. Called once.
+  /// Called once when an attempt waits for a network because of `waitsForConnectivity`.
   func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-  /// The head of a response was received.
+  /// Called when the head of a response was received.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse)
 
-  /// A chunk of the body of a response was received. Not called for redirects that are followed.
+  /// Called when a chunk of the body of a response was received, except for redirects that are followed.
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-  /// A response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
+  /// Called when a response may be stored, unless a ``CachedResponseHandler`` decides otherwise.
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
   )
 
-  /// A download continues at `fileOffset`, in bytes. A total of −1 is unknown.
+  /// Called when a download continues at `fileOffset`, in bytes. A total of −1 is unknown.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64)
 
-  /// Bytes of a download were received. A total of −1 is unknown.
+  /// Called when bytes of a download were received. A total of −1 is unknown.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
 
-  /// A download is complete, in a temporary file.
+  /// Called when a download is complete, in a temporary file.
   func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
   // MARK: Events of requests
 
-  /// The request has been made, before any adapter.
+  /// Called when the request has been made, before any adapter.
   func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest)
 
-  /// The request could not be made.
+  /// Called when the request could not be made.
   func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError)
 
-  /// The adapters have changed the request.
+  /// Called when the adapters have changed the request.
   func request(
     _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest)
 
-  /// An adapter has failed, or has made a request that cannot be sent.
+  /// Called when an adapter has failed, or has made a request that cannot be sent.
   func request(
     _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError)
 
-  /// The request is complete and will be sent.
+  /// Called when the request is complete and will be sent.
   func request(_ request: Request, didCreateURLRequest urlRequest: URLRequest)
 
-  /// An attempt begins.
+  /// Called when an attempt begins.
   func request(_ request: Request, didCreateTask task: URLSessionTask)
 
-  /// The metrics of an attempt are complete.
+  /// Called when the metrics of an attempt are complete.
   func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics)
 
-  /// An attempt has failed before the end of its task, because a server is not trusted.
+  /// Called when an attempt has failed before the end of its task, because a server is not trusted.
   func request(_ request: Request, didFailTask task: URLSessionTask, earlyWithError error: AFError)
 
-  /// An attempt has ended, and its validators have run.
+  /// Called when an attempt has ended, and its validators have run.
   func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?)
 
-  /// Another attempt of the request begins.
+  /// Called when another attempt of the request begins.
   func requestIsRetrying(_ request: Request)
 
-  /// The request has ended, and its state is final. The events of its parsed responses follow, then its handlers are
-  /// called. An attempt that is retried because a serializer failed does not end the request.
+  /// Called when the request has ended, and its state is final. The events of its parsed responses follow, then its
+  /// handlers are called. An attempt that is retried because a serializer failed does not end the request.
   func requestDidFinish(_ request: Request)
 
-  /// The request was resumed.
+  /// Called when the request was resumed.
   func requestDidResume(_ request: Request)
 
-  /// The task of an attempt runs.
+  /// Called when the task of an attempt runs.
   func request(_ request: Request, didResumeTask task: URLSessionTask)
 
-  /// The request was suspended.
+  /// Called when the request was suspended.
   func requestDidSuspend(_ request: Request)
 
-  /// The task of an attempt was suspended.
+  /// Called when the task of an attempt was suspended.
   func request(_ request: Request, didSuspendTask task: URLSessionTask)
 
-  /// The request was cancelled.
+  /// Called when the request was cancelled.
   func requestDidCancel(_ request: Request)
 
-  /// The task of an attempt was cancelled.
+  /// Called when the task of an attempt was cancelled.
   func request(_ request: Request, didCancelTask task: URLSessionTask)
 
-  /// A validator has judged a response.
+  /// Called when a validator has judged a response.
   func request(
     _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     data: Data?, withResult result: Request.ValidationResult)
 
-  /// A handler without serializer is about to be called.
+  /// Called before a handler without serializer is called.
   func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
 
-  /// A serializer has made its value or failed.
+  /// Called when a serializer has made its value or failed.
   func request<Value: Sendable>(
     _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
 
-  /// The body of an upload has been made.
+  /// Called when the body of an upload has been made.
   func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
 
-  /// The body of an upload could not be made.
+  /// Called when the body of an upload could not be made.
   func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
 
-  /// A stream is about to be sent as the body of an upload. It belongs to the upload: do not read it.
+  /// Called before a stream is sent as the body of an upload. Do not read the stream, because it belongs to the upload.
   func request(_ request: UploadRequest, didProvideInputStream stream: InputStream)
 
-  /// The file of a download was moved to its destination, or could not be moved.
+  /// Called when the file of a download was moved to its destination, or could not be moved.
   func request(
     _ request: DownloadRequest, didFinishDownloadingUsing task: URLSessionTask,
     with result: Result<URL, AFError>)
 
-  /// The destination of a download is known.
+  /// Called when the destination of a download is known.
   func request(_ request: DownloadRequest, didCreateDestinationURL url: URL)
 
-  /// A validator has judged a download.
+  /// Called when a validator has judged a download.
   func request(
     _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     fileURL: URL?, withResult result: Request.ValidationResult)
 
-  /// A handler without serializer is about to be called.
+  /// Called before a handler without serializer is called.
   func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
 
-  /// The serializer of a download has made its value or failed.
+  /// Called when the serializer of a download has made its value or failed.
   func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
 
-  /// A validator has judged the response of a stream.
+  /// Called when a validator has judged the response of a stream.
   func request(
     _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     withResult result: Request.ValidationResult)
 
-  /// The serializer of a stream has made a value or failed.
+  /// Called when the serializer of a stream has made a value or failed.
   func request<Value: Sendable>(
     _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 }

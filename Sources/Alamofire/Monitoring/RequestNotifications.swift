@@ -3,8 +3,8 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-// The events that monitors and delegates receive. The callers ask `notifiesMonitors` or `observers` before, so that no event
-// is made for a request without observers.
+// The events that monitors and delegates receive. The callers ask `notifiesMonitors` or `observers` before, so that no
+// event is made for a request without observers.
 extension RequestCore {
   /// Calls `event` with each monitor, on the queue of that monitor.
   func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
@@ -15,8 +15,8 @@ extension RequestCore {
     }
   }
 
-  /// Calls `event` with the monitors that receive the events of the URL session: all of the session, and those of the
-  /// request that were added for it.
+  /// Calls `event` with the monitors that receive the events of the URL session. All monitors of the session receive
+  /// them, and those monitors of the request that were added for such events.
   func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard has(.events) else { return }

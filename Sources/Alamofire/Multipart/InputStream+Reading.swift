@@ -41,8 +41,8 @@ extension InputStream {
     }
   }
 
-  /// `false` for a stream that Foundation made of a URL that is not a file. It has no contents, and every call to it
-  /// ends the process; only reflection can detect it.
+  /// `false` for a stream that Foundation made of a URL that is not a file. Such a stream has no contents, and every
+  /// call to it ends the process; only reflection can detect it.
   var isUsable: Bool {
     var mirror: Mirror? = Mirror(reflecting: self)
     while let level = mirror, level.subjectType != InputStream.self { mirror = level.superclassMirror }

@@ -8,7 +8,8 @@ enum MultipartBoundary {
       format: "alamofire.boundary.%08x%08x", UInt32.random(in: 0...(.max)), UInt32.random(in: 0...(.max)))
   }
 
-  /// 1 to 70 of the characters that the RFC calls `bchars`, the last of which is no space.
+  /// Returns whether a boundary has 1 to 70 of the characters that the RFC calls `bchars`, the last of which is no
+  /// space.
   static func isValid(_ boundary: String) -> Bool {
     let bytes = boundary.utf8
     return (1...70).contains(bytes.count) && bytes.allSatisfy(isBoundaryByte) && bytes.last != 0x20

@@ -9,6 +9,8 @@ protocol MultipartSink {
 struct MultipartMemory: MultipartSink {
   private(set) var data = Data()
 
+  /// Makes an empty sink.
+  ///
   /// - Parameter capacity: The expected number of bytes. At most a gigabyte is reserved, so that a large number alone
   ///   cannot exhaust the memory.
   init(capacity: UInt64) {
@@ -97,7 +99,7 @@ extension MultipartFile {
         userInfo: [NSLocalizedDescriptionKey: text, NSFilePathErrorKey: url.path]))
   }
 
-  /// The size of a file that can be a part, in bytes.
+  /// Returns the size of a file that can be a part, in bytes.
   static func length(of url: URL, _ fileManager: FileManager) throws(AFError) -> UInt64 {
     guard url.isFileURL else { throw .multipartEncodingFailed(reason: .bodyPartURLInvalid(url: url)) }
     var isDirectory: ObjCBool = false
@@ -125,7 +127,7 @@ extension MultipartFile {
     return size
   }
 
-  /// The error of a file that is not there, or that a folder above it hides.
+  /// Returns the error of a file that is missing, or that a folder above it hides.
   private static func reasonForMissing(_ url: URL, _ fileManager: FileManager) -> any Error {
     do {
       _ = try fileManager.attributesOfItem(atPath: url.path)

@@ -25,13 +25,15 @@ extension MultipartFormData {
   ///
   /// - Parameter fileURL: The path of the new file. Its folder must exist, the file must not.
   /// - Throws: ``AFError/multipartEncodingFailed(reason:)`` with the first failure, which may be one of appending a
-  ///   part; `.outputStreamFileAlreadyExists`; `.outputStreamURLInvalid` for a URL that is no file URL;
-  ///   `.outputStreamWriteFailed` if the folder is missing or the disk is full; `.inputStreamReadFailed` if a part
+  ///   part. `.outputStreamFileAlreadyExists` if the file exists. `.outputStreamURLInvalid` for a URL that is no file
+  ///   URL. `.outputStreamWriteFailed` if the folder is missing or the disk is full. `.inputStreamReadFailed` if a part
   ///   cannot be read, has another length, or is a stream that was read before.
   public func writeEncodedData(to fileURL: URL) throws {
     try write(to: fileURL, permissions: 0o666)
   }
 
+  /// Encodes the form into a new file.
+  ///
   /// - Parameter permissions: The mode of the new file, before the process's umask.
   func write(to fileURL: URL, permissions: UInt32) throws {
     try check()
@@ -101,8 +103,8 @@ extension MultipartFormData {
     parts[index].content = .data(memory.data)
   }
 
-  /// Reads a stream. It counts as read from the first byte on, whatever the outcome; a later encoding throws the same
-  /// failure.
+  /// Reads a stream. The stream counts as read from the first byte on, whatever the outcome; a later encoding throws
+  /// the same failure.
   private func readOnce(
     _ stream: InputStream, at index: Int, _ buffer: inout [UInt8],
     consume: (UnsafeRawBufferPointer) throws -> Void

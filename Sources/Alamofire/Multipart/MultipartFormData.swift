@@ -74,7 +74,7 @@ open class MultipartFormData {
   /// Appends a part of bytes in memory.
   ///
   /// - Parameters:
-  ///   - data: The bytes. They are shared with the caller, not copied.
+  ///   - data: The bytes, which are shared with the caller and not copied.
   ///   - name: The name of the field.
   ///   - fileName: The name of the file that the part is; without one it is a plain field.
   ///   - mimeType: The value of the `Content-Type` field; without one the part has no such field.
@@ -109,9 +109,9 @@ open class MultipartFormData {
   ///
   /// - Parameters:
   ///   - fileURL: A regular file, or a link to one. It is checked at once, and read when the form is encoded.
-  ///     Encoding throws `.bodyPartURLInvalid` for another URL, `.bodyPartFileNotReachableWithError` for a missing
-  ///     file, `.bodyPartFileIsDirectory`, `.bodyPartInputStreamCreationFailed` for one that cannot be opened, and
-  ///     `.bodyPartFileSizeNotAvailable` for one without a size, such as a pipe.
+  ///     Encoding throws `.bodyPartURLInvalid` for another URL, and `.bodyPartFileNotReachableWithError` for a missing
+  ///     file. For a folder it throws `.bodyPartFileIsDirectory`. `.bodyPartInputStreamCreationFailed` is thrown for a
+  ///     file that cannot be opened, `.bodyPartFileSizeNotAvailable` for one without a size, such as a pipe.
   ///   - name: The name of the field.
   ///   - fileName: The file name in the head of the part.
   ///   - mimeType: The value of the `Content-Type` field.

@@ -93,7 +93,7 @@ extension ParameterEncoder where Self == JSONParameterEncoder {
   /// A ``JSONParameterEncoder`` with the default settings.
   public static var json: JSONParameterEncoder { .default }
 
-  /// A ``JSONParameterEncoder`` that writes with the given encoder.
+  /// Makes a ``JSONParameterEncoder`` that writes with the given encoder.
   public static func json(encoder: JSONEncoder = JSONEncoder()) -> JSONParameterEncoder {
     JSONParameterEncoder(encoder: encoder)
   }

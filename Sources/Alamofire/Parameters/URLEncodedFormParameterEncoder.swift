@@ -11,7 +11,7 @@ import HTTPWire
 open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
-  /// Where the pairs go.
+  /// The part of the request that receives the pairs.
   public enum Destination: Sendable {
     /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
     case methodDependent
@@ -93,7 +93,7 @@ extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
   /// A ``URLEncodedFormParameterEncoder`` with the default settings.
   public static var urlEncodedForm: URLEncodedFormParameterEncoder { .default }
 
-  /// A ``URLEncodedFormParameterEncoder`` with the given encoder and destination.
+  /// Makes a ``URLEncodedFormParameterEncoder`` with the given encoder and destination.
   public static func urlEncodedForm(
     encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
     destination: URLEncodedFormParameterEncoder.Destination = .methodDependent

@@ -2,7 +2,7 @@ import Foundation
 import HTTPWire
 
 extension URLEncoding {
-  /// The percent-encoded pairs that a value becomes.
+  /// Returns the percent-encoded pairs that a value becomes.
   ///
   /// ```swift
   /// let pairs = URLEncoding().queryComponents(fromKey: "a", value: ["x": 1])  // [("a%5Bx%5D", "1")]
@@ -23,7 +23,7 @@ extension URLEncoding {
     PercentEncoding.queryComponent.encode(string)
   }
 
-  /// All pairs in the order of their names, joined.
+  /// Returns all pairs in the order of their names, joined.
   func query(_ parameters: Parameters) -> String {
     var pairs: [(String, String)] = []
     for key in parameters.keys.sorted() {
@@ -56,7 +56,8 @@ extension URLEncoding {
     return text(of: number)
   }
 
-  /// Linux and Apple's systems print numbers differently (`1.0` and `1`); requests must not depend on that.
+  /// Returns the text of a number. Linux and Apple's systems print numbers differently (`1.0` and `1`); requests must
+  /// not depend on that.
   private func text(of number: NSNumber) -> String {
     guard !(number is NSDecimalNumber) else { return "\(number)" }
     // On Linux only bools have this type: an Int8 has that of a wider integer.

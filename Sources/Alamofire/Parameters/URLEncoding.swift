@@ -17,7 +17,7 @@ import HTTPWire
 /// Numbers that are whole are written without a fraction (`1.0` as `1`). A value of another type than
 /// dictionary, array, number, bool and text is written as its description.
 public struct URLEncoding: ParameterEncoding {
-  /// Where the pairs go.
+  /// The part of the request that receives the pairs.
   public enum Destination: Sendable {
     /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
     case methodDependent
@@ -35,7 +35,7 @@ public struct URLEncoding: ParameterEncoding {
     case noBrackets
     /// `name[0]`, counted from 0.
     case indexInBrackets
-    /// As the closure says, given the name and the index, counted from 0.
+    /// The result of the closure, given the name and the index, counted from 0.
     @preconcurrency
     case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
@@ -81,9 +81,9 @@ public struct URLEncoding: ParameterEncoding {
   /// Makes an encoding.
   ///
   /// - Parameters:
-  ///   - destination:   Where the pairs go; by default as the method says.
-  ///   - arrayEncoding: How the names of items are written; by default with brackets.
-  ///   - boolEncoding:  How bools are written; by default as `1` and `0`.
+  ///   - destination:   The part of the request that receives the pairs; by default as the method says.
+  ///   - arrayEncoding: The encoding of the names of items; by default with brackets.
+  ///   - boolEncoding:  The encoding of bools; by default as `1` and `0`.
   public init(
     destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
     boolEncoding: BoolEncoding = .numeric

@@ -3,8 +3,9 @@ import HTTPWire
 
 /// Reports whether a host, or the network in general, is reachable, and calls a listener for changes.
 ///
-/// The status is computed from the kernel's links, addresses and routes (netlink). It means that packets can be sent,
-/// not that a host answers. Do not test it before a request: send the request, and handle the error.
+/// The status is computed from the kernel's links, addresses and routes (netlink). A reachable target means that
+/// packets can be sent, not that a host answers. Do not test reachability before a request: send the request, and
+/// handle the error.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")

@@ -88,6 +88,8 @@ final class ManagedPathMonitor: PathMonitor {
   private let maximumWait: DispatchTimeInterval
   private let onResult = Mutex<(@Sendable (PathResult) -> Void)?>(nil)
 
+  /// Makes a monitor that waits for a manager.
+  ///
   /// - Parameter manager: `nil`, if the system does not report the state of its network, ends the wait at once.
   init(_ manager: NetworkReachabilityManager?, maximumWait: DispatchTimeInterval) {
     self.manager = manager

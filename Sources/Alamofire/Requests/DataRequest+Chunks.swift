@@ -12,9 +12,9 @@ extension DataRequest {
   /// ```
   ///
   /// Chunks are delivered in order, one at a time; their boundaries are arbitrary. If the handler is slow, about a
-  /// mebibyte is buffered, then the server has to wait. Response handlers are called after the last chunk. They,
-  /// validators, ``data`` and monitors see no data; content types are validated by whether there was a chunk. An
-  /// error or ``Request/cancel()`` ends the chunks; earlier ones have been delivered, validated or not.
+  /// mebibyte is buffered, then the server has to wait. Response handlers are called after the last chunk. These
+  /// handlers, validators, ``data`` and monitors see no data; content types are validated by whether there was a chunk.
+  /// An error or ``Request/cancel()`` ends the chunks; earlier ones have been delivered, validated or not.
   ///
   /// - Several handlers each get all chunks from the moment they are added; the slowest one determines the speed.
   /// - If a handler is added before the request is resumed, it gets the whole body in chunks. Added later, it may get

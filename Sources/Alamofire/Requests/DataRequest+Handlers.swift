@@ -37,7 +37,7 @@ extension DataRequest {
   /// Adds a handler that gets the body as data.
   ///
   /// - Parameters:
-  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - queue: The queue of the handler. Default: the main queue.
   ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
@@ -57,9 +57,9 @@ extension DataRequest {
   /// Adds a handler that gets the body as text.
   ///
   /// - Parameters:
-  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - queue: The queue of the handler. Default: the main queue.
   ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
-  ///   - encoding: How the text is encoded. Default: as the response says, else ISO Latin 1.
+  ///   - encoding: The encoding of the text. Default: that of the response, otherwise ISO Latin 1.
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
   ///   - completionHandler: Called once.
@@ -108,11 +108,11 @@ extension DataRequest {
   /// Adds a handler that gets the body as untyped JSON: dictionaries, arrays, strings, numbers, `NSNull`.
   ///
   /// - Parameters:
-  ///   - queue: Where the handler is called. Default: the main queue.
+  ///   - queue: The queue of the handler. Default: the main queue.
   ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
   ///   - emptyResponseCodes: Status codes that allow an empty body, which gives `NSNull`. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
-  ///   - options: How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - options: The options of `JSONSerialization`. Default: values of any kind are allowed.
   ///   - completionHandler: Called once.
   @preconcurrency
   @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")

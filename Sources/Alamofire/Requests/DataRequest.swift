@@ -25,8 +25,8 @@ public class DataRequest: Request, @unchecked Sendable {
 
   // MARK: Validation
 
-  /// Adds a validator. Validators run in their order after a response, before the retriers and the handlers; the
-  /// first failure stops them. They are skipped if the transfer failed. An error that is no `AFError` becomes
+  /// Adds a validator. Validators run in their order after a response, before the retriers and the handlers; the first
+  /// failure stops them. Validators are skipped if the transfer failed. An error that is no `AFError` becomes
   /// `.customValidationFailed`. Never called on the engine's thread.
   @preconcurrency
   @discardableResult
@@ -104,7 +104,7 @@ public class DataRequest: Request, @unchecked Sendable {
 extension Request {
   /// The decision about a response, made after its head.
   public enum ResponseDisposition: Sendable {
-    /// Its body is read.
+    /// The body of the response is read.
     case allow
     /// The request is cancelled.
     case cancel

@@ -55,11 +55,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// The source of the download.
   public var downloadable: Downloadable { core.download?.downloadable ?? .request(core.convertible) }
 
-  /// The data with which a failed or cancelled download can be resumed. They exist if the body was not encoded and
-  /// the response had a strong entity tag, or a `Last-Modified` before its `Date`. Their file is in the temporary
+  /// The data with which a failed or cancelled download can be resumed. The data exist if the body was not encoded and
+  /// the response had a strong entity tag, or a `Last-Modified` before its `Date`. The partial file is in the temporary
   /// folder.
   ///
-  /// They are valid until the download has completed or left newer data, also in another process. A killed process
+  /// The data are valid until the download has completed or left newer data, also in another process. A killed process
   /// leaves none. If a download must survive that, save a ``checkpoint()`` from time to time, or use a background
   /// session.
   public var resumeData: Data? { core.state.withLock { $0.extras.resumeData } }
@@ -138,8 +138,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     return cancel()
   }
 
-  /// Cancels the request, then calls `completionHandler` with the resume data, `nil` if there are none. It is always
-  /// called, once, on ``Request/underlyingQueue``, also before the start and after the end.
+  /// Cancels the request, then calls `completionHandler` with the resume data, `nil` if there are none. The handler is
+  /// always called, once, on ``Request/underlyingQueue``, also before the start and after the end.
   @preconcurrency
   @discardableResult
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {

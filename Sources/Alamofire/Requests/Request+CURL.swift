@@ -6,8 +6,8 @@ extension Request {
   /// The text in place of the command of a request that has not been made.
   static let missingCommand = "$ curl command could not be created"
 
-  /// The request as a cURL command: method, credentials, cookies, header fields in the order in which
-  /// they are sent, body, URL. Before the request has been made, a sentence that begins with `$ curl`.
+  /// Returns the request as a cURL command: method, credentials, cookies, header fields in the order in which they are
+  /// sent, body, URL. Before the request has been made, returns a sentence that begins with `$ curl`.
   ///
   /// The text holds the secrets of the request; do not write it to a log that others read.
   public func cURLDescription() -> String {

@@ -16,8 +16,8 @@ extension Request {
   /// The requests that were sent: the current requests of ``tasks``, after redirects.
   public var performedRequests: [URLRequest] { tasks.compactMap(\.currentRequest) }
 
-  /// Calls `handler` on `queue` (default: main) with the task of the current attempt, if there is one. It is called
-  /// again for each later attempt, before it is sent. The last handler set is used.
+  /// Calls `handler` on `queue` (default: main) with the task of the current attempt, if there is one. The handler is
+  /// called again for each later attempt, before the request is sent. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onURLSessionTaskCreation(

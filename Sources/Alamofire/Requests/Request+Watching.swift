@@ -91,7 +91,7 @@ extension RequestCore {
     if let handler = notices.cURL { handler.queue.async { handler.closure(owner.cURLDescription()) } }
   }
 
-  /// The request was made, but could not be adapted: it will never be sent as it is.
+  /// Records a request that was made, but could not be adapted, and is therefore never sent as it is.
   func adaptationFailed(_ request: URLRequest, of owner: Request) {
     state.withLock { $0.add(request) }
     creationFailed(of: owner)

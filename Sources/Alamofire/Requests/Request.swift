@@ -143,9 +143,9 @@ public class Request: @unchecked Sendable {
   /// - Parameters:
   ///   - username: The user name.
   ///   - password: The password.
-  ///   - persistence: The persistence of the credential. Default: `.forSession`. With any persistence, no request
-  ///     uses the credentials of another one. Those of a `SessionDelegate` are shared by all requests, unless it is
-  ///     `.none`.
+  ///   - persistence: The persistence of the credential. Default: `.forSession`. With any persistence, no request uses
+  ///     the credentials of another one. Credentials of a `SessionDelegate` are shared by all requests, unless their
+  ///     persistence is `.none`.
   @discardableResult
   public func authenticate(
     username: String, password: String, persistence: URLCredential.Persistence = .forSession
@@ -155,7 +155,7 @@ public class Request: @unchecked Sendable {
 
   /// Answers challenges with `credential`, as ``authenticate(username:password:persistence:)`` does. A
   /// ``ClientIdentityCredential`` is the client certificate of the connection, as ``TransportOptions/clientIdentity``
-  /// is. It is not sent after a redirect to another origin.
+  /// is. The certificate is not presented after a redirect to another origin.
   @discardableResult
   public func authenticate(with credential: URLCredential) -> Self {
     if let credential = credential as? ClientIdentityCredential {
@@ -168,9 +168,9 @@ public class Request: @unchecked Sendable {
 
   // MARK: Options
 
-  /// The priority among the requests of the session that wait for the same host, or for a limit of the session, from
-  /// 0 (last) to 1 (first). Default: 0.5. It can be changed at any time until the request is sent, also through
-  /// `task.priority`. Values outside of the range count as its ends.
+  /// The priority among the requests of the session that wait for the same host, or for a limit of the session. The
+  /// range is from 0 (last) to 1 (first); values outside count as its ends. Default: 0.5. The priority can be changed
+  /// at any time until the request is sent, also through `task.priority`.
   ///
   /// ```swift
   /// let request = session.download("https://example.com/archive.zip")

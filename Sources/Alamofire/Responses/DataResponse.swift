@@ -93,7 +93,7 @@ public struct DataResponse<Success, Failure: Error> {
 extension DataResponse: Sendable where Success: Sendable {}
 
 extension DataResponse {
-  /// This response with its value transformed.
+  /// Returns this response with its value transformed.
   ///
   /// - Parameter transform: Called at once, and only when there is a value.
   public func map<NewSuccess>(
@@ -111,7 +111,7 @@ extension DataResponse {
     with(result.tryMap(transform))
   }
 
-  /// This response with its error transformed.
+  /// Returns this response with its error transformed.
   ///
   /// - Parameter transform: Called at once, and only when there is an error.
   public func mapError<NewFailure: Error>(

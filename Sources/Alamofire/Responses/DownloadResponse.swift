@@ -90,7 +90,7 @@ public struct DownloadResponse<Success, Failure: Error> {
 extension DownloadResponse: Sendable where Success: Sendable {}
 
 extension DownloadResponse {
-  /// This response with its value transformed.
+  /// Returns this response with its value transformed.
   ///
   /// - Parameter transform: Called at once, and only when there is a value.
   public func map<NewSuccess>(
@@ -108,7 +108,7 @@ extension DownloadResponse {
     with(result.tryMap(transform))
   }
 
-  /// This response with its error transformed.
+  /// Returns this response with its error transformed.
   ///
   /// - Parameter transform: Called at once, and only when there is an error.
   public func mapError<NewFailure: Error>(
@@ -128,7 +128,8 @@ extension DownloadResponse {
 }
 
 extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertible {
-  /// The result: `success(…)` or `failure(…)`. A line about the exchange follows a failure: method, URL and status. Secrets are left out; see ``Redaction``.
+  /// The result: `success(…)` or `failure(…)`. A line about the exchange follows a failure: method, URL and status.
+  /// Secrets are left out; see ``Redaction``.
   public var description: String {
     let text = "\(result)"
     guard case .failure = result,

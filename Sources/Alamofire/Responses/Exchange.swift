@@ -58,6 +58,8 @@ package final class Exchange: Sendable {
     var metrics: TaskMetrics?
   }
 
+  /// Makes the result of an attempt.
+  ///
   /// - Parameters:
   ///   - url:      The URL of the response.
   ///   - head:     The head of the last response.

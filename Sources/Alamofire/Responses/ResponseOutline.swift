@@ -33,7 +33,7 @@ struct ResponseOutline {
     addBody(request.httpBody, fields: fields)
   }
 
-  /// A body of `nil` is not mentioned at all, an inner `nil` is an empty one.
+  /// Adds the response. A body of `nil` is not mentioned; an inner `nil` is an empty body.
   mutating func add(_ response: HTTPURLResponse?, body: Data??) {
     guard let response else {
       add("[Response]: None")
@@ -62,7 +62,8 @@ struct ResponseOutline {
     }
   }
 
-  /// A body that was shown is not shown a second time, neither as the value nor as the excerpt in a failure.
+  /// Adds the result. A body that is already shown is not shown again, neither as the value nor as the excerpt in a
+  /// failure.
   mutating func addResult<Success, Failure: Error>(_ result: Result<Success, Failure>) {
     guard let shownBody else { return add("[Result]: \(result)") }
     switch result {
@@ -95,8 +96,8 @@ struct ResponseOutline {
 }
 
 extension ResponseOutline {
-  /// A line about the exchange behind a failure: method, URL, status, type and size of the body, and its beginning, unless
-  /// the text of the failure has it.
+  /// Returns a line about the exchange behind a failure: method, URL, status, type and size of the body, and its
+  /// beginning. The beginning is left out if the text of the failure has it.
   static func line(
     _ request: URLRequest?, _ response: HTTPURLResponse?, body: Data?, of failure: String,
     _ redaction: Redaction

@@ -18,7 +18,7 @@ enum Validator: Sendable {
     }
   }
 
-  /// Why the response does not pass; `nil` when it does.
+  /// Returns the reason why the response is not valid; `nil` if it is.
   func failure(_ request: URLRequest?, _ exchange: Exchange, _ body: ValidationBody) -> AFError? {
     do throws(AFError) {
       try check(request, exchange, body)
@@ -61,6 +61,8 @@ struct ValidationBody: Sendable {
   let data: Data?
   let isEmpty: Bool
 
+  /// Makes the body that validators see.
+  ///
   /// - Parameter handedOut: The number of bytes that were handed out in chunks; `nil` if the body stays in memory.
   init(_ data: Data?, handedOut: Int64?) {
     self.data = handedOut == nil ? data : nil
@@ -124,12 +126,12 @@ package enum ValidationRules {
     return self.contentType(contentType, in: acceptable, isBodyEmpty: size == 0)
   }
 
-  /// The types that a request accepts: its `Accept` field at the commas, or everything without one.
+  /// Returns the types that a request accepts: its `Accept` field at the commas, or everything without one.
   package static func acceptableContentTypes(accept: String?) -> [String] {
     accept?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? ["*/*"]
   }
 
-  /// `validate()`: a code from 200 to 299, and a type that the request accepts.
+  /// Performs `validate()`: a code from 200 to 299, and a type that the request accepts.
   package static func standard(
     status: Int, contentType: @autoclosure () -> String?, accept: String?,
     isBodyEmpty: @autoclosure () -> Bool

@@ -4,7 +4,7 @@ import HTTPWire
 
 extension Session {
   /// The downloads and uploads of earlier processes that this background session has found and continues, the oldest
-  /// first; empty for other sessions. They are running, so add handlers to them at once.
+  /// first; empty for other sessions. The requests are running, so add handlers to them at once.
   ///
   /// The `id` of a request is the one that it had in the first process. Handlers, validators and interceptors of a
   /// request do not survive a process; those of the session apply.
@@ -42,7 +42,7 @@ extension SessionCore {
     rootQueue.async { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: facade) }
   }
 
-  /// The interceptor of a background transfer, after that of the caller.
+  /// Returns the interceptor of a background transfer, after that of the caller.
   func interceptor(
     _ own: (any RequestInterceptor)?, of transfer: BackgroundTransfer?
   ) -> (any RequestInterceptor)? {

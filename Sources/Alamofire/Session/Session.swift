@@ -19,9 +19,10 @@ open class Session: @unchecked Sendable {
 
   /// The time at which a `URLRequest` is made.
   public enum RequestSetup: Sendable {
-    /// When the request is resumed.
+    /// The time at which the request is resumed.
     case lazy
-    /// When the request is created: it is converted and adapted, its task is made, and it is sent when it is resumed.
+    /// The time at which the request is created. The request is converted and adapted, and its task is made. It is sent
+    /// when it is resumed.
     case eager
   }
 
@@ -95,8 +96,8 @@ open class Session: @unchecked Sendable {
     core.restoreTransfers(for: self)
   }
 
-  /// Makes a session from the arguments of the other initialisers. Only they can make a ``Blueprint``. It is public
-  /// because a subclass inherits all initialisers or none.
+  /// Makes a session from the arguments of the other initialisers. Only they can make a ``Blueprint``. The initialiser
+  /// is public because a subclass inherits all initialisers or none.
   public init(_ blueprint: Blueprint) {
     core = SessionCore(blueprint)
     core.adopt(self)
@@ -264,7 +265,7 @@ open class Session: @unchecked Sendable {
   /// Makes a request that sends a form. `multipartFormData` fills the form during this call.
   ///
   /// A form of `encodingMemoryThreshold` bytes or more, 10 MB by default, is encoded into a temporary file, which is
-  /// removed with the attempt. Otherwise it is sent like an upload of bytes.
+  /// removed with the attempt. A smaller form is sent like an upload of bytes.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,

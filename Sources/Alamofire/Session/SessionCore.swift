@@ -142,8 +142,8 @@ package final class SessionCore: Sendable {
     _ = last
   }
 
-  /// Adds a request that has handlers or was suspended, and was not started: the end of the session ends it. Returns the
-  /// reason if the session has ended.
+  /// Adds a request that has handlers or was suspended, and was not started: the end of the session ends it. Returns
+  /// the reason if the session has ended.
   func registerDormant(_ request: Request) -> AFError? {
     let (reason, seen) = registry.withLock { registry in
       (registry.reasonOfEnd, registry.reasonOfEnd == nil ? registry.dormant.add(request) : [])
@@ -217,8 +217,7 @@ package final class SessionCore: Sendable {
   var reasonOfEnd: AFError { registry.withLock { $0.reasonOfEnd } ?? .sessionDeinitialized }
 }
 
-/// The requests of a session that wait for their start. They are weak references, so that a user can release a
-/// request.
+/// The requests of a session that wait for their start. The references are weak, so that a user can release a request.
 struct DormantRequests {
   private struct Entry {
     weak var request: Request?
@@ -245,7 +244,7 @@ struct DormantRequests {
     return present
   }
 
-  /// Removes and returns the requests that still exist. Some of them may have been started meanwhile.
+  /// Removes and returns the requests that still exist. Some requests may have been started meanwhile.
   mutating func removeAll() -> [Request] {
     defer { entries = [:] }
     return entries.values.compactMap(\.request)

@@ -61,7 +61,7 @@ final class SessionSettings: Sendable {
     }
   }
 
-  /// The session's fields, overridden and followed by those of a request, by name.
+  /// Returns the session's fields, overridden and followed by those of a request, by name.
   func fields(adding own: [String: String]?) -> [HTTPHeader] {
     guard let own, !own.isEmpty else { return commonFields }
     return Self.withoutFraming(Self.completed(HTTPHeaders(fields(named: own))))
@@ -85,13 +85,14 @@ final class SessionSettings: Sendable {
     return headers["Accept"] == nil ? fields + [.accept("*/*")] : fields
   }
 
-  /// A request's own timeout counts when it is not the default of 60 seconds, and a limit of the profile before both.
+  /// Returns the idle timeout of a request. The limit of the profile takes precedence, then the request's own, unless
+  /// it is the default of 60 seconds, then the session's.
   func idleTimeout(of request: URLRequest, _ profile: ConnectionProfile) -> Duration? {
     if let limit = profile.options.timeLimits.idle { return limit }
     return Self.duration(request.timeoutInterval == 60 ? timeoutForRequest : request.timeoutInterval)
   }
 
-  /// The idle timeout of connections that have no `URLRequest`.
+  /// Returns the idle timeout of connections that have no `URLRequest`.
   func idleTimeout(_ profile: ConnectionProfile) -> Duration? {
     profile.options.timeLimits.idle ?? Self.duration(timeoutForRequest)
   }
@@ -100,7 +101,7 @@ final class SessionSettings: Sendable {
     (profile.options.timeLimits.total ?? Self.duration(timeoutForResource)).map { ContinuousClock.now + $0 }
   }
 
-  /// Zero, negative and endless intervals are no limit.
+  /// Returns the duration of a limit; `nil` for zero, negative and endless intervals, which are no limit.
   private static func duration(_ seconds: TimeInterval) -> Duration? {
     guard seconds > 0, seconds < 1e9 else { return nil }
     return .milliseconds(Int64((seconds * 1000).rounded(.up)))

@@ -5,6 +5,8 @@ struct BodyExcerpt: CustomStringConvertible {
   /// `"<html><body>…"` for text, `bytes 1F 8B 08 00 …` for other bodies.
   let description: String
 
+  /// Makes the excerpt of a body.
+  ///
   /// - Parameters:
   ///   - data:        The body, or its beginning.
   ///   - contentType: The value of `Content-Type`, if it is known.
@@ -22,7 +24,7 @@ struct BodyExcerpt: CustomStringConvertible {
     }
   }
 
-  /// A sentence with the beginning of a body that could not be read.
+  /// Makes a sentence with the beginning of a body that could not be read.
   static func sentence(_ body: Data) -> String {
     " The body of \(body.count.bytes) begins with \(BodyExcerpt(body, contentType: nil, limit: 80))."
   }
@@ -37,7 +39,8 @@ struct BodyExcerpt: CustomStringConvertible {
     return nil
   }
 
-  /// White space between words becomes one space, and control characters are escaped, because logs are lines.
+  /// Replaces white space between words by one space, and escapes control characters, because each entry of a log is
+  /// one line.
   private static func onOneLine(_ text: String) -> String {
     text.split(whereSeparator: \.isWhitespace).joined(separator: " ").unicodeScalars.map {
       $0.properties.generalCategory == .control || $0.properties.generalCategory == .format

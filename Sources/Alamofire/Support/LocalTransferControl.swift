@@ -40,7 +40,8 @@ package final class LocalTransferControl: TransferControl {
 
   package func cancel() { change { $0.isCancelled = true } }
 
-  /// Call this before bytes are offered, because a full sink may call ``hasRoom()`` before the offer returns.
+  /// Marks the sink as full before bytes are offered, because a full sink may call ``hasRoom()`` before the offer
+  /// returns.
   package func expectFullness() { change { $0.isFull = true } }
 
   package func hasRoom() { change { $0.isFull = false } }

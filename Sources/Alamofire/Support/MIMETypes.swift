@@ -3,7 +3,7 @@ import HTTPWire
 
 /// MIME types by the extension of a file name.
 package struct MIMETypes: Sendable {
-  /// Those of this system, read when they are first needed.
+  /// The types of this system, read when they are first needed.
   package static let system = MIMETypes(
     mimeTypes: contents("/etc/mime.types"), globs: contents("/usr/share/mime/globs2"))
 
@@ -11,8 +11,10 @@ package struct MIMETypes: Sendable {
 
   private var types: [String: String] = [:]
 
+  /// Makes a table of the types in two texts.
+  ///
   /// - Parameters:
-  ///   - mimeTypes: A table in the format of `/etc/mime.types`: a type and its extensions in a line. It takes
+  ///   - mimeTypes: A table in the format of `/etc/mime.types`: a type and its extensions in a line. This table takes
   ///     precedence.
   ///   - globs: A table in the format of shared-mime-info's `globs2`: weight, type and pattern in a line, by
   ///     descending weight.
@@ -21,7 +23,7 @@ package struct MIMETypes: Sendable {
     if let globs { readGlobs(globs) }
   }
 
-  /// The type of a file name's extension, which is given without its dot. Case does not count.
+  /// Returns the type of a file name's extension, which is given without its dot. Case does not count.
   package func type(forExtension pathExtension: String) -> String {
     let pathExtension = pathExtension.lowercased()
     return types[pathExtension] ?? Self.wellKnown[pathExtension] ?? Self.unknown
@@ -46,7 +48,7 @@ package struct MIMETypes: Sendable {
     }
   }
 
-  /// The first type of an extension is kept. Invalid types are ignored.
+  /// Adds a type, unless it is invalid or the extension has a type already.
   private mutating func add(_ type: String, for pathExtension: String) {
     let parts = type.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ HeaderFieldRules.isToken(String($0)) }), !pathExtension.isEmpty

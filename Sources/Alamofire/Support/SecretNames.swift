@@ -1,6 +1,7 @@
 import Foundation
 
-/// The one list of names whose values are secrets. Descriptions, logs, HAR files and `af` read it through ``Redaction``.
+/// The one list of names whose values are secrets. Descriptions, logs, HAR files and `af` read it through
+/// ``Redaction``.
 ///
 /// Names are compared without case and punctuation, so that `X-API-Key`, `x_api_key` and `xApiKey` are one name.
 enum SecretNames {

@@ -16,8 +16,8 @@ final class SingleCompletion<Value: Sendable>: Sendable {
 
   func callAsFunction(_ value: Value) { waiter.answer(value) }
 
-  /// Calls `body` with a completion and waits for its answer. A task that is cancelled stops waiting, so that code which
-  /// keeps the completion cannot delay the end of a request. The deadline counts as a cancellation.
+  /// Calls `body` with a completion and waits for its answer. A task that is cancelled stops waiting, so that code
+  /// which keeps the completion cannot delay the end of a request. The deadline counts as a cancellation.
   static func answer(
     whenForgotten: Value, whenCancelled: Value, deadline: ContinuousClock.Instant? = nil,
     _ body: (SingleCompletion) -> Void

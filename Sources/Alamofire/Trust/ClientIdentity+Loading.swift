@@ -2,15 +2,15 @@ public import Foundation
 public import HTTPWire
 
 extension ClientIdentity {
-  /// Why an identity could not be made.
+  /// The reasons why an identity could not be made.
   public enum Failure: Error, Sendable, Equatable, LocalizedError {
     /// The bytes are neither a PKCS#12 file nor PEM; the text is OpenSSL's message.
     case unreadable(String)
     /// The passphrase is wrong, or missing.
     case wrongPassphrase
-    /// There is no certificate.
+    /// The bytes contain no certificate.
     case noCertificate
-    /// There is no private key.
+    /// The bytes contain no private key.
     case noPrivateKey
     /// The private key is not that of the first certificate.
     case keyDoesNotMatch

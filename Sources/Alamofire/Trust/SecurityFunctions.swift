@@ -17,7 +17,7 @@ public typealias CFTypeRef = Any
 /// Apple's name for `Int`, where functions in C count.
 public typealias CFIndex = Int
 
-/// The type of the allocators that functions in C take on Apple's systems. There are none here: pass `nil`.
+/// The type of the allocators that functions in C take on Apple's systems. Linux has no such allocators: pass `nil`.
 public enum CFAllocator: Sendable {}
 
 /// The allocator that functions in C use without one: `nil`.
@@ -47,7 +47,7 @@ public let errSecUnimplemented: OSStatus = -4
 ///
 /// - Parameters:
 ///   - trust: The server.
-///   - error: Where the reason is stored if it is not trusted: an error of `NSOSStatusErrorDomain` with the code
+///   - error: Receives the reason if it is not trusted: an error of `NSOSStatusErrorDomain` with the code
 ///     ``ServerTrust/Failure/status``; the failure is its underlying error. Stored as `nil` if it is trusted.
 /// - Returns: Whether it is trusted.
 @discardableResult
@@ -71,7 +71,7 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutableP
 ///
 /// - Parameters:
 ///   - trust:  The server.
-///   - result: Where ``ServerTrust/Failure/result`` is stored, or `unspecified` if it is trusted.
+///   - result: Receives ``ServerTrust/Failure/result``, or `unspecified` if it is trusted.
 /// - Returns: ``errSecSuccess``, trusted or not.
 @discardableResult
 public func SecTrustEvaluate(
@@ -134,7 +134,7 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
   return errSecSuccess
 }
 
-/// Says whether the trust store counts beside the anchors that were set. It never does here.
+/// Says whether the trust store counts beside the anchors that were set. On Linux the trust store never counts then.
 ///
 /// - Returns: ``errSecSuccess`` for `true`; ``errSecUnimplemented`` for `false` if anchors were set.
 @discardableResult
@@ -147,7 +147,7 @@ public func SecTrustSetAnchorCertificatesOnly(
 /// Returns the policy for servers.
 ///
 /// - Parameters:
-///   - server:   Whether the certificates are those of a server. Those of clients are judged in the same way here.
+///   - server: Whether the certificates are those of a server. Certificates of clients are judged in the same way here.
 ///   - hostname: The host that the certificate has to be valid for; `nil` is any.
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
   hostname.map { SecPolicy.hostname($0) } ?? .default
@@ -183,7 +183,7 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> C
 ///
 /// - Parameters:
 ///   - key:   The key.
-///   - error: Where the reason is stored if there is one; the caller releases it.
+///   - error: Receives the reason if there is one; the caller releases it.
 /// - Returns: `nil` if the key cannot be read.
 public func SecKeyCopyExternalRepresentation(
   _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

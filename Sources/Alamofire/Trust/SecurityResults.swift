@@ -6,7 +6,7 @@ public let errSecSuccess: OSStatus = 0
 
 /// The result type of an evaluation in Apple's Security framework.
 public enum SecTrustResultType: UInt32, Sendable {
-  /// Nothing was evaluated.
+  /// Not evaluated.
   case invalid = 0
   /// Trusted by decision of the user.
   case proceed = 1
@@ -18,7 +18,7 @@ public enum SecTrustResultType: UInt32, Sendable {
   case recoverableTrustFailure = 5
   /// Not trusted, whatever the options.
   case fatalTrustFailure = 6
-  /// It could not be evaluated.
+  /// Not evaluated, because of another error.
   case otherError = 7
 }
 

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The certificates of a server and the policies for their evaluation: the counterpart of Apple's `SecTrust`.
 ///
-/// A ``ServerTrustEvaluating`` gets one for each handshake. It can read the certificates, set the requirements
-/// (``policies``, ``anchors``), and evaluate them (``evaluate()``). It can be used on any thread.
+/// A ``ServerTrustEvaluating`` gets one for each handshake. The evaluator can read the certificates, set the
+/// requirements (``policies``, ``anchors``), and evaluate them (``evaluate()``). It can be used on any thread.
 ///
 /// ```swift
 /// let trust = ServerTrust(certificates: try Certificate.all(in: pem), host: "example.com")
@@ -15,8 +15,8 @@ import Synchronization
 public final class ServerTrust: Sendable, CustomStringConvertible {
   /// The host of the request, as in the URL; an IPv6 address without brackets.
   public let host: String
-  /// The certificates in the order in which the server sent them, its own first. Others may be unrelated; see
-  /// ``serverCertificates``.
+  /// The certificates in the order in which the server sent them, its own first. Further certificates may be unrelated;
+  /// see ``serverCertificates``.
   public let certificates: [Certificate]
   /// The OCSP response that the server sent with them (RFC 6066 §8), unverified.
   public let stapledResponse: Data?
@@ -67,6 +67,8 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     state = Mutex(State(policies: [.hostname(host)]))
   }
 
+  /// Makes the trust of a chain that a server has presented.
+  ///
   /// - Parameter systemProxies: The proxies of the session's configuration.
   package convenience init(
     _ chain: PresentedChain, options: TransportOptions, systemProxies: ProxyTable? = nil

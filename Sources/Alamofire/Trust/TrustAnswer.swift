@@ -30,14 +30,14 @@ enum TrustAnswer: Sendable {
 }
 
 extension URLAuthenticationChallenge {
-  /// The challenge that shows a delegate the certificates of a server.
+  /// Makes the challenge that shows a delegate the certificates of a server.
   static func challenge(_ trust: ServerTrust, _ chain: PresentedChain) -> URLAuthenticationChallenge {
     URLAuthenticationChallenge(
       protectionSpace: ServerProtectionSpace(trust, chain), proposedCredential: nil,
       previousFailureCount: 0, failureResponse: nil, error: nil, sender: SilentSender())
   }
 
-  /// The challenge that asks a delegate for a client certificate.
+  /// Makes the challenge that asks a delegate for a client certificate.
   static func challengeForIdentity(of origin: Origin) -> URLAuthenticationChallenge {
     let space = URLProtectionSpace(
       host: origin.host, port: origin.port, protocol: "https", realm: nil,

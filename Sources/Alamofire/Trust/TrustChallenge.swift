@@ -29,8 +29,8 @@ extension URLCredential {
 }
 
 /// A credential with a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of
-/// ``NSURLAuthenticationMethodClientCertificate``. It is used for one origin: after a redirect to another one it is
-/// not sent.
+/// ``NSURLAuthenticationMethodClientCertificate``. The certificate is used for one origin: after a redirect to another
+/// one it is not sent.
 ///
 /// ```swift
 /// session.request("https://example.com/").authenticate(with: ClientIdentityCredential(identity))
@@ -46,7 +46,7 @@ public final class ClientIdentityCredential: URLCredential, @unchecked Sendable 
     super.init(user: identity.subject, password: "", persistence: .none)
   }
 
-  /// Client certificates are not archived: always `nil`.
+  /// Returns `nil`, because client certificates are not archived.
   public required init?(coder: NSCoder) { nil }
 }
 

@@ -15,13 +15,13 @@ public struct TrustPolicy: Sendable, Hashable, CustomStringConvertible {
   /// The certificates are those of a server, with any name.
   public static let `default` = TrustPolicy(requirement: .server(host: nil))
 
-  /// The server's certificate is valid for `host`, a name or an address without brackets (RFC 9525), by a subject
+  /// Requires a certificate that is valid for `host`, a name or an address without brackets (RFC 9525), by a subject
   /// alternative name (SAN). A leading `*.` stands for one label. The common name is not used.
   public static func hostname(_ host: String) -> TrustPolicy {
     TrustPolicy(requirement: .server(host: host))
   }
 
-  /// No certificate of the chain is revoked; see ``RevocationTrustEvaluator``.
+  /// Requires that no certificate of the chain is revoked; see ``RevocationTrustEvaluator``.
   public static func revocation(options: RevocationTrustEvaluator.Options) -> TrustPolicy {
     TrustPolicy(requirement: .revocation(options))
   }
@@ -45,10 +45,10 @@ extension AlamofireExtension where ExtendedType == SecPolicy {
   /// ``TrustPolicy/default``.
   public static var `default`: SecPolicy { .default }
 
-  /// ``TrustPolicy/hostname(_:)``.
+  /// Makes ``TrustPolicy/hostname(_:)``.
   public static func hostname(_ hostname: String) -> SecPolicy { .hostname(hostname) }
 
-  /// ``TrustPolicy/revocation(options:)``. Never throws; on Apple's systems it may.
+  /// Makes ``TrustPolicy/revocation(options:)``. Never throws; on Apple's systems it may.
   public static func revocation(options: RevocationTrustEvaluator.Options) throws -> SecPolicy {
     .revocation(options: options)
   }

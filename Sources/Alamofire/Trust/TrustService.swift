@@ -2,8 +2,8 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The delegate and the monitors of a session, as far as they see the evaluation of servers. Read live, because a delegate
-/// may change its mind about the events that it wants.
+/// The delegate and the monitors of a session, as far as they see the evaluation of servers. Read live, because a
+/// delegate may change its mind about the events that it wants.
 protocol TrustObservers: Sendable {
   /// Whether the session has a delegate or a monitor that could see servers.
   var mayObserveTrust: Bool { get }
@@ -23,7 +23,8 @@ final class TrustService: TrustJudge {
     var memory = TrustMemory()
     /// The servers to which no client certificate is presented.
     var anonymous: Set<String> = []
-    /// Whether a server was accepted that the trust store alone might reject. Its connections may be used from then on.
+    /// Whether a server was accepted that the trust store alone might reject. The connections to that server may be
+    /// used from then on.
     var hasAccepted = false
   }
 
@@ -69,8 +70,9 @@ final class TrustService: TrustJudge {
     return (evaluator as? any InstantTrustEvaluator)?.wantsStapledResponse ?? true
   }
 
-  /// Runs the evaluators and returns the verdict to remember. They run on a thread of Dispatch, because an evaluator that
-  /// blocks would take one of the few threads of Swift's pool. The wait ends when the task is cancelled and at `deadline`.
+  /// Runs the evaluators and returns the verdict to remember. The evaluators run on a thread of Dispatch, because an
+  /// evaluator that blocks would take one of the few threads of Swift's pool. The wait ends when the task is cancelled
+  /// and at `deadline`.
   func evaluated(
     _ trust: ServerTrust, forHost host: String, _ deadline: ContinuousClock.Instant?
   ) async -> Result<TrustMemory.Verdict, any Error> {

@@ -25,12 +25,12 @@ package struct ProtocolClock: Sendable {
     end.map { $0 <= now } ?? false
   }
 
-  /// The phase whose limit is exceeded after ``isOver(at:)``.
+  /// Returns the phase whose limit is exceeded after ``isOver(at:)``.
   package func exceededPhase(at now: ContinuousClock.Instant) -> TransportOptions.TimeLimits.Phase {
     deadline.map { $0 <= now } ?? false ? .total : .idle
   }
 
-  /// The time until the next timeout; `nil` without one.
+  /// Returns the time until the next timeout; `nil` without one.
   package func untilNext(at now: ContinuousClock.Instant) -> Duration? {
     end.map { max(.milliseconds(1), now.duration(to: $0)) }
   }

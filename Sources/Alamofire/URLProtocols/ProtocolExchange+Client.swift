@@ -113,7 +113,8 @@ extension ResponseHead {
     self.init(status: status, fields: fields)
   }
 
-  /// Sorted by name, because a dictionary has no order. Line breaks are removed, because they would add fields.
+  /// Returns the fields sorted by name, because a dictionary has no order. Line breaks are removed, because they would
+  /// add fields.
   private static func fields(_ response: HTTPURLResponse) -> [HTTPHeader] {
     response.allHeaderFields
       .compactMap { key, value in

@@ -1,4 +1,4 @@
-/// Masking keys that cannot be predicted (RFC 6455 §5.3). They are drawn in blocks, because a draw for each frame would
+/// Masking keys that cannot be predicted (RFC 6455 §5.3). Keys are drawn in blocks, because a draw for each frame would
 /// cost as much as the masking of a small one.
 struct MaskingKeys {
   private static let blockSize = 64

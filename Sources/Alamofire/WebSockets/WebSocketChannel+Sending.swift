@@ -27,8 +27,8 @@ extension WebSocketChannel {
     if let failure { completion?(failure) } else { flush() }
   }
 
-  /// Begins the closing handshake. Messages are delivered until the server has closed its side. A code that cannot be sent is left out with its reason. The reason is limited to
-  /// 123 bytes.
+  /// Begins the closing handshake. Messages are delivered until the server has closed its side. A code that cannot be
+  /// sent is left out with its reason. The reason is limited to 123 bytes.
   func close(_ code: WebSocketCloseCode, reason: String) {
     let hasBegun = state.withLock { state in
       guard state.connection.phase == .open else { return false }

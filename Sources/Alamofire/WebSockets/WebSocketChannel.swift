@@ -2,18 +2,22 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The observer of a channel. Its methods are called one at a time, also on the thread of the engine, so that they must
-/// return at once and run no code of the caller.
+/// The observer of a channel. Its methods are called one at a time, also on the thread of the engine. Therefore they
+/// must return at once and run no code of the caller.
 protocol WebSocketChannelObserver: AnyObject, Sendable {
+  /// Called when the channel is open.
+  ///
   /// - Parameter head: The head of the response with status 101.
   func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?)
+  /// Called when messages were received.
+  ///
   /// - Parameters:
   ///   - messages: In their order; at least one.
   ///   - receipt: Its release means that the messages were processed.
   func messagesReceived(_ messages: [WebSocketMessage], _ receipt: WebSocketReceipt)
-  /// Both sides have sent a Close frame.
+  /// Called when both sides have sent a Close frame.
   func channelClosed(_ code: WebSocketCloseCode, reason: String)
-  /// The last call.
+  /// Called last.
   func channelEnded()
 }
 
@@ -97,6 +101,8 @@ final class WebSocketChannel: Sendable {
   private let observer: any WebSocketChannelObserver
   let state: Mutex<State>
 
+  /// Makes a channel on a connection that was upgraded.
+  ///
   /// - Parameter input: The bytes that arrived behind the handshake.
   init(
     _ stream: any ByteStream, host: String, _ options: WebSocketChannelOptions, deflate: WebSocketDeflate?,
@@ -180,7 +186,7 @@ final class WebSocketChannel: Sendable {
     }
   }
 
-  /// Messages were processed. Reading continues if it waited for that.
+  /// Releases the bytes of processed messages. If reading waited for that, it continues.
   fileprivate func release(_ size: Int) {
     let limit = options.heldLimit
     let mayContinue = state.withLock { state in
@@ -203,7 +209,7 @@ final class WebSocketChannel: Sendable {
     observer.channelClosed(shown.code, reason: shown.reason)
   }
 
-  /// The stream has ended. Called once, on the thread of the engine.
+  /// Called once when the stream has ended, on the thread of the engine.
   func streamEnded(_ failure: TransportFailure?) {
     state.withLock { state in
       state.streamEnd = StreamEnd(failure: failure)
@@ -323,7 +329,7 @@ extension WebSocketChannel.State {
     failure = TransportFailure(kind, violation.message)
   }
 
-  /// The failure with which the channel ends; `nil` after a closing handshake.
+  /// Returns the failure with which the channel ends; `nil` after a closing handshake.
   fileprivate func outcome(_ host: String) -> TransportFailure? {
     if let failure { return failure }
     if isClosed { return nil }

@@ -157,7 +157,7 @@ struct WebSocketExchange {
     }
   }
 
-  /// The server has ended the connection.
+  /// Returns the response when the server has ended the connection. Throws if the response is not complete.
   private func lastAnswer(
     _ head: ResponseHead?, _ reader: UpgradeResponseReader
   ) throws(TransportFailure) -> Answer {

@@ -20,13 +20,13 @@ extension Alamofire {
       case ContentTypeValidationFailed = -6002
       /// The status of the response is none of the acceptable ones.
       case StatusCodeValidationFailed = -6003
-      /// There was no data.
+      /// A response without data.
       case DataSerializationFailed = -6004
-      /// There was no text, or in another encoding.
+      /// A body without text, or with text in another encoding.
       case StringSerializationFailed = -6005
-      /// There was nothing to read as JSON.
+      /// A response without JSON.
       case JSONSerializationFailed = -6006
-      /// There was nothing to read as a property list.
+      /// A response without a property list.
       case PropertyListSerializationFailed = -6007
     }
 
@@ -47,24 +47,24 @@ extension Alamofire {
       error(code: code, failureReason: failureReason)
     }
 
-    /// An error of ``Domain`` with any number.
+    /// Makes an error of ``Domain`` with any number.
     public static func errorWithCode(_ code: Int, failureReason: String) -> NSError {
       error(code: code, failureReason: failureReason)
     }
 
-    /// An error of any domain, by default ``Domain``.
+    /// Makes an error of any domain, by default ``Domain``.
     public static func error(
       domain: String = Error.Domain, code: Code, failureReason: String
     ) -> NSError {
       error(domain: domain, code: code.rawValue, failureReason: failureReason)
     }
 
-    /// An error of any domain, by default ``Domain``, with any number.
+    /// Makes an error of any domain, by default ``Domain``, with any number.
     public static func error(domain: String = Error.Domain, code: Int, failureReason: String) -> NSError {
       error(domain: domain, code: code, failureReason: failureReason, info: [:])
     }
 
-    /// An error with more entries in the `userInfo`; the reason is its `localizedDescription`, too.
+    /// Makes an error with more entries in the `userInfo`. The reason is also its `localizedDescription`.
     static func error(
       domain: String = Error.Domain, code: Int, failureReason: String, info: [String: Any]
     ) -> NSError {

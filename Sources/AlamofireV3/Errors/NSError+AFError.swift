@@ -45,7 +45,7 @@ func generationThreeError(_ error: any Swift.Error) -> NSError {
   }
 }
 
-/// An error of Foundation's domain for transfers.
+/// Makes an error of Foundation's domain for transfers.
 func transportError(_ code: Int, _ error: AFError, underlying: (any Swift.Error)? = nil) -> NSError {
   Alamofire.Error.error(
     domain: NSURLErrorDomain, code: code, failureReason: error.localizedDescription,
@@ -96,7 +96,7 @@ private func ownError(
 }
 
 extension NSError {
-  /// The error of a validator of status codes.
+  /// Makes the error of a validator of status codes.
   static func unacceptable(status: Int) -> NSError {
     Alamofire.Error.error(
       code: Alamofire.Error.Code.StatusCodeValidationFailed.rawValue,
@@ -104,7 +104,7 @@ extension NSError {
       info: [Alamofire.Error.UserInfoKeys.StatusCode: status])
   }
 
-  /// The error of a validator of content types. It has the type without its parameters.
+  /// Makes the error of a validator of content types. Its `userInfo` contains the type without parameters.
   static func unacceptable(contentType: String?) -> NSError {
     let type = contentType?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() ?? ""
     return Alamofire.Error.error(

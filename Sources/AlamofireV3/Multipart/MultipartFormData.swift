@@ -58,7 +58,7 @@ public final class MultipartFormData {
     form.append(stream, withLength: length, headers: HTTPHeaders(fields))
   }
 
-  /// The encoded form.
+  /// Returns the encoded form.
   ///
   /// - Throws: An `NSError`: of `NSURLErrorDomain` for files, `InputStreamReadFailed` for streams.
   public func encode() throws -> Data {

@@ -4,29 +4,29 @@ public import FoundationNetworking
 
 /// The form in which parameters are written into a request.
 public enum ParameterEncoding {
-  /// As `name=value` pairs: into the query for GET, HEAD and DELETE, else into the body with the content type
-  /// `application/x-www-form-urlencoded; charset=utf-8`. Items of arrays are called `name[]`, entries of
-  /// dictionaries `name[key]`; names are sorted.
+  /// Pairs `name=value`: in the query for GET, HEAD and DELETE, otherwise in the body with the content type
+  /// `application/x-www-form-urlencoded; charset=utf-8`. Items of arrays are called `name[]`, entries of dictionaries
+  /// `name[key]`; names are sorted.
   case URL
-  /// As `name=value` pairs, always into the query.
+  /// Pairs `name=value`, always in the query.
   case URLEncodedInURL
-  /// As JSON in the body, with the content type `application/json`.
+  /// JSON in the body, with the content type `application/json`.
   case JSON
-  /// As a property list in the body, with the content type `application/x-plist`.
+  /// A property list in the body, with the content type `application/x-plist`.
   case PropertyList(
     format: PropertyListSerialization.PropertyListFormat, options: PropertyListSerialization.WriteOptions)
-  /// As the closure says. An error that it returns reaches the handlers.
+  /// The encoding that the closure performs. An error that the closure returns reaches the handlers.
   case Custom((any URLRequestConvertible, [String: Any]?) -> (NSMutableURLRequest, NSError?))
 
-  /// The form without labels.
+  /// Makes the case `PropertyList` without argument labels.
   public static func PropertyList(
     _ format: PropertyListSerialization.PropertyListFormat, _ options: PropertyListSerialization.WriteOptions
   ) -> ParameterEncoding {
     .PropertyList(format: format, options: options)
   }
 
-  /// The request with the parameters in it, and an error when they cannot be written; then the request is as it
-  /// was. `nil` as parameters changes nothing. A content type that the request has is kept.
+  /// Returns the request with the parameters. If the parameters cannot be written, returns the unchanged request and an
+  /// error. `nil` as parameters changes nothing. A content type that the request has is kept.
   public func encode(
     _ URLRequest: any URLRequestConvertible, parameters: [String: Any]?
   ) -> (NSMutableURLRequest, NSError?) {
@@ -54,13 +54,12 @@ public enum ParameterEncoding {
     }
   }
 
-  /// The pairs of names and values, both escaped, that `.URL` writes for one parameter.
+  /// Returns the pairs of names and values, both escaped, that `.URL` writes for one parameter.
   public func queryComponents(_ key: String, _ value: Any) -> [(String, String)] {
     URLEncoding.default.queryComponents(fromKey: key, value: value)
   }
 
-  /// The text with all characters escaped that mean something in a query, as RFC 3986 §3.4 has it; `?` and `/`
-  /// stay.
+  /// Escapes all characters of a text that have a meaning in a query (RFC 3986 §3.4), except `?` and `/`.
   public func escape(_ string: String) -> String {
     URLEncoding.default.escape(string)
   }

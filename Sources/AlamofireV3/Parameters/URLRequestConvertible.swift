@@ -30,12 +30,12 @@ extension NSURLRequest: URLRequestConvertible {
 }
 
 extension URLRequest: URLRequestConvertible {
-  /// This request as an object.
+  /// The request as an object.
   public var URLRequest: NSMutableURLRequest { (self as NSURLRequest).URLRequest }
 }
 
 extension NSURLRequest {
-  /// This request as a value.
+  /// The request as a value.
   var value: FoundationNetworking.URLRequest {
     FoundationNetworking.URLRequest._unconditionallyBridgeFromObjectiveC(self)
   }

@@ -86,12 +86,12 @@ extension Request {
   /// queue. An existing file or a missing folder is an error: no file is replaced, and no folder created.
   public typealias DownloadFileDestination = (URL, HTTPURLResponse) -> URL
 
-  /// A destination in a folder of the system, under the name that the response suggests. The folder is made when it
-  /// does not exist.
+  /// Makes a destination in a folder of the system, under the name that the response suggests. A missing folder is
+  /// created.
   ///
   /// - Parameters:
-  ///   - directory: Which folder. Default: that of documents.
-  ///   - domain: Whose. Default: the user's.
+  ///   - directory: The kind of folder. Default: documents.
+  ///   - domain: The domain of the folder. Default: the home folder of the user.
   public static func suggestedDownloadDestination(
     directory: FileManager.SearchPathDirectory = .documentDirectory,
     domain: FileManager.SearchPathDomainMask = .userDomainMask

@@ -46,14 +46,15 @@ public final class Request: Sendable {
     core = nil
     prepared = .unknown
     self.stream = stream
-    // Weak, because a stream that is never started ends with its last reference. A running stream is kept by its record.
+    // Weak, because a stream that is never started ends with its last reference. A running stream is kept by its
+    // record.
     stream.onEnd(queue: completionQueue.queue) { [weak self] error in self?.end(nil, error, nil, nil, nil) }
   }
 
   // MARK: Results
 
-  /// The task, which exists as soon as the request is made; `nil` if the request could not be made. The task of a stream
-  /// is a ``URLSessionStreamTask``.
+  /// The task, which exists as soon as the request is made; `nil` if the request could not be made. The task of a
+  /// stream is a ``URLSessionStreamTask``.
   public var task: URLSessionTask? { core?.task ?? stream?.task }
 
   /// The request as it was made; `nil` when it could not be, and for a stream, which has none.
@@ -69,8 +70,8 @@ public final class Request: Sendable {
     return core is UploadRequest ? core.uploadProgress : core.downloadProgress
   }
 
-  /// The data from which a cancelled or interrupted download can be resumed. `nil` while it runs, and if the server does
-  /// not support it.
+  /// The data from which a cancelled or interrupted download can be resumed. `nil` while it runs, and if the server
+  /// does not support ranges.
   public var resumeData: Data? {
     record.withLock { $0.resumeData } ?? (core as? DownloadRequest)?.resumeData
   }
@@ -118,7 +119,7 @@ public final class Request: Sendable {
   /// - Parameters:
   ///   - user: The name.
   ///   - password: The password.
-  ///   - persistence: How long they may be kept. Default: for the session.
+  ///   - persistence: The lifetime of the credentials. Default: for the session.
   @discardableResult
   public func authenticate(
     user: String, password: String, persistence: URLCredential.Persistence = .forSession
@@ -133,7 +134,7 @@ public final class Request: Sendable {
     return self
   }
 
-  /// A header field for Basic credentials (RFC 7617), to be merged into others: `["Authorization": "Basic …"]`.
+  /// Returns a header field for Basic credentials (RFC 7617), to be merged into others: `["Authorization": "Basic …"]`.
   public static func authorizationHeader(user: String, password: String) -> [String: String] {
     let field = HTTPHeader.authorization(username: user, password: password)
     return [field.name: field.value]
@@ -169,7 +170,7 @@ struct RequestRecord: Sendable {
   var response: HTTPURLResponse?
   var data: Data?
   var resumeData: Data?
-  /// That of the transfer, or of the first validator that refused.
+  /// The error of the transfer, or of the first validator that refused the response.
   var error: NSError?
   /// Whether the body goes to a closure.
   var isStreamed = false

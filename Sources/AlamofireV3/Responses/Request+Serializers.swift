@@ -3,15 +3,15 @@ public import Foundation
 import FoundationNetworking
 
 extension Request {
-  /// A serializer for the bytes of a body. Without a response, or with nothing to hold the body in (a download),
-  /// it fails with `DataSerializationFailed`; a body of no bytes is one.
+  /// Makes a serializer for the bytes of a body. If there is no response, or no body in memory (a download), the
+  /// serializer fails with `DataSerializationFailed`. An empty body is accepted.
   public static func dataResponseSerializer() -> ResponseSerializer<Data, NSError> {
     serializer(emptyValue: Data(), missing: .DataSerializationFailed, "Data") { data, _ in data }
   }
 
-  /// A serializer for text.
+  /// Makes a serializer for text.
   ///
-  /// - Parameter encoding: Of the text. Default: that of the response, or ISO Latin 1 where it names none.
+  /// - Parameter encoding: The encoding of the text. Default: that of the response, otherwise ISO Latin 1.
   ///   Bytes that are no text in it are `StringSerializationFailed`.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil
@@ -23,10 +23,10 @@ extension Request {
     }
   }
 
-  /// A serializer for JSON, which fails with `JSONSerializationFailed` without a body, and with Foundation's
-  /// error for a body that is no JSON.
+  /// Makes a serializer for JSON. Without a body, the serializer fails with `JSONSerializationFailed`. With a body that
+  /// is not JSON, it fails with Foundation's error.
   ///
-  /// - Parameter options: How it is read. Default: values other than arrays and objects are accepted.
+  /// - Parameter options: The options of `JSONSerialization`. Default: values of any kind are accepted.
   public static func JSONResponseSerializer(
     options: JSONSerialization.ReadingOptions = .allowFragments
   ) -> ResponseSerializer<Any, NSError> {
@@ -37,10 +37,10 @@ extension Request {
     }
   }
 
-  /// A serializer for property lists, which fails with `PropertyListSerializationFailed` without a body, and with
-  /// Foundation's error for a body that is none.
+  /// Makes a serializer for property lists. Without a body, the serializer fails with
+  /// `PropertyListSerializationFailed`. With a body that is not a property list, it fails with Foundation's error.
   ///
-  /// - Parameter options: How it is read. Default: none.
+  /// - Parameter options: The options of `PropertyListSerialization`. Default: none.
   public static func propertyListResponseSerializer(
     options: PropertyListSerialization.ReadOptions = []
   ) -> ResponseSerializer<Any, NSError> {
@@ -51,7 +51,8 @@ extension Request {
     }
   }
 
-  /// An error so far stays; the status 204 has the empty value, whatever the body.
+  /// Makes a serializer that passes on an earlier error, and returns the empty value for the status 204, whatever the
+  /// body.
   private static func serializer<Value>(
     emptyValue: Value, missing: Alamofire.Error.Code, _ noun: String, needsBytes: Bool = false,
     _ read: @escaping (Data, HTTPURLResponse?) throws -> Value

@@ -1,16 +1,16 @@
-/// A value, or why there is none.
+/// A value, or the error that prevented it.
 public enum Result<Value, Error: Swift.Error> {
-  /// It succeeded.
+  /// A success, with its value.
   case Success(Value)
-  /// It failed.
+  /// A failure, with its error.
   case Failure(Error)
 
-  /// Whether it succeeded.
+  /// Whether there is a value.
   public var isSuccess: Bool {
     if case .Success = self { true } else { false }
   }
 
-  /// Whether it failed.
+  /// Whether there is an error.
   public var isFailure: Bool { !isSuccess }
 
   /// The value; `nil` after a failure.
@@ -18,7 +18,7 @@ public enum Result<Value, Error: Swift.Error> {
     if case .Success(let value) = self { value } else { nil }
   }
 
-  /// Why it failed; `nil` after a success.
+  /// The error; `nil` after a success.
   public var error: Error? {
     if case .Failure(let error) = self { error } else { nil }
   }

@@ -20,9 +20,9 @@ open class Manager: @unchecked Sendable {
 
   private static let shared = Mutex<Manager?>(nil)
 
-  /// The manager of the functions of the namespace ``Alamofire``: a default configuration with
-  /// ``defaultHTTPHeaders``. It can be replaced, by one with transport options for example; requests of the earlier
-  /// one end unless the program keeps it.
+  /// The manager of the functions of the namespace ``Alamofire``: a default configuration with ``defaultHTTPHeaders``.
+  /// A program can replace the manager, by one with transport options for example. Requests of the earlier manager end
+  /// unless the program keeps it.
   public static var sharedInstance: Manager {
     get {
       shared.withLock { manager in
@@ -88,9 +88,9 @@ open class Manager: @unchecked Sendable {
   /// - Parameters:
   ///   - configuration: Header fields, timeouts, connections per host and so on. Copied; later changes have no
   ///     effect. Default: the system's, without ``defaultHTTPHeaders``.
-  ///   - delegate: Whose closures decide, or a subclass. Default: a new one.
-  ///   - serverTrustPolicyManager: Whose policies decide about servers. Default: none, the certificates that the
-  ///     system trusts do.
+  ///   - delegate: The delegate whose closures decide, or an instance of a subclass. Default: a new one.
+  ///   - serverTrustPolicyManager: The policies that decide about servers. Default: none; the certificates that the
+  ///     system trusts decide.
   public init(
     configuration: URLSessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil
@@ -334,8 +334,8 @@ private func coreDestination(_ destination: @escaping Request.DownloadFileDestin
 public typealias TransportOptions = Alamofire::TransportOptions
 
 extension URLSessionConfiguration {
-  /// A configuration with the name of a background session. A manager that is made with it behaves like one with a
-  /// default configuration: its requests end with the process.
+  /// Makes a configuration with the name of a background session. A manager with this configuration behaves like one
+  /// with a default configuration: its requests end with the process.
   public static func backgroundSessionConfigurationWithIdentifier(
     _ identifier: String
   ) -> URLSessionConfiguration {

@@ -21,8 +21,8 @@ extension Manager {
   /// }
   /// ```
   ///
-  /// It ends when both sides are closed, when it fails or is cancelled, and with its manager. Handlers of the request
-  /// then get the error, if there is one, and no value; validators are not called.
+  /// The stream ends when both sides are closed, when it fails or is cancelled, and with its manager. Handlers of the
+  /// request then get the error, if there is one, and no value; validators are not called.
   ///
   /// The method with an `NSNetService` is missing, because Linux has no such services. So are `captureStreams()` and
   /// `stopSecureConnection()` of the tasks.

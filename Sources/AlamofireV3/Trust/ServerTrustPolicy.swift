@@ -17,12 +17,12 @@ public enum ServerTrustPolicy {
   /// The closure decides, with the certificates of the server and the host. Called on any thread.
   case CustomEvaluation((_ serverTrust: SecTrust, _ host: String) -> Bool)
 
-  /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a bundle, DER or PEM.
+  /// Returns the certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a bundle, DER or PEM.
   public static func certificatesInBundle(_ bundle: Bundle = .main) -> [SecCertificate] {
     bundle.af.certificates
   }
 
-  /// The public keys of ``certificatesInBundle(_:)``.
+  /// Returns the public keys of ``certificatesInBundle(_:)``.
   public static func publicKeysInBundle(_ bundle: Bundle = .main) -> [SecKey] {
     bundle.af.publicKeys
   }
@@ -71,8 +71,8 @@ open class ServerTrustPolicyManager {
     self.policies = policies
   }
 
-  /// The policy for a host; `nil` leaves it to the certificates that the system trusts. Override it for wildcards and
-  /// the like. Called from any thread.
+  /// Returns the policy for a host. If it is `nil`, the certificates that the system trusts decide. Override the method
+  /// for wildcards, for example. It is called on any thread.
   open func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
     policies[host]
   }

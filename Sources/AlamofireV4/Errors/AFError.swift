@@ -17,7 +17,7 @@ import Foundation
 /// Unchecked, since ``URLConvertible`` says nothing of threads: the value in ``invalidURL(url:)`` is the user's
 /// own, and this library does not touch it again.
 public enum AFError: Error, @unchecked Sendable {
-  /// Why parameters could not be put into a request.
+  /// The reasons why parameters could not be put into a request.
   public enum ParameterEncodingFailureReason: Sendable {
     /// The request has no URL.
     case missingURL
@@ -27,10 +27,10 @@ public enum AFError: Error, @unchecked Sendable {
     case propertyListEncodingFailed(error: any Error)
   }
 
-  /// Why a multipart form could not be encoded.
+  /// The reasons why a multipart form could not be encoded.
   public typealias MultipartEncodingFailureReason = Alamofire::AFError.MultipartEncodingFailureReason
 
-  /// Why a response was refused.
+  /// The reasons why a response was refused.
   public enum ResponseValidationFailureReason: Sendable {
     /// The file of a download is not known.
     case dataFileNil
@@ -44,13 +44,13 @@ public enum AFError: Error, @unchecked Sendable {
     case unacceptableStatusCode(code: Int)
   }
 
-  /// Why a response could not be turned into a value.
+  /// The reasons why a response could not be turned into a value.
   public enum ResponseSerializationFailureReason: Sendable {
-    /// There is no body.
+    /// A response without a body.
     case inputDataNil
-    /// There is no body, or an empty one.
+    /// A response without a body, or with an empty one.
     case inputDataNilOrZeroLength
-    /// There is no downloaded file.
+    /// A download without a file.
     case inputFileNil
     /// The downloaded file cannot be read.
     case inputFileReadFailed(at: URL)

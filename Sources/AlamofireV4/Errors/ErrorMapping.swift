@@ -22,7 +22,7 @@ func legacy(_ error: any Error) -> any Error {
   case .serverTrustEvaluationFailed: URLError(.cancelled)
   case .sessionDeinitialized: URLError(.cancelled)
   case .sessionInvalidated: URLError(.cancelled)
-  // This generation lets it pass; with this code Apple's system refuses it.
+  // This generation allows a body in a GET request. Apple's system refuses such a request with this code.
   case .urlRequestValidationFailed(.bodyDataInGETRequest): URLError(.dataLengthExceedsMaximum)
   // Errors of the library about a request or a response.
   case .invalidURL(let url): AFError.invalidURL(url: url as? any URLConvertible ?? String(describing: url))
@@ -43,7 +43,8 @@ private func legacy(_ reason: Alamofire::AFError.ParameterEncodingFailureReason)
   }
 }
 
-/// There are no such encoders in this generation; they are here for a table without holes.
+/// Converts the reasons of parameter encoders. This generation has no such encoders; the function exists so that every
+/// reason is converted.
 private func legacy(_ reason: Alamofire::AFError.ParameterEncoderFailureReason) -> any Error {
   switch reason {
   case .missingRequiredComponent: AFError.parameterEncodingFailed(reason: .missingURL)

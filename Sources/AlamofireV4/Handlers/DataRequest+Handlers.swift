@@ -53,7 +53,7 @@ extension DataRequest {
   /// Adds a handler that gets the body as text.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
+  ///   - queue:             The queue of the handler. Default: the main queue.
   ///   - encoding:          The encoding. Default: that of the response, else ISO Latin 1.
   ///   - completionHandler: Called once.
   @discardableResult
@@ -69,8 +69,8 @@ extension DataRequest {
   /// Adds a handler that gets the body as JSON: dictionaries, arrays, strings, numbers, `NSNull`.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
-  ///   - options:           How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `JSONSerialization`. Default: values of any kind are allowed.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responseJSON(
@@ -85,8 +85,8 @@ extension DataRequest {
   /// Adds a handler that gets the body as a property list.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
-  ///   - options:           How property lists are read. Default: nothing special.
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `PropertyListSerialization`. Default: none.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responsePropertyList(
@@ -100,14 +100,15 @@ extension DataRequest {
 }
 
 extension DataRequest {
-  /// The body as it is. 204 and 205 give empty data; without a body it is `AFError`'s `.inputDataNil`.
+  /// Makes a serializer that returns the body as it is. 204 and 205 give empty data; a response without a body gives
+  /// `AFError`'s `.inputDataNil`.
   public static func dataResponseSerializer() -> DataResponseSerializer<Data> {
     DataResponseSerializer { _, response, data, error in
       Request.serializeResponseData(response: response, data: data, error: error)
     }
   }
 
-  /// The body as text.
+  /// Makes a serializer that returns the body as text.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil
   ) -> DataResponseSerializer<String> {
@@ -116,7 +117,7 @@ extension DataRequest {
     }
   }
 
-  /// The body as JSON.
+  /// Makes a serializer that parses the body as JSON.
   public static func jsonResponseSerializer(
     options: JSONSerialization.ReadingOptions = .allowFragments
   ) -> DataResponseSerializer<Any> {
@@ -125,7 +126,7 @@ extension DataRequest {
     }
   }
 
-  /// The body as a property list.
+  /// Makes a serializer that parses the body as a property list.
   public static func propertyListResponseSerializer(
     options: PropertyListSerialization.ReadOptions = []
   ) -> DataResponseSerializer<Any> {

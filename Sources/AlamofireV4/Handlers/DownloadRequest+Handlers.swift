@@ -56,7 +56,7 @@ extension DownloadRequest {
   /// Adds a handler that gets the text of the file.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
+  ///   - queue:             The queue of the handler. Default: the main queue.
   ///   - encoding:          The encoding. Default: that of the response, else ISO Latin 1.
   ///   - completionHandler: Called once.
   @discardableResult
@@ -72,8 +72,8 @@ extension DownloadRequest {
   /// Adds a handler that gets the JSON of the file.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
-  ///   - options:           How JSON is read. Default: values outside of arrays and objects are allowed.
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `JSONSerialization`. Default: values of any kind are allowed.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responseJSON(
@@ -88,8 +88,8 @@ extension DownloadRequest {
   /// Adds a handler that gets the property list of the file.
   ///
   /// - Parameters:
-  ///   - queue:             Where the handler is called. Default: the main queue.
-  ///   - options:           How property lists are read. Default: nothing special.
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `PropertyListSerialization`. Default: none.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responsePropertyList(
@@ -103,26 +103,26 @@ extension DownloadRequest {
 }
 
 extension DownloadRequest {
-  /// The bytes of the file.
+  /// Makes a serializer that returns the bytes of the file.
   public static func dataResponseSerializer() -> DownloadResponseSerializer<Data> {
     reading { Request.serializeResponseData(response: $0, data: $1, error: nil) }
   }
 
-  /// The text of the file.
+  /// Makes a serializer that returns the text of the file.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil
   ) -> DownloadResponseSerializer<String> {
     reading { Request.serializeResponseString(encoding: encoding, response: $0, data: $1, error: nil) }
   }
 
-  /// The JSON of the file.
+  /// Makes a serializer that parses the file as JSON.
   public static func jsonResponseSerializer(
     options: JSONSerialization.ReadingOptions = .allowFragments
   ) -> DownloadResponseSerializer<Any> {
     reading { Request.serializeResponseJSON(options: options, response: $0, data: $1, error: nil) }
   }
 
-  /// The property list of the file.
+  /// Makes a serializer that parses the file as a property list.
   public static func propertyListResponseSerializer(
     options: PropertyListSerialization.ReadOptions = []
   ) -> DownloadResponseSerializer<Any> {

@@ -16,7 +16,7 @@ public struct JSONEncoding: ParameterEncoding, Sendable {
 
   /// Makes an encoding.
   ///
-  /// - Parameter options: How `JSONSerialization` is to write; by default without spaces.
+  /// - Parameter options: The options of `JSONSerialization`; by default without spaces.
   public init(options: JSONSerialization.WritingOptions = []) {
     self.options = options
   }

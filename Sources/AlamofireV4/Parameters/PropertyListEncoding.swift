@@ -23,7 +23,7 @@ public struct PropertyListEncoding: ParameterEncoding, Sendable {
   ///
   /// - Parameters:
   ///   - format:  The format. Default: XML.
-  ///   - options: How to write. Default: 0.
+  ///   - options: The options of `PropertyListSerialization`. Default: 0.
   public init(
     format: PropertyListSerialization.PropertyListFormat = .xml,
     options: PropertyListSerialization.WriteOptions = 0

@@ -5,7 +5,7 @@ public import FoundationNetworking
 ///
 /// Names are sorted at every level, items keep their order. A query that the URL already has is kept, in front.
 public struct URLEncoding: ParameterEncoding, Sendable {
-  /// Where the pairs go.
+  /// The part of the request that receives the pairs.
   public enum Destination: Sendable {
     /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
     case methodDependent
@@ -40,7 +40,7 @@ public struct URLEncoding: ParameterEncoding, Sendable {
   /// An encoding that always writes into the body.
   public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
-  /// Where the pairs go.
+  /// The part of the request that receives the pairs.
   public let destination: Destination
   /// The form of the names of items.
   public let arrayEncoding: ArrayEncoding
@@ -50,9 +50,9 @@ public struct URLEncoding: ParameterEncoding, Sendable {
   /// Makes an encoding.
   ///
   /// - Parameters:
-  ///   - destination:   Where the pairs go; by default as the method says.
-  ///   - arrayEncoding: How the names of items are written; by default with brackets.
-  ///   - boolEncoding:  How bools are written; by default as `1` and `0`.
+  ///   - destination:   The part of the request that receives the pairs; by default as the method says.
+  ///   - arrayEncoding: The encoding of the names of items; by default with brackets.
+  ///   - boolEncoding:  The encoding of bools; by default as `1` and `0`.
   public init(
     destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
     boolEncoding: BoolEncoding = .numeric
@@ -80,7 +80,7 @@ public struct URLEncoding: ParameterEncoding, Sendable {
     }
   }
 
-  /// The percent-encoded pairs that a value becomes.
+  /// Returns the percent-encoded pairs that a value becomes.
   ///
   /// - Parameters:
   ///   - key:   The name, not yet encoded.

@@ -1,7 +1,8 @@
 import Alamofire
 
-/// Credentials that are added to a request after the challenge of the server. A request starts before its caller can add
-/// them, and some servers are fast. The request is then sent once more, as it would have been for the challenge.
+/// Credentials that are added to a request after the challenge of the server. A request starts before its caller can
+/// add credentials, and a fast server may have sent its challenge by then. The request is then sent once more, as it
+/// would have been for the challenge.
 struct CredentialRetry {
   /// Fails an attempt, so that the core sends the request again.
   struct Required: Error {}

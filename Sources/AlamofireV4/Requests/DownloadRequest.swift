@@ -19,7 +19,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
     /// The bits of the options.
     public let rawValue: UInt
 
-    /// Options from their bits.
+    /// Makes options from their bits.
     public init(rawValue: UInt) { self.rawValue = rawValue }
   }
 
@@ -79,12 +79,12 @@ open class DownloadRequest: Request, @unchecked Sendable {
     return self
   }
 
-  /// A destination in a system folder, under the name that the response suggests. The folder is made when it does not
-  /// exist; a file that is there is an error.
+  /// Makes a destination in a system folder, under the name that the response suggests. A missing folder is created. If
+  /// the file exists already, the download fails.
   ///
   /// - Parameters:
   ///   - directory: The kind of folder. Default: documents.
-  ///   - domain:    Where to look for it. Default: the user's home.
+  ///   - domain:    The domain of the folder. Default: the home folder of the user.
   open class func suggestedDownloadDestination(
     for directory: FileManager.SearchPathDirectory = .documentDirectory,
     in domain: FileManager.SearchPathDomainMask = .userDomainMask

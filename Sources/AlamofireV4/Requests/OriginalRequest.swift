@@ -5,7 +5,7 @@ import FoundationNetworking
 /// The `URLRequest` that users' routers and encodings have made: once, and not again for a retry.
 enum OriginalRequest: Sendable {
   case made(URLRequest)
-  /// It could not be made.
+  /// An error, because the request could not be made.
   case refused(any Error)
   /// The core knows it.
   case unknown

@@ -30,7 +30,7 @@ final class ProgressRelay: Sendable {
     closure.value(progress)
   }
 
-  /// The request is over.
+  /// Reports the last progress when the request has ended, if none was reported before.
   func finish(_ request: Request) {
     let progress = direction == .up ? request.core.uploadProgress : request.core.downloadProgress
     guard progress.completedUnitCount > 0 else { return }

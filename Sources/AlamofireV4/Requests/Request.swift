@@ -15,16 +15,16 @@ open class Request: @unchecked Sendable {
 
   /// The verdict of a validation.
   public enum ValidationResult: Sendable {
-    /// The response is fine.
+    /// A response that is accepted.
     case success
-    /// It is not; the error reaches the handlers as it is.
+    /// A response that is refused; the error reaches the handlers unchanged.
     case failure(any Error)
   }
 
   let core: Alamofire::Request
   let bridge: RequestBridge
 
-  /// The session that sends it.
+  /// The session that sends the request.
   public let session: URLSession
 
   /// The data and the error of the request, and the queue of its handlers.
@@ -121,7 +121,8 @@ open class Request: @unchecked Sendable {
     return self
   }
 
-  /// The header field that sends a name and a password unasked (RFC 7617). Never `nil` here.
+  /// Returns the header field that sends a name and a password without a challenge (RFC 7617). The result is never
+  /// `nil`.
   ///
   /// ```swift
   /// if let field = Request.authorizationHeader(user: user, password: password) {

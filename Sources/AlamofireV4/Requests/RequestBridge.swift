@@ -3,11 +3,11 @@ import AlamofireGenerations
 import Foundation
 import FoundationNetworking
 
-/// The link between a ``Request`` and the core's request while it runs. The core calls it as an interceptor and reports
-/// the end to it; the handlers wait for it.
+/// The link between a ``Request`` and the core's request while it runs. The core calls the bridge as an interceptor,
+/// and reports its end to the bridge. The handlers wait for the bridge.
 ///
-/// It knows the ``Request`` weakly until that is started; from then on to its end it keeps it alive, since users
-/// need not.
+/// The bridge refers to the ``Request`` weakly until the request is started. From then on to the end it retains the
+/// request, because the caller need not.
 final class RequestBridge: Alamofire::RequestInterceptor {
   /// Checks a response; returns the failure.
   typealias Check = (_ outcome: RequestResult, _ response: HTTPURLResponse) -> (any Error)?
@@ -68,6 +68,8 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   private let retryQueue: RetryQueue
   private let state = Mutex(State())
 
+  /// Makes the bridge of a request that `make` returns.
+  ///
   /// - Parameters:
   ///   - manager: The manager of the request.
   ///   - make:    Makes the `URLRequest`; called once, in this call.
@@ -97,7 +99,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   // MARK: The life of the request
 
-  /// The request is made.
+  /// Stores the request, and registers the bridge with the session's delegate.
   func bind(_ request: Request) {
     state.withLock { $0.request = request }
     sessionDelegate.remember(self)
@@ -221,7 +223,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       state.checks.append(check)
       return state.isJudged && state.failure == nil && requireEnd(&state)
     }
-    // It may be sent again.
+    // The core may send the request again.
     if isAgain { sessionDelegate.remember(self) }
     return isAgain
   }
@@ -248,7 +250,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// last one may not have waited for the chunks.
   func waitForChunks() -> Bool { state.withLock { $0.isJudged && requireEnd(&$0) } }
 
-  /// Handlers wait for another end.
+  /// Suspends the handlers until another end of the request. Returns `true`.
   private func requireEnd(_ state: inout State) -> Bool {
     state.isJudged = false
     state.pendingEnds += 1
@@ -314,7 +316,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   // MARK: Credentials
 
-  /// The server wants credentials.
+  /// Called when the server asks for credentials.
   func challenged() {
     state.withLock { $0.credentials.challenged() }
   }

@@ -40,7 +40,7 @@ struct RequestResult: Sendable {
     if completed == nil { completed = Timeline.now }
   }
 
-  /// Another attempt begins, and with it the time that it takes.
+  /// Removes the results of the last attempt, and starts the time of the next one.
   mutating func prepareForRetry() {
     response = nil
     data = nil

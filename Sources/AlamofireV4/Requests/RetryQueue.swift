@@ -28,7 +28,7 @@ final class RetryQueue: Sendable {
     if isFirst { begin() }
   }
 
-  /// The bridge has begun again, or will not any more.
+  /// Removes a bridge that has begun its next attempt or will not begin one, and starts the next bridge.
   func leave(_ bridge: RequestBridge) {
     let id = ObjectIdentifier(bridge)
     let next = state.withLock { state -> (@Sendable () -> Void)? in

@@ -15,7 +15,7 @@ public struct DefaultDataResponse: Sendable {
   public let data: Data?
   /// The error; `nil` after a success.
   public let error: (any Error)?
-  /// When the steps of the request happened.
+  /// The times at which the steps of the request happened.
   public let timeline: Timeline
   /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?
@@ -44,7 +44,7 @@ public struct DataResponse<Value> {
   public let data: Data?
   /// The value, or the error.
   public let result: Result<Value>
-  /// When the steps of the request happened.
+  /// The times at which the steps of the request happened.
   public let timeline: Timeline
   /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?

@@ -8,15 +8,15 @@ public struct DefaultDownloadResponse: Sendable {
   public let request: URLRequest?
   /// The response of the server.
   public let response: HTTPURLResponse?
-  /// Where the file lay first.
+  /// The URL of the file to which the body was downloaded.
   public let temporaryURL: URL?
-  /// Where the file was moved; `nil` without a destination.
+  /// The URL to which the file was moved; `nil` without a destination.
   public let destinationURL: URL?
   /// The data with which an interrupted download can be resumed.
   public let resumeData: Data?
   /// The error; `nil` after a success.
   public let error: (any Error)?
-  /// When the steps of the request happened.
+  /// The times at which the steps of the request happened.
   public let timeline: Timeline
   /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?
@@ -44,15 +44,15 @@ public struct DownloadResponse<Value> {
   public let request: URLRequest?
   /// The response of the server.
   public let response: HTTPURLResponse?
-  /// Where the file lay first.
+  /// The URL of the file to which the body was downloaded.
   public let temporaryURL: URL?
-  /// Where the file was moved; `nil` without a destination.
+  /// The URL to which the file was moved; `nil` without a destination.
   public let destinationURL: URL?
   /// The data with which an interrupted download can be resumed.
   public let resumeData: Data?
   /// The value, or the error.
   public let result: Result<Value>
-  /// When the steps of the request happened.
+  /// The times at which the steps of the request happened.
   public let timeline: Timeline
   /// The metrics of the request; `nil` if nothing was sent.
   public internal(set) var metrics: URLSessionTaskMetrics?

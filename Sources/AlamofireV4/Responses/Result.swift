@@ -1,10 +1,10 @@
 /// A value, or an error.
 ///
-/// It replaces Swift's type of this name wherever this module is imported; that one is `Swift.Result`.
+/// This type replaces `Swift.Result` wherever the module is imported.
 public enum Result<Value> {
-  /// It went well.
+  /// A success, with its value.
   case success(Value)
-  /// It did not.
+  /// A failure, with its error.
   case failure(any Error)
 
   /// Calls a closure, and stores its value or its error.

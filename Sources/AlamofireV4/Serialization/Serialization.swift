@@ -5,7 +5,7 @@ import FoundationNetworking
 /// The built-in serializers. An error from before is passed on; 204 and 205 give the empty value,
 /// whatever the body.
 enum Serialization {
-  /// The body as it is; an empty one is fine.
+  /// Returns the body as it is. An empty body is accepted.
   static func data(response: HTTPURLResponse?, data: Data?, error: (any Error)?) -> Result<Data> {
     if let error { return .failure(error) }
     if response.hasNoContent { return .success(Data()) }
@@ -13,8 +13,8 @@ enum Serialization {
     return .success(data)
   }
 
-  /// The body as text, in the encoding that is given, else in that of the response, else as ISO Latin 1; an
-  /// empty one is fine.
+  /// Returns the body as text. The encoding is `encoding`, otherwise that of the response, otherwise ISO Latin 1. An
+  /// empty body is accepted.
   static func string(
     encoding: String.Encoding?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) -> Result<String> {
@@ -26,7 +26,7 @@ enum Serialization {
     return attempt { try serializer.serialize(request: nil, response: response, data: data, error: nil) }
   }
 
-  /// The body as JSON.
+  /// Parses the body as JSON.
   static func json(
     options: JSONSerialization.ReadingOptions, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) -> Result<Any> {
@@ -38,7 +38,7 @@ enum Serialization {
     }
   }
 
-  /// The body as a property list.
+  /// Parses the body as a property list.
   static func propertyList(
     options: PropertyListSerialization.ReadOptions, response: HTTPURLResponse?, data: Data?,
     error: (any Error)?
@@ -51,7 +51,7 @@ enum Serialization {
     }
   }
 
-  /// The bytes of a downloaded file, for the functions above.
+  /// Reads the bytes of a downloaded file, for the functions above.
   static func contents(of file: URL?, error: (any Error)?) -> Result<Data> {
     if let error { return .failure(error) }
     guard let file else { return .failure(.inputFileNil) }

@@ -24,7 +24,7 @@ open class SessionDelegate: ClosureSessionDelegate<any Error>, @unchecked Sendab
 
   /// Makes a delegate for one manager.
   public init() {
-    // It is always called for challenges, because credentials may be added to a request after its challenge.
+    // The delegate is always called for challenges, because credentials may be added to a request after its challenge.
     super.init(
       ownClass: SessionDelegate.self, neededEvents: { $0.events.union(.authentication) },
       convertError: { $0 })
@@ -49,7 +49,7 @@ open class SessionDelegate: ClosureSessionDelegate<any Error>, @unchecked Sendab
     bridges.withLock { bridges -> Void in bridges[ObjectIdentifier(bridge)] = nil }
   }
 
-  /// A request is over and will not be retried.
+  /// Called when a request has ended and will not be retried.
   func completed(_ request: Request) {
     guard let task = request.task else { return }
     taskDidComplete?(request.session, task, request.bridge.failure)

@@ -16,8 +16,8 @@ extension SessionManager {
   /// The manager of the whole program, which the functions of ``Alamofire`` use. Its requests carry
   /// ``defaultHTTPHeaders``.
   ///
-  /// That it can be replaced is an addition to the fourth generation. Requests of the earlier one end, unless the
-  /// program keeps it. May be used from any thread.
+  /// Alamofire 4 has no setter for this property. If the program does not keep the earlier manager, its requests end.
+  /// May be used from any thread.
   public static var `default`: SessionManager {
     get {
       if let manager = SharedManagers.manager.withLock({ $0 }) { return manager }
@@ -53,8 +53,8 @@ extension SessionManager {
 }
 
 extension URLSessionConfiguration {
-  /// A configuration with the name of a background session. A manager that is made with it behaves like one with
-  /// `URLSessionConfiguration.default`: its transfers end with the process.
+  /// Makes a configuration with the name of a background session. A manager with this configuration behaves like one
+  /// with `URLSessionConfiguration.default`: its transfers end with the process.
   public class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
     plainBackground(withIdentifier: identifier)
   }

@@ -83,7 +83,7 @@ open class SessionManager: @unchecked Sendable {
   /// - Parameters:
   ///   - configuration:            Header fields, timeouts, connections per host and so on. Copied.
   ///   - delegate:                 Is called when something happens to tasks.
-  ///   - serverTrustPolicyManager: Which servers to trust. Without one, and for hosts that it does not know, the
+  ///   - serverTrustPolicyManager: The policies by host. Without one, and for hosts that it does not know, the
   ///                               trust store decides.
   public init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.default,
@@ -290,10 +290,10 @@ open class SessionManager: @unchecked Sendable {
   ///   - multipartFormData:       Fills the form; called on a background queue.
   ///   - encodingMemoryThreshold: Up to how many bytes the form is encoded in memory; a longer one goes by way of
   ///                              a temporary file.
-  ///   - url:                     Where to send it.
+  ///   - url:                     The URL of the request.
   ///   - method:                  Default: POST.
   ///   - headers:                 Header fields.
-  ///   - queue:                   Where `encodingCompletion` is called. Default: the main queue.
+  ///   - queue:                   The queue of `encodingCompletion`. Default: the main queue.
   ///   - encodingCompletion:      Gets the request, to add handlers to it, or the error.
   open func upload(
     multipartFormData: @escaping (MultipartFormData) -> Void,

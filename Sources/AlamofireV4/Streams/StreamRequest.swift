@@ -20,8 +20,8 @@ public typealias URLSessionStreamTask = Alamofire::ByteStreamTask
 /// }
 /// ```
 ///
-/// It ends when both sides are closed, when it fails or is cancelled, and with its manager. Two features of Apple's
-/// systems are missing: the overload with a `NetService`, because Linux has no Bonjour, and `captureStreams()`.
+/// The stream ends when both sides are closed, when it fails or is cancelled, and with its manager. Two features of
+/// Apple's systems are missing: the overload with a `NetService`, because Linux has no Bonjour, and `captureStreams()`.
 open class StreamRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 
@@ -38,7 +38,8 @@ open class StreamRequest: Request, @unchecked Sendable {
     super.init(Self.unusedSession.request("http://localhost/"), bridge, of: manager)
   }
 
-  /// The end reaches the bridge, which the stream then keeps, whatever becomes of this.
+  /// Reports the end of the stream to the bridge. The stream retains the bridge, so that this request may be released
+  /// before the end.
   override func observeEnd() {
     stream.onEnd(queue: queueOfEnd) { [bridge] in bridge.ended(metrics: nil, resumeData: nil, error: $0) }
   }

@@ -16,16 +16,16 @@ public enum ServerTrustPolicy {
   case pinPublicKeys(publicKeys: [SecKey], validateCertificateChain: Bool, validateHost: Bool)
   /// Every server is trusted, so that each network node on the way can read and change everything.
   case disableEvaluation
-  /// As the closure says. It is called on any thread, and may take its time.
+  /// A policy that calls the closure. The closure is called on any thread, and may block.
   case customEvaluation((_ serverTrust: SecTrust, _ host: String) -> Bool)
 
-  /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a bundle; files that hold none are
-  /// passed over.
+  /// Returns the certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a bundle. Files without a
+  /// certificate are skipped.
   public static func certificates(in bundle: Bundle = Bundle.main) -> [SecCertificate] {
     bundle.af.certificates
   }
 
-  /// The public keys of ``certificates(in:)``.
+  /// Returns the public keys of ``certificates(in:)``.
   public static func publicKeys(in bundle: Bundle = Bundle.main) -> [SecKey] { bundle.af.publicKeys }
 
   /// Whether this policy trusts the server. May change the policies and anchors of `serverTrust`, and asks the

@@ -19,7 +19,8 @@ open class ServerTrustPolicyManager {
     self.policies = policies
   }
 
-  /// The policy for a host; `nil` leaves it to the system: the trust store, the host's name and the dates.
+  /// Returns the policy for a host. If it is `nil`, the system decides by the trust store, the host's name and the
+  /// dates.
   ///
   /// Subclasses may override it, for wildcards for example. It is called on any thread, and on several at once.
   open func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? { policies[host] }

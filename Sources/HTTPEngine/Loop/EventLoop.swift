@@ -3,9 +3,9 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// The event loop of a session: one thread, one multi handle of libcurl, and the jobs of the pipeline.
+/// The event loop of a session: one thread, one multi handle of libcurl, and the jobs of requests.
 ///
-/// As a `TaskExecutor` it runs the tasks of the pipeline on the thread that drives libcurl. Therefore a request changes
+/// As a `TaskExecutor` it runs the tasks of attempts on the thread that drives libcurl. Therefore a request changes
 /// threads twice: when it enters the loop and when its response leaves. The first job starts the thread. The thread
 /// ends after five seconds without work, and the connections are kept for the next one.
 ///
@@ -187,7 +187,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 }
 
-/// A job of the pipeline, which the loop runs on its thread.
+/// A job of a request, which the loop runs on its thread.
 enum LoopJob {
   /// A step of a task.
   case task(UnownedJob)

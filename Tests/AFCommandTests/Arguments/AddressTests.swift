@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct AddressTests {
   @Test(
-    "short forms are completed",
+    "Short forms are completed",
     arguments: [
       (":8080/path?x=1", "http://localhost:8080/path?x=1"), (":8080", "http://localhost:8080"),
       (":", "http://localhost"), (":/path", "http://localhost/path"),
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "invalid URLs are refused", arguments: ["", "ftp://x", "http://", "https:///x", "[::", "x:port"])
+    "Invalid URLs are refused", arguments: ["", "ftp://x", "http://", "https:///x", "[::", "x:port"])
   func refusals(typed: String) {
     #expect(throws: UsageError.self) { try Address.expand(typed) }
   }

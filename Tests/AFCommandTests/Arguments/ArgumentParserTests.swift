@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("the method is GET without data, POST with data, or the one that is named")
+  @Test("The method is GET without data, POST with data, or the one that is named")
   func methods() throws {
     #expect(try invocation("example.com").effectiveMethod == "GET")
     #expect(try invocation("example.com", "q==1", "A:b").effectiveMethod == "GET")
@@ -30,7 +30,7 @@ import Testing
     #expect(try invocation("PURGE", "example.com").effectiveMethod == "PURGE")
   }
 
-  @Test("a host that looks like a word is not a method")
+  @Test("A host that looks like a word is not a method")
   func hosts() throws {
     #expect(try invocation("localhost", "name=Ada").url == "http://localhost")
     #expect(try invocation("INTRANET").url == "https://INTRANET")
@@ -38,7 +38,7 @@ import Testing
     #expect(message("", "x=1") != nil)
   }
 
-  @Test("options stand anywhere, attached or apart, and end at --")
+  @Test("Options stand anywhere, attached or apart, and end at --")
   func options() throws {
     let expected = try invocation("--auth", "u:p:q", "--form", "--verbose", "example.com", "a=b")
     #expect(expected.credentials == Invocation.Credentials(user: "u", password: "p:q"))
@@ -50,7 +50,7 @@ import Testing
     #expect(try invocation("example.com", "--", "--a=b").items == [.string(name: "--a", value: "b")])
   }
 
-  @Test("every option reaches the invocation")
+  @Test("Every option reaches the invocation")
   func values() throws {
     let invocation = try invocation(
       "--timeout", "2.5", "--ca", "ca.pem", "--http1.1", "--timing", "--curl", "--no-check-status",
@@ -66,14 +66,14 @@ import Testing
     #expect(try self.invocation("--raw", "-", "example.com").rawBody == .standardInput)
   }
 
-  @Test("help and version need no URL, and -h alone is help")
+  @Test("Help and version need no URL, and -h alone is help")
   func help() throws {
     #expect(try ArgumentParser.parse(["--help"]) == .print(.help))
     #expect(try ArgumentParser.parse(["-h"]) == .print(.help))
     #expect(try ArgumentParser.parse(["--version", "example.com"]) == .print(.version))
   }
 
-  @Test("mistakes are reported in a sentence that helps")
+  @Test("Mistakes are reported in a sentence that helps")
   func mistakes() {
     #expect(message() == "There is no URL.")
     #expect(message("example.com", "--hedaers") == "There is no option --hedaers; did you mean --headers?")
@@ -99,7 +99,7 @@ import Testing
     #expect(message("-f", "example.com", "a:=1")?.contains("a=1") == true)
   }
 
-  @Test("an option of another program is refused with what to write instead")
+  @Test("An option of another program is refused with what to write instead")
   func foreignOptions() throws {
     #expect(
       message("-XPUT", "example.com")
@@ -110,7 +110,7 @@ import Testing
     #expect(message("--stream", "example.com")?.contains("as they come") == true)
   }
 
-  @Test("options of HTTPie have the same effect")
+  @Test("Options of HTTPie have the same effect")
   func familiarOptions() throws {
     #expect(try invocation("--no-follow", "-F", "example.com").redirects == .follow(limit: nil))
     #expect(try invocation("--max-redirects=3", "--follow", "example.com").redirects == .follow(limit: 3))
@@ -119,7 +119,7 @@ import Testing
     #expect(try invocation("--verify", "ca.pem", "example.com").trustFile == "ca.pem")
   }
 
-  @Test("bodies that exclude each other are refused")
+  @Test("Bodies that exclude each other are refused")
   func bodyMistakes() {
     #expect(message("example.com", "--raw", "x", "@f")?.contains("second body") == true)
     #expect(message("example.com", "@f", "a=b")?.contains("whole") == true)

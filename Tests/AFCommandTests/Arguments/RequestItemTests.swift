@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct RequestItemTests {
   @Test(
-    "the first separator counts",
+    "The first separator counts",
     arguments: [
       ("a=b", RequestItem.string(name: "a", value: "b")),
       ("a=", .string(name: "a", value: "")),
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "an invalid item is refused",
+    "An invalid item is refused",
     arguments: [
       "", "word", "=x", "==x", ":=1", ":x", ":", ";", "a;b", "a:=", "a:={", "f@", "f=@", "@", "=@x",
     ])
@@ -41,7 +41,7 @@ import Testing
     #expect(throws: UsageError.self) { try RequestItem(parsing: argument) }
   }
 
-  @Test("an invalid JSON value is reported with the way to send it as a string")
+  @Test("An invalid JSON value is reported with the way to send it as a string")
   func jsonMistake() throws {
     let error = #expect(throws: UsageError.self) { try RequestItem(parsing: "a:=Ada") }
     #expect(error?.message == "'Ada' in 'a:=Ada' is not JSON; for a string write a=Ada instead.")

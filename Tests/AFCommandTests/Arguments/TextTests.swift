@@ -6,7 +6,7 @@ import Testing
 
 /// Help, manual page and completions: each of them names each option.
 @Suite struct TextTests {
-  @Test("the help fits into 80 columns and names every option with its value")
+  @Test("The help fits into 80 columns and names every option with its value")
   func help() {
     let lines = Help.text.split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.allSatisfy { $0.count <= 80 })
@@ -17,14 +17,14 @@ import Testing
     }
   }
 
-  @Test("no two options have a name in common")
+  @Test("No two options have a name in common")
   func names() {
     let names = Option.all.flatMap(\.names)
     #expect(Set(names).count == names.count)
     #expect(Option.all.allSatisfy { $0.names.count <= 2 && $0.longName.hasPrefix("--") })
   }
 
-  @Test("the examples of the help can be parsed")
+  @Test("The examples of the help can be parsed")
   func examples() throws {
     for (command, _) in Help.exampleCommands {
       let words = command.split(separator: " ").drop { $0 != "af" }.dropFirst().map(String.init)
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test("the manual page names every option, and its lines begin with no stray request")
+  @Test("The manual page names every option, and its lines begin with no stray request")
   func manual() {
     let page = ManualPage.text
     for name in Option.all.flatMap(\.names) {
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test("the completions of each shell name every option", arguments: Completions.Shell.allCases)
+  @Test("The completions of each shell name every option", arguments: Completions.Shell.allCases)
   func completions(shell: Completions.Shell) {
     let script = Completions.text(for: shell)
     for option in Option.all {

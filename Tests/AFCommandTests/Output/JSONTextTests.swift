@@ -6,7 +6,7 @@ import Testing
     JSONText.format(Array(text.utf8), palette: Palette(isOn: colours))
   }
 
-  @Test("formatting preserves the order of keys, digits and escapes")
+  @Test("Formatting preserves the order of keys, digits and escapes")
   func layout() {
     let text = #"{"z":1.50,"a":[1e+2,[],{},{"b":null}],"s":"\u00fc\/ü","z":true}"#
     #expect(
@@ -28,14 +28,14 @@ import Testing
   }
 
   @Test(
-    "formatting twice changes nothing",
+    "Formatting twice changes nothing",
     arguments: [#"{"a":[{"b":[[]]}]}"#, "[[1,2],[3]]", #""x""#, " 1 ", "[ ]"])
   func stable(text: String) throws {
     let once = try #require(format(text))
     #expect(format(once) == once)
   }
 
-  @Test("colours surround the tokens alone")
+  @Test("Colours surround the tokens alone")
   func colours() {
     #expect(
       format(#"{"a":["b",1]}"#, colours: true)
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(
-    "text other than one JSON value is refused",
+    "Text other than one JSON value is refused",
     arguments: [
       "", " ", "{", "[1", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{1:2}", "[1}", "1 2", "tru", "truex",
       "'a'",
@@ -57,12 +57,12 @@ import Testing
   }
 
   @Test(
-    "scalars are JSON", arguments: ["0", "-0", "-1.5E-3", "true", "false", "null", "\"\\\"\\u12aF\""])
+    "Scalars are JSON", arguments: ["0", "-0", "-1.5E-3", "true", "false", "null", "\"\\\"\\u12aF\""])
   func scalars(text: String) {
     #expect(format(text) == text)
   }
 
-  @Test("deep nesting does not overflow the stack")
+  @Test("Deep nesting does not overflow the stack")
   func depth() {
     let deep = String(repeating: "[", count: 2000) + String(repeating: "]", count: 2000)
     #expect(format(deep)?.hasSuffix("]") == true)

@@ -8,7 +8,7 @@ import Testing
   // MARK: Progress
 
   @Test(
-    "the progress line fits the width, and omits its bar first",
+    "The progress line fits the width, and omits its bar first",
     arguments: [
       (100, " 25%  ██████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  2.0 MB of 8.0 MB  1.0 MB/s  6 s left"),
       (60, " 25%  ███░░░░░░░░░░░░  2.0 MB of 8.0 MB  1.0 MB/s  6 s left"),
@@ -20,7 +20,7 @@ import Testing
     #expect(text.count < width)
   }
 
-  @Test("an unknown total, no bytes and more bytes than the total are shown")
+  @Test("An unknown total, no bytes and more bytes than the total are shown")
   func oddProgress() {
     #expect(ProgressLine(completed: 1500, total: -1, elapsed: 1).text(width: 80) == "1.5 kB  1.5 kB/s")
     #expect(ProgressLine(completed: 0, total: 100, elapsed: 0).text(width: 80).hasPrefix("  0%  ░"))
@@ -38,7 +38,7 @@ import Testing
       .init(title: "GET http://x/b → 200", details: [], phases: [.init("waiting", from: 20, to: 40)]),
     ], total: 40)
 
-  @Test("bars begin and end with their phases")
+  @Test("Bars begin and end with their phases")
   func timingTable() {
     #expect(
       table.text(width: 49, palette: plain) == """
@@ -53,7 +53,7 @@ import Testing
         """)
   }
 
-  @Test("bars use the width of the terminal, and are omitted without room or duration")
+  @Test("Bars use the width of the terminal, and are omitted without room or duration")
   func timingWidths() {
     for (width, bar) in [(80, 25), (120, 30), (400, 30)] {
       #expect(
@@ -67,7 +67,7 @@ import Testing
 
   // MARK: Heads
 
-  @Test("a head is shown without control characters of the server")
+  @Test("A head is shown without control characters of the server")
   func heads() {
     let head = Head(
       start: .response(status: 404), version: "HTTP/2", fields: [("A", "b"), ("X", "evil\u{1B}[2Jü\tx")])
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test(
-    "secrets are masked, and their schemes and names are shown",
+    "Secrets are masked, and their schemes and names are shown",
     arguments: [
       ("Authorization", "Basic dTpw", "Basic ****"), ("authorization", "token", "****"),
       ("Proxy-Authorization", "Bearer abc", "Bearer ****"), ("Cookie", "a=1; b=2=3", "a=****; b=****"),
@@ -110,7 +110,7 @@ import Testing
     #expect(body([], nil) == "")
   }
 
-  @Test("a binary body is replaced by a note, on two lines if one is too long")
+  @Test("A binary body is replaced by a note, on two lines if one is too long")
   func binaryBodies() {
     let wide = "Not text: 1.2 kB of image/png. Write it to a file with --output FILE, or to a program.\n"
     #expect(body([0] + Array(repeating: 1, count: 1233), "image/png", width: 100) == wide)

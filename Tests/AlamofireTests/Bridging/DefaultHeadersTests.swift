@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 struct DefaultHeadersTests {
-  @Test("the default fields stand in their fixed order")
+  @Test("The default fields stand in their fixed order")
   func order() {
     #expect(HTTPHeaders.default.map(\.name) == ["Accept-Encoding", "Accept-Language", "User-Agent"])
     #expect(HTTPHeaders.default[0] == .defaultAcceptEncoding)
@@ -10,7 +10,7 @@ struct DefaultHeadersTests {
     #expect(HTTPHeaders.default[2] == .defaultUserAgent)
   }
 
-  @Test("qualities fall by a tenth")
+  @Test("Qualities fall by a tenth")
   func qualities() {
     #expect(HTTPHeader.ranked(["br", "gzip", "deflate"]) == "br;q=1.0, gzip;q=0.9, deflate;q=0.8")
     #expect(HTTPHeader.ranked(["gzip", "deflate"]) == "gzip;q=1.0, deflate;q=0.9")
@@ -21,19 +21,19 @@ struct DefaultHeadersTests {
     #expect(HTTPHeader.ranked([]) == "")
   }
 
-  @Test("the content codings are those that the engine decodes")
+  @Test("The content codings are those that the engine decodes")
   func codings() {
     #expect(HTTPHeader.defaultAcceptEncoding.value == HTTPHeader.ranked(ContentCodings.supported))
   }
 
-  @Test("the languages are at most six of the user's")
+  @Test("The languages are at most six of the user's")
   func languages() {
     let languages = HTTPHeader.defaultAcceptLanguage.value.split(separator: ", ")
     #expect((1...6).contains(languages.count))
     #expect(languages.first?.hasSuffix(";q=1.0") == true)
   }
 
-  @Test("the agent names this program, the system and this library")
+  @Test("The agent names this program, the system and this library")
   func agentOfThisProcess() {
     let agent = HTTPHeader.defaultUserAgent.value
     #expect(agent.hasSuffix(") Alamofire/\(AFInfo.version)"))
@@ -41,7 +41,7 @@ struct DefaultHeadersTests {
     #expect(agent.contains("/Unknown (Unknown; build:Unknown; "))
   }
 
-  @Test("the agent is built from the bundle, else from the first argument")
+  @Test("The agent is built from the bundle, else from the first argument")
   func agentParts() {
     let system = OperatingSystemVersion(majorVersion: 6, minorVersion: 18, patchVersion: 44)
     #expect(
@@ -59,7 +59,7 @@ struct DefaultHeadersTests {
         == "App/1.2 (org.example.app; build:3; Linux 6.18.44) Alamofire/\(AFInfo.version)")
   }
 
-  @Test("the agent is a valid field value for any program name")
+  @Test("The agent is a valid field value for any program name")
   func agentOfOddProgram() {
     let system = OperatingSystemVersion(majorVersion: 1, minorVersion: 2, patchVersion: 3)
     let agent = HTTPHeader.userAgent(info: [:], arguments: ["/bin/t\u{f6}ol\r\nX: y\n"], system: system)

@@ -6,7 +6,7 @@ import Testing
 
 /// The head of a response beyond what Foundation's class holds.
 @Suite struct ResponseFieldsTests {
-  @Test("fields keep their order, their spelling and their number, and the version is known with the head")
+  @Test("Fields keep their order, their spelling and their number, and the version is known with the head")
   func fields() async throws {
     let server = try HTTPTestServer()
     server.enqueue(
@@ -21,7 +21,7 @@ import Testing
       ])
   }
 
-  @Test("a response of the caller has no version, and sorted fields")
+  @Test("A response of the caller has no version, and sorted fields")
   func ownResponse() throws {
     let url = try #require(URL(string: "http://example.com"))
     let response = try #require(

@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 struct URLConversionTests {
-  @Test("text, URLs and components convert to URLs")
+  @Test("Text, URLs and components convert to URLs")
   func conversions() throws {
     let text = "https://example.com/path?a=b"
     let url = try #require(URL(string: text))
@@ -12,12 +12,12 @@ struct URLConversionTests {
     #expect(try components.asURL() == url)
   }
 
-  @Test("a relative reference converts, because the transport reports its error")
+  @Test("A relative reference converts, because the transport reports its error")
   func relativeReference() throws {
     #expect(try "invalid".asURL().absoluteString == "invalid")
   }
 
-  @Test("text that is not a URL is part of the error", arguments: ["", "http://[::1"])
+  @Test("Text that is not a URL is part of the error", arguments: ["", "http://[::1"])
   func invalidText(text: String) throws {
     let error = try #require(throws: AFError.self) { try text.asURL() }
     #expect(error.isInvalidURLError)
@@ -25,7 +25,7 @@ struct URLConversionTests {
     #expect(error.underlyingError == nil)
   }
 
-  @Test("inconsistent components are part of the error")
+  @Test("Inconsistent components are part of the error")
   func invalidComponents() throws {
     var components = URLComponents()
     components.host = "example.com"
@@ -34,7 +34,7 @@ struct URLConversionTests {
     #expect(error.urlConvertible as? URLComponents == components)
   }
 
-  @Test("a request converts to itself")
+  @Test("A request converts to itself")
   func requestConverts() throws {
     let request = try URLRequest(url: "https://example.com", method: .get)
     #expect(try request.asURLRequest() == request)

@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 struct URLRequestTests {
-  @Test("the initialiser sets URL, method and every header field")
+  @Test("The initialiser sets URL, method and every header field")
   func initialiser() throws {
     let request = try URLRequest(
       url: "https://example.com/a", method: .patch, headers: ["X-One": "1", "X-Two": "2"])
@@ -11,19 +11,19 @@ struct URLRequestTests {
     #expect(request.headers.sorted() == ["X-One": "1", "X-Two": "2"])
   }
 
-  @Test("the initialiser throws the error of the URL")
+  @Test("The initialiser throws the error of the URL")
   func initialiserThrows() {
     #expect(throws: AFError.self) { try URLRequest(url: "", method: .get) }
   }
 
-  @Test("a request without header fields has none")
+  @Test("A request without header fields has none")
   func noHeaders() throws {
     let request = try URLRequest(url: "https://example.com", method: .get)
     #expect(request.headers.isEmpty)
     #expect(request.value(forHTTPHeaderField: "Accept") == nil)
   }
 
-  @Test("any method is preserved")
+  @Test("Any method is preserved")
   func anyMethod() throws {
     var request = try URLRequest(url: "https://example.com", method: HTTPMethod(rawValue: "purge"))
     #expect(request.httpMethod == "purge")
@@ -31,7 +31,7 @@ struct URLRequestTests {
     #expect(request.httpMethod == "QUERY")
   }
 
-  @Test("setting the header fields replaces all of them")
+  @Test("Setting the header fields replaces all of them")
   func settingHeadersReplaces() throws {
     var request = try URLRequest(url: "https://example.com", method: .get, headers: ["X-Old": "1"])
     request.headers = ["X-New": "2"]
@@ -41,7 +41,7 @@ struct URLRequestTests {
     #expect(request.headers.count == 2)
   }
 
-  @Test("a GET with a body is refused, also with an empty one")
+  @Test("A GET with a body is refused, also with an empty one")
   func getWithBody() throws {
     var request = try URLRequest(url: "https://example.com", method: .get)
     try request.validate()
@@ -55,7 +55,7 @@ struct URLRequestTests {
     }
   }
 
-  @Test("a GET with a body is accepted if that is allowed, and other methods always are")
+  @Test("A GET with a body is accepted if that is allowed, and other methods always are")
   func bodiesThatPass() throws {
     var request = try URLRequest(url: "https://example.com", method: .get)
     request.httpBody = Data("body".utf8)
@@ -66,7 +66,7 @@ struct URLRequestTests {
     }
   }
 
-  @Test("a response returns its header fields")
+  @Test("A response returns its header fields")
   func responseHeaders() throws {
     let url = try "https://example.com".asURL()
     let response = try #require(

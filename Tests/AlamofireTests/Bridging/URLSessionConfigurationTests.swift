@@ -2,7 +2,7 @@ import Alamofire
 import Testing
 
 struct URLSessionConfigurationTests {
-  @Test("our configurations have the default header fields and are fresh each time")
+  @Test("Our configurations have the default header fields and are fresh each time")
   func defaultConfigurations() {
     for make in [
       { URLSessionConfiguration.af.default }, { URLSessionConfiguration.af.ephemeral },
@@ -15,7 +15,7 @@ struct URLSessionConfigurationTests {
     }
   }
 
-  @Test("a plain configuration has no header fields")
+  @Test("A plain configuration has no header fields")
   func plainConfiguration() {
     #expect(URLSessionConfiguration.default.headers.isEmpty)
   }
@@ -41,7 +41,7 @@ struct URLSessionConfigurationTests {
     #expect(!background.sessionSendsLaunchEvents)
   }
 
-  @Test("header fields that are not text are ignored")
+  @Test("Header fields that are not text are ignored")
   func headersThatAreNotText() {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpAdditionalHeaders = ["X-Number": 1]
@@ -59,12 +59,12 @@ extension AlamofireExtension where ExtendedType == Celsius {
 }
 
 struct AlamofireExtendedTests {
-  @Test("a type of the user gets the af namespace")
+  @Test("A type of the user gets the af namespace")
   func ownType() {
     #expect(Celsius.af.freezing.af.fahrenheit == 32)
   }
 
-  @Test("setting the af namespace has no effect")
+  @Test("Setting the af namespace has no effect")
   func settingDoesNothing() {
     var value = Celsius(degrees: 100)
     value.af = Celsius(degrees: 1).af

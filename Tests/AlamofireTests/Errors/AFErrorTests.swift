@@ -84,13 +84,13 @@ struct AFErrorTests {
     .urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data("secret".utf8))),
   ]
 
-  @Test("an error with an underlying error returns it and its message", arguments: wrapping)
+  @Test("An error with an underlying error returns it and its message", arguments: wrapping)
   func wrappedErrors(error: AFError) {
     #expect(error.underlyingError as? Inner == Inner())
     #expect(error.localizedDescription.contains("inner message"))
   }
 
-  @Test("an error without an underlying error describes the failure in sentences", arguments: plain)
+  @Test("An error without an underlying error describes the failure in sentences", arguments: plain)
   func plainErrors(error: AFError) {
     #expect(error.underlyingError == nil)
     let message = error.localizedDescription
@@ -147,13 +147,13 @@ struct AFErrorTests {
     }
   }
 
-  @Test("all errors have different messages")
+  @Test("All errors have different messages")
   func messagesDiffer() {
     let messages = (Self.wrapping + Self.plain).map(\.localizedDescription)
     #expect(Set(messages).count == messages.count)
   }
 
-  @Test("exactly one boolean holds for a case, and none for request validation")
+  @Test("Exactly one boolean holds for a case, and none for request validation")
   func booleans() {
     for error in Self.wrapping + Self.plain {
       let claims = [
@@ -169,7 +169,7 @@ struct AFErrorTests {
     }
   }
 
-  @Test("the properties return the associated values")
+  @Test("The properties return the associated values")
   func payloads() {
     let move = AFError.downloadedFileMoveFailed(error: Inner(), source: Self.file, destination: Self.other)
     #expect(move.sourceURL == Self.file)
@@ -195,14 +195,14 @@ struct AFErrorTests {
     #expect(AFError.explicitlyCancelled.urlConvertible == nil)
   }
 
-  @Test("the URL of a multipart error is that of its file")
+  @Test("The URL of a multipart error is that of its file")
   func multipartURL() {
     let multipart = (Self.wrapping + Self.plain).filter(\.isMultipartEncodingError)
     #expect(multipart.count == 13)
     #expect(multipart.count(where: { $0.url == Self.file }) == 11)
   }
 
-  @Test("resume data is found in the error of the transfer")
+  @Test("Resume data is found in the error of the transfer")
   func resumeData() {
     let data = Data([1, 2, 3])
     let lost = URLError(.networkConnectionLost, userInfo: [NSURLSessionDownloadTaskResumeData: data])
@@ -212,7 +212,7 @@ struct AFErrorTests {
     #expect(AFError.explicitlyCancelled.downloadResumeData == nil)
   }
 
-  @Test("any error can be cast to AFError")
+  @Test("Any error can be cast to AFError")
   func asAFError() {
     let ours: any Error = AFError.explicitlyCancelled
     #expect(ours.asAFError?.isExplicitlyCancelledError == true)
@@ -222,7 +222,7 @@ struct AFErrorTests {
     #expect(Inner().asAFError(or: .sessionDeinitialized).isSessionDeinitializedError)
   }
 
-  @Test("the message of a short stream has both lengths")
+  @Test("The message of a short stream has both lengths")
   func unexpectedLength() {
     let error = AFError.UnexpectedInputStreamLength(bytesExpected: 10, bytesRead: 7)
     #expect(error.localizedDescription == "The stream was announced with 10 bytes but held 7.")

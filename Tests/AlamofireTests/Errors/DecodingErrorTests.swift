@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "the message names the coding path and the mismatch",
+    "The message names the coding path and the mismatch",
     arguments: [
       ("{}", #"There is no value for the key "name" at the top."#),
       (#"{"name": "x", "tracks": [{"title": "a"}, {}]}"#, #"no value for the key "title" at tracks[1]."#),

@@ -8,7 +8,7 @@ struct FormEncodingTests {
     return text.removingPercentEncoding
   }
 
-  @Test("a value of all shapes is encoded as documented")
+  @Test("A value of all shapes is encoded as documented")
   func golden() throws {
     struct Everything: Encodable {
       var one = "one"
@@ -27,7 +27,7 @@ struct FormEncodingTests {
         + "&six%5Ba%5D%5Bb%5D=b&three=1&two=2")
   }
 
-  @Test("every type of number is written as Swift prints it")
+  @Test("Every type of number is written as Swift prints it")
   func numbers() throws {
     struct Numbers: Encodable {
       var a = Int8.min
@@ -54,7 +54,7 @@ struct FormEncodingTests {
     #expect(try form(["a": [UInt128.max]]) == "a[]=\(UInt128.max)")
   }
 
-  @Test("optionals of every type honour the nil encoding")
+  @Test("Optionals of every type honour the nil encoding")
   func optionals() throws {
     struct Optionals: Encodable {
       var a: Bool?
@@ -82,7 +82,7 @@ struct FormEncodingTests {
     #expect(try form(Optionals(a: true, c: 1, j: 5, p: 6, r: [7])) == "a=1&c=1.0&j=5&p=6&r[]=7")
   }
 
-  @Test("raw values, enums and wrappers are written as their wrapped value")
+  @Test("Raw values, enums and wrappers are written as their wrapped value")
   func wrappers() throws {
     enum Direction: String, Encodable { case north }
     struct Wrapper: Encodable {
@@ -97,7 +97,7 @@ struct FormEncodingTests {
     #expect(try form([1: "one", 2: "two"]) == "1=one&2=two")
   }
 
-  @Test("empty containers are not written")
+  @Test("Empty containers are not written")
   func emptyContainers() throws {
     struct Empty: Encodable {}
     struct Value: Encodable {
@@ -111,7 +111,7 @@ struct FormEncodingTests {
     #expect(try form(Value()) == "d[][]=1&e=")
   }
 
-  @Test("a root without keys is refused")
+  @Test("A root without keys is refused")
   func invalidRoots() throws {
     for (value, expected) in [([1], "an array"), (1, "a single value"), ("text", "a single value")]
       as [(any Encodable, String)]
@@ -124,13 +124,13 @@ struct FormEncodingTests {
     }
   }
 
-  @Test("a root can be an optional")
+  @Test("A root can be an optional")
   func optionalRoot() throws {
     #expect(try form(["a": 1] as [String: Int]?) == "a=1")
     #expect(try form([String: Int]?.none) == "")
   }
 
-  @Test("a class and its superclass write to one form")
+  @Test("A class and its superclass write to one form")
   func inheritance() throws {
     #expect(try form(Derived()) == "base=1&derived=2")
     #expect(try form(DerivedThroughSuperEncoder()) == "base=1&derived=2")
@@ -138,14 +138,14 @@ struct FormEncodingTests {
     #expect(try form(["k": DerivedUnkeyed()]) == "k[][base]=1&k[]=2")
   }
 
-  @Test("nested containers can be opened repeatedly")
+  @Test("Nested containers can be opened repeatedly")
   func manualContainers() throws {
     #expect(
       try form(Manual())
         == "root[flag]=1&root[items][][]=2&root[items][][deep]=x&root[items][]=1&root[text]=a")
   }
 
-  @Test("the last value of a key is written")
+  @Test("The last value of a key is written")
   func lastValueCounts() throws {
     struct Twice: Encodable {
       enum CodingKeys: CodingKey { case a, b }
@@ -166,7 +166,7 @@ struct FormEncodingTests {
     #expect(try form(Reopened(kind: kind)) == kind.text)
   }
 
-  @Test("two values under one key are refused with the coding path", arguments: Conflict.Kind.allCases)
+  @Test("Two values under one key are refused with the coding path", arguments: Conflict.Kind.allCases)
   func conflicts(kind: Conflict.Kind) throws {
     let error = try #require(throws: EncodingError.self) { try form(["outer": Conflict(kind: kind)]) }
     guard case .invalidValue(_, let context) = error else {
@@ -176,7 +176,7 @@ struct FormEncodingTests {
     #expect(context.codingPath.first?.stringValue == "outer")
   }
 
-  @Test("encoders of values have the coding path and no user info")
+  @Test("Encoders of values have the coding path and no user info")
   func userInfo() throws {
     struct Curious: Encodable {
       func encode(to encoder: any Encoder) throws {
@@ -187,7 +187,7 @@ struct FormEncodingTests {
     #expect(try form(["a": Curious()]) == #"a=0 ["a"]"#)
   }
 
-  @Test("errors have the coding path of an item")
+  @Test("Errors have the coding path of an item")
   func codingPaths() throws {
     struct Deep: Encodable {
       func encode(to encoder: any Encoder) throws {
@@ -202,7 +202,7 @@ struct FormEncodingTests {
     #expect(context.codingPath[1].intValue == 1)
   }
 
-  @Test("ten thousand keys are written without delay")
+  @Test("Ten thousand keys are written without delay")
   func manyNames() throws {
     let pairs = (0..<10_000).map { (String($0), $0) }
     let text: String = try URLEncodedFormEncoder().encode(Dictionary(uniqueKeysWithValues: pairs))

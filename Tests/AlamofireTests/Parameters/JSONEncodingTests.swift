@@ -18,7 +18,7 @@ struct JSONEncodingTests {
     #expect(try JSONEncoding.default.encode(request) == request)
   }
 
-  @Test("parameters become the body and its type")
+  @Test("Parameters become the body and its type")
   func parameters() throws {
     let items: [any Sendable] = ["a", 1, true]
     let nested: Parameters = ["a": 1.0, "b": [1.5, 2]]
@@ -32,20 +32,20 @@ struct JSONEncodingTests {
     #expect(encoded.headers == ["Content-Type": "application/json"])
   }
 
-  @Test("pretty-printed JSON has line breaks")
+  @Test("Pretty-printed JSON has line breaks")
   func prettyPrinted() throws {
     let encoded = try JSONEncoding.prettyPrinted.encode(request, with: ["a": 1])
     #expect(text(encoded)?.contains("\n") == true)
     #expect(text(try JSONEncoding.default.encode(request, with: ["a": 1])) == #"{"a":1}"#)
   }
 
-  @Test("the root can be an array")
+  @Test("The root can be an array")
   func arrayRoot() throws {
     let encoded = try JSONEncoding.default.encode(request, withJSONObject: ["a", 1, ["b": true]])
     #expect(text(encoded) == #"["a",1,{"b":true}]"#)
   }
 
-  @Test("an existing content type is preserved")
+  @Test("An existing content type is preserved")
   func contentType() throws {
     var request = request
     request.headers = ["content-TYPE": "application/custom+json"]
@@ -54,7 +54,7 @@ struct JSONEncodingTests {
   }
 
   @Test(
-    "a value that JSON cannot represent is refused",
+    "A value that JSON cannot represent is refused",
     arguments: [["d": Date()], ["d": Data()], ["d": Double.nan], ["d": ["x": Double.infinity]]]
       as [Parameters])
   func invalidObjects(parameters: Parameters) throws {
@@ -70,12 +70,12 @@ struct JSONEncodingTests {
     #expect(error.localizedDescription.contains("dates"))
   }
 
-  @Test("a root that is neither an array nor a dictionary is refused")
+  @Test("A root that is neither an array nor a dictionary is refused")
   func invalidRoot() {
     #expect(throws: AFError.self) { try JSONEncoding.default.encode(request, withJSONObject: "text") }
   }
 
-  @Test("a request without a URL is refused")
+  @Test("A request without a URL is refused")
   func missingURL() throws {
     var request = request
     request.url = nil

@@ -18,7 +18,7 @@ struct JSONParameterEncoderTests {
     try encoder.encode(value, into: try URLRequest(url: "https://example.com/", method: .post))
   }
 
-  @Test("the value becomes the body and its type")
+  @Test("The value becomes the body and its type")
   func body() throws {
     let request = try post(Search(), JSONParameterEncoder.sortedKeys)
     #expect(request.httpBody == Data(#"{"a":[2,1],"b":"x y"}"#.utf8))
@@ -32,14 +32,14 @@ struct JSONParameterEncoderTests {
     #expect(request.headers.isEmpty)
   }
 
-  @Test("an existing content type is preserved")
+  @Test("An existing content type is preserved")
   func contentType() throws {
     var request = try URLRequest(url: "https://example.com/", method: .post)
     request.headers = [.contentType("application/custom")]
     #expect(try JSONParameterEncoder.default.encode(1, into: request).headers == request.headers)
   }
 
-  @Test("the shorthands return encoders with their settings")
+  @Test("The shorthands return encoders with their settings")
   func shorthands() throws {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
@@ -49,13 +49,13 @@ struct JSONParameterEncoderTests {
     #expect(try post([1], JSONParameterEncoder.prettyPrinted).httpBody?.contains(UInt8(ascii: "\n")) == true)
   }
 
-  @Test("the shared shorthands are immutable")
+  @Test("The shared shorthands are immutable")
   func freshEncoders() {
     JSONParameterEncoder.default.encoder.outputFormatting = .prettyPrinted
     #expect(JSONParameterEncoder.default.encoder.outputFormatting == [])
   }
 
-  @Test("a request without a URL is refused")
+  @Test("A request without a URL is refused")
   func missingURL() throws {
     var request = try URLRequest(url: "https://example.com/", method: .post)
     request.url = nil
@@ -68,7 +68,7 @@ struct JSONParameterEncoderTests {
     }
   }
 
-  @Test("a failure is reported as parameterEncoderFailed")
+  @Test("A failure is reported as parameterEncoderFailed")
   func failure() throws {
     let error = try #require(throws: AFError.self) { try post(Failing(), .json) }
     #expect(error.isParameterEncoderError)
@@ -85,7 +85,7 @@ struct URLEncodedFormParameterEncoderTests {
   }
 
   @Test(
-    "the destination follows the method",
+    "The destination follows the method",
     arguments: [
       (HTTPMethod.get, true), (.head, true), (.delete, true), (.post, false), (.put, false), (.patch, false),
       (.query, false),
@@ -100,7 +100,7 @@ struct URLEncodedFormParameterEncoderTests {
         == (inQuery ? nil : "application/x-www-form-urlencoded; charset=utf-8"))
   }
 
-  @Test("the destination can be fixed")
+  @Test("The destination can be fixed")
   func fixedDestination() throws {
     let query = URLEncodedFormParameterEncoder(destination: .queryString)
     let body = URLEncodedFormParameterEncoder(destination: .httpBody)
@@ -108,7 +108,7 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(try encode(["a": 1], .get, body).httpBody == Data("a=1".utf8))
   }
 
-  @Test("an existing query is preserved, and an empty value adds nothing")
+  @Test("An existing query is preserved, and an empty value adds nothing")
   func existingQuery() throws {
     #expect(
       try encode(["a": 1], .get, url: "https://example.com/?k=%5B1%5D").url?.absoluteString
@@ -125,7 +125,7 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(request.headers.isEmpty)
   }
 
-  @Test("characters that are invalid in a query are encoded even if they are allowed")
+  @Test("Characters that are invalid in a query are encoded even if they are allowed")
   func charactersThatCannotStandInAQuery() throws {
     let form = URLEncodedFormEncoder(
       allowedCharacters: CharacterSet(charactersIn: "\u{0}"..."\u{10FFFF}"))
@@ -136,7 +136,7 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(body.httpBody == Data("k[]=100%%20#%C3%A9\"|".utf8))
   }
 
-  @Test("the shorthands return encoders with their settings")
+  @Test("The shorthands return encoders with their settings")
   func shorthands() throws {
     let request = try URLRequest(url: "https://example.com/", method: .post)
     func body(_ encoder: some ParameterEncoder) throws -> String {
@@ -148,7 +148,7 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(try body(.urlEncodedForm(destination: .queryString)) == "")
   }
 
-  @Test("a request without a URL is refused")
+  @Test("A request without a URL is refused")
   func missingURL() throws {
     var request = try URLRequest(url: "https://example.com/", method: .get)
     request.url = nil
@@ -161,7 +161,7 @@ struct URLEncodedFormParameterEncoderTests {
     }
   }
 
-  @Test("failures of the value and of the root are reported as parameterEncoderFailed")
+  @Test("Failures of the value and of the root are reported as parameterEncoderFailed")
   func failures() throws {
     let failure = try #require(throws: AFError.self) { try encode(Failing(), .get) }
     #expect(failure.isParameterEncoderError)

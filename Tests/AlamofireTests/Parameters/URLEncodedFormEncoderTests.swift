@@ -11,7 +11,7 @@ struct URLEncodedFormEncoderTests {
     try encoder.encode(value)
   }
 
-  @Test("the defaults are those of the documentation")
+  @Test("The defaults are those of the documentation")
   func defaults() throws {
     let encoder = URLEncodedFormEncoder()
     #expect(encoder.alphabetizeKeyValuePairs)
@@ -25,13 +25,13 @@ struct URLEncodedFormEncoderTests {
     #expect(try form(One(a: String?.none)) == "")
   }
 
-  @Test("the result is also returned as UTF-8")
+  @Test("The result is also returned as UTF-8")
   func dataResult() throws {
     let data: Data = try URLEncodedFormEncoder().encode(["a": "é"])
     #expect(data == Data("a=%C3%A9".utf8))
   }
 
-  @Test("the array encoding decides about the keys of items")
+  @Test("The array encoding decides about the keys of items")
   func arrayEncodings() throws {
     func text(_ encoding: URLEncodedFormEncoder.ArrayEncoding) throws -> String {
       try form(["foo": [["bar": 2], ["qux": 3]]], URLEncodedFormEncoder(arrayEncoding: encoding))
@@ -42,7 +42,7 @@ struct URLEncodedFormEncoderTests {
     #expect(try text(.custom { "\($0).\($1 + 1)" }) == "foo.1%5Bbar%5D=2&foo.2%5Bqux%5D=3")
   }
 
-  @Test("the bool encoding decides about bools")
+  @Test("The bool encoding decides about bools")
   func boolEncodings() throws {
     let values = ["a": true, "b": false]
     #expect(try form(values, URLEncodedFormEncoder(boolEncoding: .numeric)) == "a=1&b=0")
@@ -50,7 +50,7 @@ struct URLEncodedFormEncoderTests {
     #expect(try form(["a": [true]], URLEncodedFormEncoder(boolEncoding: .literal)) == "a%5B%5D=true")
   }
 
-  @Test("the data encoding decides about data")
+  @Test("The data encoding decides about data")
   func dataEncodings() throws {
     let value = One(a: Data("data".utf8))
     func text(_ encoding: URLEncodedFormEncoder.DataEncoding) throws -> String {
@@ -62,7 +62,7 @@ struct URLEncodedFormEncoderTests {
     #expect(throws: CancellationError.self) { try text(.custom { _ in throw CancellationError() }) }
   }
 
-  @Test("the date encoding decides about dates")
+  @Test("The date encoding decides about dates")
   func dateEncodings() throws {
     func text(_ encoding: URLEncodedFormEncoder.DateEncoding) throws -> String {
       try form(One(a: Self.reference), URLEncodedFormEncoder(dateEncoding: encoding))
@@ -80,7 +80,7 @@ struct URLEncodedFormEncoderTests {
     #expect(throws: CancellationError.self) { try text(.custom { _ in throw CancellationError() }) }
   }
 
-  @Test("the date encoding applies inside optionals, arrays and dictionaries")
+  @Test("The date encoding applies inside optionals, arrays and dictionaries")
   func nestedDates() throws {
     let encoder = URLEncodedFormEncoder(dateEncoding: .secondsSince1970)
     #expect(try form(One(a: Date?.some(Self.reference)), encoder) == "a=978307323.456")
@@ -88,7 +88,7 @@ struct URLEncodedFormEncoderTests {
     #expect(try form(["a": ["b": Self.reference]], encoder) == "a%5Bb%5D=978307323.456")
   }
 
-  @Test("the key encoding decides about keys")
+  @Test("The key encoding decides about keys")
   func keyEncodings() throws {
     func text(_ key: String, _ encoding: URLEncodedFormEncoder.KeyEncoding) throws -> String {
       try form([key: 1], URLEncodedFormEncoder(keyEncoding: encoding))
@@ -104,7 +104,7 @@ struct URLEncodedFormEncoderTests {
   }
 
   @Test(
-    "snake case separates words at capitals and at the end of runs of capitals",
+    "Snake case separates words at capitals and at the end of runs of capitals",
     arguments: [
       ("myURLProperty", "my_url_property"), ("URLProperty", "url_property"), ("myURL", "my_url"),
       ("a", "a"), ("A", "a"), ("", ""), ("URL", "url"), ("user1Name", "user1_name"), ("_leading", "_leading"),
@@ -117,7 +117,7 @@ struct URLEncodedFormEncoderTests {
     #expect(text.removingPercentEncoding == "\(expected)=1")
   }
 
-  @Test("the key encoding receives a whole key")
+  @Test("The key encoding receives a whole key")
   func keyEncodingSeesTheWholePath() throws {
     let value = ["outer": ["inner": [1]]]
     #expect(
@@ -127,7 +127,7 @@ struct URLEncodedFormEncoderTests {
     #expect(try form(value, custom) == "whole=1")
   }
 
-  @Test("the key path encoding decides about nested keys")
+  @Test("The key path encoding decides about nested keys")
   func keyPathEncodings() throws {
     let value = ["a": ["b": ["c": "d"]]]
     func text(_ encoding: URLEncodedFormEncoder.KeyPathEncoding) throws -> String {
@@ -138,7 +138,7 @@ struct URLEncodedFormEncoderTests {
     #expect(try text(.init { "-\($0)" }) == "a-b-c=d")
   }
 
-  @Test("the nil encoding decides about nil")
+  @Test("The nil encoding decides about nil")
   func nilEncodings() throws {
     struct Two: Encodable {
       var one = "one"
@@ -156,13 +156,13 @@ struct URLEncodedFormEncoderTests {
     #expect(try text(.init { "nil " }) == ["one=one&two=nil%20", "a=nil%20", "a%5B%5D=1&a%5B%5D=nil%20"])
   }
 
-  @Test("omitted items are not counted")
+  @Test("Omitted items are not counted")
   func droppedItemsHaveNoIndex() throws {
     let encoder = URLEncodedFormEncoder(arrayEncoding: .indexInBrackets)
     #expect(try form(["a": [nil, 1, nil, 2]], encoder) == "a%5B0%5D=1&a%5B1%5D=2")
   }
 
-  @Test("the space encoding applies even if spaces are allowed characters")
+  @Test("The space encoding applies even if spaces are allowed characters")
   func spaceEncodings() throws {
     let value = ["a b": "c d+e"]
     #expect(try form(value, URLEncodedFormEncoder(spaceEncoding: .percentEscaped)) == "a%20b=c%20d%2Be")
@@ -174,7 +174,7 @@ struct URLEncodedFormEncoderTests {
         == "a+b=c+d+e")
   }
 
-  @Test("the allowed characters can be set and changed")
+  @Test("The allowed characters can be set and changed")
   func allowedCharacters() throws {
     let encoder = URLEncodedFormEncoder(allowedCharacters: CharacterSet(charactersIn: "?/é"))
     #expect(try form(["?/": "aé"], encoder) == "?/=%61%C3%A9")
@@ -183,7 +183,7 @@ struct URLEncodedFormEncoderTests {
     #expect(try form(["?/": "aé"], encoder) == "%3F%2F=a%C3%A9")
   }
 
-  @Test("pairs are sorted as text, items included, unless sorting is disabled")
+  @Test("Pairs are sorted as text, items included, unless sorting is disabled")
   func sorting() throws {
     struct Value: Encodable {
       var b = ["z", "y"]

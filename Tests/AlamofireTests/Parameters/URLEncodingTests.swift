@@ -18,7 +18,7 @@ struct URLEncodingTests {
   }
 
   @Test(
-    "text is percent-encoded",
+    "Text is percent-encoded",
     arguments: [
       ([" foo ": " bar "], "%20foo%20=%20bar%20"),
       (["+foo+": "+bar+"], "%2Bfoo%2B=%2Bbar%2B"),
@@ -38,13 +38,13 @@ struct URLEncodingTests {
     #expect(try query(parameters, .queryString) == expected)
   }
 
-  @Test("twenty thousand Chinese characters are encoded")
+  @Test("Twenty thousand Chinese characters are encoded")
   func longText() throws {
     let text = String(repeating: "一二三四五六七八九十", count: 2_000)
     #expect(try query(["t": text])?.removingPercentEncoding == "t=\(text)")
   }
 
-  @Test("keys are sorted at every level and items are not reordered")
+  @Test("Keys are sorted at every level and items are not reordered")
   func order() throws {
     let nested: Parameters = ["y": 1, "x": ["c": 3, "b": 2, "a": 1]]
     let parameters: Parameters = ["z": 1, "a": nested, "m": ["b", "a", "c"]]
@@ -54,7 +54,7 @@ struct URLEncodingTests {
   }
 
   @Test(
-    "an existing query is not changed",
+    "An existing query is not changed",
     arguments: [
       ("https://example.com/?hd=%5B1%5D", "hd=%5B1%5D&page=0"), ("https://example.com/?", "page=0"),
       ("https://example.com/?a+b#part", "a+b&page=0"),
@@ -63,13 +63,13 @@ struct URLEncodingTests {
     #expect(try query(["page": 0], url: url) == expected)
   }
 
-  @Test("empty values add nothing")
+  @Test("Empty values add nothing")
   func noPairs() throws {
     #expect(try query(["a": [Int](), "b": [String: Int]()]) == nil)
     #expect(try query(["a": [Int](), "c": 1]) == "c=1")
   }
 
-  @Test("the array encoding decides about the keys of items")
+  @Test("The array encoding decides about the keys of items")
   func arrayEncodings() throws {
     let parameters: Parameters = ["k": [1, 2], "d": [["a": 1]]]
     func text(_ encoding: URLEncoding.ArrayEncoding) throws -> String? {
@@ -81,7 +81,7 @@ struct URLEncodingTests {
     #expect(try text(.custom { "\($0).\($1)" }) == "d.0%5Ba%5D=1&k.0=1&k.1=2")
   }
 
-  @Test("the bool encoding decides about bools, and numbers are not bools")
+  @Test("The bool encoding decides about bools, and numbers are not bools")
   func bools() throws {
     let parameters: Parameters = [
       "a": true, "b": false, "c": 1, "d": 0, "e": 1.0, "f": 0.0, "g": Int8(1), "h": UInt8(0),
@@ -94,7 +94,7 @@ struct URLEncodingTests {
   }
 
   @Test(
-    "numbers are written equally on every system",
+    "Numbers are written equally on every system",
     arguments: [
       (1.0, "1"), (-0.5, "-0.5"), (0.1, "0.1"), (Float(0.1), "0.1"), (1.10, "1.1"), (1e20, "1e%2B20"),
       (1e-7, "1e-07"), (NSNumber(value: 2.0), "2"), (NSNumber(value: 2.5), "2.5"),
@@ -105,13 +105,13 @@ struct URLEncodingTests {
     #expect(try query(["n": value]) == "n=\(expected)")
   }
 
-  @Test("decimal numbers preserve their digits")
+  @Test("Decimal numbers preserve their digits")
   func decimals() throws {
     let decimal = try #require(Decimal(string: "12345678901234567890.25"))
     #expect(try query(["n": decimal]) == "n=12345678901234567890.25")
   }
 
-  @Test("other values are written as their description, and optionals as their value")
+  @Test("Other values are written as their description, and optionals as their value")
   func otherValues() throws {
     struct Point: Sendable, CustomStringConvertible { var description: String { "1 2" } }
     let filled: Int? = 3
@@ -121,7 +121,7 @@ struct URLEncodingTests {
   }
 
   @Test(
-    "the destination follows the method",
+    "The destination follows the method",
     arguments: [
       (HTTPMethod.get, true), (.head, true), (.delete, true), (.post, false), (.put, false), (.patch, false),
       (.query, false), (.options, false), (HTTPMethod(rawValue: "PURGE"), false),
@@ -136,7 +136,7 @@ struct URLEncodingTests {
         == (inQuery ? nil : "application/x-www-form-urlencoded; charset=utf-8"))
   }
 
-  @Test("the destination can be fixed")
+  @Test("The destination can be fixed")
   func fixedDestination() throws {
     let post = try URLRequest(url: "https://example.com/", method: .post)
     let get = try URLRequest(url: "https://example.com/", method: .get)
@@ -145,7 +145,7 @@ struct URLEncodingTests {
     #expect(try URLEncoding.httpBody.encode(get, with: ["a": 1]).httpBody == Data("a=1".utf8))
   }
 
-  @Test("a body without pairs is empty, and an existing content type is preserved")
+  @Test("A body without pairs is empty, and an existing content type is preserved")
   func emptyBodyAndContentType() throws {
     var request = try URLRequest(url: "https://example.com/", method: .post)
     #expect(try URLEncoding.default.encode(request, with: [:]).httpBody == Data())
@@ -156,7 +156,7 @@ struct URLEncodingTests {
   }
 
   @Test(
-    "a request without a URL is refused",
+    "A request without a URL is refused",
     arguments: [URLEncoding.default, .queryString, .httpBody] as [URLEncoding])
   func missingURL(encoding: URLEncoding) throws {
     var request = try URLRequest(url: "https://example.com/", method: .get)
@@ -168,7 +168,7 @@ struct URLEncodingTests {
     }
   }
 
-  @Test("an error of the request is not wrapped")
+  @Test("An error of the request is not wrapped")
   func requestError() {
     struct Broken: URLRequestConvertible {
       func asURLRequest() throws -> URLRequest { throw URLError(.badURL) }
@@ -176,7 +176,7 @@ struct URLEncodingTests {
     #expect(throws: URLError.self) { try URLEncoding.default.encode(Broken(), with: nil) }
   }
 
-  @Test("single pairs and texts can be encoded")
+  @Test("Single pairs and texts can be encoded")
   func publicHelpers() {
     let pairs = URLEncoding().queryComponents(fromKey: "a b", value: ["y": ["1", "2"], "x": "&"])
     #expect(pairs.map(\.0) == ["a%20b%5Bx%5D", "a%20b%5By%5D%5B%5D", "a%20b%5By%5D%5B%5D"])
@@ -184,7 +184,7 @@ struct URLEncodingTests {
     #expect(URLEncoding().escape("a&b") == "a%26b")
   }
 
-  @Test("the allowed characters are those of the percent-encoding")
+  @Test("The allowed characters are those of the percent-encoding")
   func allowedCharacters() {
     for byte in UInt8(0)..<128 {
       let scalar = Unicode.Scalar(byte)

@@ -131,7 +131,7 @@ import Testing
     #expect(jar.cookies.count == 4)
   }
 
-  @Test("host-only is part of the identity") func hostOnly() {
+  @Test("Host-only is part of the identity") func hostOnly() {
     var jar = Jar()
     jar.receive("a=1; Path=/", from: "http://example.com/")
     jar.receive("a=2; Path=/; Domain=example.com", from: "http://example.com/")

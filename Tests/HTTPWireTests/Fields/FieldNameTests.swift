@@ -3,7 +3,7 @@ import Testing
 
 struct FieldNameTests {
   @Test(
-    "names are equal when only the case of ASCII letters differs",
+    "Names are equal when only the case of ASCII letters differs",
     arguments: [
       ("Accept", "aCCEPT", true), ("", "", true), ("a-Z", "A-z", true),
       ("Accept", "Accep", false), ("@", "`", false), ("[", "{", false), ("É", "é", false),

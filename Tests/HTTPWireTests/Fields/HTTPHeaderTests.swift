@@ -3,7 +3,7 @@ import Testing
 
 struct HTTPHeaderTests {
   @Test(
-    "factories use the registered names",
+    "Factories use the registered names",
     arguments: [
       (HTTPHeader.accept("v"), "Accept: v"),
       (.acceptCharset("v"), "Accept-Charset: v"),
@@ -29,7 +29,7 @@ struct HTTPHeaderTests {
     #expect(HTTPHeader.authorization(username: "test", password: "123£").value == "Basic dGVzdDoxMjPCow==")
   }
 
-  @Test("bearer tokens are not encoded")
+  @Test("Bearer tokens are not encoded")
   func bearerToken() {
     #expect(HTTPHeader.authorization(bearerToken: "abc.def").description == "Authorization: Bearer abc.def")
   }

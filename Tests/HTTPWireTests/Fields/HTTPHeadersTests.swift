@@ -2,14 +2,14 @@ import HTTPWire
 import Testing
 
 struct HTTPHeadersTests {
-  @Test("the last value of a name replaces earlier ones and its spelling")
+  @Test("The last value of a name replaces earlier ones and its spelling")
   func lastWriteWins() {
     var headers: HTTPHeaders = ["c": "a"]
     headers["C"] = "c"
     #expect(headers.description == "C: c")
   }
 
-  @Test("an updated field preserves its position and a new one is appended")
+  @Test("An updated field preserves its position and a new one is appended")
   func updateKeepsItsPlace() {
     var headers: HTTPHeaders = ["One": "1", "Two": "2", "Three": "3"]
     headers.update(name: "TWO", value: "zwei")
@@ -20,7 +20,7 @@ struct HTTPHeadersTests {
     #expect(headers.map(\.value) == ["eins", "zwei", "drei", "4"])
   }
 
-  @Test("literals with the same name in other cases are merged")
+  @Test("Literals with the same name in other cases are merged")
   func literalsCollapse() {
     let dictionary: HTTPHeaders = ["key": "1", "Key": "2", "KEY": "3"]
     let array: HTTPHeaders = [
@@ -32,7 +32,7 @@ struct HTTPHeadersTests {
     #expect(HTTPHeaders(["a": "1", "A": "1"]).count == 1)
   }
 
-  @Test("values are found by case-insensitive names")
+  @Test("Values are found by case-insensitive names")
   func lookupIgnoresCase() {
     let headers: HTTPHeaders = ["Content-Type": "text/plain"]
     #expect(headers["content-type"] == "text/plain")
@@ -40,7 +40,7 @@ struct HTTPHeadersTests {
     #expect(headers["Content_Type"] == nil)
   }
 
-  @Test("fields are removed by method and by nil, and unknown names are ignored")
+  @Test("Fields are removed by method and by nil, and unknown names are ignored")
   func removal() {
     var headers: HTTPHeaders = ["A": "1", "B": "2", "C": "3"]
     headers.remove(name: "b")
@@ -50,7 +50,7 @@ struct HTTPHeadersTests {
     #expect(headers == ["A": "1"])
   }
 
-  @Test("sorting compares the lower-cased names")
+  @Test("Sorting compares the lower-cased names")
   func sorting() {
     let headers: HTTPHeaders = ["b": "1", "C": "2", "a": "3", "Accept": "4"]
     var copy = headers
@@ -60,7 +60,7 @@ struct HTTPHeadersTests {
     #expect(headers.first?.name == "b")
   }
 
-  @Test("equality includes order and spelling")
+  @Test("Equality includes order and spelling")
   func equality() {
     let headers: HTTPHeaders = ["a": "1", "b": "2"]
     #expect(headers != ["b": "2", "a": "1"])
@@ -69,14 +69,14 @@ struct HTTPHeadersTests {
     #expect(headers.hashValue == HTTPHeaders(Array(headers)).hashValue)
   }
 
-  @Test("the dictionary contains every field")
+  @Test("The dictionary contains every field")
   func dictionary() {
     let headers: HTTPHeaders = ["A": "1", "B": "2"]
     #expect(headers.dictionary == ["A": "1", "B": "2"])
     #expect(HTTPHeaders(headers.dictionary).sorted() == headers)
   }
 
-  @Test("fields are a collection in the order of insertion")
+  @Test("Fields are a collection in the order of insertion")
   func collection() {
     let headers: HTTPHeaders = ["b": "1", "a": "2"]
     #expect(headers.count == 2)
@@ -85,7 +85,7 @@ struct HTTPHeadersTests {
     #expect(HTTPHeaders().isEmpty)
   }
 
-  @Test("names that only look alike are different")
+  @Test("Names that only look alike are different")
   func onlyASCIICaseIsIgnored() {
     // U+212A KELVIN SIGN becomes "k" under Unicode's rules, but is no letter of a field name.
     let headers: HTTPHeaders = ["key": "1", "\u{212A}ey": "2", "@": "3", "`": "4"]

@@ -3,7 +3,7 @@ import Testing
 
 struct HTTPMethodTests {
   @Test(
-    "the constants are the names in upper case",
+    "The constants are the names in upper case",
     arguments: [
       (HTTPMethod.connect, "CONNECT"), (.delete, "DELETE"), (.get, "GET"), (.head, "HEAD"),
       (.options, "OPTIONS"), (.patch, "PATCH"), (.post, "POST"), (.put, "PUT"), (.query, "QUERY"),
@@ -14,14 +14,14 @@ struct HTTPMethodTests {
     #expect(method == HTTPMethod(rawValue: name))
   }
 
-  @Test("methods are case-sensitive")
+  @Test("Methods are case-sensitive")
   func caseCounts() {
     // RFC 9110 §9.1.
     #expect(HTTPMethod(rawValue: "get") != .get)
     #expect(Set([HTTPMethod(rawValue: "get"), .get, .get]).count == 2)
   }
 
-  @Test("a method is printed as its raw value")
+  @Test("A method is printed as its raw value")
   func printing() {
     #expect("\(HTTPMethod.get)" == #"HTTPMethod(rawValue: "GET")"#)
     #expect("\(HTTPMethod.get.rawValue)" == "GET")

@@ -2,12 +2,12 @@ import HTTPWire
 import Testing
 
 struct PercentEncodingTests {
-  @Test("text without characters to encode is unchanged", arguments: ["", "abc", "a-b._~/?Z09"])
+  @Test("Text without characters to encode is unchanged", arguments: ["", "abc", "a-b._~/?Z09"])
   func unchanged(text: String) {
     #expect(PercentEncoding.queryComponent.encode(text) == text)
   }
 
-  @Test("every byte of ASCII is unchanged or an escape with capitals")
+  @Test("Every byte of ASCII is unchanged or an escape with capitals")
   func everyASCIIByte() {
     let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
     for byte in UInt8(0)..<128 {
@@ -20,7 +20,7 @@ struct PercentEncodingTests {
     }
   }
 
-  @Test("bytes beyond ASCII are escaped")
+  @Test("Bytes beyond ASCII are escaped")
   func beyondASCII() {
     let everything = PercentEncoding { _ in true }
     #expect(everything.encode("a é😃\n%") == "a %C3%A9%F0%9F%98%83\n%")
@@ -28,7 +28,7 @@ struct PercentEncodingTests {
     #expect(PercentEncoding { _ in false }.encode("aA") == "%61%41")
   }
 
-  @Test("spaces become pluses on demand, and pluses are escaped")
+  @Test("Spaces become pluses on demand, and pluses are escaped")
   func spacesAsPluses() {
     let encoding = PercentEncoding.queryComponent
     #expect(encoding.encode(" a b+c é", spacesAsPluses: true) == "+a+b%2Bc+%C3%A9")
@@ -36,14 +36,14 @@ struct PercentEncodingTests {
     #expect(PercentEncoding { _ in true }.encode("a b", spacesAsPluses: true) == "a+b")
   }
 
-  @Test("long text beyond ASCII is encoded completely")
+  @Test("Long text beyond ASCII is encoded completely")
   func longText() {
     let encoded = PercentEncoding.queryComponent.encode(String(repeating: "一", count: 20_000))
     #expect(encoded == String(repeating: "%E4%B8%80", count: 20_000))
   }
 
   @Test(
-    "a query is escaped without changing valid characters",
+    "A query is escaped without changing valid characters",
     arguments: [
       ("a=b&c=%5B1%5d", "a=b&c=%5B1%5d"),
       ("", ""),

@@ -63,8 +63,8 @@ extension AttemptDriver {
     return .done
   }
 
-  /// Moves the file of a complete background download. Without a destination it is moved to the temporary folder, because
-  /// the folder of the session is not the caller's.
+  /// Moves the file of a complete background download. Without a destination it is moved to the temporary folder,
+  /// because the folder of the session is not the caller's.
   nonisolated(nonsending) func move(
     _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange
   ) async throws(AFError) -> AttemptEvent {
@@ -147,7 +147,7 @@ private final class Countdown: Sendable {
 }
 
 extension RequestCore {
-  /// The request has the identifier of its transfer in every process.
+  /// Uses the identifier of the transfer for the request, so that it is the same in every process.
   func useIdentifierOfTransfer() {
     if let transfer { state.withLock { $0.extras.id = transfer.id } }
   }
@@ -161,7 +161,7 @@ extension RequestCore {
   /// Whether the session was released, so that the next one with its identifier continues the transfer.
   var isSuspendedInBackground: Bool { isAbandoned && session.reasonOfEnd.isSessionDeinitializedError }
 
-  /// A body that tells its background transfer before its last bytes are sent.
+  /// Wraps a body so that its background transfer is told before the last bytes are sent.
   func journalled(_ source: any BodySource) -> any BodySource {
     transfer.map { JournalledBody(source, $0) } ?? source
   }

@@ -51,7 +51,7 @@ extension AttemptDriver {
     return spent
   }
 
-  /// The delegate may provide another stream. Without one the transport ends the request with an error.
+  /// Asks the delegate for another stream. Without one the transport ends the request with an error.
   @inline(never)
   nonisolated(nonsending) func provideBodyStream() async throws(AFError) -> AttemptEvent {
     guard let spent = spentStream, case .source(let source) = values.request.body else { return .done }

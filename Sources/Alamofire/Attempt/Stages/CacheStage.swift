@@ -31,8 +31,8 @@ extension AttemptDriver {
     }
   }
 
-  /// Whether a stored response can answer the hop. Downloads and streams take complete responses only, because the server
-  /// continues the part of an earlier download.
+  /// Whether a stored response can answer the hop. Downloads and streams take complete responses only, because the
+  /// server continues the part of an earlier download.
   var isAnsweredFromCache: Bool {
     let request = values.request
     // No field tells the responses of authenticated connections apart.
@@ -70,7 +70,8 @@ extension AttemptDriver {
     values.requestWithCookies = values.requestWithCookies?.changing { $0.fields += directives }
   }
 
-  /// The hop is sent now. The server may have read later removals before it answers.
+  /// Stores the number of removals at the time at which the hop is sent. The server may have read later removals before
+  /// it answers.
   func noteRemovals() {
     if let store = core.session.cache.store { values.removalCount = store.removalCount }
   }
@@ -110,8 +111,8 @@ extension AttemptDriver {
         return .cache(.replay)
       }
     case .validate(let stored, let conditions):
-      // A response that could not be used need not be confirmed. A file or a stream receives bytes before the server has
-      // confirmed them.
+      // A response that could not be used need not be confirmed. A file or a stream receives bytes before the server
+      // has confirmed them.
       guard !core.hasBodySink, hasAnswer(stored, isConfirmed: false) else { break }
       return revalidate(.response(stored), conditions)
     case .validateVariants(let variants, let conditions):
@@ -136,7 +137,7 @@ extension AttemptDriver {
   var now: Int64 { core.session.cache.store?.now ?? 0 }
 
   /// Makes the answer that ``replay()`` gives. Returns false if the stored response cannot be used for the request, or
-  /// exceeds the limit of its options, which then refuse the server's response as well.
+  /// exceeds the limit of its options. The limit then refuses the server's response as well.
   func hasAnswer(_ stored: StoredResponse, isConfirmed: Bool) -> Bool {
     let request = values.outgoing
     let answer = StoredAnswer(
@@ -180,8 +181,8 @@ extension WireRequest {
 
 // The cache stores a response, or invalidates stored ones because of it.
 extension AttemptDriver {
-  /// Whether the cache has to see the response. A response that can never be used again need not be seen, unless an
-  /// observer decides about storing or the policy of the request takes responses of any age.
+  /// Whether the cache has to see the response. A response that can never be used again need not be seen. Exceptions
+  /// are an observer that decides about storing, and a policy that accepts responses of any age.
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
     let cache = core.session.cache
@@ -230,8 +231,8 @@ extension AttemptDriver {
     return .done
   }
 
-  /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because it
-  /// can no longer be asked.
+  /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because
+  /// it can no longer be asked.
   private var asksObservers: Bool { attempt.taskIsAnnounced || core.observers.contains(.storing) }
 
   private func propose(_ candidate: CacheCandidate, if isProposed: Bool) {

@@ -5,7 +5,7 @@ import Synchronization
 
 // A server asks for authentication (RFC 9110 §11). A challenge that cannot be answered is a response like any other.
 extension AttemptDriver {
-  /// The response shows whether the server accepts the credential of the request.
+  /// Records whether the server accepts the credential of the request.
   @inline(never)
   func judgeCredentials() -> AttemptEvent {
     guard let head = values.response?.head, values.authentication != nil, let proof = trail.proof else {
@@ -92,7 +92,8 @@ extension AttemptDriver {
     return false
   }
 
-  /// The offers that a delegate is shown: a delegate of the caller sees all of them, ours the one that will be answered.
+  /// Returns the offers that a delegate is shown. A delegate of the caller sees all of them, ours the one that will be
+  /// answered.
   private func offersToShow(_ head: ResponseHead) -> [AuthenticationOffer] {
     let offers = core.session.authentication.offers(head, challengeContext)
     if core.session.hasOwnDelegate { return offers }
@@ -143,7 +144,7 @@ extension AttemptDriver {
     }
   }
 
-  /// The challenge for a delegate; `nil` for a URL that Foundation cannot parse.
+  /// Makes the challenge for a delegate; `nil` for a URL that Foundation cannot parse.
   private func challenge(_ head: ResponseHead, _ offer: AuthenticationOffer) -> URLAuthenticationChallenge? {
     let request = values.request
     guard let space = URLProtectionSpace(challengeTo: request, realm: offer.realm, scheme: offer.scheme)
@@ -158,7 +159,8 @@ extension AttemptDriver {
       sender: SilentSender())
   }
 
-  /// The total time of a request includes the decisions of delegates (`timeoutIntervalForResource`).
+  /// Throws if the total time of the request is over, which includes the decisions of delegates
+  /// (`timeoutIntervalForResource`).
   func checkDeadline() throws(AFError) {
     let request = values.request
     guard let deadline = request.deadline, deadline <= .now else { return }
@@ -174,7 +176,7 @@ extension AttemptDriver {
 private enum ChallengeDecision: Sendable {
   /// The response of the challenge is the result.
   case leave
-  /// As ``leave``, except for further offers of the server.
+  /// The next offer of the server is shown to the delegate. Without further offers this is the same as ``leave``.
   case reject
   /// The answer that is given without a delegate.
   case usual

@@ -39,7 +39,7 @@ extension AttemptDriver {
     return .done
   }
 
-  /// The credential that was sent to the previous origin stays there.
+  /// Forgets the credential that was sent to the previous origin.
   private func dropCredentialsOfOtherOrigin() {
     guard values.redirectCount > 0 else { return }
     if values.request.origin != values.initialOrigin { values.leftInitialOrigin = true }
@@ -134,13 +134,15 @@ extension AttemptDriver {
 
   /// The value of `Authorization`, as far as it can be computed at once.
   enum FieldAnswer {
-    /// The value and the ticket of Digest that it used. There is no value for schemes that authenticate a connection, and
-    /// none if it cannot be computed.
+    /// The value and the ticket of Digest that it used. There is no value for schemes that authenticate a connection,
+    /// and none if it cannot be computed.
     case field(String?, DigestTicket?)
     /// The body has to be hashed first, and is too long for the loop's thread.
     case needsBodyHash
   }
 
+  /// Returns the field for a credential, unless the body has to be hashed and is too long for the loop's thread.
+  ///
   /// - Parameter ticket: Called at most once, because each ticket has a count of its own.
   func fieldAtOnce(
     _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
@@ -158,7 +160,7 @@ extension AttemptDriver {
     return field(credential, digest, quality, ticket(), for: request, bodyHash: hash)
   }
 
-  /// As ``fieldAtOnce(_:_:_:for:ticket:)``, for bodies of any length.
+  /// Returns the field for a credential, as ``fieldAtOnce(_:_:_:for:ticket:)`` does, for bodies of any length.
   nonisolated(nonsending) func field(
     _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
     for request: WireRequest, ticket: () -> DigestTicket?
@@ -212,7 +214,7 @@ extension RequestBody {
 
 /// Reads what ``TransportOptions/netrcFile`` names.
 enum NetrcFile {
-  /// Blocks for as long as the file takes.
+  /// Reads a netrc file. Blocks for as long as that takes.
   static func read(_ path: String, for url: String) -> Result<Netrc, AFError> {
     let path = (path as NSString).expandingTildeInPath
     do {

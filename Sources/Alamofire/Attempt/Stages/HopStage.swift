@@ -95,7 +95,7 @@ extension AttemptDriver {
         url: request.url))
   }
 
-  /// The hop as a `URLProtocol` class sees it: with the session's fields, and its body as data or as a stream.
+  /// Makes the request that a `URLProtocol` class sees: with the session's fields, and its body as data or as a stream.
   private func foundationRequest() -> URLRequest {
     let request = values.request
     var made = values.urlRequest
@@ -224,7 +224,7 @@ enum HopHandler: Sendable {
   /// A `URLProtocol` class of the caller.
   case userProtocol(ProtocolTransport)
 
-  /// The handler of a scheme that no `URLProtocol` class takes; `nil` if there is none.
+  /// Makes the handler of a scheme that no `URLProtocol` class takes; `nil` if there is none.
   init?(scheme: String) {
     switch scheme {
     case "http", "https": self = .engine

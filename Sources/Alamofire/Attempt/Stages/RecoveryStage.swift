@@ -32,7 +32,7 @@ extension AttemptDriver {
     FieldName.equal(field.name, "Range") || FieldName.equal(field.name, "If-Range")
   }
 
-  /// The part of a download that is there does not fit the response.
+  /// Removes the range from the request, because the response does not fit the part of the download that is there.
   @inline(never)
   func askForWholeBody() -> AttemptEvent {
     if let metrics = failure.metrics { recordHop(metrics, nil) }
@@ -66,7 +66,8 @@ extension AttemptDriver {
       explained, url: request.url, method: request.method, resumeData: resumeData(after: failure))
   }
 
-  /// The resume data for the error of a download. `cancel(byProducingResumeData:)` hands it out later.
+  /// Returns the resume data for the error of a download. If the download was cancelled,
+  /// `cancel(byProducingResumeData:)` returns the data.
   private func resumeData(after failure: TransportFailure) -> Data? {
     // The file of a background transfer stays with its journal until the request ends.
     guard failure.kind != .cancelled, core.transfer == nil, let plan = core.download else { return nil }
@@ -181,7 +182,7 @@ extension AttemptDriver {
 }
 
 extension DispatchTimeInterval {
-  /// `.never` without a duration.
+  /// Makes an interval for a duration; `.never` without one.
   fileprivate init(_ duration: Duration?) {
     guard let duration else {
       self = .never

@@ -78,13 +78,13 @@ extension AttemptDriver {
     values.request = profile === next.profile ? next : next.changing { $0.profile = profile }
   }
 
-  /// A client certificate for one origin is not presented to another.
+  /// Returns the profile for the next origin. A client certificate for one origin is not presented to another.
   private func profile(to origin: Origin, from request: WireRequest) -> ConnectionProfile {
     guard origin != request.origin else { return request.profile }
     return origin == values.initialOrigin ? core.profile : request.profile.elsewhere ?? request.profile
   }
 
-  /// Follows to a request that a handler has made of the proposed one.
+  /// Follows the redirect with a request that a handler has made of the proposed one.
   private func follow(_ plan: RedirectPlan, changedTo changed: URLRequest) throws(AFError) {
     let redirected = values.request
     follow(plan)
@@ -120,7 +120,7 @@ extension AttemptDriver {
     throw .sessionTaskFailed(error: URLError.refused(.unsupportedScheme(scheme), from: values.request.url))
   }
 
-  /// The body of a request that a handler has made: its own, else that of the previous request.
+  /// Returns the body of a request that a handler has made: its own, otherwise that of the previous request.
   private func body(of changed: URLRequest) -> RequestBody {
     if let data = changed.httpBody { return .bytes(data) }
     if let stream = changed.httpBodyStream, stream !== values.urlRequest.httpBodyStream {
@@ -132,7 +132,7 @@ extension AttemptDriver {
 }
 
 extension [HTTPHeader] {
-  /// The fields in the order of `fields`; further ones follow by name.
+  /// Returns the fields in the order of `fields`; further ones follow by name.
   fileprivate func sorted(like fields: [HTTPHeader]) -> [HTTPHeader] {
     let order = fields.map { $0.name.lowercased() }
     return sorted { left, right in

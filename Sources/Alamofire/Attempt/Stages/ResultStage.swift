@@ -45,7 +45,7 @@ extension AttemptDriver {
     core.keep(exchange, body: values.deliversBody ? body : nil)
   }
 
-  /// A WebSocket request has no other result than a connection.
+  /// Throws unless the connection was upgraded, because a WebSocket request has no other result.
   private func checkUpgrade(_ head: ResponseHead) throws(AFError) {
     guard head.status != 101 else { return }
     let error = WebSocketHandshakeError.status(
@@ -54,7 +54,7 @@ extension AttemptDriver {
       error: URLError.made(.badServerResponse, error.message, url: values.request.url))
   }
 
-  /// The attempt so far, with `head` as the head of its last response.
+  /// Returns the result of the attempt so far, with `head` as the head of its last response.
   func exchange(_ head: ResponseHead?) -> Exchange {
     // The URL of the caller's request is parsed already.
     var url = values.redirectCount == 0 ? values.urlRequest.url : shownURL(of: values.request)
@@ -70,7 +70,7 @@ extension AttemptDriver {
       metrics: metrics)
   }
 
-  /// The URL of a hop as the caller writes it.
+  /// Returns the URL of a hop as the caller writes it.
   func shownURL(of request: WireRequest) -> URL? {
     URL(string: core.webSocket == nil ? request.url : WebSocketURL.webSocket(request.url))
   }
@@ -177,8 +177,8 @@ extension AttemptDriver {
     return .serialized(.all)
   }
 
-  /// Serves the handlers whose response can be made at once, up to the first that runs code of the caller or may lead to
-  /// another attempt. Without one, ends the request and delivers all responses.
+  /// Serves the handlers whose response can be made at once. It stops at the first that runs code of the caller or may
+  /// lead to another attempt. Without one, ends the request and delivers all responses.
   @inline(never)
   private func nextPendingSink() -> (any ResponseSink)? {
     // Before the end, because from then on the request may be sent anew, with a file of its own.

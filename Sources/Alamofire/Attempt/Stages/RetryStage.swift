@@ -8,7 +8,8 @@ extension AttemptDriver {
     return error
   }
 
-  /// A failure of a request that is made within the call of the factory is handled once the request is resumed.
+  /// Records the failure, unless the request was made within the call of the factory. The failure is then handled once
+  /// the request is resumed.
   func recordFailureAtOnce() -> AttemptEvent? {
     core.session.makesRequestsAtOnce ? nil : keepFailure()
   }
@@ -49,6 +50,8 @@ extension AttemptDriver {
     }
   }
 
+  /// Ends the request without another attempt.
+  ///
   /// - Parameter error: Replaces the failure.
   private func refuseRetry(with error: AFError? = nil) -> AttemptEvent {
     // The end of a connection is not the outcome of an event source that its owner has cancelled.
@@ -74,8 +77,8 @@ extension AttemptDriver {
 extension RequestCore {
   /// Asks the retriers in their order. The first answer other than `.doNotRetry` counts.
   ///
-  /// The session is retained while a retrier is called, and neither while its answer is awaited nor during a delay, so
-  /// that a retrier that never answers cannot keep the session alive.
+  /// The session is retained while a retrier is called. It is not retained while its answer is awaited nor during a
+  /// delay, so that a retrier that never answers cannot keep the session alive.
   ///
   /// - Parameter isOpen: Whether ``RequestDelegate/retryRequest(_:withDelay:)`` may answer as well.
   nonisolated(nonsending) func retriersAnswer(
@@ -105,7 +108,7 @@ extension RequestCore {
 }
 
 extension Duration {
-  /// The duration of a delay in seconds: zero for negative values and NaN, at most a year.
+  /// Returns the duration of a delay in seconds: zero for negative values and NaN, at most a year.
   static func retryDelay(_ delay: TimeInterval) -> Duration {
     guard delay > 0 else { return .zero }
     return .milliseconds(Int64(min(delay * 1000, 31_536_000_000).rounded(.up)))

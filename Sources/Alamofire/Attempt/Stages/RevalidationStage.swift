@@ -128,7 +128,8 @@ extension TransportFailure.Kind {
 }
 
 extension WireResponse {
-  /// The time at which the request was sent, by the clock of the cache, which says `now` at the end of the response.
+  /// Returns the time at which the request was sent, by the clock of the cache, which says `now` at the end of the
+  /// response.
   func requestTime(_ now: Int64) -> Int64 {
     let counted = now - metrics.values.latest / 1_000_000
     // A transfer of a part of a second may have begun in the previous one, which matters for a removal in between.

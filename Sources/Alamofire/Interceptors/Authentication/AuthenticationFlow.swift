@@ -134,7 +134,7 @@ package struct AuthenticationFlow<
     }
   }
 
-  /// A request with the credential of `version` was refused, at a time in seconds.
+  /// Decides about a request that was refused with the credential of `version`, at a time in seconds.
   package mutating func retry(_ retry: Retry, version: Int, at time: Double) -> RetryStep {
     guard version == self.version, let credential else { return .retry }
     if let failure { return .fail(failure) }

@@ -20,8 +20,8 @@ import Synchronization
 /// credential is applied.
 ///
 /// **After a failure** that the ``Authenticator`` attributes to the credential: if the credential has changed since,
-/// the request is retried at once. Otherwise it waits for a refresh, which is started unless one is running. New
-/// requests do not wait for such a refresh; they are sent with the current credential.
+/// the request is retried at once. Otherwise the request waits for a refresh, which is started unless one is running.
+/// New requests do not wait for such a refresh; they are sent with the current credential.
 ///
 /// **After a refresh**, all waiting requests continue in their order: first the ones not sent yet, then the retries.
 /// If it failed, they all fail with its error, as `AFError.requestAdaptationFailed` and `AFError.requestRetryFailed`.
@@ -84,6 +84,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     set { _ = flow.withLock { $0.replace(with: newValue) } }
   }
 
+  /// Makes an interceptor.
+  ///
   /// - Parameters:
   ///   - authenticator: Applies and refreshes the credential.
   ///   - credential: The first credential; it can be set later. Default: none.
@@ -200,7 +202,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
 /// The reasons why an ``AuthenticationInterceptor`` cannot authenticate a request.
 public enum AuthenticationError: Error, Sendable {
-  /// There is no credential; set ``AuthenticationInterceptor/credential``.
+  /// The interceptor has no credential; set ``AuthenticationInterceptor/credential``.
   case missingCredential
   /// The credential was refreshed too often within the ``AuthenticationInterceptor/refreshWindow``.
   case excessiveRefresh

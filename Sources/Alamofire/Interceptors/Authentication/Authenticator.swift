@@ -53,8 +53,8 @@ public protocol AuthenticationCredential: Sendable {
 /// }
 /// ```
 ///
-/// All methods may be called on any thread except the engine's. One ``AuthenticationInterceptor`` never runs two
-/// calls of ``refresh(_:for:completion:)`` at the same time.
+/// All methods may be called on any thread except the engine's. An ``AuthenticationInterceptor`` never runs two calls
+/// of ``refresh(_:for:completion:)`` at the same time.
 @preconcurrency
 public protocol Authenticator: AnyObject, Sendable {
   /// The type of the credential.

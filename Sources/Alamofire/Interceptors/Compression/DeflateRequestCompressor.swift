@@ -89,7 +89,7 @@ extension RequestInterceptor where Self == DeflateRequestCompressor {
   /// A compressor for all bodies; a request that has a `Content-Encoding` fails.
   public static var deflateCompressor: DeflateRequestCompressor { DeflateRequestCompressor() }
 
-  /// A compressor; parameters as for its initialiser.
+  /// Makes a compressor; parameters as for its initialiser.
   @preconcurrency
   public static func deflateCompressor(
     duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,

@@ -37,7 +37,7 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
   /// A ``ConnectionLostRetryPolicy`` with its defaults.
   public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 
-  /// A ``ConnectionLostRetryPolicy``; the parameters are those of its initialiser.
+  /// Makes a ``ConnectionLostRetryPolicy``; the parameters are those of its initialiser.
   public static func connectionLostRetryPolicy(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,

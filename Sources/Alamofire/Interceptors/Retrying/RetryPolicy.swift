@@ -123,7 +123,7 @@ extension RequestRetrier where Self == RetryPolicy {
   /// A ``RetryPolicy`` with its defaults.
   public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-  /// A ``RetryPolicy``; the parameters are those of its initialiser.
+  /// Makes a ``RetryPolicy``; the parameters are those of its initialiser.
   public static func retryPolicy(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,

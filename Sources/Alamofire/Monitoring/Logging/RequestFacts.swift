@@ -31,19 +31,19 @@ struct RequestFacts {
   /// `GET https://example.com/`.
   var title: String { "\(method ?? "Request") \(url ?? "without URL")" }
 
-  /// `, Name: value, …` with masked secrets.
+  /// Returns the fields as `, Name: value, …` with masked secrets.
   func text(of fields: [(String, String)]) -> String {
     fields.sorted { $0.0.lowercased() < $1.0.lowercased() }.map { name, value in
       ", \(name): \(redaction.value(value, ofHeaderField: name))"
     }.joined()
   }
 
-  /// The message of an error on one line.
+  /// Returns the message of an error on one line.
   func sentence(_ error: AFError) -> String {
     redaction.urls(in: error.localizedDescription).split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
-  /// The line at the end of the request.
+  /// Returns the line at the end of the request.
   func end(_ error: AFError?, bodyLimit: Int) -> String {
     var parts = [status.map { "\(title): \($0)" } ?? "\(title): no response"]
     if let type = request.response?.value(forHTTPHeaderField: "Content-Type") { parts.append(type) }

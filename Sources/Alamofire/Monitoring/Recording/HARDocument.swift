@@ -95,6 +95,8 @@ struct HARDocument: Encodable {
 }
 
 extension HARDocument.Entry {
+  /// Makes the entry of a transaction.
+  ///
   /// - Parameters:
   ///   - transaction: The metrics of a request that was sent, or answered by a cache.
   ///   - sent:        The body of the request.
@@ -196,7 +198,7 @@ extension HARDocument.Pair {
     fields.map { Self(name: $0.name, value: $0.value) }
   }
 
-  /// Returns the names of cookies. Their values are secret.
+  /// Returns the names of cookies, because the values are secret.
   fileprivate static func cookies(_ fields: [HTTPHeader], _ name: String) -> [Self] {
     fields.filter { $0.name.lowercased() == name }.flatMap { field in
       let pairs = field.value.split(separator: ";")

@@ -13,8 +13,9 @@ import Synchronization
 /// try Data(recorder.timeline().utf8).write(to: URL(fileURLWithPath: "requests.html"))
 /// ```
 ///
-/// The developer tools of browsers read such an archive. It has an entry for each request that was sent, including
-/// redirects, challenges and retries, and for each response of a cache. Secrets are left out as ``Redaction`` says.
+/// The developer tools of browsers read such an archive. The archive has an entry for each request that was sent,
+/// including redirects, challenges and retries, and for each response of a cache. Secrets are left out as ``Redaction``
+/// says.
 public final class RequestRecorder: EventMonitor, WireMonitor {
   /// The queue on which events arrive.
   public let queue = DispatchQueue(label: "org.alamofire.requestRecorder", qos: .utility)

@@ -44,8 +44,8 @@ struct WireCollector: Sendable {
 
   private var head: Head?
 
-  /// Returns the heads that are complete: the earlier one if another part or head begins, and this one if it ends with an
-  /// empty line. libcurl does not report the empty line after an informational response.
+  /// Returns the heads that are complete: the earlier one if another part or head begins, and this one if it ends with
+  /// an empty line. libcurl does not report the empty line after an informational response.
   mutating func add(_ part: WirePart, _ piece: UnsafeRawBufferPointer) -> [Head] {
     let isHead = part == .requestHead || part == .responseHead
     var complete: [Head] = []
@@ -73,12 +73,12 @@ struct WireCollector: Sendable {
 struct WireHead {
   private let lines: [String]
 
-  /// The first line and the fields, as they were sent.
+  /// Makes a head from the first line and the fields, as they were sent.
   init(_ bytes: [UInt8]) {
     lines = Self.unfolded(bytes)
   }
 
-  /// The lines without secrets.
+  /// Makes a head without secrets.
   init(_ bytes: [UInt8], _ redaction: Redaction) {
     lines = Self.unfolded(bytes).enumerated().map { index, line in
       index == 0 && Self.isStartLine(line) ? redaction.urls(in: line) : Self.masked(line, redaction)
@@ -98,7 +98,8 @@ struct WireHead {
     }
   }
 
-  /// Returns lines. One that begins with white space belongs to the field before it (RFC 9112 §5.2), and so to its secret.
+  /// Returns lines. A line that begins with white space belongs to the field before it (RFC 9112 §5.2), and so to its
+  /// secret.
   private static func unfolded(_ bytes: [UInt8]) -> [String] {
     var lines: [String] = []
     for part in bytes.split(separator: 10) {

@@ -12,7 +12,8 @@ protocol WireMonitor: EventMonitor {
 }
 
 extension RequestCore {
-  /// The observer of the bytes of an attempt, for the monitors of the session and of the request; `nil` without any.
+  /// Returns the observer of the bytes of an attempt, for the monitors of the session and of the request; `nil` without
+  /// any.
   func wireObserver(_ profile: ConnectionProfile) -> (any WireObserver)? {
     guard session.eventMonitor.observesWire || has(.events) else { return nil }
     let own = state.withLock { $0.hasExtras ? $0.extras.monitors : [] }

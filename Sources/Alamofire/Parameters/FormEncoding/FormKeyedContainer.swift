@@ -8,7 +8,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     encoder.nested(encoder.node.replaceProperty(key.stringValue), key)
   }
 
-  /// A property to which a second keyed container adds; anything else that the key had is replaced.
+  /// Returns the encoder of a property to which a second keyed container adds. Any other value of the key is replaced.
   private func openProperty(_ key: Key) -> FormEncoder {
     if let known = encoder.node.property(key.stringValue), known.takesProperties {
       return encoder.nested(known, key)
@@ -34,7 +34,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     property(key).unkeyedContainer()
   }
 
-  /// An encoder for a superclass, which adds its properties to the same ones, without a name of its own.
+  /// Returns an encoder for a superclass, which adds its properties to the same ones, without a name of its own.
   mutating func superEncoder() -> any Encoder { encoder }
 
   mutating func superEncoder(forKey key: Key) -> any Encoder { openProperty(key) }

@@ -3,7 +3,7 @@
 /// A class, because several containers and encoders may write to the same node during one call of encode.
 final class FormNode {
   enum Content {
-    /// Nothing was written yet.
+    /// The node to which no value was written yet.
     case empty
     /// A `nil` was written that leaves no trace; nothing more may be written.
     case dropped
@@ -34,7 +34,7 @@ final class FormNode {
     }
   }
 
-  /// Returns the node for a keyed container: this one, or a new item if this is a list. The latter happens if the
+  /// Returns the node for a keyed container: this one, or a new item if this is a list. A new item is made if the
   /// superclass of an unkeyed value has keys.
   func openProperties() -> FormNode {
     switch content {
@@ -63,7 +63,7 @@ final class FormNode {
     }
   }
 
-  /// A new item at the end; `nil` when the node is not a list of items.
+  /// Adds a new item at the end; returns `nil` when the node is not a list of items.
   func appendItem() -> FormNode? {
     guard case .items(var items) = content else { return nil }
     content = .empty  // so that the array is not copied
@@ -83,7 +83,7 @@ final class FormNode {
     return node
   }
 
-  /// The property of a name, if there is one.
+  /// Returns the property of a name, if there is one.
   func property(_ name: String) -> FormNode? {
     guard case .properties(let properties) = content else { return nil }
     return properties[name]

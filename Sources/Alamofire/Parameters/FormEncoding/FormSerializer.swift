@@ -10,7 +10,7 @@ struct FormSerializer {
       properties.map { serialize($0.value, path: $0.name) }, sorted: encoder.alphabetizeKeyValuePairs)
   }
 
-  /// The pairs of a node, joined; empty when there is nothing to write.
+  /// Returns the pairs of a node, joined; empty when there is nothing to write.
   private func serialize(_ node: FormNode, path: String) -> String {
     switch node.content {
     case .empty, .dropped:
@@ -31,7 +31,7 @@ struct FormSerializer {
     }
   }
 
-  /// Sorting goes over pairs that are already joined: code relies on the order that this gives.
+  /// Joins pairs. Sorting compares pairs that are already joined, because callers rely on the order that this gives.
   private func join(_ parts: [String], sorted: Bool) -> String {
     let parts = parts.filter { !$0.isEmpty }
     return (sorted ? parts.sorted() : parts).joined(separator: "&")

@@ -32,7 +32,7 @@ struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     nextItem().unkeyedContainer()
   }
 
-  /// An encoder for a superclass, which adds to the same list: there is no name for it.
+  /// Returns an encoder for a superclass, which adds to the same list, because there is no name for it.
   mutating func superEncoder() -> any Encoder {
     count += 1
     return encoder

@@ -75,8 +75,9 @@ extension URLEncodedFormEncoder {
       }
     }
 
-    /// An uppercase letter begins a word after a lowercase letter or a digit. In a run of uppercase letters, the last
-    /// one begins a word if a lowercase letter follows (`URLProperty` is `URL` and `Property`).
+    /// Separates the words of a key. An uppercase letter begins a word after a lowercase letter or a digit. In a run of
+    /// uppercase letters, the last one begins a word if a lowercase letter follows (`URLProperty` is `URL` and
+    /// `Property`).
     private static func separateWords(of key: String, by separator: Character) -> String {
       let characters = Array(key)
       var separated = ""

@@ -18,15 +18,15 @@ extension URLEncodedFormEncoder {
 
   /// The encoding of data.
   public enum DataEncoding: Sendable {
-    /// As it encodes itself: an array of its bytes.
+    /// The encoding of `Data` itself: an array of its bytes.
     case deferredToData
-    /// As base64 (RFC 4648 §4).
+    /// Base64 (RFC 4648 §4).
     case base64
     /// The result of the closure.
     @preconcurrency
     case custom(@Sendable (Data) throws -> String)
 
-    /// The text, or `nil` when the data is to encode itself.
+    /// Returns the text, or `nil` when the data is to encode itself.
     func encode(_ data: Data) throws -> String? {
       switch self {
       case .deferredToData: nil
@@ -38,7 +38,7 @@ extension URLEncodedFormEncoder {
 
   /// The encoding of a date.
   public enum DateEncoding: Sendable {
-    /// As it encodes itself: seconds since the beginning of 2001, with a fraction.
+    /// The encoding of `Date` itself: seconds since the beginning of 2001, with a fraction.
     case deferredToDate
     /// Seconds since the beginning of 1970, with a fraction.
     case secondsSince1970
@@ -46,13 +46,13 @@ extension URLEncodedFormEncoder {
     case millisecondsSince1970
     /// ISO 8601 and RFC 3339 in UTC, whole seconds: `2001-01-01T00:02:03Z`.
     case iso8601
-    /// As the formatter says.
+    /// The text of the formatter.
     case formatted(DateFormatter)
-    /// As the closure says.
+    /// The result of the closure.
     @preconcurrency
     case custom(@Sendable (Date) throws -> String)
 
-    /// The text, or `nil` when the date is to encode itself.
+    /// Returns the text, or `nil` when the date is to encode itself.
     func encode(_ date: Date) throws -> String? {
       switch self {
       case .deferredToDate: nil

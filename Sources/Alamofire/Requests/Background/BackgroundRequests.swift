@@ -89,12 +89,12 @@ struct BackgroundRetrier: RequestInterceptor {
 }
 
 extension Request {
-  /// The request of a download or an upload of a background session before its adaptation; `nil` until it is in the
+  /// The request of a download or an upload of a background session before its adaptation. `nil` until it is in the
   /// journal, and for other requests. Restored requests have it at once.
   public var originalRequest: URLRequest? { core.transfer?.request }
 
-  /// Whether an earlier process ended while it called the response handlers of this request of a background session. The
-  /// handlers receive the same outcome once more, and have to tell what they have done already.
+  /// Whether an earlier process ended while it called the response handlers of this request of a background session.
+  /// The handlers receive the same outcome once more, and have to tell what they have done already.
   public var mayHaveBeenDelivered: Bool { core.transfer?.mayHaveBeenDelivered ?? false }
 
   /// Sets the date before which nothing is sent. It has an effect for downloads and uploads of background sessions, and

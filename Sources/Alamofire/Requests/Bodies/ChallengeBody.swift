@@ -2,8 +2,8 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The sink of a download or a stream whose delegate decides about challenges. It keeps the body of a challenge until the
-/// decision, because only the last response is downloaded or streamed. Other bodies pass.
+/// The sink of a download or a stream whose delegate decides about challenges. It keeps the body of a challenge until
+/// the decision, because only the last response is downloaded or streamed. Other bodies pass.
 final class ChallengeBody: BodySink {
   private enum State {
     case passing
@@ -81,15 +81,15 @@ extension RequestCore {
     return ChallengeBody(sink, of: self)
   }
 
-  /// The way in which a challenge in the response of the next hop is decided.
+  /// Returns the way in which a challenge in the response of the next hop is decided.
   func challengeDecision(in sink: (any BodySink)?) -> CurrentHop.ChallengeDecision {
     guard mayDeclineChallenges else { return .byDefault }
     let canKeep = sink is ChallengeBody || download == nil && stream == nil
     return canKeep ? .byDelegate : .byDefault
   }
 
-  /// Whether observers hear of the challenge in the response of this hop. A delegate that was not interested when the hop
-  /// began is not asked, because the body of the challenge was not kept for its decision.
+  /// Whether observers hear of the challenge in the response of this hop. A delegate that was not interested when the
+  /// hop began is not asked, because the body of the challenge was not kept for its decision.
   var asksAboutChallenge: Bool {
     guard observers.contains(.challenges) else { return false }
     return !session.hasOwnDelegate || state.withLock { $0.run.hop?.challenge } == .byDelegate

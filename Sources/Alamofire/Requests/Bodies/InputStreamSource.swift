@@ -26,6 +26,8 @@ final class InputStreamSource: BodySource {
   /// The thread waits here while there is enough to send.
   private let room = DispatchSemaphore(value: 0)
 
+  /// Makes a source that reads a stream.
+  ///
   /// - Parameter length: The length of the stream; −1 if it is unknown. A stream of another length is an error.
   init(_ stream: InputStream, length: Int64 = -1) {
     self.stream = stream
@@ -146,8 +148,8 @@ final class InputStreamSource: BodySource {
 }
 
 extension RequestCore {
-  /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be sent
-  /// again, and the rest alone must not be sent.
+  /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be
+  /// sent again, and the rest alone must not be sent.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {
     state.withLock { state in
       if let source = state.extras.streamSource, source.stream === stream { return source }

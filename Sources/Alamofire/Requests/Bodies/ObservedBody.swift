@@ -3,7 +3,8 @@ import HTTPWire
 import Synchronization
 
 /// The sink of a data request with observers or chunk readers. It keeps the body in memory and shows each chunk to the
-/// observers. Once there is a chunk reader, it passes the chunks on in place of keeping them. Written on the loop's thread.
+/// observers. Once there is a chunk reader, it passes the chunks on in place of keeping them. Written on the loop's
+/// thread.
 final class ObservedBody: BodySink {
   private struct State {
     var data = Data()
@@ -83,7 +84,7 @@ final class ObservedBody: BodySink {
     return core?.chunks?.flow.finish()
   }
 
-  /// The kept bytes of a challenge that was declined; `nil` without any.
+  /// Returns the kept bytes of a challenge that was declined; `nil` without any.
   func keptChallenge() throws(TransportFailure) -> Data? {
     let (data, isTooLong) = state.withLock { ($0.data, $0.isTooLong) }
     if isTooLong { throw .challengeTooLong }

@@ -10,7 +10,8 @@ package final class ResponseChunks: Sendable {
   private struct State {
     /// The number of bytes of the response that the readers received or will receive.
     var passed: Int64 = 0
-    /// Whether the readers received a body that was kept before the first reader. They receive it at the end.
+    /// Whether the readers received a body that was kept before the first reader. The readers receive such a body at
+    /// the end.
     var hasPassedCollected = false
     /// Whether every reader has a handler for another response after a part of one.
     var maySeeAnother = true
@@ -168,7 +169,7 @@ extension RequestCore {
     add(reader, for: request)
   }
 
-  /// The validators, and the request and the body that they judge.
+  /// Returns the validators, and the request and the body that they judge.
   func judged() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, chunks) = state.withLock {
       ($0.handlers.validators, $0.results.request, $0.results.data, $0.hasExtras ? $0.extras.chunks : nil)

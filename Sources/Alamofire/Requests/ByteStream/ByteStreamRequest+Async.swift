@@ -26,13 +26,13 @@ extension ByteStreamRequest {
   /// Writes all of `data`, after all earlier writes. Returns when the system has accepted the bytes, not when the
   /// peer has received them.
   ///
-  /// If a write times out or its task is cancelled after a part was sent, the stream ends, because the peer could not
-  /// interpret later bytes. Over TLS, this holds from the beginning of the write.
+  /// If a write times out or its task is cancelled after a part was sent, the stream ends. The reason is that the peer
+  /// could not interpret later bytes. Over TLS, this holds from the beginning of the write.
   ///
   /// - Parameters:
   ///   - data: The bytes.
   ///   - timeout: The time from the call. Default: `nil`, no timeout.
-  /// - Throws: As ``read(atLeast:atMost:timeout:)``.
+  /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``.
   public func write(_ data: Data, timeout: Duration? = nil) async throws {
     try await operation { core, completion in core.write(data, timeout, completion) }
   }
@@ -43,7 +43,7 @@ extension ByteStreamRequest {
   /// Unread plaintext bytes end the stream, because an attacker could have injected them. A failed handshake ends it
   /// as well.
   ///
-  /// - Throws: As ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
+  /// - Throws: The errors of ``read(atLeast:atMost:timeout:)``; for an untrusted server, the error of a data request.
   public func startTLS() async throws {
     try await operation { core, completion in core.secure(completion) }
   }

@@ -50,7 +50,7 @@ extension RequestCore {
   }
 
   /// Notes that the task of the attempt is about to be announced. Returns the handler and the sequences that have not
-  /// received it yet. Those that were added while the request waited have looked at the task themselves.
+  /// received it yet. Sequences that were added while the request waited have looked at the task themselves.
   func showTask(
     of request: Request
   ) -> (

@@ -68,7 +68,8 @@ extension RequestCore: TransferObserver {
     return headShown(head)
   }
 
-  /// Handles a head without storing its cookies, because a stored response has it, whose cookies were stored when it came.
+  /// Handles a head without storing its cookies, because a stored response has it, whose cookies were stored when it
+  /// came.
   func headShown(_ head: ResponseHead) -> HeadDisposition {
     guard has([.head, .progress]) || hasBodySink || observers.contains(.task) else { return .proceed }
     return headArrived(head)
@@ -76,8 +77,8 @@ extension RequestCore: TransferObserver {
 }
 
 extension ByteCount {
-  /// Returns the count for the whole of a resumable upload, from the count for one request. It never falls within an
-  /// attempt.
+  /// Returns the count for the whole of a resumable upload, from the count for one request. The count never falls
+  /// within an attempt.
   fileprivate func inside(_ window: UploadResumer.Window, last: ByteCount) -> ByteCount {
     var count = self
     count.sent = max(last.sent, window.offset.map { $0 + sent } ?? 0)
@@ -126,7 +127,7 @@ struct HeadHandler: Sendable {
 
 /// The decision of a handler about a head.
 enum HeadDecision: Sendable {
-  /// There is none, or it has been made.
+  /// No handler decides, or its decision has been made.
   case none
   case open
   /// The attempt waits for it. A short body may have arrived already.
@@ -146,8 +147,8 @@ extension RequestCore {
     add(.head)
   }
 
-  /// Passes the head of a response to handlers and observers. Redirects that will be followed and challenges that will be
-  /// answered are not shown, and their bodies are no progress.
+  /// Passes the head of a response to handlers and observers. Redirects that will be followed and challenges that will
+  /// be answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
     let hop = state.withLock { $0.run.hop }
     let isIntermediate = isIntermediate(head, hop)
@@ -156,8 +157,8 @@ extension RequestCore {
       state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
     }
     guard isIntermediate else { return show(head) }
-    // The body of a redirect or a challenge is neither downloaded nor streamed. That of a challenge which a delegate may
-    // decline is kept until then.
+    // The body of a redirect or a challenge is neither downloaded nor streamed. If a delegate may decline a challenge,
+    // the body of the challenge is kept until the decision.
     return hasBodySink && !isUndecided(head, hop) ? .discard : .proceed
   }
 

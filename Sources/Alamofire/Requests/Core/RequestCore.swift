@@ -157,8 +157,8 @@ package final class RequestCore: Sendable {
   /// Starts the attempts of the request, or the delivery of its outcome to late handlers.
   ///
   /// - A plain request needs no task: the loop's thread performs its steps.
-  /// - The task of another request starts on the pool if code of the caller is ahead, and visits the loop's thread
-  ///   for the transfer alone; otherwise it starts on that thread.
+  /// - If code of the caller is ahead, the task of another request starts on the pool. It then visits the loop's thread
+  ///   for the transfer alone. Otherwise it starts on that thread.
   /// - An immediate request is performed on the current thread until it has to wait.
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let index = session.register(request)
@@ -222,7 +222,7 @@ enum RequestKind: Sendable {
   /// The kind as the order of the steps depends on it.
   var ofAttempt: RequestAttempt.Kind {
     switch self {
-    // Its connection is the last hop, and has the result of a response without a body.
+    // The connection is the last hop, and has the result of a response without a body.
     case .data, .webSocket: .data
     case .upload: .upload
     case .download: .download

@@ -3,7 +3,8 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The requirements of a ``Request`` on its creator. ``Session`` conforms; ``Request/delegate`` is the one of a request.
+/// The requirements of a ``Request`` on its creator. ``Session`` conforms; ``Request/delegate`` is the one of a
+/// request.
 ///
 /// ```swift
 /// request.delegate?.retryResult(for: request, dueTo: .explicitlyCancelled) { print($0) }
@@ -38,7 +39,8 @@ public protocol RequestDelegate: AnyObject, Sendable {
 
   /// Sends a request again.
   ///
-  /// - If a retrier of the request is being asked, this call is its answer. A later answer of the retrier does not count.
+  /// - If a retrier of the request is being asked, this call is its answer. A later answer of the retrier does not
+  ///   count.
   /// - A finished request is sent again. Response handlers that are added from then on get the new outcome. Handlers
   ///   and loops over streams that were served keep the outcome that they have.
   /// - Nothing happens to a request that was cancelled, has not begun or is on its way, or whose session has ended.

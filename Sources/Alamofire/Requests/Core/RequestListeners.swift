@@ -25,8 +25,8 @@ struct RequestListeners: Sendable {
 }
 
 extension RequestCore {
-  /// Adds an asynchronous sequence. It receives the element that `current` makes of the present state, outside the lock.
-  /// The sequence of a request that has ended ends at once.
+  /// Adds an asynchronous sequence. The sequence receives the element that `current` makes of the present state,
+  /// outside the lock. The sequence of a request that has ended ends at once.
   func listen<Element: Sendable, Present>(
     _ continuation: AsyncStream<Element>.Continuation,
     _ place: any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable,

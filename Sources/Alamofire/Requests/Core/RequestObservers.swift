@@ -1,14 +1,16 @@
 import Synchronization
 
-/// The events of a request that have observers: delegate, handlers and monitors of the session, and those of the request.
+/// The events of a request that have observers: delegate, handlers and monitors of the session, and those of the
+/// request.
 ///
-/// An observer of one of these events may change the course of an attempt, which then has to wait for it. The attempt reads
-/// ``task`` when the request is resumed, and ``bodies`` when it makes the request. It reads the others when the event comes,
-/// because handlers may be added to a running request and ``SessionDelegate/wantedEvents`` may change at any time.
+/// An observer of one of these events may change the course of an attempt, which then has to wait for it. The attempt
+/// reads ``task`` when the request is resumed, and ``bodies`` when it makes the request. It reads the others when the
+/// event comes, because handlers may be added to a running request and ``SessionDelegate/wantedEvents`` may change at
+/// any time.
 struct RequestObservers: OptionSet, Sendable {
   let rawValue: UInt8
 
-  /// The tasks of attempts. They are announced before they are sent, and at their end.
+  /// The tasks of attempts, which are announced before they are sent and at their end.
   static let task = RequestObservers(rawValue: 1)
   static let redirects = RequestObservers(rawValue: 2)
   /// Challenges of responses.
@@ -27,7 +29,7 @@ struct RequestObservers: OptionSet, Sendable {
 }
 
 extension RequestObservers {
-  /// The events that a delegate of the caller wants.
+  /// Makes the events that a delegate of the caller wants.
   init(_ events: SessionDelegate.Events) {
     self = []
     if events.contains(.transfers) { formUnion([.wholeTask, .bodies]) }
@@ -37,7 +39,7 @@ extension RequestObservers {
     if events.contains(.trust) { insert(.trust) }
   }
 
-  /// The events whose observers were added to the request itself.
+  /// Makes the events whose observers were added to the request itself.
   fileprivate init(_ interests: RequestInterests) {
     self = []
     if interests.isEmpty { return }
@@ -48,8 +50,8 @@ extension RequestObservers {
   }
 }
 
-/// The events for which a handler, a sequence or a monitor was added to the request itself, and whether it is intercepted.
-/// Most requests have none. One atomic holds them, so that no step takes the lock to find none.
+/// The events for which a handler, a sequence or a monitor was added to the request itself, and whether it is
+/// intercepted. Most requests have none. One atomic holds them, so that no step takes the lock to find none.
 struct RequestInterests: OptionSet, Sendable {
   let rawValue: UInt8
 

@@ -20,11 +20,11 @@ struct CurrentHop: Sendable {
   }
 }
 
-/// The run of a request, from its start to the delivery of its outcome: the task and the transfer that perform it, and
-/// the continuations for which it waits.
+/// The run of a request, from its start to the delivery of its outcome. It holds the task and the transfer that perform
+/// the request, and the continuations for which it waits.
 ///
-/// ``RequestLifecycle`` decides, and holds no reference. A run holds the objects to which its decisions apply. Therefore
-/// the head decision and the gate are here.
+/// ``RequestLifecycle`` decides, and holds no reference. A run holds the objects to which its decisions apply.
+/// Therefore the head decision and the gate are here.
 struct RequestRun: Sendable {
   /// The number of earlier runs. Each run has a task of its own.
   private(set) var number = 0
@@ -117,7 +117,8 @@ extension RequestCore {
   func run(in start: () -> Task<Void, Never>) {
     let number = state.withLock { $0.run.number }
     let task = start()
-    // If the request was cancelled or left by its session between the start of the task and here, the task is cancelled.
+    // If the request was cancelled or left by its session between the start of the task and here, the task is
+    // cancelled.
     let isCancelled = state.withLock { state in
       guard state.run.add(task, ofRun: number) else { return false }
       return state.results.error != nil && !state.lifecycle.mayAttemptAgain
@@ -130,8 +131,8 @@ extension RequestCore {
     state.withLock { $0.run.takeCancellation() }.perform()
   }
 
-  /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because another
-  /// thread may have changed the state meanwhile.
+  /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because
+  /// another thread may have changed the state meanwhile.
   func alignControl() {
     func wanted() -> (control: any TransferControl, isHeld: Bool)? {
       state.withLock { state in state.run.control.map { ($0, state.isHeld) } }

@@ -47,7 +47,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     }
   }
 
-  /// The value. Only after ``arrive(cancelling:)``, as the next two.
+  /// Returns the value. May be called only after ``arrive(cancelling:)``, as ``result`` and `response()`.
   func value() throws(AFError) -> Value {
     if let failure { throw failure }
     guard let made else { preconditionFailure("a latch opened before its response was made") }

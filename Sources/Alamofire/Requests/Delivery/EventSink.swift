@@ -1,8 +1,8 @@
 import HTTPWire
 import Synchronization
 
-/// The end of the run of a request, for one of the readers of its events. If the request is sent again, the reader keeps
-/// the outcome of its own run, and cannot cancel the later one.
+/// The end of the run of a request, for one of the readers of its events. If the request is sent again, the reader
+/// keeps the outcome of its own run, and cannot cancel the later one.
 final class RunEnd: Sendable {
   private struct State {
     var outcome: RequestOutcome?

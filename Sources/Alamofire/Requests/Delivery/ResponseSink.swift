@@ -14,8 +14,8 @@ package protocol ResponseSink: AnyObject, Sendable {
   func replaceFailure(with error: AFError)
   /// Delivers the response, once.
   func deliver()
-  /// Delivers the response, and calls `completion` when the handler has returned. Of tasks that await a response it is not
-  /// known when they have used it: the call comes when they are resumed.
+  /// Delivers the response, and calls `completion` when the handler has returned. Of tasks that await a response it is
+  /// not known when they have used it: the call comes when they are resumed.
   func deliver(then completion: @escaping @Sendable () -> Void)
   /// Calls the monitors of `request` with the response, which has been made.
   func announce(to request: Request)

@@ -70,7 +70,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// JSON without a type.
+  /// Makes the serialization of JSON without a type.
   init(untyped serializer: UntypedJSONSerializer) where Value == UntypedJSON {
     runsUserCode = true
     isSerialized = true
@@ -83,7 +83,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// JSON without a type, from the file of a download.
+  /// Makes the serialization of JSON without a type, from the file of a download.
   init(untypedDownload serializer: UntypedJSONSerializer) where Value == UntypedJSON {
     runsUserCode = true
     isSerialized = true
@@ -110,7 +110,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// The whole response.
+  /// Makes the whole response.
   func response<Response: SerializedResponse<Value>>(to outcome: RequestOutcome) -> Response {
     var duration: TimeInterval = 0
     let result = withUnsafeTemporaryAllocation(of: Value.self, capacity: 1) {
@@ -128,7 +128,8 @@ struct Serialization<Value: Sendable>: Sendable {
 }
 
 extension Serialization where Value == Data {
-  /// The body as data. Nearly every request uses the defaults, which are made once.
+  /// Returns the serialization of the body as data. The one with the default arguments, which nearly every request
+  /// uses, is made once.
   static func data(_ preprocessor: any DataPreprocessor, _ codes: Set<Int>, _ methods: Set<HTTPMethod>)
     -> Self
   {

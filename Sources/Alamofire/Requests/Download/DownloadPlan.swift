@@ -197,8 +197,8 @@ package final class DownloadPlan: Sendable {
     return URL(fileURLWithPath: left.transfer == nil ? left.keep() : left.sink.path)
   }
 
-  /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it
-  /// continued from. Its file gets its lasting name, because the data contain it.
+  /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it continued
+  /// from. The file gets its lasting name, because the data contain that name.
   func resumeData(of request: URLRequest?) -> Data? {
     if let sink = state.withLock({ $0.attempt?.sink }) {
       _ = sink.finish()

@@ -20,8 +20,9 @@ struct ResumeData: Codable, Equatable {
   /// The length of the whole representation, if known.
   var total: Int64?
 
-  /// `nil` if the response cannot be resumed: it has no strong validator, or the body was encoded, so that ranges
-  /// would count other bytes, or it is a range that the caller has asked for.
+  /// Makes resume data; `nil` if the response cannot be resumed. A response without a strong validator cannot be
+  /// resumed, nor a range that the caller has asked for. An encoded body cannot, because ranges would count other
+  /// bytes.
   ///
   /// - Parameter offset: The number of bytes of the file before the response.
   init?(request: URLRequest, head: ResponseHead, offset: Int64, file: String, received: Int64) {
@@ -93,7 +94,7 @@ struct ResumeData: Codable, Equatable {
     return (attributes?[.size] as? Int).map { Int64($0) >= received } ?? false
   }
 
-  /// The request for the whole file.
+  /// Makes the request for the whole file.
   func wholeRequest() throws -> URLRequest {
     guard let url = URL(string: url) else { throw AFError.invalidURL(url: url) }
     var request = URLRequest(url: url)
@@ -153,8 +154,9 @@ struct ResumeData: Codable, Equatable {
     return head.block.value(of: isTag ? "ETag" : "Last-Modified").map { $0 == validator } ?? true
   }
 
-  /// Only a strong validator proves that two parts belong together. A date is strong if the response was made at
-  /// least a second later, because the file may change again within a second (RFC 9110 §8.8.2.2).
+  /// Returns the strong validator of a response, because only a strong one proves that two parts belong together. A
+  /// date is strong if the response was made at least a second later. The file may change again within a second (RFC
+  /// 9110 §8.8.2.2).
   private static func validator(of head: ResponseHead) -> String? {
     if let tag = head.block.value(of: "ETag") { return tag.hasPrefix("\"") ? tag : nil }
     let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
@@ -169,7 +171,7 @@ struct ResumeData: Codable, Equatable {
     head.block.value(of: "Content-Length").flatMap(number)
   }
 
-  /// `bytes 100-199/200` (RFC 9110 §14.4); `nil` for a range that contradicts itself.
+  /// Parses `bytes 100-199/200` (RFC 9110 §14.4); returns `nil` for a range that contradicts itself.
   private static func range(of head: ResponseHead) -> (first: Int64, last: Int64, total: Int64?)? {
     guard let text = head.block.value(of: "Content-Range"), text.lowercased().hasPrefix("bytes ") else {
       return nil
@@ -184,7 +186,7 @@ struct ResumeData: Codable, Equatable {
     return (first, last, total)
   }
 
-  /// Digits alone, as lengths and ranges are written: whatever a server sends can be counted with.
+  /// Parses a number of digits alone, as lengths and ranges are written; `nil` for other text and for an overflow.
   private static func number(_ text: some StringProtocol) -> Int64? {
     text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }

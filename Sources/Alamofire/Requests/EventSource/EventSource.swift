@@ -80,8 +80,8 @@ final class EventSource: Sendable {
     }
   }
 
-  /// Reads bytes and passes complete events on. If `pass` has no room for one, the transport offers the same bytes again,
-  /// perhaps in other chunks.
+  /// Reads bytes and passes complete events on. If `pass` has no room for one, the transport offers the same bytes
+  /// again, perhaps in other chunks.
   func receive(
     _ bytes: UnsafeRawBufferPointer, passingTo pass: (UnsafeRawBufferPointer) -> BodyReception
   ) -> BodyReception {
@@ -110,6 +110,8 @@ final class EventSource: Sendable {
 }
 
 extension EventSource.State {
+  /// Returns the next step in the bytes of the response.
+  ///
   /// - Parameter position: `nil` until the bytes that were read before are skipped.
   fileprivate mutating func next(
     in bytes: UnsafeRawBufferPointer, _ position: inout Int?

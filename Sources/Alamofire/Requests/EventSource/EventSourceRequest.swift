@@ -2,15 +2,16 @@ public import Foundation
 import FoundationNetworking
 public import HTTPWire
 
-/// A request for server-sent events (WHATWG HTML §9.2). It connects again when a connection ends, until it is cancelled.
+/// A request for server-sent events (WHATWG HTML §9.2). It connects again when a connection ends, until it is
+/// cancelled.
 ///
-/// - Each connection is an attempt: adapters run for each, and the request carries `Last-Event-ID` behind the first event
-///   with an ID. Every event with an ID is delivered once, if the server continues behind that ID.
-/// - If a connection ends or fails because of the network, retriers are asked first. If none of them decides, the request
-///   waits for the delay of the server (its field `retry`, otherwise ``Configuration/initialDelay``) and a random addition that
-///   doubles with each failure in a row.
-/// - A response with status 204 ends the request without an error. Another status than 200, or another content type than
-///   `text/event-stream`, ends it with `AFError.responseValidationFailed`.
+/// - Each connection is an attempt: adapters run for each, and the request carries `Last-Event-ID` behind the first
+///   event with an ID. Every event with an ID is delivered once, if the server continues behind that ID.
+/// - If a connection ends or fails because of the network, retriers are asked first. If none of them decides, the
+///   request waits for the delay of the server (its field `retry`, otherwise ``Configuration/initialDelay``). A random
+///   addition doubles with each failure in a row.
+/// - A response with status 204 ends the request without an error. Another status than 200, or another content type
+///   than `text/event-stream`, ends it with `AFError.responseValidationFailed`.
 /// - A connection without a byte for `timeoutIntervalForRequest` counts as lost.
 /// - ``Request/requests`` and ``Request/allMetrics`` hold the last connection alone.
 /// - If a handler is slow, about a mebibyte of events is buffered, then the server has to wait.
@@ -41,7 +42,7 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
     /// The largest event in bytes. A larger one ends the request. Default: 4 MiB.
     public var maximumEventSize = 4_194_304
 
-    /// The default configuration.
+    /// Makes the default configuration.
     public init() {}
 
     var policy: EventStreamReconnection.Policy {
@@ -67,8 +68,8 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
     super.init(core: core, flow: flow, automaticallyCancelOnStreamError: false)
   }
 
-  /// The ID of the last event that arrived, for ``Configuration/lastEventID`` of a later request; empty without one. Handlers
-  /// may not have received that event yet.
+  /// The ID of the last event that arrived, for ``Configuration/lastEventID`` of a later request; empty without one.
+  /// Handlers may not have received that event yet.
   public var lastEventID: String { source.lastEventID }
 
   // MARK: Events

@@ -23,16 +23,16 @@ public struct ResumableUpload: Sendable {
   public var scheme: Scheme
   /// The number of failures in a row without progress after which the request fails. Default: 5.
   public var maximumFailureCount = 5
-  /// The delay behind the first failure in seconds. It doubles with each further failure without progress. A random part
-  /// of up to the half is left out. Default: 1.
+  /// The delay behind the first failure in seconds. It doubles with each further failure without progress. A random
+  /// part of up to the half is left out. Default: 1.
   public var initialDelay: TimeInterval = 1
   /// The longest delay in seconds, also if the server asks for more (`Retry-After`). Default: 60.
   public var maximumDelay: TimeInterval = 60
-  /// The most bytes of one request. Smaller limits of the server are kept without it. The server must support the protocol,
-  /// because another one would take the first part for the whole. Default: `nil`, no limit.
+  /// The most bytes of one request. Smaller limits of the server are kept without it. The server must support the
+  /// protocol, because another one would take the first part for the whole. Default: `nil`, no limit.
   public var maximumPartSize: Int64?
-  /// Whether the request that creates an upload of the draft has the content. Otherwise an empty request comes first, for
-  /// which the server must support the draft. Default: `true`.
+  /// Whether the request that creates an upload of the draft has the content. Otherwise an empty request comes first,
+  /// for which the server must support the draft. Default: `true`.
   public var createsWithContent = true
   /// The value of `Upload-Draft-Interop-Version`. Default: 6.
   public var interopVersion = 6

@@ -53,7 +53,7 @@ struct UploadFileIdentity: Codable, Equatable, Sendable {
   /// The time of the last change, in seconds since 1970.
   let modified: TimeInterval
 
-  /// `nil` for anything but a regular file that exists.
+  /// Reads the properties of a file; `nil` for anything but a regular file that exists.
   init?(_ url: URL) {
     guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: url.path),
       attributes[.type] as? FileAttributeType == .typeRegular,

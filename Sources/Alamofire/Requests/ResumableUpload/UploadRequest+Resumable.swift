@@ -6,11 +6,13 @@ extension UploadRequest {
   ///
   /// - Each request of the protocol is adapted, and has credentials, cookies and redirects as any request. Its response
   ///   is not shown. The response of the request is that of the last one.
-  /// - If the network fails or the server fails temporarily, retriers are asked first. If none of them decides, the upload
-  ///   waits and asks the server for the offset.
-  /// - A request that creates an upload is not repeated if its response was lost and the server has not named the upload.
+  /// - If the network fails or the server fails temporarily, retriers are asked first. If none of them decides, the
+  ///   upload waits and asks the server for the offset.
+  /// - A request that creates an upload is not repeated if its response was lost and the server has not named the
+  ///   upload.
   /// - Secrets, such as `Authorization` and cookies, are sent to the origin of the request alone, as with redirects.
-  /// - An `InputStream` cannot be uploaded resumably. The request then fails with ``ResumableUploadError/bodyIsStream``.
+  /// - An `InputStream` cannot be uploaded resumably. The request then fails with
+  ///   ``ResumableUploadError/bodyIsStream``.
   /// - ``Request/requests`` and ``Request/allMetrics`` hold the last request alone.
   ///
   /// In a background session it has no effect, because the journal of the session repeats requests in its own way.
@@ -36,8 +38,8 @@ extension UploadRequest {
     core.add(.interceptors)
   }
 
-  /// The data with which another process can continue the upload: the URL of the upload, and the size and the modification
-  /// time of the file. `nil` before the server has named the upload, and for other bodies than files.
+  /// The data with which another process can continue the upload: the URL of the upload, and the size and the
+  /// modification time of the file. `nil` before the server has named the upload, and for other bodies than files.
   ///
   /// The data contain no credentials, but many servers let everybody continue an upload whose URL is known.
   public var uploadCheckpoint: Data? { core.body?.resumer?.currentCheckpoint }
@@ -61,8 +63,8 @@ extension UploadRequest {
 extension Session {
   /// Makes a request that continues the upload of another request, also of another process.
   ///
-  /// The request fails with ``ResumableUploadError/fileHasChanged`` if size or modification time of the file differ, and
-  /// with ``ResumableUploadError/uploadIsGone`` if the server no longer has the upload.
+  /// The request fails with ``ResumableUploadError/fileHasChanged`` if size or modification time of the file differ,
+  /// and with ``ResumableUploadError/uploadIsGone`` if the server no longer has the upload.
   ///
   /// - Parameters:
   ///   - checkpoint: The value of ``UploadRequest/uploadCheckpoint``.

@@ -136,7 +136,7 @@ final class UploadResumer: Sendable {
     return made
   }
 
-  /// The content of the request; `nil` if it is an ordinary one, whose content is the whole body.
+  /// Returns the content of the request; `nil` if it is an ordinary one, whose content is the whole body.
   func content() throws(TransportFailure) -> RequestBody? {
     let (request, body) = state.withLock { ($0.request, $0.body) }
     guard let request, let body else { return nil }
@@ -152,7 +152,7 @@ final class UploadResumer: Sendable {
     }
   }
 
-  /// The content of the request in memory, for the classes of `URLProtocol`.
+  /// Returns the content of the request in memory, for the classes of `URLProtocol`.
   func contentInMemory() -> Data? {
     let (request, body) = state.withLock { ($0.request, $0.body) }
     guard let part = request?.part, let body else { return nil }

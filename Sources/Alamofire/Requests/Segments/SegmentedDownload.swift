@@ -26,8 +26,8 @@ public final class SegmentedDownload: Sendable {
     public internal(set) var bytesPerSecond: Double?
     /// The number of connections that transfer bytes.
     public internal(set) var connectionCount = 0
-    /// The number of times that the download began again with the first byte, because the file on the server changed or one stream
-    /// without ranges ended early.
+    /// The number of times that the download began again with the first byte. The reason is that the file on the server
+    /// changed, or that one stream without ranges ended early.
     public internal(set) var restartCount = 0
 
     /// The time until the end at the current rate; `nil` if it is not known.
@@ -53,13 +53,13 @@ public final class SegmentedDownload: Sendable {
   public struct DroppedMirror: Sendable, Equatable {
     /// The reasons for which a mirror is dropped.
     public enum Reason: Sendable, Equatable {
-      /// It has another length or another validator, and no checksum was given.
+      /// The file of the mirror has another length or another validator, and no checksum was given.
       case differs
-      /// It sends no ranges, or other ranges than requested.
+      /// The mirror sends no ranges, or other ranges than requested.
       case hasNoRanges
-      /// It refused a request with this status.
+      /// The mirror refused a request with this status.
       case status(Int)
-      /// Its requests failed several times, or in a way that does not pass.
+      /// The requests to the mirror failed several times, or in a way that does not pass.
       case failed
     }
 
@@ -75,7 +75,7 @@ public final class SegmentedDownload: Sendable {
     }
   }
 
-  /// The errors that only downloads in segments have. They are underlying errors of `AFError.sessionTaskFailed`.
+  /// The errors that only downloads in segments have, as underlying errors of `AFError.sessionTaskFailed`.
   public enum Failure: Error, Sendable, Equatable {
     /// The file does not have the expected checksum. It was removed.
     case checksumMismatch(expected: FileChecksum, actual: String)
@@ -137,8 +137,8 @@ public final class SegmentedDownload: Sendable {
     return self
   }
 
-  /// Ends the download with `AFError.explicitlyCancelled`. The partial file stays, so that a later download can continue
-  /// it, unless the server sends no ranges. Has no effect after the end.
+  /// Ends the download with `AFError.explicitlyCancelled`. The partial file stays, so that a later download can
+  /// continue it, unless the server sends no ranges. Has no effect after the end.
   @discardableResult
   public func cancel() -> Self {
     core.cancel()

@@ -83,7 +83,7 @@ extension SegmentedDownloadCore {
 
   /// Replaces the record.
   ///
-  /// - Parameter present: The ranges in the file. Those of the record are also on the disk.
+  /// - Parameter present: The ranges in the file. The ranges of the record are also on the disk.
   private func write(_ record: SegmentRecord, with present: ByteRanges, to file: any SegmentFile) -> Bool {
     var record = record
     record.boot = SegmentFiles.boot

@@ -66,7 +66,7 @@ final class SegmentedDownloadCore: Sendable {
     return state.withLock { $0.progress(at: now) }
   }
 
-  /// The range and the condition that a request asks for now.
+  /// Returns the range and the condition that a request asks for now.
   func question(of id: Int) -> (range: Range<Int>?, condition: String?) {
     state.withLock { ($0.transfer.range(of: id), $0.transfer.condition(of: id)) }
   }
@@ -328,7 +328,8 @@ extension SegmentedDownloadCore.State {
     if case .ended(let response) = lifecycle { response } else { nil }
   }
 
-  /// The error of a download whose sources were all dropped. That of the first source says more than that of a mirror.
+  /// Returns the error of a download whose sources were all dropped. The error of the first source takes precedence
+  /// over those of mirrors.
   func errorWithoutSource(lastDropped: Int) -> AFError {
     switch transfer.sources.dropped[0] {
     case .hasNoRanges?:

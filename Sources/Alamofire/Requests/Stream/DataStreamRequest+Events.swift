@@ -41,18 +41,18 @@ extension DataStreamRequest {
     let runEnd: RunEnd
 
     /// Cancels the request. The handler or loop with this token gets no further chunks, and the completion with
-    /// `AFError.explicitlyCancelled`. Others get the chunks received so far. Callable on any thread; further calls,
-    /// and calls after the end, have no effect.
+    /// `AFError.explicitlyCancelled`. Other handlers and loops get the chunks received so far. Callable on any thread;
+    /// further calls, and calls after the end, have no effect.
     public func cancel() {
       if !runEnd.isReached { request.cancel() }
       mute()
     }
 
-    /// Its handler or loop gets nothing more but the completion.
+    /// Stops the events of the handler or loop with this token, except for the completion.
     func mute() { request.flow.mute(reader) }
   }
 
-  /// The outcome of a run, for the last event.
+  /// Returns the outcome of a run, for the last event.
   func completion(at end: RunEnd) -> Completion {
     let outcome = end.outcome ?? core.outcome
     return Completion(
@@ -77,7 +77,7 @@ extension DataStreamRequest.Stream {
     return value
   }
 
-  /// Why a serializer could not make a value; `nil` for chunks and for the completion.
+  /// The reason why a serializer could not make a value; `nil` for chunks and for the completion.
   public var error: Failure? {
     guard case .stream(.failure(let error)) = event else { return nil }
     return error

@@ -5,7 +5,7 @@ extension DataStreamRequest {
   /// Adds a handler that gets the bytes as they come.
   ///
   /// - Parameters:
-  ///   - queue: Where the handler is called, for one event at a time. Default: the main queue.
+  ///   - queue: The queue of the handler, which is called for one event at a time. Default: the main queue.
   ///   - stream: Called with each event.
   @preconcurrency
   @discardableResult
@@ -66,6 +66,8 @@ extension DataStreamRequest {
       stream: stream)
   }
 
+  /// Adds a handler.
+  ///
   /// - Parameter isCheap: Whether values are made on the handler's queue.
   @discardableResult
   func add<Success: Sendable, Failure: Error>(

@@ -37,6 +37,8 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   private let cancels: Bool
   private let state: Mutex<State>
 
+  /// Makes the stream of a loop.
+  ///
   /// - Parameter cancels: Whether the request is cancelled when the loop is left early.
   init(_ request: DataStreamRequest, decoding: StreamDecoding<Success, Failure>, cancels: Bool) {
     self.request = request

@@ -58,7 +58,8 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamSink {
     queue.async(execute: handOut)
   }
 
-  /// The decoder is taken out meanwhile: code of users must not run under a lock.
+  /// Decodes entries. The decoder is taken out of the state meanwhile, because code of the caller must not run under a
+  /// lock.
   private func values(of entries: [ChunkLog.Entry]) -> [Outcome] {
     guard !entries.isEmpty, var decoding = state.withLock({ $0.decoding.take() }) else { return [] }
     let values = decoding.values(of: entries)

@@ -95,22 +95,22 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
     get { identifier }
     set {}
   }
-  /// There is none.
+  /// Always `nil`, because a stream has no request.
   public override var originalRequest: URLRequest? {
     get { nil }
     set {}
   }
-  /// There is none.
+  /// Always `nil`, because a stream has no request.
   public override var currentRequest: URLRequest? {
     get { nil }
     set {}
   }
-  /// There is none.
+  /// Always `nil`, because a stream has no response.
   public override var response: URLResponse? {
     get { nil }
     set {}
   }
-  /// Why the stream is over; `nil` as long as it is not, and when both sides were closed.
+  /// The failure of the stream; `nil` as long as it is not over, and when both sides were closed.
   public override var error: (any Error)? {
     get { core?.error.map { Self.plain($0) } }
     set {}
@@ -137,10 +137,10 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
     set {}
   }
 
-  /// As ``ByteStreamRequest/resume()``.
+  /// Starts or continues the request; see ``ByteStreamRequest/resume()``.
   public override func resume() { core?.resume() }
-  /// As ``ByteStreamRequest/suspend()``.
+  /// Suspends the request; see ``ByteStreamRequest/suspend()``.
   public override func suspend() { core?.suspend() }
-  /// As ``ByteStreamRequest/cancel()``.
+  /// Cancels the request; see ``ByteStreamRequest/cancel()``.
   public override func cancel() { core?.cancel() }
 }

@@ -47,6 +47,8 @@ public struct DecodableWebSocketMessageDecoder<Value: Decodable & Sendable>: Web
   /// The decoder of the messages.
   public let decoder: any DataDecoder
 
+  /// Makes a serializer.
+  ///
   /// - Parameter decoder: The decoder of the messages.
   public init(decoder: any DataDecoder) { self.decoder = decoder }
 

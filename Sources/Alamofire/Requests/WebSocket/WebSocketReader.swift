@@ -64,7 +64,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
 /// The events of a WebSocket request that a sequence has not read yet.
 final class WebSocketMailbox: WebSocketReader {
   private struct State {
-    /// Those that were read are `nil`, because a receipt must not be released under the lock.
+    /// Events that were read are `nil`, because a receipt must not be released under the lock.
     var occurrences: [WebSocketOccurrence?] = []
     /// The number of occurrences that were read.
     var position = 0
@@ -144,6 +144,8 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   private let reading: WebSocketReading<Element>
   private let cancels: Bool
 
+  /// Makes the events of a request.
+  ///
   /// - Parameter cancels: Whether the request is cancelled when the loop is left early.
   init(_ request: WebSocketRequest, _ reading: WebSocketReading<Element>, cancels: Bool) {
     self.request = request

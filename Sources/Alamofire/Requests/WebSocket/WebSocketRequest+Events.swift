@@ -13,8 +13,8 @@ extension WebSocketRequest {
       case receivedMessage(Success)
       /// The serializer could not make a value of a message. The connection stays open.
       case serializerFailed(Failure)
-      /// Both sides have sent a Close frame: with the code of `close(sending:reason:)` of ``WebSocketRequest``, or else with
-      /// that of the server. An empty reason is `nil`.
+      /// Both sides have sent a Close frame: with the code of `close(sending:reason:)` of ``WebSocketRequest``, or else
+      /// with that of the server. An empty reason is `nil`.
       case disconnected(closeCode: WebSocketCloseCode, reason: Data?)
       /// The request has ended. The last event.
       case completed(Completion)
@@ -81,7 +81,7 @@ extension WebSocketRequest {
 }
 
 extension WebSocketReading {
-  /// All events, with the messages that `decode` returns.
+  /// Makes a reading of all events, with the messages that `decode` returns.
   static func events<Success: Sendable, Failure: Error>(
     _ decode: @escaping @Sendable (URLSessionWebSocketTask.Message) -> Result<Success, Failure>
   ) -> WebSocketReading<Element> where Element == WebSocketRequest.Event<Success, Failure> {
@@ -101,7 +101,7 @@ extension WebSocketReading {
     }
   }
 
-  /// The messages alone. Those of which `decode` returns `nil` are skipped.
+  /// Makes a reading of the messages alone. Messages for which `decode` returns `nil` are skipped.
   static func messages(
     _ decode: @escaping @Sendable (URLSessionWebSocketTask.Message) -> Element?
   ) -> WebSocketReading<Element> {

@@ -60,11 +60,13 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     /// next an interval after each pong. If no pong comes within an interval, the request ends with
     /// `URLError.timedOut`. Default: `nil`, no pings.
     public var pingInterval: TimeInterval?
-    /// Whether the compression of messages (permessage-deflate, RFC 7692) is offered. It takes about 300 kB of memory,
-    /// and the size of compressed messages can reveal parts of secrets that they contain together with text of an
-    /// attacker. Default: `false`.
+    /// Whether the compression of messages (permessage-deflate, RFC 7692) is offered. Default: `false`. Compression
+    /// takes about 300 kB of memory. The size of compressed messages can reveal parts of secrets that they contain
+    /// together with text of an attacker.
     public var compressesMessages: Bool
 
+    /// Makes a configuration.
+    ///
     /// - Parameters:
     ///   - protocol: The subprotocols that are offered. Default: none.
     ///   - maximumMessageSize: The largest message that is received. Default: a mebibyte.
@@ -122,8 +124,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   /// - Parameters:
   ///   - message: A text or bytes, of any size.
   ///   - queue: The queue of the handler. Default: the main queue.
-  ///   - completionHandler: Called once: when the system has accepted the bytes of the message, or with the error if the
-  ///     connection has ended before.
+  ///   - completionHandler: Called once: when the system has accepted the bytes of the message, or with the error if
+  ///     the connection has ended before.
   @preconcurrency
   public func send(
     _ message: URLSessionWebSocketTask.Message, queue: DispatchQueue = .main,
@@ -145,12 +147,12 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
   /// Closes the connection: sends a Close frame after all earlier messages and waits up to ten seconds for that of the
   /// server. Messages that come before it are delivered, so that no answer is lost (RFC 6455 §1.4). If they are not
-  /// processed in that time, the rest is skipped, and the wait begins once more. The request is cancelled from now on, and completes without an error. If it was not resumed yet, it is
-  /// never sent, and completes with `AFError.explicitlyCancelled`. ``Request/cancel()`` ends the closing handshake at
-  /// once.
+  /// processed in that time, the rest is skipped, and the wait begins once more. The request is cancelled from now on,
+  /// and completes without an error. If it was not resumed yet, it is never sent, and completes with
+  /// `AFError.explicitlyCancelled`. ``Request/cancel()`` ends the closing handshake at once.
   ///
   /// - Parameters:
-  ///   - closeCode: The code of the frame. One that must not be sent is left out, together with the reason; see
+  ///   - closeCode: The code of the frame. A code that must not be sent is left out, together with the reason; see
   ///     `WebSocketCloseCode.canBeSent`.
   ///   - reason: UTF-8, of which at most 123 bytes are sent. Default: none.
   public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
@@ -182,7 +184,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     case pong(Pong)
     /// The connection has ended before.
     case error(any Error)
-    /// There is no connection.
+    /// No ping was sent, because there is no connection.
     case unsent
   }
 

@@ -4,9 +4,9 @@ import HTTPWire
 
 /// `TaskMetrics` under the name that it has on Apple's systems.
 ///
-/// Foundation's own class cannot be filled from outside, so this name means ours wherever `Alamofire` is imported.
-/// The name is ambiguous in a file that also imports FoundationNetworking: write `TaskMetrics`, leave that import
-/// out, which `Alamofire` makes superfluous, or say once in your module which type is meant:
+/// Foundation's own class cannot be filled from outside, so this name means ours wherever `Alamofire` is imported. The
+/// name is ambiguous in a file that also imports FoundationNetworking. Leave out that import, which `Alamofire` makes
+/// superfluous, or say once in your module which type is meant:
 ///
 /// ```swift
 /// typealias URLSessionTaskMetrics = Alamofire.URLSessionTaskMetrics
@@ -30,9 +30,9 @@ public typealias URLSessionTaskTransactionMetrics = TransactionMetrics
 /// print(response.metrics?.taskInterval.duration ?? 0)
 /// ```
 public final class TaskMetrics: Sendable {
-  /// Where a response came from.
+  /// The source of a response.
   public enum ResourceFetchType: Int, Sendable {
-    /// It is not known.
+    /// An unknown source.
     case unknown = 0
     /// The network.
     case networkLoad = 1
@@ -44,7 +44,7 @@ public final class TaskMetrics: Sendable {
 
   /// The protocol of the name's look-up.
   public enum DomainResolutionProtocol: Int, Sendable {
-    /// It is not known; the system's resolver does not say.
+    /// An unknown protocol, because the system's resolver does not report it.
     case unknown = 0
     /// DNS over UDP.
     case udp = 1
@@ -63,14 +63,15 @@ public final class TaskMetrics: Sendable {
   /// The number of followed redirects.
   public let redirectCount: Int
 
-  /// Metrics of an attempt that handed nothing to the network, from `start` to now.
+  /// Makes the metrics of an attempt that handed nothing to the network, from `start` to now.
   init(from start: Date) {
     transactionMetrics = []
     taskInterval = DateInterval(start: start, end: max(start, Date()))
     redirectCount = 0
   }
 
-  /// `finalResponse` is the response of the last hop, so that users see one object everywhere.
+  /// Makes the metrics of an attempt. `finalResponse` is the response of the last hop, so that users see one object
+  /// everywhere.
   init(hops: ShortList<Exchange.Hop>, finalResponse: LazyResponse) {
     transactionMetrics = hops.enumerated().compactMap { index, hop in
       TransactionMetrics(hop: hop, response: index == hops.count - 1 ? finalResponse : nil)

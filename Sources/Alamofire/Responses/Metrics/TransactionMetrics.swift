@@ -9,7 +9,7 @@ public import HTTPWire
 public final class TransactionMetrics: Sendable {
   /// The request: URL, method and the header fields that were sent.
   public let request: URLRequest
-  /// Where the response came from.
+  /// The source of the response.
   public let resourceFetchType: TaskMetrics.ResourceFetchType
   /// The header fields of the request in their order. The transport adds `Host` and the fields that frame the body; see
   /// ``requestHead``.
@@ -19,7 +19,7 @@ public final class TransactionMetrics: Sendable {
   private let lazyResponse: LazyResponse
   private let head: ResponseHead?
 
-  /// `nil` when the URL of the hop is none for Foundation.
+  /// Makes the metrics of a hop; `nil` when Foundation cannot parse its URL.
   init?(hop: Exchange.Hop, response: LazyResponse?) {
     guard let url = URL(string: hop.url) else { return nil }
     var request = URLRequest(url: url)
@@ -37,8 +37,8 @@ public final class TransactionMetrics: Sendable {
   /// The response; `nil` when none came.
   public var response: URLResponse? { lazyResponse.value }
 
-  /// The header fields of the response as they came: in their order and spelling, and each `Set-Cookie` by itself. Empty
-  /// without a response. Made on each access.
+  /// The header fields of the response as they came: in their order and spelling, and each `Set-Cookie` by itself.
+  /// Empty without a response. Made on each access.
   ///
   /// ```swift
   /// for transaction in response.metrics?.transactionMetrics ?? [] {
@@ -55,7 +55,7 @@ public final class TransactionMetrics: Sendable {
 
   var values: TransferMetrics.Values { transfer.values }
 
-  /// `nil` for a moment that did not come (−1).
+  /// Returns the date of a moment in microseconds; `nil` for a moment that did not come (−1).
   private func date(_ microseconds: Int64) -> Date? {
     guard microseconds >= 0 else { return nil }
     return Date(timeIntervalSince1970: values.start + Double(microseconds) / 1_000_000)
@@ -68,30 +68,30 @@ public final class TransactionMetrics: Sendable {
 // MARK: Dates
 
 extension TransactionMetrics {
-  /// When the request was handed to the transport.
+  /// The time at which the request was handed to the transport.
   public var fetchStartDate: Date? { date(0) }
   /// The start of the name's look-up, after the time in the queue of the session; `nil` on a reused connection.
   public var domainLookupStartDate: Date? { values.lookupEnd >= 0 ? date(values.queueEnd) : nil }
   /// The end of the name's look-up.
   public var domainLookupEndDate: Date? { date(values.lookupEnd) }
-  /// When the connection was begun, even if it was not complete in time; `nil` on a connection that is used again.
+  /// The start of the connection, even if it was not complete in time; `nil` on a reused connection.
   public var connectStartDate: Date? {
     connects || values.lookupEnd >= 0 ? date(max(values.queueEnd, values.lookupEnd)) : nil
   }
-  /// When the connection could be used: after the TLS handshake, if there was one.
+  /// The time at which the connection could be used: after the TLS handshake, if there was one.
   public var connectEndDate: Date? { connects ? date(max(values.connectEnd, values.secureEnd)) : nil }
-  /// When the TLS handshake began.
+  /// The start of the TLS handshake.
   public var secureConnectionStartDate: Date? { secures ? date(max(0, values.connectEnd)) : nil }
-  /// When the TLS handshake ended.
+  /// The end of the TLS handshake.
   public var secureConnectionEndDate: Date? { date(values.secureEnd) }
-  /// When the first byte of the request was sent.
+  /// The time at which the first byte of the request was sent.
   public var requestStartDate: Date? { date(values.requestStart) }
-  /// When the last byte of the request was sent, or, if libcurl had still to send some of a large body, when it had
-  /// the last byte; `nil` if the body was not complete.
+  /// The time at which the last byte of the request was sent; `nil` if the body was not complete. If libcurl had still
+  /// to send some of a large body, this is the time at which libcurl had the last byte.
   public var requestEndDate: Date? { date(values.requestEnd) }
-  /// When the first byte of the response came.
+  /// The time at which the first byte of the response came.
   public var responseStartDate: Date? { date(values.responseStart) }
-  /// When the last byte of the response came.
+  /// The time at which the last byte of the response came.
   public var responseEndDate: Date? { date(values.end) }
 }
 

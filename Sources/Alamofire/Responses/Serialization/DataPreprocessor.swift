@@ -38,7 +38,7 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
   /// Makes the preprocessor.
   public init() {}
 
-  /// The bytes without the prefix; the same bytes when they do not start with it.
+  /// Returns the bytes without the prefix; the same bytes when they do not start with it.
   public func preprocess(_ data: Data) throws -> Data {
     data.starts(with: Self.prefix) ? data.dropFirst(Self.prefix.count) : data
   }

@@ -61,7 +61,7 @@ extension ResponseSerializer where Self == DataResponseSerializer {
   /// A serializer for the bare body, with the default rules.
   public static var data: DataResponseSerializer { DataResponseSerializer() }
 
-  /// A serializer for the bare body.
+  /// Makes a serializer for the bare body.
   ///
   /// - Parameters:
   ///   - dataPreprocessor:    The transformation of the bytes. Default: none.

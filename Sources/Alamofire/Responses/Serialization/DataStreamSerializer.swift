@@ -17,7 +17,7 @@ public protocol DataStreamSerializer<SerializedObject>: Sendable {
 
   /// Makes a value.
   ///
-  /// - Parameter data: The next bytes of the response; never empty. Their boundaries are arbitrary.
+  /// - Parameter data: The next bytes of the response; never empty. Chunk boundaries are arbitrary.
   /// - Returns: The value.
   /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
   func serialize(_ data: Data) throws -> SerializedObject
@@ -46,7 +46,7 @@ public struct StringStreamSerializer: DataStreamSerializer {
   /// Makes the serializer.
   public init() {}
 
-  /// The text of these bytes.
+  /// Returns the text of these bytes.
   public func serialize(_ data: Data) throws -> String { String(decoding: data, as: UTF8.self) }
 }
 
@@ -90,7 +90,7 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
 }
 
 extension DataStreamSerializer {
-  /// A serializer for values; see ``DecodableStreamSerializer``.
+  /// Makes a serializer for values; see ``DecodableStreamSerializer``.
   ///
   /// - Parameters:
   ///   - type: The type of the value; inferred by default.

@@ -45,9 +45,9 @@ public final class DecodableResponseSerializer<T: Decodable>: ResponseSerializer
 
   /// Returns the decoded value, or the empty one if that is allowed.
   ///
-  /// - Throws: `error` unchanged, if there is one; `.inputDataNilOrZeroLength` for an empty body that is not allowed;
-  ///   `.invalidEmptyResponse` for an allowed one if the type has no empty value; the error of the preprocessor;
-  ///   `.decodingFailed`.
+  /// - Throws: `error` unchanged, if there is one. `.inputDataNilOrZeroLength` for an empty body that is not allowed.
+  ///   `.invalidEmptyResponse` for an allowed one if the type has no empty value. Otherwise the error of the
+  ///   preprocessor, or `.decodingFailed`.
   public func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> T {
@@ -78,7 +78,7 @@ extension DecodableResponseSerializer: WireSerializer {
 }
 
 extension ResponseSerializer {
-  /// A serializer for values.
+  /// Makes a serializer for values.
   ///
   /// - Parameters:
   ///   - type:                The type of the value; inferred by default.

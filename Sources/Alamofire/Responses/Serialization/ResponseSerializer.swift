@@ -151,7 +151,7 @@ enum DownloadedFile {
 /// ```
 @preconcurrency
 public protocol EmptyResponse: Sendable {
-  /// The value for a response without a body.
+  /// Returns the value for a response without a body.
   static func emptyValue() -> Self
 }
 
@@ -166,7 +166,7 @@ public struct Empty: Hashable, Codable, Sendable, EmptyResponse {
   /// The only value there is.
   public static let value = Empty()
 
-  /// ``value``.
+  /// Returns ``value``.
   public static func emptyValue() -> Empty { value }
 }
 
@@ -209,7 +209,7 @@ extension WireSerializer {
 }
 
 extension WireSerializer where Self: ResponseSerializer {
-  /// The way that all built-in serializers go: the rules for an empty body, the preprocessor, the
+  /// Serializes a body in the steps of all built-in serializers: the rules for an empty body, the preprocessor, the
   /// conversion.
   func serialize(
     method: String?, status: Int?, data: Data?, emptyValue: () throws -> SerializedObject,
@@ -224,7 +224,7 @@ extension WireSerializer where Self: ResponseSerializer {
     return try convert(dataPreprocessor.preprocess(data))
   }
 
-  /// The public form, by way of the one above.
+  /// Implements the public method by that of ``WireSerializer``.
   func serializeOnWire(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> SerializedObject {

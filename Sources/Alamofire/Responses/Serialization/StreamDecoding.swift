@@ -76,7 +76,7 @@ extension StreamDecoding where Success == String, Failure == Never {
 }
 
 extension StreamDecoding where Failure == AFError {
-  /// A serializer of the library or of a user.
+  /// Makes the decoding of a serializer of the library or of a user.
   init<Serializer: DataStreamSerializer>(_ serializer: Serializer)
   where Serializer.SerializedObject == Success {
     if let framed = serializer as? any FramedStreamSerializer<Success> {

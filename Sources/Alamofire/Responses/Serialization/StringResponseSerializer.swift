@@ -88,7 +88,7 @@ extension ResponseSerializer where Self == StringResponseSerializer {
   /// A serializer for text, with the default rules.
   public static var string: StringResponseSerializer { StringResponseSerializer() }
 
-  /// A serializer for text.
+  /// Makes a serializer for text.
   ///
   /// - Parameters:
   ///   - dataPreprocessor:    The transformation of the bytes before they are read. Default: none.

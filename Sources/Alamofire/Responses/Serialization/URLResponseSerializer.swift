@@ -11,7 +11,7 @@ public struct URLResponseSerializer: DownloadResponseSerializerProtocol {
   /// Makes the serializer.
   public init() {}
 
-  /// The place of the file.
+  /// Returns the URL of the file.
   ///
   /// - Throws: `error`, unchanged, when there is one; `.inputFileNil` without a file.
   public func serializeDownload(

@@ -29,7 +29,7 @@ extension HTTPHeader {
       arguments: ProcessInfo.processInfo.arguments,
       system: ProcessInfo.processInfo.operatingSystemVersion))
 
-  /// Values with falling qualities (RFC 9110 §12.4.2): the first 1.0, and a tenth less each, down to 0.1.
+  /// Returns values with falling qualities (RFC 9110 §12.4.2): the first 1.0, and a tenth less each, down to 0.1.
   package static func ranked(_ values: some Collection<String>) -> String {
     values.enumerated()
       .map { index, value in
@@ -54,8 +54,8 @@ extension HTTPHeader {
     return visibleASCII(agent)
   }
 
-  /// Replaces characters that are invalid in a field (RFC 9110 §5.5), because the file name of a program can contain
-  /// any character, such as a line break.
+  /// Replaces characters that are invalid in a field (RFC 9110 §5.5). The file name of a program can contain any
+  /// character, such as a line break.
   private static func visibleASCII(_ text: String) -> String {
     String(text.map { $0.isASCII && $0 >= " " && $0 <= "~" ? $0 : "?" })
   }
@@ -70,7 +70,7 @@ package enum ContentCodings {
 
 /// Facts about the library itself.
 public enum AFInfo {
-  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire. This is its only place
-  /// beside the list of changes.
+  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire. Only this line and the
+  /// CHANGELOG contain the version.
   public static let version = "0.1.0"
 }

@@ -2,11 +2,11 @@ public import FoundationNetworking
 import Synchronization
 
 extension URLSessionConfiguration {
-  /// Whether the system launches a program for the end of its background transfers. Default: `true` for configurations of
-  /// `background(withIdentifier:)`, else `false`.
+  /// Whether the system launches a program for the end of its background transfers. Default: `true` for configurations
+  /// of `background(withIdentifier:)`, else `false`.
   ///
-  /// The property keeps its value and has no effect, because nothing launches programs for their transfers on Linux. Like
-  /// ``waitsForConnectivity`` it belongs to this object and to the sessions made with it.
+  /// The property keeps its value and has no effect, because nothing launches programs for their transfers on Linux.
+  /// Like ``waitsForConnectivity`` it belongs to this object and to the sessions made with it.
   ///
   /// ```swift
   /// let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.sync")
@@ -35,7 +35,7 @@ extension URLSessionConfiguration {
     set { ConfigurationAdditions.shared.update(self) { $0.sharedContainer = newValue } }
   }
 
-  /// A copy with the properties that Foundation on Linux does not have.
+  /// Makes a copy with the properties that Foundation on Linux does not have.
   func duplicated() -> URLSessionConfiguration {
     guard let copy = copy() as? URLSessionConfiguration else { return self }
     let values = ConfigurationAdditions.shared[self]
@@ -44,8 +44,8 @@ extension URLSessionConfiguration {
   }
 }
 
-/// Properties of configurations that Foundation on Linux does not have. They lie beside their objects, which have no
-/// storage for them.
+/// Properties of configurations that Foundation on Linux does not have. The properties are stored beside the
+/// configurations, which have no storage for them.
 final class ConfigurationAdditions: Sendable {
   static let shared = ConfigurationAdditions()
 

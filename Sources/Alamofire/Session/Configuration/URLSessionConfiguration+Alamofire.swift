@@ -14,8 +14,8 @@ extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
     return configuration
   }
 
-  /// A fresh configuration that keeps cache, cookies and credentials in memory, and whose header fields
-  /// are `HTTPHeaders.default`. Its cache is an ``HTTPCache`` of its own, of 4 MiB.
+  /// A fresh configuration that keeps cache, cookies and credentials in memory, and whose header fields are
+  /// `HTTPHeaders.default`. Each such configuration has an ``HTTPCache`` of its own, of 4 MiB.
   public static var ephemeral: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = HTTPCache(memoryCapacity: 4_194_304, diskCapacity: 0, directory: nil)
@@ -28,7 +28,7 @@ extension URLSessionConfiguration {
   /// Whether requests wait for a network instead of failing. Default: `false`.
   ///
   /// If no route leads to the host, the request waits, and its delegate and the monitors are called once
-  /// (`urlSession(_:taskIsWaitingForConnectivity:)`). It is sent when there is a network, and fails with
+  /// (`urlSession(_:taskIsWaitingForConnectivity:)`). The request is sent when there is a network, and fails with
   /// `URLError.timedOut` after `timeoutIntervalForResource`; `timeoutIntervalForRequest` is paused meanwhile. As for
   /// ``OfflineRetrier``, links and routes of the kernel make a network. A host that does not respond, and a lost
   /// connection, are errors.

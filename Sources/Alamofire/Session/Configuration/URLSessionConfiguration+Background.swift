@@ -3,7 +3,7 @@ public import FoundationNetworking
 
 extension URLSessionConfiguration {
   // The member of an older generation takes precedence where both are visible.
-  /// A configuration of a background session, whose downloads and uploads survive the end of the process.
+  /// Makes a configuration of a background session, whose downloads and uploads survive the end of the process.
   ///
   /// Each transfer is written to a journal before it begins. If the process ends, by whatever cause, the next session
   /// with the same identifier continues the unfinished transfers: see ``Session/restoredRequests``. Nothing transfers
@@ -11,8 +11,8 @@ extension URLSessionConfiguration {
   /// fail with `URLError.backgroundSessionInUseByAnotherProcess`.
   ///
   /// The journal is a folder that only its owner can read, in `$XDG_STATE_HOME/alamofire/background`, or in
-  /// `~/.local/state/alamofire/background`. It contains the header fields that the program has set, and not those of
-  /// adapters, cookies and credentials.
+  /// `~/.local/state/alamofire/background`. The journal contains the header fields that the program has set, and not
+  /// those of adapters, cookies and credentials.
   ///
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
@@ -22,7 +22,7 @@ extension URLSessionConfiguration {
     BackgroundConfiguration.make(identifier)
   }
 
-  /// A configuration of a background session, with the folder of its journal and the destination of its restored
+  /// Makes a configuration of a background session, with the folder of its journal and the destination of its restored
   /// downloads. See ``background(withIdentifier:)``.
   ///
   /// ```swift
@@ -43,7 +43,8 @@ extension URLSessionConfiguration {
     BackgroundConfiguration.make(identifier, folder: folder, destination: destination)
   }
 
-  /// A configuration of a background session, with the folder of its journal. See ``background(withIdentifier:)``.
+  /// Makes a configuration of a background session, with the folder of its journal. See
+  /// ``background(withIdentifier:)``.
   public class func background(withIdentifier identifier: String, folder: URL) -> URLSessionConfiguration {
     BackgroundConfiguration.make(identifier, folder: folder)
   }

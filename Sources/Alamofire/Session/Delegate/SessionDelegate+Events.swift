@@ -26,6 +26,8 @@ extension SessionDelegate {
     /// One bit for each event.
     public let rawValue: UInt8
 
+    /// Makes a set of events.
+    ///
     /// - Parameter rawValue: One bit for each event.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -47,9 +49,9 @@ extension SessionDelegate {
   /// The events for which the methods of this delegate have to be called. Default: ``Events/all`` in a subclass.
   ///
   /// The delegate may be called for more events, in particular if the session has monitors, because the base class
-  /// calls these. The end of the session is always reported. The property may be changed at any time, on any thread;
-  /// a request mostly uses its value at the time of the event. Earlier decisions about servers, and open connections,
-  /// are kept. It has no effect unless the delegate is a subclass.
+  /// calls these. The end of the session is always reported. The property may be changed at any time, on any thread; a
+  /// request mostly uses its value at the time of the event. Earlier decisions about servers, and open connections, are
+  /// kept. The property has no effect unless the delegate is a subclass.
   public final var wantedEvents: Events {
     get { Events(rawValue: wanted.load(ordering: .relaxed)) }
     set { wanted.store(newValue.rawValue, ordering: .relaxed) }

@@ -43,6 +43,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     weak var core: SessionCore?
   }
 
+  /// Makes a delegate.
+  ///
   /// - Parameter fileManager: The value of ``fileManager``. Default: the shared one.
   public init(fileManager: FileManager = .default) {
     self.fileManager = fileManager
@@ -81,11 +83,11 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// Calls the monitors, and uses the default: the credential of the request, if it has one and no credential of the
   /// delegate has failed.
   ///
-  /// Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, the strongest first. If the disposition
-  /// is to reject, it is called for the next one. It is not called if the request has its own field `Authorization`,
-  /// nor for an origin other than that of the user's request. The failure count is the number of credentials that the
-  /// request has sent in vain; a refused one is not sent again. A credential whose `persistence` is not `.none` is
-  /// also used for other requests of the session that have none of their own.
+  /// Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, the strongest first. If the disposition is
+  /// to reject, the method is called for the next one. The method is not called if the request has its own field
+  /// `Authorization`, nor for an origin other than that of the user's request. The failure count is the number of
+  /// credentials that the request has sent in vain; a refused one is not sent again. A credential whose `persistence`
+  /// is not `.none` is also used for other requests of the session that have none of their own.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -194,8 +196,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   // MARK: WebSocket connections
 
-  /// Does nothing. Called when the connection of a ``WebSocketRequest`` is open, with the subprotocol that the server has
-  /// chosen.
+  /// Does nothing. Called when the connection of a ``WebSocketRequest`` is open, with the subprotocol that the server
+  /// has chosen.
   open func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
   ) {}

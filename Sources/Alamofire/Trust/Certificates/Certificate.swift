@@ -70,7 +70,7 @@ extension Certificate {
     return certificates.map { Certificate($0) }
   }
 
-  /// All certificates of a file; see ``all(in:)-(Data)``.
+  /// Reads all certificates of a file; see ``all(in:)-(Data)``.
   ///
   /// - Throws: ``ReadingError``.
   public static func all(contentsOf file: URL) throws -> [Certificate] {
@@ -86,8 +86,8 @@ extension Certificate {
     return certificates.map { Certificate($0) }
   }
 
-  /// All certificates of the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a folder, by the names of the files. Folders
-  /// in it are not looked into.
+  /// Reads all certificates of the files `*.cer`, `*.crt`, `*.der` and `*.pem` of a folder, by the names of the files.
+  /// Its subfolders are ignored.
   ///
   /// - Throws: ``ReadingError`` when the folder or one of these files cannot be read, or a file holds no
   ///   certificate.
@@ -140,7 +140,7 @@ extension AlamofireExtension where ExtendedType: Bundle {
   /// The public keys of `certificates`.
   public var publicKeys: [SecKey] { certificates.compactMap(\.publicKey) }
 
-  /// The paths of all resources with one of these endings, sorted, each once.
+  /// Returns the paths of all resources with one of these endings, sorted, each once.
   public func paths(forResourcesOfTypes types: [String]) -> [String] {
     Set(types.flatMap { type.paths(forResourcesOfType: $0, inDirectory: nil) }).sorted()
   }

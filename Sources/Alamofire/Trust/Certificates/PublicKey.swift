@@ -19,8 +19,8 @@ public struct PublicKey: Sendable, Hashable, CustomStringConvertible {
     self.data = data
   }
 
-  /// All keys of a PEM text (`-----BEGIN PUBLIC KEY-----`), in its order, or the one of DER bytes. Text around them is
-  /// passed over.
+  /// Reads all keys of a PEM text (`-----BEGIN PUBLIC KEY-----`), in its order, or the one of DER bytes. Text around
+  /// them is skipped.
   ///
   /// - Throws: ``Certificate/ReadingError`` when there is none, or one of them is broken.
   public static func all(in data: Data) throws -> [PublicKey] {

@@ -17,7 +17,7 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
   /// The 32 bytes of the digest.
   public let digest: Data
 
-  /// The pin of a key.
+  /// Makes the pin of a key.
   public init(of key: PublicKey) {
     digest = PublicKeyBytes.digest(of: key.data)
   }

@@ -6,10 +6,12 @@
 /// ])
 /// ```
 ///
-/// They share the ``ServerTrust``: anchors that one sets count for those after it.
+/// The evaluators share the ``ServerTrust``: anchors that one sets count for the later ones.
 public final class CompositeTrustEvaluator: ServerTrustEvaluating {
   private let evaluators: [any ServerTrustEvaluating]
 
+  /// Makes an evaluator of others.
+  ///
   /// - Parameter evaluators: Asked in this order; with none, every server is trusted.
   public init(evaluators: [any ServerTrustEvaluating]) {
     self.evaluators = evaluators
@@ -34,7 +36,7 @@ extension CompositeTrustEvaluator: InstantTrustEvaluator {
 }
 
 extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
-  /// A ``CompositeTrustEvaluator``.
+  /// Makes a ``CompositeTrustEvaluator``.
   public static func composite(evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
     CompositeTrustEvaluator(evaluators: evaluators)
   }

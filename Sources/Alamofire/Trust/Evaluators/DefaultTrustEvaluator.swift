@@ -7,6 +7,8 @@
 public final class DefaultTrustEvaluator: ServerTrustEvaluating {
   private let validateHost: Bool
 
+  /// Makes an evaluator.
+  ///
   /// - Parameter validateHost: Whether the certificate has to be valid for the host. Default: `true`. Without the
   ///   check, any server with any valid certificate is trusted.
   public init(validateHost: Bool = true) {
@@ -26,7 +28,7 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
   /// A ``DefaultTrustEvaluator`` that checks the host name.
   public static var `default`: DefaultTrustEvaluator { DefaultTrustEvaluator() }
 
-  /// A ``DefaultTrustEvaluator``.
+  /// Makes a ``DefaultTrustEvaluator``.
   public static func `default`(validateHost: Bool) -> DefaultTrustEvaluator {
     DefaultTrustEvaluator(validateHost: validateHost)
   }
@@ -42,7 +44,7 @@ public final class DisabledTrustEvaluator: ServerTrustEvaluating {
   /// Makes an evaluator that trusts every server.
   public init() {}
 
-  /// Never throws.
+  /// Accepts every server; never throws.
   public func evaluate(_ trust: SecTrust, forHost host: String) throws {}
 }
 

@@ -13,7 +13,7 @@ public import Foundation
 /// ```
 ///
 /// With `acceptSelfSignedCertificates`, the pinned certificates are also authorities, so that a server with a
-/// self-signed certificate is trusted. Its host and dates are still checked:
+/// self-signed certificate is trusted. Host and dates are still checked:
 ///
 /// ```swift
 /// let pins = try Certificate.all(contentsOf: URL(fileURLWithPath: "/etc/company/server.pem"))
@@ -27,8 +27,8 @@ public import Foundation
 /// A pin matches if a path of valid signatures leads from the server's own certificate to the pinned one. Each
 /// authority on the path must be allowed to issue what it issued. Two parameters decide what else is verified:
 ///
-/// - With `validateHost: true`, the default, the whole chain is verified: the path to the trust store, the dates and the
-///   host. This holds with `performDefaultValidation: false` too, because a name in a certificate without a trusted
+/// - With `validateHost: true`, the default, the whole chain is verified: the path to the trust store, the dates and
+///   the host. This holds with `performDefaultValidation: false` too, because a name in a certificate without a trusted
 ///   issuer proves nothing.
 /// - With `performDefaultValidation: true` and `validateHost: false`, all of that is verified except the host.
 /// - With both `false`, host, dates and the trust store do not count. The pin decides, with the revocation lists of the
@@ -39,6 +39,8 @@ public final class PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
   private let performDefaultValidation: Bool
   private let validateHost: Bool
 
+  /// Makes an evaluator with certificates.
+  ///
   /// - Parameters:
   ///   - certificates:                 The pinned certificates; an empty array refuses every server. Default: those
   ///     of the main bundle.
@@ -83,7 +85,7 @@ extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
     PinnedCertificatesTrustEvaluator()
   }
 
-  /// A ``PinnedCertificatesTrustEvaluator``; see its initialiser.
+  /// Makes a ``PinnedCertificatesTrustEvaluator``; see its initialiser.
   public static func pinnedCertificates(
     certificates: [SecCertificate] = Bundle.main.af.certificates, acceptSelfSignedCertificates: Bool = false,
     performDefaultValidation: Bool = true, validateHost: Bool = true

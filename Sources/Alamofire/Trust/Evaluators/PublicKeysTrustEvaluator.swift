@@ -20,6 +20,8 @@ public final class PublicKeysTrustEvaluator: ServerTrustEvaluating {
   private let performDefaultValidation: Bool
   private let validateHost: Bool
 
+  /// Makes an evaluator with keys.
+  ///
   /// - Parameters:
   ///   - keys:                     The pinned ones; none refuse every server. Default: those of the certificates of
   ///     the main bundle.
@@ -76,7 +78,7 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
   /// A ``PublicKeysTrustEvaluator`` for the keys of the certificates of the main bundle.
   public static var publicKeys: PublicKeysTrustEvaluator { PublicKeysTrustEvaluator() }
 
-  /// A ``PublicKeysTrustEvaluator``; see its initialiser.
+  /// Makes a ``PublicKeysTrustEvaluator``; see its initialiser.
   public static func publicKeys(
     keys: [SecKey] = Bundle.main.af.publicKeys, performDefaultValidation: Bool = true,
     validateHost: Bool = true
@@ -85,7 +87,7 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
       keys: keys, performDefaultValidation: performDefaultValidation, validateHost: validateHost)
   }
 
-  /// A ``PublicKeysTrustEvaluator`` for digests (`sha256/…`); see its initialiser.
+  /// Makes a ``PublicKeysTrustEvaluator`` for digests (`sha256/…`); see its initialiser.
   public static func publicKeys(
     pins: [String], performDefaultValidation: Bool = true, validateHost: Bool = true
   ) throws(PublicKeyPin.Invalid) -> PublicKeysTrustEvaluator {

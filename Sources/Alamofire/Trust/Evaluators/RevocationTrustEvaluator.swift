@@ -2,9 +2,9 @@
 ///
 /// Each certificate of the chain except the trust anchor is checked against the lists in
 /// ``TransportOptions/certificateRevocationLists`` and the stapled OCSP response (RFC 6066 §8). Unless network access
-/// is disabled, the issuer's OCSP responder (RFC 6960) and list (RFC 5280 §5) are used too. Their addresses are in
-/// the certificate. These requests use `http` and the proxy of the session or request, for at most ten seconds each;
-/// responses are kept until they expire. A certificate of unknown status is accepted, unless
+/// is disabled, the issuer's OCSP responder (RFC 6960) and list (RFC 5280 §5) are used too. The certificate contains
+/// the addresses of both. These requests use `http` and the proxy of the session or request, for at most ten seconds
+/// each; responses are kept until they expire. A certificate of unknown status is accepted, unless
 /// ``Options-swift.struct/requirePositiveResponse`` is set.
 ///
 /// ```swift
@@ -40,6 +40,8 @@ public final class RevocationTrustEvaluator: ServerTrustEvaluating {
   private let validateHost: Bool
   private let options: Options
 
+  /// Makes an evaluator.
+  ///
   /// - Parameters:
   ///   - performDefaultValidation: Whether the default evaluation runs first. Default: `true`. The chain is verified
   ///     in any case, because the check needs its issuers.
@@ -83,7 +85,7 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
   /// A ``RevocationTrustEvaluator`` with its defaults.
   public static var revocationChecking: RevocationTrustEvaluator { RevocationTrustEvaluator() }
 
-  /// A ``RevocationTrustEvaluator`` with options; see its initialiser.
+  /// Makes a ``RevocationTrustEvaluator`` with options; see its initialiser.
   public static func revocationChecking(
     performDefaultValidation: Bool = true, validateHost: Bool = true,
     options: RevocationTrustEvaluator.Options = .any

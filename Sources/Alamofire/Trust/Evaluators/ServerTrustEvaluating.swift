@@ -19,7 +19,7 @@ public protocol ServerTrustEvaluating: Sendable {
   /// `AFError.ServerTrustFailureReason.customEvaluationFailed(error:)`.
   ///
   /// - Parameters:
-  ///   - trust: The certificates of the server. It belongs to this evaluation and may be changed.
+  ///   - trust: The certificates of the server. The object belongs to this evaluation and may be changed.
   ///   - host:  The host of the request.
   func evaluate(_ trust: SecTrust, forHost host: String) throws
 }

@@ -1,7 +1,8 @@
 import Foundation
 import HTTPWire
 
-/// The evaluators of a session, by host. They are called in every TLS handshake, before a byte of a request is sent.
+/// The evaluators of a session, by host. The evaluators are called in every TLS handshake, before a byte of a request
+/// is sent.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(
@@ -16,9 +17,9 @@ import HTTPWire
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// Without a manager, a session verifies the path to the trust store and the name of the host. It also verifies
-/// dates, purposes, and the strength of keys and signatures. Upper and lower case, and a dot at the end of a host,
-/// are ignored.
+/// Without a manager, a session verifies the path to the trust store and the name of the host. The session also
+/// verifies dates, purposes, and the strength of keys and signatures. Upper and lower case, and a dot at the end of a
+/// host, are ignored.
 ///
 /// ## Evaluators
 ///
@@ -45,9 +46,9 @@ import HTTPWire
 ///
 /// ## Failures
 ///
-/// The request ends with `AFError.serverTrustEvaluationFailed`. Its reason holds the pinned and the shown certificates or
-/// keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators are its
-/// `underlyingError`.
+/// The request ends with `AFError.serverTrustEvaluationFailed`. The reason of the error holds the pinned and the shown
+/// certificates or keys, or a ``ServerTrust/Failure`` that names the fault of the chain. Errors of your own evaluators
+/// are its `underlyingError`.
 open class ServerTrustManager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// Whether a host without an evaluator is refused. If not, it is judged as without a manager: by the trust store,
@@ -73,7 +74,7 @@ open class ServerTrustManager: @unchecked Sendable {
       uniquingKeysWith: { $1 })
   }
 
-  /// The evaluator for a host; `nil` when it has none and needs none.
+  /// Returns the evaluator for a host; `nil` when the host has none and needs none.
   ///
   /// Subclasses may override it; it is called on any thread.
   ///
@@ -93,7 +94,7 @@ open class ServerTrustManager: @unchecked Sendable {
 
 /// Host names as the keys of a ``ServerTrustManager`` and as certificates write them.
 enum HostPattern {
-  /// The host in lower case, without brackets and the dot at the end, in the form of ASCII.
+  /// Returns the host in lower case, without brackets and the dot at the end, in the form of ASCII.
   static func normalized(_ host: String) -> String {
     var host = ascii(host).lowercased()
     if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
@@ -105,7 +106,8 @@ enum HostPattern {
     return host
   }
 
-  /// Returns the wildcard that matches a normalized host, such as `*.example.com` for `www.example.com`; `nil` if none may.
+  /// Returns the wildcard that matches a normalized host, such as `*.example.com` for `www.example.com`; `nil` if none
+  /// may.
   static func wildcard(for host: String) -> String? {
     // The numbers of an address are no labels.
     guard !host.contains(":"), host.last?.isNumber == false, let dot = host.firstIndex(of: "."),
@@ -114,8 +116,8 @@ enum HostPattern {
     return "*" + host[dot...]
   }
 
-  /// Converts letters outside of ASCII to A-labels (RFC 5890); `*.` at the front stays. Compatibility forms are mapped as in the
-  /// hosts of URLs (UTS 46).
+  /// Converts letters outside of ASCII to A-labels (RFC 5890). A leading `*.` stays. Compatibility forms are mapped as
+  /// in the hosts of URLs (UTS 46).
   static func ascii(_ host: String) -> String {
     let mapped =
       host.utf8.allSatisfy { $0 < 0x80 } ? host : host.lowercased().precomposedStringWithCompatibilityMapping
