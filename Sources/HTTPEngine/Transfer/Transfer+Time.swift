@@ -1,8 +1,8 @@
 import CCurl
 import HTTPWire
 
-// The time limits of a transfer. The times that libcurl reports are not used. They are relative to an attempt to
-// connect, which libcurl begins again for a transfer that waits for the connection of another one.
+// The time limits of a transfer. The times that libcurl reports are not used, because they are relative to an attempt
+// to connect. libcurl begins that attempt again for a transfer that waits for the connection of another one.
 extension Transfer {
   /// Makes libcurl report the look-ups of names, if a limit needs it.
   func observeLookups(_ isOn: Bool) {

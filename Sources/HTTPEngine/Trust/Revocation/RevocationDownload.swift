@@ -3,7 +3,8 @@ package import FoundationEssentials
 import Glibc
 package import HTTPWire
 
-/// Requests to OCSP responders and for lists. They block the calling thread, which must not be that of a loop.
+/// Requests to OCSP responders and for lists. The requests block the calling thread, which must not be that of a
+/// loop.
 package enum RevocationDownload {
   /// The time limit of one request, in milliseconds.
   package static let timeLimit = 10_000
@@ -79,7 +80,8 @@ package enum RevocationDownload {
   }
 
   /// Sets the proxy of the session's requests, because these requests must not bypass it.
-  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable?) -> Bool
+  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable?)
+    -> Bool
   {
     guard let origin = Origin(url: url) else { return false }
     switch ProxyEnvironment.shared.choice(for: origin, in: proxies) {
