@@ -7,7 +7,7 @@ package struct Environment: Sendable {
   package var arguments: [String]
   /// The environment variables in ``variableNames``.
   package var variables: [String: String]
-  /// Reads bytes of the standard input and returns their number, 0 at its end. It waits for the first of them.
+  /// Waits for bytes of the standard input, reads them and returns their number; 0 at the end of the input.
   package var readInput: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
   /// Writes bytes to the standard output. Returns whether they were written.
   package var writeOutput: @Sendable (Data) -> Bool
@@ -70,7 +70,7 @@ package struct Environment: Sendable {
     return passphrase
   }
 
-  /// The palette of the standard output.
+  /// Returns the palette of the standard output.
   func palette(of invocation: Invocation) -> Palette {
     guard invocation.hasColours else { return Palette(isOn: false) }
     return switch invocation.prettiness {
@@ -93,7 +93,7 @@ extension Environment {
   /// The environment variables that the command reads by itself.
   static let variableNames = ["COLUMNS", "NO_COLOR", "PAGER", "TERM", "XDG_DATA_HOME"]
 
-  /// The environment of this process.
+  /// Returns the environment of this process.
   package static func process() -> Environment {
     // One by one, because Foundation's dictionary of all of them takes longer than the rest of this function.
     let variables = Dictionary(

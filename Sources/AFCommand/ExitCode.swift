@@ -13,7 +13,7 @@ package enum ExitCode: Int32, Sendable {
   /// The server failed (5xx).
   case serverError = 5
 
-  /// The class of a status code (RFC 9110 §15).
+  /// Makes the exit code for the class of a status code (RFC 9110 §15).
   package init(statusCode: Int) {
     self =
       switch statusCode {

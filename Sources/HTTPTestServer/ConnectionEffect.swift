@@ -3,7 +3,7 @@
 public enum ConnectionEffect: Sendable, Equatable {
   /// No failure.
   case none
-  /// Nothing is read and nothing is sent: a handshake that is never answered.
+  /// A handshake that is never answered: nothing is read and nothing is sent.
   case stall
   /// Closed in good order (FIN) as soon as it is accepted.
   case closeOnAccept

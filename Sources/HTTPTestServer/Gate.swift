@@ -43,7 +43,7 @@ public final class Gate: Sendable {
   /// The number of replies that have reached this gate, open or not.
   public var reachedCount: Int { state.withLock { $0.reachedCount } }
 
-  /// Waits until at least `count` replies have reached this gate (1 by default); returns at once if they have, and
+  /// Waits until at least `count` replies have reached this gate (1 by default). Returns at once if they have, and
   /// when the surrounding task is cancelled.
   public func waitUntilReached(count: Int = 1) async {
     let id = state.withLock { state in

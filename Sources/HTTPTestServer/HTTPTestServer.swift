@@ -52,7 +52,7 @@ public final class HTTPTestServer: Sendable {
     core.tls == nil ? "http://127.0.0.1:\(port)" : "https://localhost:\(port)"
   }
 
-  /// The URL of a path, such as `/get?x=1`; a missing slash at its start is added.
+  /// Returns the URL of a path, such as `/get?x=1`; a missing slash at its start is added.
   public func url(_ path: String) -> String {
     path.hasPrefix("/") ? baseURL + path : "\(baseURL)/\(path)"
   }
@@ -107,8 +107,8 @@ public final class HTTPTestServer: Sendable {
   /// The number of open connections.
   public var openConnectionCount: Int { core.state.withLock { $0.connections.count } }
 
-  /// Closes the connections that wait for a next request, as servers do after a while. When it returns,
-  /// the end has been sent on each.
+  /// Closes the connections that wait for a next request, as servers do after a while. At the return of this method
+  /// the end has been sent on each connection.
   public func closeIdleConnections() {
     core.closeIdleConnections()
   }

@@ -57,17 +57,17 @@ public struct RecordedRequest: Sendable {
   /// The version of TLS as OpenSSL names it (`TLSv1.3`), or `nil` without TLS.
   public var tlsVersion: String? { tls?.version }
 
-  /// The value of the first field of this name, compared without regard to case, or `nil`.
+  /// Returns the value of the first field of this name, compared without regard to case, or `nil`.
   public func header(_ name: String) -> String? {
     headers.first { FieldName.equal($0.name, name) }?.value
   }
 
-  /// The values of all fields of this name, in their order.
+  /// Returns the values of all fields of this name, in their order.
   public func headers(named name: String) -> [String] {
     headers.filter { FieldName.equal($0.name, name) }.map(\.value)
   }
 
-  /// The decoded value of the first pair of the query with this name, or `nil`.
+  /// Returns the decoded value of the first pair of the query with this name, or `nil`.
   public func queryValue(_ name: String) -> String? {
     query.first { $0.name == name }?.value
   }

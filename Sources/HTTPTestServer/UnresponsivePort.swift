@@ -1,7 +1,7 @@
 import Glibc
 
-/// A port on 127.0.0.1 that neither accepts nor refuses: connecting to it takes for ever, for tests of
-/// connection timeouts. It is given back with its last reference.
+/// A port on 127.0.0.1 that neither accepts nor refuses: connecting to it takes for ever, for tests of connection
+/// timeouts. The port is given back with its last reference.
 ///
 /// ```swift
 /// let target = try UnresponsivePort()

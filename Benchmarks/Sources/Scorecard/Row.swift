@@ -14,7 +14,7 @@ package enum Client: String, CaseIterable, Codable, Sendable {
   case floor
   /// Foundation's `URLSession` with its default configuration.
   case urlsession
-  /// This package.
+  /// The engine of this package.
   case alamofire
 }
 

@@ -4,8 +4,8 @@ import FoundationNetworking
 /// A client that uses Foundation's `URLSession` with its default configuration. A larger limit than its six
 /// connections per host makes it slower, because it then opens connections all the time.
 ///
-/// It trusts the system's certificates and has no option for others, so `Authority/authority.c` adds ours. It uses
-/// HTTP/2 with every TLS server that offers it, so the port decides.
+/// `URLSession` trusts the system's certificates and has no option for others, so `Authority/authority.c` adds ours.
+/// `URLSession` uses HTTP/2 with every TLS server that offers it, so the port decides.
 final class StockClient: GetClient {
   private let session: URLSession
   private let url: URL

@@ -6,7 +6,7 @@ struct Cores {
   let server: Int?
   let client: Int?
 
-  /// The first two cores that this process may use.
+  /// Chooses the first two cores that this process may use; none if there is only one.
   init() {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed_list:") } ?? ""

@@ -73,7 +73,7 @@ final class Server {
 
   private static let prefix = "bench-server-"
 
-  /// Removes folders of harnesses that were killed. Their servers have ended already.
+  /// Removes folders of harnesses that were killed. The servers of such harnesses have ended already.
   private static func removeOrphanedFolders(in place: URL) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
     for name in names where name.hasPrefix(prefix) {

@@ -6,7 +6,7 @@ import Alamofire
   @_silgen_name("__llvm_profile_write_file") private func writeFile() -> Int32
 #endif
 
-/// The counters of executed lines. They exist only if the build has the options that `Scripts/ways` gives.
+/// The counters of executed lines. The counters exist only if the build has the options that `Scripts/ways` gives.
 enum Profile {
   static func reset() {
     #if PROFILED

@@ -2,7 +2,7 @@ import Alamofire
 import HTTPTestServer
 import Synchronization
 
-/// The program of `Scripts/ways`. It sends one request and writes the covered lines to a file.
+/// The program of `Scripts/ways`, which sends one request and writes the covered lines to a file.
 ///
 ///     ways serve                   answers requests until the end of standard input; prints its URL
 ///     ways WAY URL FILE            sends one request to that URL and writes the profile of it
@@ -45,7 +45,7 @@ import Synchronization
     for _ in 0..<3 {
       _ = try await session.request(server.appending(path: way.warmup)).serializingData().value
     }
-    // The loop runs for a moment after the end of a request. Its lines belong to that request.
+    // The loop runs for a moment after the end of a request. The lines of the loop belong to that request.
     try await Task.sleep(for: .milliseconds(200))
     Profile.reset()
     try await way.send(by: session, to: server)

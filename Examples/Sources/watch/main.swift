@@ -18,7 +18,7 @@ guard let seconds = Double(environment["WATCH_SECONDS"] ?? "60"), (0.1...86_400)
   refuse("WATCH_SECONDS is to be a number from 0.1 to 86400.")
 }
 
-/// A session that stores nothing and waits for no host longer than ten seconds.
+/// Makes a session that stores nothing and waits for no host longer than ten seconds.
 func makeSession() -> Session {
   let configuration = URLSessionConfiguration.af.ephemeral
   configuration.urlCache = nil

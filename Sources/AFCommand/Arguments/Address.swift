@@ -2,7 +2,7 @@ import Foundation
 
 /// The URL of an abbreviated argument.
 package enum Address {
-  /// The whole URL for `:8080/path`, `example.com`, `localhost:3000/x` and the like.
+  /// Returns the whole URL for `:8080/path`, `example.com`, `localhost:3000/x` and the like.
   ///
   /// - Parameter isWebSocket: Whether `ws` and `wss` are allowed, too.
   package static func expand(_ typed: String, isWebSocket: Bool = false) throws(UsageError) -> String {

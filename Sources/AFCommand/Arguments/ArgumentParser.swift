@@ -66,7 +66,7 @@ package struct ArgumentParser {
     }
   }
 
-  /// `-v`, `-vf`, `-a user:pass` and `-auser:pass`.
+  /// Reads `-v`, `-vf`, `-a user:pass` or `-auser:pass`.
   private mutating func readShort(_ argument: String) throws(UsageError) {
     var letters = argument.dropFirst()
     while let letter = letters.popFirst() {

@@ -6,7 +6,7 @@ package enum Completions {
     case bash, zsh, fish
   }
 
-  /// The script for a shell.
+  /// Returns the script for a shell.
   package static func text(for shell: Shell) -> String {
     switch shell {
     case .bash: bash

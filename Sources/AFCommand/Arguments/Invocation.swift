@@ -180,8 +180,9 @@ package struct Invocation: Equatable, Sendable {
   /// The method that is sent.
   package var effectiveMethod: String { method ?? (hasBody ? "POST" : "GET") }
 
-  /// Returns the invocation with the standard input as its body, if a method with a body is named, nothing else is
-  /// the body, and a file or a pipe is the input. Without a method it is not read, because it may be that of a loop.
+  /// Returns the invocation with the standard input as its body. The input is used if the method has a body, no other
+  /// body is given, and the input is a file or a pipe. Without a method the input is not read, because it may be that
+  /// of a loop.
   func withInput(isRedirected: Bool) -> Invocation {
     guard isRedirected, !ignoresInput, !hasBody, ["POST", "PUT", "PATCH"].contains(method) else {
       return self

@@ -92,7 +92,8 @@ package enum ManualPage {
     summary.prefix(1).uppercased() + summary.dropFirst() + "."
   }
 
-  /// A minus is a hyphen unless it is escaped, and a dot or an apostrophe at the start of a line is a request.
+  /// Escapes backslashes and minuses, because an unescaped minus is a hyphen. A dot or an apostrophe at the start of
+  /// a line would begin a request.
   private static func escaped(_ text: String) -> String {
     let body = text.map { character in
       switch character {

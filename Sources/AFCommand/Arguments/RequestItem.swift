@@ -91,7 +91,7 @@ package enum RequestItem: Equatable, Sendable {
     }
   }
 
-  /// The name in `Name;`.
+  /// Returns the name in `Name;`; `nil` for any other argument.
   private static func nameOfEmptyField(_ argument: String) -> String? {
     guard argument.last == ";", argument.count > 1 else { return nil }
     return String(argument.dropLast())

@@ -17,7 +17,7 @@ package enum BodyText {
     }
   }
 
-  /// JSON is laid out, other text is left as it is, and anything else is replaced by a note.
+  /// Lays out JSON, leaves other text as it is, and replaces anything else by a note.
   ///
   /// - Parameters:
   ///   - contentType: The value of the `Content-Type` field.
@@ -63,6 +63,8 @@ package enum BodyText {
     "application/java-archive", "application/x-sqlite3", "application/protobuf", "application/cbor",
   ]
 
+  /// Returns the note in place of a body that is not text.
+  ///
   /// - Parameter count: The number of bytes; −1 if it is unknown.
   static func note(_ count: Int64, _ contentType: String?, width: Int) -> String {
     let size = count < 0 ? nil : ByteCount.text(count)

@@ -1,6 +1,6 @@
 /// Sizes and times as people read them.
 enum ByteCount {
-  /// `512 B`, `1.5 kB`, `12 MB`: steps of a thousand, two digits at least.
+  /// Returns a text such as `512 B`, `1.5 kB` or `12 MB`, in steps of a thousand and with two digits at least.
   static func text(_ count: Int64) -> String {
     guard count >= 1000 else { return "\(count) B" }
     var value = Double(count)
@@ -20,7 +20,7 @@ enum ByteCount {
 
 /// A time in milliseconds as people read it.
 enum Milliseconds {
-  /// `0.4 ms`, `12.3 ms`, `1.25 s`.
+  /// Returns a text such as `0.4 ms`, `12.3 ms` or `1.25 s`.
   static func text(_ milliseconds: Double) -> String {
     guard milliseconds < 999.95 else {
       let hundredths = Int64((milliseconds / 10).rounded())

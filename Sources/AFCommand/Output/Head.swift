@@ -25,7 +25,7 @@ package struct Head: Equatable, Sendable {
       && left.fields.elementsEqual(right.fields, by: ==)
   }
 
-  /// The lines of the head, each with its end, without the empty line behind them.
+  /// Returns the lines of the head, each with its end, without the empty line behind them.
   package func text(_ palette: Palette) -> String {
     var text = firstLine(palette) + "\n"
     for field in fields {
@@ -52,7 +52,7 @@ package struct Head: Equatable, Sendable {
     }
   }
 
-  /// Control characters would be commands for the terminal, and the server wrote them.
+  /// Replaces control characters, because they come from the server and would be commands for the terminal.
   private static func printable(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isControl) else { return text }
     return String(
@@ -84,7 +84,7 @@ extension Head {
       fields: fields.map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
   }
 
-  /// A response, with its fields as they came.
+  /// Makes the head of a response, with its fields as they came.
   ///
   /// - Parameter version: The version for a response that does not know its own.
   init(_ response: HTTPURLResponse, version: String = "HTTP/1.1") {

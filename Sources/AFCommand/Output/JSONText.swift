@@ -5,7 +5,7 @@ package struct JSONText {
   private var depth = 0
   private let palette: Palette
 
-  /// The laid out text, or `nil` when the bytes are not one JSON value.
+  /// Returns the laid out text, or `nil` when the bytes are not one JSON value.
   ///
   /// - Parameter isLaidOut: Whether the white space is changed, too, and not the colours alone.
   package static func format(_ bytes: [UInt8], palette: Palette, isLaidOut: Bool = true) -> String? {

@@ -22,7 +22,7 @@ package struct JSONTokens {
   private var expectation = Expectation.value
   private var tokens: [Token] = []
 
-  /// The tokens, or `nil` when the text is not one JSON value.
+  /// Returns the tokens, or `nil` when the text is not one JSON value.
   package static func read(_ bytes: [UInt8]) -> [Token]? {
     var reader = JSONTokens(bytes: bytes)
     return reader.readAll() ? reader.tokens : nil

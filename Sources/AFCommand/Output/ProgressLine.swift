@@ -20,7 +20,7 @@ package struct ProgressLine: Equatable, Sendable {
     self.direction = direction
   }
 
-  /// The line: as much as there is room for.
+  /// Returns the part of the line that has room in `width` columns.
   package func text(width: Int) -> String {
     let speed = elapsed > 0 ? "  \(ByteCount.text(Int64(Double(completed) / elapsed)))/s" : ""
     let count = (direction == .sent ? "sent " : "") + ByteCount.text(completed)

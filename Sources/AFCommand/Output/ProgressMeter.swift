@@ -17,7 +17,7 @@ final class ProgressMeter: Sendable {
   private let environment: Environment
   private let state: Mutex<State>
 
-  /// `nil` if the progress is not to be seen.
+  /// Makes the meter of an invocation; `nil` if its progress is not shown.
   init?(_ environment: Environment, _ invocation: Invocation) {
     guard !invocation.isQuiet, environment.isErrorTerminal || invocation.isProgressForced else { return nil }
     self.environment = environment

@@ -43,8 +43,8 @@ struct ResponsePrinter: Sendable {
 
   // MARK: Bodies
 
-  /// Whether a body is shown as a whole: JSON on a terminal, text in another charset, and short bodies behind heads
-  /// that are known at the end.
+  /// Whether a body is shown as a whole. Bodies shown as a whole are JSON on a terminal, text in another charset, and
+  /// short bodies behind heads that are known at the end.
   func lays(out response: HTTPURLResponse) -> Bool {
     let type = response.value(forHTTPHeaderField: "Content-Type")
     if type?.lowercased().hasPrefix("text/event-stream") == true { return false }
@@ -82,7 +82,7 @@ struct ResponsePrinter: Sendable {
         text: { Self.text($0, response) }))
   }
 
-  /// The bytes in the charset that the response names.
+  /// Decodes the bytes by the charset that the response names; `nil` if it names none.
   private static func text(_ data: Data, _ response: HTTPURLResponse?) -> String? {
     guard response?.textEncodingName != nil else { return nil }
     return try? StringResponseSerializer().serialize(request: nil, response: response, data: data, error: nil)

@@ -39,8 +39,8 @@ final class BodyReceiver: Sendable {
 
   /// - Parameters:
   ///   - request: The request, for the display of its body.
-  ///   - hops:    The requests as they are sent, for the display in front of a body that is written as it arrives;
-  ///              `nil` if they are not shown.
+  ///   - hops:    The requests as they are sent, shown in front of a body that is written as it arrives; `nil` if
+  ///              they are not shown.
   init(
     _ printer: ResponsePrinter, _ resumption: Resumption?, _ meter: ProgressMeter?, request: URLRequest,
     sentBody: SentBody, hops: HopLog?
@@ -119,7 +119,8 @@ final class BodyReceiver: Sendable {
     }
   }
 
-  /// A body whose type does not tell that it is binary shows it by its first bytes.
+  /// Writes bytes, or refuses them on a terminal if they are binary: the media type does not always tell. Returns
+  /// whether they were written.
   private func write(_ data: Data) -> Bool {
     if printer.isTerminal, data.contains(0) {
       refuse(nil, size: -1)

@@ -7,7 +7,7 @@ import Glibc
 enum CookieJar {
   private static let header = "# Netscape HTTP Cookie File\n"
 
-  /// The cookies of a file; none if there is no file yet.
+  /// Returns the cookies of a file; none if there is no file yet.
   static func read(_ path: String) throws(UsageError) -> [HTTPCookie] {
     guard FileManager.default.fileExists(atPath: path) else { return [] }
     guard let text = String(data: try LocalFile.content(path), encoding: .utf8) else {
@@ -16,7 +16,7 @@ enum CookieJar {
     return text.split(whereSeparator: \.isNewline).compactMap { cookie(String($0)) }
   }
 
-  /// The lines of cookies, in a fixed order.
+  /// Returns the lines of cookies, in a fixed order.
   static func lines(_ cookies: [HTTPCookie]) -> [String] {
     cookies.sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }.map(line)
   }

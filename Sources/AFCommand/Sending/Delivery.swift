@@ -17,6 +17,8 @@ struct Delivery {
     let isComplete: Bool
   }
 
+  /// Sends the request and returns its outcome.
+  ///
   /// - Parameter kept: The cookies of earlier requests; those of this one are stored there.
   func result(_ kept: KeptState) async throws(UsageError) -> Outcome {
     let session = try Session(

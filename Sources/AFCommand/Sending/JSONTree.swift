@@ -6,7 +6,7 @@ indirect enum JSONTree {
   case object([(name: String, value: JSONTree)])
   case array([JSONTree])
 
-  /// The text, with a space behind commas and colons.
+  /// Returns the text, with a space behind commas and colons.
   func text() throws -> String {
     switch self {
     case .text(let text): return text
@@ -68,7 +68,7 @@ indirect enum JSONTree {
     return members
   }
 
-  /// Elements between the last one and a new one are `null`.
+  /// Sets the value in an element. Elements between the last one and a new one are `null`.
   private static func setting(
     _ value: String, _ index: Int, _ rest: ArraySlice<JSONPath.Step>, in elements: [JSONTree], name: String
   ) throws(UsageError) -> [JSONTree] {

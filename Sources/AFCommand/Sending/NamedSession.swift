@@ -19,8 +19,8 @@ struct NamedSession: Codable, Equatable, Sendable {
   /// Lines of a cookie jar.
   var cookies: [String] = []
 
-  /// The file of a session: the given one if its name is a path, otherwise one in the folder for the data of programs,
-  /// apart for each host, so that no host sees the secrets of another.
+  /// Returns the file of a session. If its name is a path, the path is the file; otherwise the file is in the folder
+  /// for the data of programs. There each host has its own folder, so that no host sees the secrets of another.
   static func path(_ name: String, host: String, variables: [String: String]) throws(UsageError) -> String {
     if name.contains("/") { return LocalFile.expanded(name) }
     let home =
@@ -35,7 +35,7 @@ struct NamedSession: Codable, Equatable, Sendable {
     return "\(folder)/\(name).json"
   }
 
-  /// An empty session if there is no file yet.
+  /// Reads a session from its file; an empty one if there is no file yet.
   init(path: String) throws(UsageError) {
     self.init()
     guard FileManager.default.fileExists(atPath: path) else { return }

@@ -20,13 +20,14 @@ package struct RequestBuilder {
   private let invocation: Invocation
   private let input: () throws -> InputBody
 
-  /// `input` is called when the body is to be read from the standard input.
+  /// Makes a builder that calls `input` when the body is to be read from the standard input.
   package init(_ invocation: Invocation, input: @escaping () throws -> InputBody) {
     self.invocation = invocation
     self.input = input
   }
 
-  /// The request. Throws `UsageError` when the URL does not take the query, or a file or the input cannot be read.
+  /// Returns the request. Throws `UsageError` when the URL does not take the query, or a file or the input cannot be
+  /// read.
   package func outgoing() throws -> OutgoingRequest {
     var invocation = invocation
     invocation.items = try invocation.items.map { try $0.withFileContent() }
@@ -56,7 +57,7 @@ package struct RequestBuilder {
     return url
   }
 
-  /// `name=value`, percent-encoded. Everything encodes as UTF-8, so the fallbacks are never needed.
+  /// Returns `name=value`, percent-encoded. Every text encodes as UTF-8, so the fallbacks are never needed.
   private static func pair(_ name: String, _ value: String) -> String {
     [name, value].map { $0.addingPercentEncoding(withAllowedCharacters: .afURLQueryAllowed) ?? $0 }
       .joined(separator: "=")
@@ -126,7 +127,8 @@ package struct RequestBuilder {
     }
   }
 
-  /// A file with a size is sent with its length and can be sent again; anything else is read once.
+  /// Returns the content of a file. A regular file is sent with its length and can be sent again; any other is read
+  /// once.
   private func file(_ path: String, type: String) throws -> Content {
     try LocalFile.checkReadable(path)
     let url = URL(fileURLWithPath: LocalFile.expanded(path))

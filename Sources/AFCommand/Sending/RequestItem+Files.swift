@@ -1,8 +1,8 @@
 import Foundation
 
 extension RequestItem {
-  /// Returns the item with the content of the file that it names. A line break at the end of a file belongs to the
-  /// file of a text or of JSON, not to the value of a query or a header field.
+  /// Returns the item with the content of the file that it names. A line break at the end of a file is kept in a text
+  /// or in JSON, and removed from a query or a header field.
   func withFileContent() throws(UsageError) -> RequestItem {
     switch self {
     case .queryFile(let name, let path): .query(name: name, value: try Self.line(path))
@@ -35,7 +35,7 @@ extension RequestItem {
 
 /// Files that arguments name.
 enum LocalFile {
-  /// The path with the home folder in place of `~`, which shells leave alone behind an `@`.
+  /// Returns the path with the home folder in place of `~`, which shells leave alone behind an `@`.
   static func expanded(_ path: String) -> String {
     path == "~" || path.hasPrefix("~/") ? NSString(string: path).expandingTildeInPath : path
   }
@@ -72,7 +72,7 @@ enum LocalFile {
     return type == .typeRegular
   }
 
-  /// The media type of a file by its extension; `application/octet-stream` for an unknown one.
+  /// Returns the media type of a file by its extension; `application/octet-stream` for an unknown one.
   static func mediaType(_ path: String) -> String {
     let known = [
       "json": "application/json", "xml": "application/xml", "txt": "text/plain", "html": "text/html",

@@ -2,8 +2,8 @@ import Alamofire
 import Foundation
 
 extension Session {
-  /// A session for one invocation. It keeps nothing on disk. Throws if a file or an address of the arguments is
-  /// invalid. The archive receives its requests.
+  /// Makes a session for one invocation that keeps nothing on disk. Throws if a file or an address of the arguments
+  /// is invalid. The archive receives the requests of the session.
   convenience init(
     _ invocation: Invocation, cookies: [HTTPCookie] = [], archive: ArchiveFile? = nil,
     askPassphrase: (String) throws(UsageError) -> String
@@ -82,7 +82,7 @@ extension Session {
       pem: data, privateKey: key.map { try contents(of: $0) } ?? data, passphrase: passphrase)
   }
 
-  /// The header fields of every request, without those that the arguments leave out.
+  /// Returns the header fields of every request, without those that the arguments leave out.
   static func headers(_ invocation: Invocation) -> HTTPHeaders {
     var headers: HTTPHeaders = [
       .defaultAcceptEncoding, .userAgent("af/\(AFInfo.version) Alamofire/\(AFInfo.version)"),
@@ -105,7 +105,7 @@ private final class EveryServerTrusted: ServerTrustManager, @unchecked Sendable 
 
 /// The proxy of `--proxy`.
 enum ProxyArgument {
-  /// The proxy of all hops. A redirect to another scheme uses the proxy of that scheme.
+  /// Returns the proxy of all hops. A redirect to another scheme uses the proxy of that scheme.
   static func proxy(of invocation: Invocation) throws(UsageError) -> Proxy {
     let general: Proxy = if let text = invocation.proxy { try proxy(text) } else { .environment }
     let schemes = invocation.proxiesByScheme

@@ -74,7 +74,7 @@ final class LoopStreams {
   /// The epoll descriptor, as an entry of libcurl's list. The descriptor is −1 before the first stream.
   @exclusivity(unchecked) private var poll = curl_waitfd(fd: -1, events: Int16(POLLIN), revents: 0)
   @exclusivity(unchecked) private var watchedCount = 0
-  /// The buffer for reads. It is made for the first read.
+  /// The buffer for reads, which is made for the first read.
   @exclusivity(unchecked) private var room: UnsafeMutableRawBufferPointer?
 
   deinit {
@@ -177,7 +177,7 @@ final class LoopStreams {
       "The connection to \(link.request.origin.host) cannot be watched: \(String(cString: strerror(code))).")
   }
 
-  /// Reads the sockets that are ready. Those that do not fit are ready at the next turn, too.
+  /// Reads the sockets that are ready. Sockets that do not fit are ready at the next turn, too.
   private func readEvents() {
     poll.revents = 0
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.mostEvents) { events in

@@ -6,9 +6,9 @@ import HTTPWire
 /// The result of an attempt to move bytes without waiting.
 enum StreamStep {
   case moved(Int)
-  /// Nothing can be done before the socket can be read.
+  /// The wait until the socket can be read; until then nothing can be done.
   case waitsToRead
-  /// Nothing can be done before the socket can be written.
+  /// The wait until the socket can be written; until then nothing can be done.
   case waitsToWrite
   /// The peer sends no more bytes.
   case ended
@@ -19,8 +19,8 @@ enum StreamStep {
   case asksForIdentity
 }
 
-/// The connection of a stream, below the TLS of the stream. Belongs to the loop's thread. The connection closes with the
-/// last reference.
+/// The connection of a stream, below the TLS of the stream. Belongs to the loop's thread. The connection closes with
+/// the last reference.
 protocol StreamConnection: AnyObject {
   /// The socket to wait for.
   var descriptor: Int32 { get }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// TLS over the connection of one stream. It may begin after cleartext. Belongs to the loop's thread.
+/// TLS over the connection of one stream, perhaps after cleartext. Belongs to the loop's thread.
 ///
 /// libcurl could only begin TLS with the connection. The server is evaluated as for any request, within the handshake,
 /// which is suspended while the watcher decides.
@@ -267,7 +267,8 @@ extension StreamTLS {
     return true
   }
 
-  /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table behind it never changes.
+  /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table behind it never
+  /// changes.
   private nonisolated(unsafe) static let kind: OpaquePointer? = {
     let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection of a stream")
     guard let kind, BIO_meth_set_read(kind, read) == 1, BIO_meth_set_write(kind, write) == 1,

@@ -1,8 +1,8 @@
 import Glibc
 package import HTTPWire
 
-/// The decoder of the content codings of one body. It decodes in small pieces, so that memory does not grow with the
-/// ratio of sizes. Belongs to the loop's thread.
+/// The decoder of the content codings of one body. The body is decoded in small pieces, so that memory does not grow
+/// with the ratio of sizes. Belongs to the loop's thread.
 package final class BodyDecoder {
   /// The result of asking for the next piece.
   package enum Result {

@@ -36,7 +36,7 @@ final class InflateDecoder: ContentDecoder {
   }
 
   private enum State {
-    /// Before the first bytes. Those of `deflate` tell whether it is wrapped, for which two are needed.
+    /// The state before the first bytes. The first two bytes of `deflate` tell whether it is wrapped.
     case unopened(first: UInt8?)
     case inflating
     case ended
@@ -95,7 +95,7 @@ final class InflateDecoder: ContentDecoder {
     return opening.fault == nil ? inflate(input, output) : opening
   }
 
-  /// The window bits by the first two bytes: with the header of zlib (RFC 1950 §2.2), or negative without.
+  /// Returns the window bits by the first two bytes: with the header of zlib (RFC 1950 §2.2), or negative without.
   private static func windowBits(_ first: UInt8, _ second: UInt8) -> Int32 {
     let isWrapped = first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
     return isWrapped ? MAX_WBITS : -MAX_WBITS
@@ -148,7 +148,7 @@ final class InflateDecoder: ContentDecoder {
   }
 }
 
-/// A decoder of `br` (RFC 7932). Its window is at most 16 MiB, because the format allows no larger one.
+/// A decoder of `br` (RFC 7932). The window is at most 16 MiB, because the format allows no larger one.
 final class BrotliDecoder: ContentDecoder {
   private let decoder: OpaquePointer
   private(set) var isAtEnd = false

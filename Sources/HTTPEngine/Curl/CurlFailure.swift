@@ -75,8 +75,8 @@ package enum CurlFailure {
     "{host} does not speak TLS on this port: its answer to the handshake is something else. "
     + "If this is a port for plain HTTP, use http://."
 
-  /// Returns the message for a handshake of a stream that failed with a message of OpenSSL; `nil` if the message does
-  /// not say that the other side does not speak TLS.
+  /// Returns the message for a handshake of a stream that failed with a message of OpenSSL. `nil` unless that message
+  /// says that the other side does not speak TLS.
   package static func notTLSMessage(_ said: String, host: String) -> String? {
     notTLS.contains(where: said.contains) ? notTLSMessage.replacing("{host}", with: host) : nil
   }
@@ -221,7 +221,8 @@ package enum CurlFailure {
 }
 
 extension CurlFailure {
-  /// The failure of a transfer for which no file descriptor was left; `nil` when it failed for another reason.
+  /// Returns the failure of a transfer for which no file descriptor was left; `nil` when the transfer failed for
+  /// another reason.
   ///
   /// libcurl reports such a transfer as a host that cannot be connected to or found, and tells no reason (7.88).
   ///

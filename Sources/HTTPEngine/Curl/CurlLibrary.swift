@@ -52,8 +52,8 @@ package struct CurlLibrary: Sendable {
   /// whose first field line begins with white space makes libcurl write there.
   package var keepsFreedFields: Bool { versionNumber >= 0x075300 && versionNumber < 0x080100 }
 
-  /// Whether a handle that keeps such an address is safe because the write callback gets each line of a head before libcurl
-  /// stores it (`CURLOPT_HEADER`). Known of 7.88.1 alone, by its source.
+  /// Whether a handle that keeps such an address is safe because the write callback gets each line of a head before
+  /// libcurl stores it (`CURLOPT_HEADER`). Known of 7.88.1 alone, by its source.
   package var showsLinesFirst: Bool { versionNumber == 0x075801 }
 
   /// Whether a handle must not be used for a second transfer.
@@ -80,7 +80,7 @@ package struct CurlLibrary: Sendable {
   /// Seen with 8.14, and not with 7.88.
   package var omitsLargeFields: Bool { versionNumber >= 0x080000 }
 
-  /// Whether several spaces between the version and the code of a status line are an error: seen with 8.14, and not with
-  /// 7.88.
+  /// Whether several spaces between the version and the code of a status line are an error: seen with 8.14, and not
+  /// with 7.88.
   package var refusesSpacesBeforeStatus: Bool { versionNumber >= 0x080000 }
 }

@@ -22,8 +22,8 @@ struct EasyHandle: ~Copyable {
     self.raw = raw
   }
 
-  /// A handle with the options of another one and nothing of its transfers. libcurl copies strings, and the addresses of
-  /// lists and contexts; the share is not copied.
+  /// Makes a handle with the options of another one and nothing of its transfers. libcurl copies strings, and the
+  /// addresses of lists and contexts; the share is not copied.
   init?(options other: borrowing EasyHandle) {
     guard let raw = curl_easy_duphandle(other.raw) else { return nil }
     self.raw = raw
@@ -167,8 +167,9 @@ struct HeaderList: ~Copyable {
     }
   }
 
-  /// For every request libcurl compares each of some twenty names with the beginning of each line. libcurl never looks
-  /// for these two. They follow a third field, which is always sent, in one line.
+  /// Whether a field is appended to the line before it. For every request libcurl compares each of some twenty names
+  /// with the beginning of each line. libcurl never looks for these two names. The two fields follow a third one,
+  /// which is always sent, in one line.
   private static func joins(_ field: HTTPHeader, after line: String) -> Bool {
     (field.name == "Accept-Language" || field.name == "User-Agent") && !field.value.isEmpty
       && line.hasPrefix("Accept-Encoding: ")

@@ -4,9 +4,9 @@ import Glibc
 /// Makes multi handles whose wake-up sockets no child process inherits.
 ///
 /// libcurl before 8.10 makes the two sockets of `curl_multi_wakeup` without `FD_CLOEXEC`, and offers no way to learn
-/// their descriptors. They are identified by their bytes. A wake-up makes one of the new sockets readable. A byte
-/// written to that socket makes its peer readable. Sockets of other threads are examined, but neither read nor changed.
-/// A process that is started between the two calls still inherits them.
+/// their descriptors. The sockets are identified by their bytes. A wake-up makes one of the new sockets readable. A
+/// byte written to that socket makes its peer readable. Sockets of other threads are examined, but neither read nor
+/// changed. A process that is started between the two calls still inherits the sockets.
 enum WakeUpSockets {
   /// The number of descriptors above the lowest free one that are examined.
   private static let window: Int32 = 64
@@ -41,7 +41,7 @@ enum WakeUpSockets {
     for descriptor in [reader, writer] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
   }
 
-  /// An empty socket of the Unix domain that child processes inherit.
+  /// Whether the descriptor is an empty socket of the Unix domain that child processes inherit.
   private static func isInheritedSocket(_ descriptor: Int32) -> Bool {
     let flags = fcntl(descriptor, F_GETFD)
     guard flags >= 0, flags & FD_CLOEXEC == 0, pending(descriptor) == 0 else { return false }
@@ -50,7 +50,7 @@ enum WakeUpSockets {
     return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX
   }
 
-  /// The only socket in which each call of `act` leaves one more byte.
+  /// Returns the only socket in which each call of `act` leaves one more byte; `nil` if there are none or several.
   private static func socket(among candidates: [Int32], madeReadableBy act: () -> Void) -> Int32? {
     var rest = candidates
     for count in 1...2 {

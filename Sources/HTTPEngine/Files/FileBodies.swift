@@ -2,7 +2,7 @@ import Glibc
 package import HTTPWire
 import Synchronization
 
-/// A file as a request body. It is read while it is sent.
+/// A file as a request body, which is read while it is sent.
 package final class FileSource: BodySource {
   private struct State {
     var descriptor: Int32 = -1
@@ -186,8 +186,8 @@ package final class FileSink: BodySink {
     if holds(descriptor, 0) { unlink(path) }
   }
 
-  /// Moves the file of an earlier transfer, with its first `count` bytes, which are on the disk afterwards. Returns false,
-  /// and nothing has happened, if it is shorter, another transfer continues it, or it cannot be moved.
+  /// Moves the file of an earlier transfer, with its first `count` bytes, which are on the disk afterwards. Returns
+  /// false, and nothing has happened, if it is shorter, another transfer continues it, or it cannot be moved.
   package static func movePart(_ path: String, to target: String, count: Int64) -> Bool {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return false }

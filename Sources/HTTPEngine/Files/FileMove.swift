@@ -8,10 +8,10 @@ package enum FileMove {
     case failed(Int32)
   }
 
-  /// Moves `source` to `target`, which must not exist. Between two file systems, the bytes are first copied into a file
-  /// without a name. If the system has no such files, or `hasNamelessFiles` is false, they are copied into a file
-  /// beside the target whose name begins with `.Alamofire_`. That file stays if the process is killed before the end.
-  /// The copy and its name are on the disk before `source` is removed.
+  /// Moves `source` to `target`, which must not exist. Between two file systems, the bytes are first copied into a
+  /// file without a name. If the system has no such files, or `hasNamelessFiles` is false, that file is beside the
+  /// target, and its name begins with `.Alamofire_`. A file with a name stays if the process is killed before the
+  /// end. The copy and its name are on the disk before `source` is removed.
   ///
   /// - Parameter flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
   package static func move(

@@ -176,7 +176,7 @@ package final class PartialFile: Sendable {
 
   // MARK: The record
 
-  /// The text of the record; `nil` if there is none.
+  /// Returns the text of the record; `nil` if there is none.
   package func record() -> String? { Self.read(recordPath) }
 
   /// Replaces the record by one that is on the disk when its name is.

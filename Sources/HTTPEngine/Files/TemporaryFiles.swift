@@ -17,8 +17,8 @@ package enum TemporaryFiles {
   /// The owner of each folder that this process has used; `nil` if no lock could be taken.
   private static let owners = Mutex<[String: String?]>([:])
 
-  /// Returns the path of a new temporary file in `folder`; the file is not created. Its owner removes it, or renames it to a
-  /// name without an owner if it is to outlive the process.
+  /// Returns the path of a new temporary file in `folder`; the file is not created. The owner removes the file, or
+  /// renames it to a name without an owner if it is to outlive the process.
   ///
   /// - Parameter suffix: The end of the name, such as `.part`.
   package static func path(in folder: String, suffix: String) -> String {
@@ -73,6 +73,8 @@ package enum TemporaryFiles {
     }
   }
 
+  /// Removes the files of an owner that no longer runs, and its lock.
+  ///
   /// - Parameter owner: The beginning of the names of its files.
   private static func removeFiles(of owner: String, in folder: String) {
     let lock = "\(folder)/\(owner)\(lockSuffix)"

@@ -4,8 +4,8 @@ import HTTPWire
 /// The observer of the frames of one connection of HTTP/2 over TLS. libcurl reports only some of the errors that end a
 /// stream, which Documentation/Libcurl.md lists. Belongs to the loop's thread.
 ///
-/// OpenSSL calls back with the bytes that it reads and writes. It gives the secrets of the connection to the callback
-/// for key logs, if HTTP/2 was negotiated. They never leave this object.
+/// OpenSSL calls back with the bytes that it reads and writes. If HTTP/2 was negotiated, OpenSSL gives the secrets of
+/// the connection to the callback for key logs. The secrets never leave this object.
 final class FrameObserver {
   /// The connection, until OpenSSL frees it.
   private final class Session {
@@ -90,8 +90,8 @@ final class FrameObserver {
   }
 }
 
-/// Finds the frames of HTTP/2 in the TLS records of one direction of a connection (RFC 8446 §5, RFC 5246 §6.2). It
-/// decrypts the headers of the frames and no payloads, which costs less than a microsecond a record.
+/// Finds the frames of HTTP/2 in the TLS records of one direction of a connection (RFC 8446 §5, RFC 5246 §6.2). Only
+/// the headers of the frames are decrypted, which costs less than a microsecond a record.
 struct RecordReader {
   private enum Content {
     static let alert: UInt8 = 21
@@ -179,7 +179,7 @@ struct RecordReader {
     isLost = scanner.isLost
   }
 
-  /// The kind of a record of TLS 1.3, which is its last byte that is not zero, and the length of its content.
+  /// Returns the kind of a record of TLS 1.3, which is its last byte that is not zero, and the length of its content.
   private func kind(of text: UnsafeRawBufferPointer) -> (UInt8, Int)? {
     var byte: UInt8 = 0
     var end = text.count
@@ -192,7 +192,8 @@ struct RecordReader {
     return nil
   }
 
-  /// Changes the keys after KeyUpdate, which ends its record (RFC 8446 §5.1). It follows no other message in practice.
+  /// Changes the keys after KeyUpdate, which ends its record (RFC 8446 §5.1). In practice KeyUpdate follows no other
+  /// message.
   private mutating func updateKeys(after text: UnsafeRawBufferPointer, _ length: Int) {
     guard length == 5 else { return }
     var message = [UInt8](repeating: 0, count: 5)

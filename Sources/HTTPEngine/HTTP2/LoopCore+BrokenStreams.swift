@@ -1,8 +1,8 @@
 import CCurl
 import HTTPWire
 
-// libcurl 7.88 can leave a stream of HTTP/2 open forever although the server reset it. It can also do so after it gave
-// up the connection because of a protocol error. The frames show it; see Documentation/Libcurl.md.
+// libcurl 7.88 can leave a stream of HTTP/2 open forever although the server reset it. libcurl can also do so after
+// it gave up the connection because of a protocol error. The frames show such streams; see Documentation/Libcurl.md.
 extension LoopCore {
   /// The number of turns without bytes after which libcurl has forgotten a stream that is over. Before, it delivers the
   /// buffered bytes of the stream part by part.

@@ -1,8 +1,8 @@
 import COpenSSL
 import Glibc
 
-/// Decrypts parts of the TLS records of one direction of a connection, anywhere within a record. It does not
-/// authenticate: OpenSSL does, for the same records, before libcurl sees a byte of them.
+/// Decrypts parts of the TLS records of one direction of a connection, anywhere within a record. The records are not
+/// authenticated here: OpenSSL does that, before libcurl sees a byte of them.
 final class TrafficKeys {
   /// The ciphers of the suites for HTTP/2 (RFC 9113 §9.2.2).
   enum Cipher {
@@ -42,7 +42,7 @@ final class TrafficKeys {
   private var block = [UInt8](repeating: 0, count: 16)
   private var scratch = [UInt8](repeating: 0, count: 192)
 
-  /// The keys of TLS 1.3 (RFC 8446 §7.3).
+  /// Makes the keys of TLS 1.3 (RFC 8446 §7.3).
   convenience init?(_ cipher: Cipher, secret: [UInt8], digest: OpaquePointer) {
     guard let key = Self.expand(secret, "key", cipher.keySize, digest),
       let vector = Self.expand(secret, "iv", 12, digest)
@@ -51,7 +51,8 @@ final class TrafficKeys {
     self.secret = (secret, digest)
   }
 
-  /// Keys of TLS 1.2, of which `vector` has four bytes for AES (RFC 5288 §3) and twelve for ChaCha20 (RFC 7905 §2).
+  /// Makes the keys of TLS 1.2, of which `vector` has four bytes for AES (RFC 5288 §3) and twelve for ChaCha20 (RFC
+  /// 7905 §2).
   init?(_ cipher: Cipher, key: [UInt8], vector: [UInt8]) {
     guard let context = EVP_CIPHER_CTX_new() else { return nil }
     self.cipher = cipher
@@ -121,14 +122,14 @@ final class TrafficKeys {
     }
   }
 
-  /// The keys after KeyUpdate (RFC 8446 §7.2).
+  /// Returns the keys after KeyUpdate (RFC 8446 §7.2).
   func next() -> TrafficKeys? {
     guard let (bytes, digest) = secret, let next = Self.expand(bytes, "traffic upd", bytes.count, digest)
     else { return nil }
     return TrafficKeys(cipher, secret: next, digest: digest)
   }
 
-  /// The keys of both sides for a session of TLS 1.2 (RFC 5246 §6.3).
+  /// Returns the keys of both sides for a session of TLS 1.2 (RFC 5246 §6.3).
   static func keys(ofTLS12 session: OpaquePointer, _ cipher: Cipher) -> (
     client: TrafficKeys, server: TrafficKeys
   )? {
@@ -156,7 +157,7 @@ final class TrafficKeys {
     return (client, server)
   }
 
-  /// HKDF-Expand-Label without a context (RFC 8446 §7.1), for at most one block of output.
+  /// Computes HKDF-Expand-Label without a context (RFC 8446 §7.1), for at most one block of output.
   private static func expand(_ secret: [UInt8], _ label: String, _ count: Int, _ digest: OpaquePointer)
     -> [UInt8]?
   {
@@ -166,7 +167,7 @@ final class TrafficKeys {
     return Array(output.prefix(count))
   }
 
-  /// P_hash (RFC 5246 §5).
+  /// Computes P_hash (RFC 5246 §5).
   private static func pseudorandom(
     _ secret: [UInt8], _ seed: [UInt8], _ count: Int, _ digest: OpaquePointer
   ) -> [UInt8]? {

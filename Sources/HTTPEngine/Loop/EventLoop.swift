@@ -45,7 +45,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   /// Whether the system may be asked for a thread. Tests return false.
   private let mayStartThread: @Sendable () -> Bool
 
-  /// `lingering` is how long a loop without work keeps its thread.
+  /// Makes a loop that keeps its thread for `lingering` while it has no work.
   package init(
     lingering: Duration = .seconds(5), mayStartThread: @escaping @Sendable () -> Bool = { true }
   ) {
@@ -150,8 +150,8 @@ package final class EventLoop: TaskExecutor, Sendable {
     wait.store(Wait.none.rawValue, ordering: .sequentiallyConsistent)
   }
 
-  /// Gives the thread back, unless the inbox holds jobs or commands. If it returns true, the thread must not touch the
-  /// loop any more.
+  /// Gives the thread back, unless the inbox holds jobs or commands. After `true`, the thread must not touch the loop
+  /// any more.
   func retire() -> Bool {
     inbox.withLock { inbox in
       guard inbox.isEmpty else { return false }
@@ -164,8 +164,8 @@ package final class EventLoop: TaskExecutor, Sendable {
   private func startThread() {
     let context = Unmanaged.passRetained(self)
     guard !mayStartThread() || !LoopThread.start(context) else { return }
-    // The system has no thread left. The caller runs the loop until the work is done or a thread can be started. That
-    // is slow, but no request is lost.
+    // The system has no thread left. The caller runs the loop until the work is done or a thread can be started. The
+    // loop is slow on the thread of a caller, but no request is lost.
     context.release()
     runUntilIdle(isBorrowed: true)
   }
@@ -178,7 +178,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     core.run(isBorrowed: isBorrowed)
   }
 
-  /// Starts a thread that replaces the calling one. If it returns true, the caller must not touch the loop any more.
+  /// Starts a thread that replaces the calling one. After `true`, the caller must not touch the loop any more.
   func handOver() -> Bool {
     let context = Unmanaged.passRetained(self)
     if mayStartThread(), LoopThread.start(context) { return true }
@@ -255,8 +255,8 @@ enum LoopThread {
   }
 }
 
-/// The sleep of a loop without transfers, by a semaphore. It costs one system call a side. libcurl's own wake-up, which
-/// a loop with transfers needs, costs two and a socket.
+/// The sleep of a loop without transfers, by a semaphore, which costs one system call a side. libcurl's own wake-up,
+/// which a loop with transfers needs, costs two and a socket.
 final class LoopSleep: Sendable {
   // `nonisolated(unsafe)` because it is a pointer, which never changes. Any thread may use a POSIX semaphore.
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
@@ -277,7 +277,7 @@ final class LoopSleep: Sendable {
     sem_post(semaphore)
   }
 
-  /// Sleeps until it is woken or the time is over. It may return earlier.
+  /// Sleeps until it is woken or the time is over. May return earlier.
   func sleep(nanoseconds: UInt64) {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

@@ -2,8 +2,8 @@ import CCurl
 import Glibc
 import HTTPWire
 
-/// The state of the thread of an ``EventLoop``: libcurl's multi handle, the transfers and the jobs. It is a class
-/// because a job that starts a transfer changes it while the loop, which runs the job, uses it.
+/// The state of the thread of an ``EventLoop``: libcurl's multi handle, the transfers and the jobs. The state is a
+/// class because a job that starts a transfer changes it while the loop, which runs the job, uses it.
 final class LoopCore {
   /// The time without work after which the thread ends, in nanoseconds.
   private let lingering: UInt64
@@ -69,6 +69,8 @@ final class LoopCore {
 
   // MARK: The loop
 
+  /// Runs the loop on the current thread, until there is no work for a time or another thread takes over.
+  ///
   /// - Parameter isBorrowed: Whether the thread belongs to a caller.
   func run(isBorrowed: Bool) {
     continuationBatch.serve()
@@ -158,6 +160,8 @@ final class LoopCore {
     if spin.isSpinning(now: now) { breakSpin() }
   }
 
+  /// Waits for sockets, timers or new work.
+  ///
   /// - Parameters:
   ///   - end: The time at which a loop without work gives its thread back.
   ///   - limit: The longest wait for transfers, in nanoseconds.
@@ -384,8 +388,9 @@ final class LoopCore {
   private func suspend(_ transfer: Transfer) {
     guard transfer.flow.suspend() else { return }
     noteActivity(of: transfer)
-    // Callbacks hold a body back, because libcurl 7.88 may read once more after this call. Those bytes are lost if the
-    // response ends with them. Before the head, no callback can pause. Without a connection, the call is refused.
+    // Callbacks hold a body back, because libcurl 7.88 may read once more after this call. The bytes of that read are
+    // lost if the response ends with them. Before the head, no callback can pause. Without a connection, the call is
+    // refused.
     guard transfer.phase.isAdded, transfer.response.assembly.head == nil else { return }
     let code = curl_easy_pause(transfer.easy.raw, CURLPAUSE_ALL)
     transfer.flow = code == CURLE_OK ? .stopped(.suspended) : .stopping

@@ -1,11 +1,11 @@
 /// The times at which a loop looks again at transfers that share a connection, although no socket is ready. Pure.
 ///
 /// libcurl reads a connection of HTTP/2 for all of its streams, and sets a timer without length for each stream that
-/// it finds bytes for. The end of `curl_multi_perform` clears the timers that are over. For 7.88, a timer is over if it
-/// lies before the last transfer that began to connect in the call. So the timer of a transfer that had its turn earlier
-/// is lost with its bytes unread. The same happens to a single transfer that was told to wait: the timer for the bytes
-/// behind those that were held back can run out meanwhile. Without these looks, the complete response of such a request
-/// stays unread until something else wakes the loop, for up to a minute.
+/// it finds bytes for. The end of `curl_multi_perform` clears the timers that are over. For 7.88, a timer is over if
+/// it lies before the last transfer that began to connect in the call. So the timer of a transfer that had its turn
+/// earlier is lost with its bytes unread. The same happens to a single transfer that was told to wait. The timer for
+/// the bytes behind those that were held back can run out meanwhile. Without this poll, a complete response stays
+/// unread until something else wakes the loop, for up to a minute.
 package struct StalledTransferPoll {
   private static let first: UInt64 = 1
   private static let last: UInt64 = 1024

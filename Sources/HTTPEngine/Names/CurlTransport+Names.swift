@@ -2,10 +2,10 @@ import FoundationEssentials
 import HTTPWire
 import Synchronization
 
-// Names are looked up over HTTPS (RFC 8484) by requests of the engine, with its trust evaluation, proxies and timeouts.
-// libcurl's own look-up is not used because of three faults of 7.88. With a TLS callback, it verifies the server by the
-// name of the transfer. It uses the proxy of the environment. It keeps the connection of a cancelled look-up, whose
-// answer the next look-up gets.
+// Names are looked up over HTTPS (RFC 8484) by requests of the engine, with its trust evaluation, proxies and
+// timeouts. libcurl's own look-up is not used because of three faults of 7.88. With a TLS callback, libcurl verifies
+// the server by the name of the transfer. libcurl uses the proxy of the environment. libcurl keeps the connection of
+// a cancelled look-up, whose answer the next look-up gets.
 extension CurlTransport {
   private typealias Addresses = Result<[IPAddress], TransportFailure>
 

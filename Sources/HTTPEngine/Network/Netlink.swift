@@ -50,8 +50,7 @@ package final class NetlinkSocket: Sendable {
     }
   }
 
-  /// Reads and drops all messages. Their content does not matter, because the listener reads the whole state of the
-  /// network.
+  /// Reads and drops all messages, because the listener reads the whole state of the network.
   package func drain() {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
@@ -75,7 +74,7 @@ package enum NetlinkMessages {
 
   private static let headLength = 16
 
-  /// The messages of one datagram.
+  /// Returns the messages of one datagram.
   package static func messages(_ datagram: ArraySlice<UInt8>) -> [Message] {
     var messages: [Message] = []
     var rest = datagram

@@ -8,7 +8,7 @@ package final class NetworkQuery: Sendable {
   /// One question at a time.
   private let channel: Mutex<Channel>
 
-  /// `nil` if the system has no netlink sockets, or none left.
+  /// Opens a netlink socket; `nil` if the system has no such sockets, or none left.
   package init?() {
     guard let socket = NetlinkSocket(isListening: false) else { return nil }
     channel = Mutex(Channel(socket: socket))

@@ -14,8 +14,8 @@ struct ProxyEnvironment: Sendable {
     isDirect = table.isDirect
   }
 
-  /// Returns the proxy of a table for requests to an origin; that of the environment if there is no table or if it refers
-  /// to the environment.
+  /// Returns the proxy of a table for requests to an origin. Without a table, or if it refers to the environment, the
+  /// proxy is that of the environment.
   func choice(for origin: Origin, in table: ProxyTable?) -> ProxyTable.Choice {
     let choice = table?.choice(for: origin) ?? .environment
     return choice == .environment ? self.table.choice(for: origin) : choice

@@ -44,7 +44,7 @@ struct OpenSSLMemory: ~Copyable {
     self.pointer = pointer
   }
 
-  /// Holds a copy of `data`.
+  /// Makes a stream that reads a copy of `data`.
   init?(reading data: Data) {
     guard let count = Int32(exactly: data.count), let pointer = BIO_new(BIO_s_mem()) else { return nil }
     let written = data.withUnsafeBytes { count == 0 ? 0 : BIO_write(pointer, $0.baseAddress, count) }

@@ -32,7 +32,7 @@ private final class OpenSSLRunningHash: RunningHash {
   private let context: OpaquePointer
   private var isWhole = true
 
-  /// `nil` when OpenSSL is set to refuse the algorithm, as MD5 where FIPS holds.
+  /// Starts a hash; `nil` when OpenSSL is set to refuse the algorithm, such as MD5 where FIPS holds.
   init?(_ algorithm: DigestChallenge.Algorithm) {
     guard let context = EVP_MD_CTX_new() else { return nil }
     self.context = context

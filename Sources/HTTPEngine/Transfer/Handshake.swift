@@ -90,7 +90,8 @@ final class Handshake {
     context, reference in
     guard let context, let reference else { return 0 }
     return Unmanaged<Handshake>.fromOpaque(reference)._withUnsafeGuaranteedRef { handshake in
-      // The stapled response may arrive after the certificates. If it is needed, the server is evaluated then.
+      // The stapled response may arrive after the certificates. If the response is needed, the server is evaluated
+      // then.
       if handshake.waitsForStatus {
         X509_STORE_CTX_set_error(context, X509_V_OK)
         return 1
@@ -161,7 +162,7 @@ final class Handshake {
     secrets.clear()
   }
 
-  /// The record of the frames of a connection, if they are observed.
+  /// Returns the record of the frames of a connection, if they are observed.
   static func frames(of session: OpaquePointer) -> ConnectionRecord? {
     guard let context = SSL_get_SSL_CTX(session), let reference = SSL_CTX_get_ex_data(context, index)
     else { return nil }
@@ -219,11 +220,11 @@ final class Handshake {
   private var transfer: Transfer? { loop.transfers[ticket] }
 }
 
-// OpenSSL verifies no certificate when a TLS session is resumed. So the server is evaluated again before its session is
-// offered. Its certificate may have expired or been revoked since, and authorities may have changed.
+// OpenSSL verifies no certificate when a TLS session is resumed. So the server is evaluated again before its session
+// is offered. The certificate of the server may have expired or been revoked since, and authorities may have changed.
 extension Handshake {
-  /// Evaluates the server of the session that is about to be offered. If it is not accepted, the session is not
-  /// offered. Then the handshake is a full one, and its certificates decide.
+  /// Evaluates the server of the session that is about to be offered. If the server is not accepted, the session is
+  /// not offered. Then the handshake is a full one, and its certificates decide.
   func checkResumption(of connection: OpaquePointer) {
     // After a renegotiation (TLS 1.2), the connection has a session of its own, which was evaluated when it began.
     guard SSL_in_before(connection) == 1, let session = SSL_get_session(connection) else { return }
@@ -233,7 +234,7 @@ extension Handshake {
     if !isAccepted { SSL_set_session(connection, nil) }
   }
 
-  /// The certificates that the server presented when `session` was made.
+  /// Returns the certificates that the server presented when `session` was made.
   private func certificates(of session: OpaquePointer, _ connection: OpaquePointer) -> [X509Certificate] {
     let presented = ServerJudgement.certificates(SSL_get_peer_cert_chain(connection))
     if presented.count > 1 { return presented }

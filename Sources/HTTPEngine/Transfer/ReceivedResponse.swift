@@ -147,7 +147,7 @@ extension Transfer {
 struct BodyCoding {
   /// The codings in the order of decoding; empty if the body is delivered as it is.
   var codings: [ContentCoding] = []
-  /// The decoder. It is made for the first bytes, so that a response without a body needs none.
+  /// The decoder, which is made for the first bytes, so that a response without a body needs none.
   var decoder: BodyDecoder?
   /// The number of bytes at the beginning of the next call that were decoded before a pause.
   var decodedAhead = 0

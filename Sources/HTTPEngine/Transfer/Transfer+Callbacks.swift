@@ -227,8 +227,8 @@ extension Transfer {
   }
 }
 
-// The bytes of a request on its connection, for observers. libcurl reports them while `CURLOPT_VERBOSE` is set, which
-// costs time. It is set for observed requests only.
+// The bytes of a request on its connection, for observers. libcurl reports the bytes while `CURLOPT_VERBOSE` is set.
+// The option costs time, and is set for observed requests only.
 extension Transfer {
   /// Prepares for the bytes of the attempt that libcurl is about to make.
   func beginWire() {

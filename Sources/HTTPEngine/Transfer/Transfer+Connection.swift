@@ -10,7 +10,7 @@ package struct ConnectionSetup {
   var ports: RetainedSockets.Ports?
   /// The number of TLS handshakes that have begun on the newest socket.
   private var handshakeCount = 0
-  /// The TLS session with a proxy through which the transfer only connects. It belongs to libcurl.
+  /// The TLS session with a proxy through which the transfer only connects. libcurl owns the session.
   package var proxySession: OpaquePointer?
 
   package init() {}
@@ -51,7 +51,7 @@ struct TLSFacts {
   var version: UnsafePointer<CChar>?
   var cipher: UInt16?
 
-  /// No TLS.
+  /// Makes the value of a connection without TLS.
   init() {}
 
   init(of session: OpaquePointer) {
@@ -241,7 +241,8 @@ extension Transfer {
     return false
   }
 
-  /// The failure of a request whose host has private addresses only. Retriers must not take it for a failure that passes.
+  /// The failure of a request whose host has private addresses only. Retriers must not take it for a failure that
+  /// passes.
   var refusedAddress: TransportFailure {
     let host = request?.origin.host ?? "The host"
     return TransportFailure(

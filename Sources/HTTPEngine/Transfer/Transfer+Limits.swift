@@ -1,8 +1,8 @@
 import CCurl
 import HTTPWire
 
-// The time limits of a transfer. The times that libcurl reports are not used. They are relative to an attempt to
-// connect, which libcurl begins again for a transfer that waits for the connection of another one.
+// The time limits of a transfer. The times that libcurl reports are not used, because they are relative to an attempt
+// to connect. libcurl begins that attempt again for a transfer that waits for the connection of another one.
 extension Transfer {
   /// Makes libcurl report the look-ups of names, if a limit needs it.
   func observeLookups(_ isOn: Bool) {
@@ -124,7 +124,8 @@ extension Transfer {
     if profile.isThrottled { loop.throttle.limit(profile.sessionBandwidth) }
   }
 
-  /// Whether the bandwidth of the transfer or of the session is exhausted. Then the loop continues the transfer in time.
+  /// Whether the bandwidth of the transfer or of the session is exhausted. Then the loop continues the transfer in
+  /// time.
   func mustWait(_ direction: BandwidthMeter.Direction) -> Bool {
     let time = max(bandwidth?.readyTime(direction) ?? 0, loop.throttle.meter?.readyTime(direction) ?? 0)
     guard time > Clock.now() else { return false }
@@ -157,8 +158,8 @@ struct SessionThrottle {
 
   /// Lets a transfer wait. Returns its place among the waiting ones.
   ///
-  /// - Parameter place: The place that the transfer has had since it last moved bytes, so that others which wait until
-  ///   the same time do not always come first; `nil` for the last place.
+  /// - Parameter place: The place that the transfer has had since it last moved bytes; `nil` for the last place. With
+  ///   its place, others that wait until the same time do not always come first.
   mutating func wait(_ ticket: UInt64, until time: UInt64, at place: UInt64?) -> UInt64 {
     if place == nil { lastPlace += 1 }
     let place = place ?? lastPlace

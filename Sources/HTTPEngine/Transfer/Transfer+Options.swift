@@ -69,8 +69,8 @@ extension Transfer {
     ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
     // ``Handshake`` verifies the host name with the rest of the certificate.
     easy.set(CURLOPT_SSL_VERIFYHOST, 0)
-    // libcurl repeats a request of any method when a reused connection ends without a response. It never does so for
-    // this RTSP request, which has no meaning for HTTP.
+    // libcurl repeats a request of any method when a reused connection ends without a response. libcurl never does so
+    // for this RTSP request, which has no meaning for HTTP.
     easy.set(CURLOPT_RTSP_REQUEST, Int(CURL_RTSPREQ_RECEIVE))
     setCallbacks()
   }
@@ -176,8 +176,8 @@ extension Transfer {
     applied.httpVersion = version
   }
 
-  /// Whether the request is sent by HTTP/2 with prior knowledge (RFC 9113 §3.3). Such a connection is not reused,
-  /// because with libcurl 7.88 its second request fails with an error of framing.
+  /// Whether the request is sent by HTTP/2 with prior knowledge (RFC 9113 §3.3). A connection with prior knowledge is
+  /// not reused, because with libcurl 7.88 its second request fails with an error of framing.
   private func usesPriorKnowledge(_ request: WireRequest) -> Bool {
     guard request.profile.options.httpVersions == .http2PriorKnowledge, request.origin.scheme == "http",
       request.login == nil

@@ -179,8 +179,8 @@ extension Transfer {
 }
 
 extension Transfer {
-  /// Returns the end of the request. The time at which libcurl had the whole body is close to the time at which it was
-  /// sent, which libcurl before 8.10 does not report.
+  /// Returns the end of the request: the time at which libcurl had the whole body. The body is sent shortly after,
+  /// but libcurl before 8.10 does not report that time.
   private func requestEnd(_ values: TransferMetrics.Values) -> Int64 {
     guard applied.content == .read, values.requestStart >= 0 else { return values.requestStart }
     let end = timing.microseconds(timing.bodyEnd)

@@ -24,8 +24,8 @@ extension Transfer {
     }
   }
 
-  /// SOCKS has one byte for the length of a name (RFC 1928 §5); libcurl before 8.4 writes beyond its buffer with a longer
-  /// one (CVE-2023-38545).
+  /// Returns the failure if the host is too long for SOCKS, which has one byte for the length of a name (RFC 1928
+  /// §5). With a longer name libcurl before 8.4 writes beyond its buffer (CVE-2023-38545).
   private static func longHostFailure(_ host: String, _ server: ProxyServer) -> TransportFailure? {
     switch server.kind {
     case .http, .https: return nil

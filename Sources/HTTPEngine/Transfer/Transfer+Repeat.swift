@@ -180,7 +180,7 @@ extension Transfer {
     return attempts.decision.mayRepeat(after: evidence, usedConnection: usedConnection)
   }
 
-  /// Prepares the transfer for sending the request again. It gets a new connection, except on HTTP/2: there libcurl
+  /// Prepares the transfer for sending the request again, on a new connection except for HTTP/2. On HTTP/2 libcurl
   /// would make other transfers wait for the new connection, sometimes forever.
   func prepareRepeat() {
     switch attempts.unusableConnection {

@@ -215,8 +215,8 @@ package enum TransferPhase: Equatable, Sendable {
 
 /// The flow of a transfer's bytes between libcurl and the engine. Pure.
 ///
-/// Callbacks stop the flow by their answer, because libcurl 7.88 can lose bytes when it is told to pause from elsewhere.
-/// Therefore a suspended transfer is `stopping` until its next callback.
+/// Callbacks stop the flow by their answer, because libcurl 7.88 can lose bytes when it is told to pause from
+/// elsewhere. Therefore a suspended transfer is `stopping` until its next callback.
 package enum ByteFlow: Equatable, Sendable {
   /// The reason for which libcurl was told to wait.
   package enum Reason: Equatable, Sendable {

@@ -16,7 +16,7 @@ final class ConnectionClosure {
     return true
   }
 
-  /// The closure of the connection of `session`.
+  /// Returns the closure of the connection of `session`.
   static func of(_ session: OpaquePointer?) -> ConnectionClosure? {
     guard let session, let context = SSL_get_SSL_CTX(session),
       let reference = SSL_CTX_get_ex_data(context, index)

@@ -21,7 +21,7 @@ struct MediaType: Equatable, Sendable {
     }
   }
 
-  /// The value of a parameter, without quotes; names are compared without regard to case.
+  /// Returns the value of a parameter, without quotes; names are compared without regard to case.
   func parameter(_ name: String) -> String? {
     parameters.first { FieldName.equal($0.name, name) }?.value
   }
@@ -48,7 +48,7 @@ struct MediaType: Equatable, Sendable {
     return pieces
   }
 
-  /// A quoted string without its quotes (RFC 9110 §5.6.4), or the text as it is.
+  /// Returns a quoted string without its quotes (RFC 9110 §5.6.4), or any other text as it is.
   static func unquoted(_ value: String) -> String {
     guard value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") else { return value }
     var result = ""

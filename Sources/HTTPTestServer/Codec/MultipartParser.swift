@@ -10,7 +10,7 @@ enum MultipartParser {
     var body: [UInt8]
   }
 
-  /// The parts that are complete and have a name; none where the boundary is missing.
+  /// Returns the parts that are complete and have a name; none where the boundary is missing.
   static func parts(of body: [UInt8], boundary: String) -> [Part] {
     guard !boundary.isEmpty else { return [] }
     // Every delimiter starts with a line break, but for the first, which may open the body.

@@ -116,7 +116,7 @@ struct RequestBodyDecoder: Sendable {
     return RequestHeadParser.text(of: line[...])
   }
 
-  /// A number of decimal digits only; no sign, no space.
+  /// Returns the number that decimal digits alone are: no sign, no space.
   static func decimal(_ text: some StringProtocol) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
     return Int(text)

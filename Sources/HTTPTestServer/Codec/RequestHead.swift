@@ -8,7 +8,7 @@ struct RequestHead: Equatable, Sendable {
   var minorVersion: Int
   var headers: [HTTPHeader]
 
-  /// The value of the first field of this name.
+  /// Returns the value of the first field of this name.
   func value(_ name: String) -> String? {
     headers.first { FieldName.equal($0.name, name) }?.value
   }
@@ -33,7 +33,7 @@ struct RequestHead: Equatable, Sendable {
   }
 }
 
-/// A text without the spaces and tabs around it.
+/// Returns a text without the spaces and tabs around it.
 func trimmed(_ text: some StringProtocol) -> String {
   let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
   var rest = text.drop(while: isSpace)

@@ -69,13 +69,13 @@ enum RequestHeadParser {
       name: text(of: line[..<colon]), value: trimmed(text(of: line[(colon + 1)...])))
   }
 
-  /// UTF-8, or ISO Latin 1 where the bytes are not that, so that none is lost.
+  /// Decodes UTF-8, or ISO Latin 1 where the bytes are not UTF-8, so that none is lost.
   static func text(of bytes: ArraySlice<UInt8>) -> String {
     String(validating: bytes, as: UTF8.self)
       ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
   }
 
-  /// A byte that a token may hold (RFC 9110 §5.6.2).
+  /// Whether a token may hold the byte (RFC 9110 §5.6.2).
   static func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

@@ -1,4 +1,4 @@
-/// Why bytes are not a request that the server can answer; each is answered with its status.
+/// The reason why bytes are not a request that the server can answer; each is answered with its status.
 enum RequestRefusal: Error, Equatable, Sendable {
   case badRequestLine(String)
   case badField(String)

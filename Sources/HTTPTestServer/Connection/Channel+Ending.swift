@@ -3,7 +3,7 @@ import Glibc
 extension Channel {
   /// Ends the connection. The caller closes the descriptor afterwards.
   ///
-  /// If `hasUnread` is true, or bytes are waiting, received bytes are discarded for up to two seconds: closing a
+  /// If `hasUnread` is true, or bytes are waiting, received bytes are discarded for up to two seconds. Closing a
   /// socket with unread bytes resets the connection and can destroy the response.
   func end(_ ending: ConnectionEnding, hasUnread: Bool) {
     switch ending {

@@ -151,7 +151,8 @@ final class Channel {
 
 /// The timeout of `poll`.
 enum PollTimeout {
-  /// Milliseconds until the deadline, rounded up, because `poll` must not return early; −1 without a deadline.
+  /// Returns the milliseconds until the deadline, rounded up, because `poll` must not return early; −1 without a
+  /// deadline.
   static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
     guard let deadline else { return -1 }
     let (seconds, attoseconds) = ContinuousClock.now.duration(to: deadline).components

@@ -40,7 +40,7 @@ final class Waker: Sendable {
 
 /// The flags that every descriptor of the server has.
 enum DescriptorFlags {
-  /// Never blocks, and is not inherited by programs that a test starts.
+  /// Sets a descriptor to never block, and keeps programs that a test starts from inheriting it.
   static func set(on descriptor: Int32) {
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)

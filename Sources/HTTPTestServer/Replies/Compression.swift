@@ -2,10 +2,10 @@ import CZlib
 
 /// Content codings of replies (RFC 1950, RFC 1952).
 enum Compression {
-  /// The gzip format.
+  /// Compresses bytes in the gzip format.
   static func gzip(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15 + 16) }
 
-  /// The zlib format, which HTTP calls `deflate` (RFC 9110 §8.4.1.2).
+  /// Compresses bytes in the zlib format, which HTTP calls `deflate` (RFC 9110 §8.4.1.2).
   static func zlib(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15) }
 
   private static func compress(_ bytes: [UInt8], windowBits: Int32) -> [UInt8] {

@@ -48,6 +48,6 @@ extension Reply.Part {
 }
 
 extension Reply.Body {
-  /// All bytes, in memory.
+  /// Returns all bytes, in memory.
   func collected() -> [UInt8] { parts.flatMap { $0.collected() } }
 }

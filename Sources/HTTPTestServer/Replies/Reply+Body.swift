@@ -1,16 +1,16 @@
 extension Reply {
   /// The content of a reply.
   public enum Body: Sendable {
-    /// Nothing, with a length of 0.
+    /// An empty body, with a length of 0.
     case empty
     /// These bytes.
     case bytes([UInt8])
-    /// This many bytes of ``Reply/patternByte(at:)``, made while they are sent.
+    /// The given number of bytes of ``Reply/patternByte(at:)``, made while they are sent.
     case pattern(Int)
     /// Part after part, each as a chunk of its own, with pauses and gates between them.
     case parts([Part])
 
-    /// A body of text chunks.
+    /// Makes a body of text chunks.
     public static func chunks(_ chunks: [String]) -> Body {
       .parts(chunks.map { .bytes(Array($0.utf8)) })
     }
@@ -38,14 +38,14 @@ extension Reply {
   public enum Part: Sendable, ExpressibleByStringLiteral {
     /// These bytes, as one chunk; an empty part sends nothing.
     case bytes([UInt8])
-    /// This many bytes of ``Reply/patternByte(at:)``, which begins anew with every such part.
+    /// The given number of bytes of ``Reply/patternByte(at:)``, which begins anew with every such part.
     case pattern(Int)
-    /// Nothing for a while.
+    /// A pause of this duration.
     case pause(Duration)
-    /// Nothing until the gate is opened.
+    /// A pause until the gate is opened.
     case gate(Gate)
 
-    /// The UTF-8 of a text.
+    /// Makes a body of the UTF-8 of a text.
     public init(stringLiteral value: String) {
       self = .bytes(Array(value.utf8))
     }

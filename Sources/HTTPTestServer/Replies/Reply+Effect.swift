@@ -17,7 +17,7 @@ extension Reply {
     case resetAfterBody(bytes: Int)
     /// The head and this many bytes are sent, then the connection is closed in good order.
     case closeAfterBody(bytes: Int)
-    /// As `closeAfterBody`, but on TLS without the closing alert (RFC 8446 §6.1): an attacker's cut.
+    /// An attacker's cut: `closeAfterBody`, but on TLS without the closing alert (RFC 8446 §6.1).
     case cutAfterBody(bytes: Int)
     /// The whole body under a `Content-Length` that is not its length. The connection is closed when
     /// more was claimed than is sent, and stays open otherwise.

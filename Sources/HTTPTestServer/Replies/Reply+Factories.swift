@@ -5,17 +5,17 @@ extension Reply {
   /// 200 without a body.
   public static let ok = Reply()
 
-  /// 200 with `text/plain; charset=utf-8`.
+  /// Makes a 200 with `text/plain; charset=utf-8`.
   public static func text(_ text: String) -> Reply {
     Reply(headers: [.contentType("text/plain; charset=utf-8")], body: .bytes(Array(text.utf8)))
   }
 
-  /// 200 with `application/json`; the text is sent as it is, valid or not.
+  /// Makes a 200 with `application/json`; the text is sent as it is, valid or not.
   public static func json(_ text: String) -> Reply {
     Reply(headers: [.contentType("application/json")], body: .bytes(Array(text.utf8)))
   }
 
-  /// 200 with `application/json`, made by `JSONEncoder` with sorted keys.
+  /// Makes a 200 with `application/json`, written by `JSONEncoder` with sorted keys.
   public static func json(encoding value: some Encodable) throws -> Reply {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
@@ -23,87 +23,87 @@ extension Reply {
     return Reply(headers: [.contentType("application/json")], body: .bytes(Array(data)))
   }
 
-  /// This status, without a body.
+  /// Makes a reply of this status, without a body.
   public static func status(_ status: Int) -> Reply { Reply(status: status) }
 
-  /// 200 with `count` bytes of ``patternByte(at:)`` as `application/octet-stream`.
+  /// Makes a 200 with `count` bytes of ``patternByte(at:)`` as `application/octet-stream`.
   public static func bytes(_ count: Int) -> Reply {
     Reply(headers: [.contentType("application/octet-stream")], body: .pattern(count))
   }
 
-  /// 200 with these bytes as `application/octet-stream`.
+  /// Makes a 200 with these bytes as `application/octet-stream`.
   public static func data(_ bytes: [UInt8]) -> Reply {
     Reply(headers: [.contentType("application/octet-stream")], body: .bytes(bytes))
   }
 
-  /// 200 with these parts in the chunked coding, each a chunk of its own.
+  /// Makes a 200 with these parts in the chunked coding, each a chunk of its own.
   public static func parts(_ parts: Part...) -> Reply {
     Reply(headers: [.contentType("application/octet-stream")], body: .parts(parts))
   }
 
-  /// A redirect to `location`, an absolute URL or a reference, 302 by default.
+  /// Makes a redirect to `location`, an absolute URL or a reference, 302 by default.
   public static func redirect(to location: String, status: Int = 302) -> Reply {
     Reply(status: status, headers: [HTTPHeader(name: "Location", value: location)])
   }
 
-  /// These bytes in place of a reply, then the end of the connection unless `closes` is `false`.
+  /// Makes a reply that sends only these bytes, then ends the connection unless `closes` is `false`.
   public static func raw(_ bytes: [UInt8], closes: Bool = true) -> Reply {
     Reply(effect: .raw(bytes, closes: closes))
   }
 
-  /// The UTF-8 of a text in place of a reply, then the end of the connection unless `closes` is `false`.
+  /// Makes a reply that sends only the UTF-8 of a text, then ends the connection unless `closes` is `false`.
   public static func raw(_ text: String, closes: Bool = true) -> Reply {
     raw(Array(text.utf8), closes: closes)
   }
 }
 
 extension Reply {
-  /// A copy with another status, such as a body of an error.
+  /// Returns a copy with another status, such as a body of an error.
   public func with(status: Int) -> Reply {
     changed { $0.status = status }
   }
 
-  /// A copy with one more header field.
+  /// Returns a copy with one more header field.
   public func with(header name: String, value: String) -> Reply {
     changed { $0.headers.append(HTTPHeader(name: name, value: value)) }
   }
 
-  /// A copy that is sent so much later.
+  /// Returns a copy that is sent so much later.
   public func delayed(by delay: Duration) -> Reply {
     changed { $0.delay = delay }
   }
 
-  /// A copy that is held, as a whole, until the gate is opened.
+  /// Returns a copy that is held, as a whole, until the gate is opened.
   public func held(by gate: Gate) -> Reply {
     changed { $0.gate = gate }
   }
 
-  /// A copy that goes wrong in this way.
+  /// Returns a copy that fails by this effect.
   public func with(effect: Effect) -> Reply {
     changed { $0.effect = effect }
   }
 
-  /// A copy whose body is delimited in this way.
+  /// Returns a copy whose body is delimited by this framing.
   public func framed(_ framing: Framing) -> Reply {
     changed { $0.framing = framing }
   }
 
-  /// A copy with these fields behind its last chunk.
+  /// Returns a copy with these fields behind its last chunk.
   public func with(trailers: [HTTPHeader]) -> Reply {
     changed { $0.trailers = trailers }
   }
 
-  /// A copy that sends an informational answer first, such as 103 with `Link` fields.
+  /// Returns a copy that sends an informational answer first, such as 103 with `Link` fields.
   public func preceded(by status: Int, headers: [HTTPHeader] = []) -> Reply {
     changed { $0.informational.append(Informational(status: status, headers: headers)) }
   }
 
-  /// A copy that treats the body of the request in this way.
+  /// Returns a copy that treats the body of the request in this way.
   public func requestBody(_ treatment: RequestBody) -> Reply {
     changed { $0.requestBody = treatment }
   }
 
-  /// A copy after which the connection is closed, announced by `Connection: close`.
+  /// Returns a copy after which the connection is closed, announced by `Connection: close`.
   public func closing() -> Reply {
     changed { $0.closesConnection = true }
   }

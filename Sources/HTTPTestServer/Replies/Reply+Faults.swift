@@ -26,7 +26,7 @@ extension Reply {
     Reply.bytes(bytes + 1000).with(effect: .closeAfterBody(bytes: bytes))
   }
 
-  /// As ``closeAfterBody(bytes:)``, but on TLS without the closing alert.
+  /// Makes a reply whose body is cut: ``closeAfterBody(bytes:)``, but on TLS without the closing alert.
   public static func cutAfterBody(bytes: Int) -> Reply {
     Reply.bytes(bytes + 1000).with(effect: .cutAfterBody(bytes: bytes))
   }

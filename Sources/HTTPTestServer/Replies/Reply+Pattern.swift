@@ -1,11 +1,11 @@
 extension Reply {
-  /// The byte at an offset of the deterministic content of `/bytes/{n}` and of pattern bodies. It has a
-  /// prime period, so that blocks which were lost, doubled or exchanged are noticed.
+  /// Returns the byte at an offset of the deterministic content of `/bytes/{n}` and of pattern bodies. The content
+  /// has a prime period, so that blocks which were lost, doubled or exchanged are noticed.
   public static func patternByte(at offset: Int) -> UInt8 {
     pattern[offset % patternPeriod]
   }
 
-  /// The first bytes of the deterministic content; none for a negative count.
+  /// Returns the first bytes of the deterministic content; none for a negative count.
   public static func patternBytes(_ count: Int) -> [UInt8] {
     patternBytes(0..<max(0, count))
   }

@@ -10,10 +10,10 @@ public import HTTPWire
 ///   .reset)
 /// ```
 ///
-/// The framing is automatic: a body of known length gets a `Content-Length`, one in parts the chunked coding
+/// The framing is automatic: a body of known length gets a `Content-Length`. A body in parts gets the chunked coding
 /// (HTTP/1.1) or the end of the connection (HTTP/1.0). Replies to HEAD, and the statuses 1xx, 204 and 304, are sent
-/// without a body. If ``headers`` contains a `Content-Length` or `Transfer-Encoding`, it is sent unchanged, and none
-/// is added.
+/// without a body. If ``headers`` contains a `Content-Length` or `Transfer-Encoding`, that field is sent unchanged,
+/// and none is added.
 public struct Reply: Sendable {
   /// The status code. Any number is sent as it is.
   public var status: Int
@@ -75,11 +75,11 @@ public struct Reply: Sendable {
 
   /// The handling of a request body by the server.
   public enum RequestBody: Sendable, Equatable {
-    /// It is read before the reply is sent, and recorded.
+    /// A body that is read before the reply is sent, and recorded.
     case recorded
-    /// It is read before the reply is sent, and only counted.
+    /// A body that is read before the reply is sent, and only counted.
     case counted
-    /// As `recorded`, but reading starts when the gate is opened; a large body makes the client wait.
+    /// A recorded body that is read only when the gate is opened; a large body makes the client wait.
     case held(Gate)
     /// The reply is sent first, then the body is read and recorded, and the connection lives on.
     case afterReply

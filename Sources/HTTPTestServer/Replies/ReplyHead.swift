@@ -45,7 +45,7 @@ struct ReplyHead: Sendable {
     self.bytes = bytes + Self.head(status: reply.status, reason: reply.reason, headers: headers)
   }
 
-  /// The statuses whose answers end with their head (RFC 9112 §6.3).
+  /// Whether answers of a status end with their head (RFC 9112 §6.3).
   private static func isBodyless(_ status: Int) -> Bool {
     (100..<200).contains(status) || status == 204 || status == 304
   }

@@ -132,7 +132,7 @@ struct ReplyPlan: Sendable {
     }
   }
 
-  /// Small pieces that follow each other are sent in one go.
+  /// Appends bytes; small pieces that follow each other are sent in one write.
   private mutating func append(_ bytes: [UInt8]) {
     if case .send(let last)? = steps.last, last.count + bytes.count <= 65_536 {
       steps[steps.count - 1] = .send(last + bytes)

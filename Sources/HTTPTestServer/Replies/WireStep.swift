@@ -5,7 +5,7 @@ enum WireStep: Sendable {
   case sendPattern(Range<Int>)
   case pause(Duration)
   case gate(Gate)
-  /// Nothing more, until the client goes or the server is stopped.
+  /// The end of all sending, until the client closes its side or the server is stopped.
   case stall
 }
 

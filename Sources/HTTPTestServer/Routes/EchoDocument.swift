@@ -17,7 +17,7 @@ struct EchoDocument {
     ]
   }
 
-  /// All that `/anything` answers; `/post` and its siblings leave out the method.
+  /// Returns all that `/anything` answers; `/post` and its siblings leave out the method.
   func everything(withMethod: Bool) -> [(String, JSONValue)] {
     var members = basics
     if withMethod { members.append(("method", .string(request.method))) }
@@ -42,7 +42,7 @@ struct EchoDocument {
   /// The absolute URL of the request, by its `Host` field.
   var url: String { absoluteURL(of: request.target) }
 
-  /// The absolute URL of a target on the host that the client named.
+  /// Returns the absolute URL of a target on the host that the client named.
   func absoluteURL(of target: String) -> String {
     guard target.hasPrefix("/") else { return target }
     return "\(request.tls == nil ? "http" : "https")://\(request.header("Host") ?? "127.0.0.1")\(target)"
@@ -69,7 +69,7 @@ struct EchoDocument {
     return [("data", data), ("files", files), ("form", form), ("json", json)]
   }
 
-  /// The text, or a data URL where the bytes are no UTF-8.
+  /// Returns the text, or a data URL where the bytes are no UTF-8.
   private static func text(of bytes: [UInt8]) -> String {
     String(validating: bytes, as: UTF8.self)
       ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"

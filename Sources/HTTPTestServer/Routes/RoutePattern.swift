@@ -15,7 +15,7 @@ struct RoutePattern: Sendable, Equatable {
     segments = parts.map { $0.hasPrefix("{") && $0.hasSuffix("}") ? .parameter : .text($0) }
   }
 
-  /// The decoded segments of a path, without empty ones at both ends.
+  /// Returns the decoded segments of a path, without empty ones at both ends.
   static func segments(of path: String) -> [String] {
     var parts = path.split(separator: "/", omittingEmptySubsequences: false)[...]
     if parts.first?.isEmpty == true { parts = parts.dropFirst() }
@@ -23,7 +23,7 @@ struct RoutePattern: Sendable, Equatable {
     return parts.map { PercentCoding.decode($0, plusIsSpace: false) }
   }
 
-  /// The values of the parameters, or `nil` when the path does not match.
+  /// Returns the values of the parameters, or `nil` when the path does not match.
   func match(_ path: [String]) -> [String]? {
     guard takesRest ? path.count >= segments.count : path.count == segments.count else { return nil }
     var parameters: [String] = []

@@ -43,7 +43,7 @@ extension Routes {
     }
   }
 
-  /// The alphabet over and over, as httpbin sends it, whole or in part.
+  /// Answers with the alphabet over and over, as httpbin sends it, whole or in part.
   private static func range(of count: Int, _ request: RecordedRequest) -> Reply {
     let tag = "\"range\(count)\""
     let reply = Reply(headers: [

@@ -38,7 +38,7 @@ enum DigestAlgorithm: String {
   case md5 = "MD5"
   case sha256 = "SHA-256"
 
-  /// The hash of a text in hexadecimal digits.
+  /// Returns the hash of a text in hexadecimal digits.
   func hash(_ text: String) -> String {
     let bytes = Array(text.utf8)
     var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))

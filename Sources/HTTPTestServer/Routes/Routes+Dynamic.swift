@@ -52,7 +52,7 @@ extension Routes {
     }
   }
 
-  /// One document a line, each in a chunk of its own.
+  /// Answers with one document a line, each in a chunk of its own.
   private static func lines(_ count: Int, of request: RecordedRequest) -> Reply {
     let basics = EchoDocument(request).basics
     let parts = (0..<min(count, 100_000)).map { number in
@@ -87,7 +87,7 @@ extension Routes {
 }
 
 extension Reply {
-  /// 400 with a reason.
+  /// Makes a 400 with a reason.
   static func refusal(_ text: String) -> Reply {
     .json(.object([("error", .string(text))]), status: 400)
   }

@@ -10,7 +10,7 @@ extension ServerCore {
     deliver(state.withLock { $0.record(request) })
   }
 
-  /// The next scripted reply, if there is one.
+  /// Takes the next scripted reply, if there is one.
   func nextScriptedReply() -> Reply? {
     state.withLock { $0.replies.isEmpty ? nil : $0.replies.removeFirst() }
   }

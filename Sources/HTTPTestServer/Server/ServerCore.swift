@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// The running part of a server, which its threads retain. They never retain ``HTTPTestServer`` itself, so that its
-/// release can stop them.
+/// The running part of a server, which its threads retain. The threads never retain ``HTTPTestServer`` itself, so
+/// that its release can stop them.
 ///
 /// Threads: one accepts and joins the others, and each connection has one. All wait in `poll`, and every
 /// such wait also ends by the stop signal.

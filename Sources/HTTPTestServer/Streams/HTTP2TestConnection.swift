@@ -167,7 +167,7 @@ public final class HTTP2TestConnection {
     try connection.write(Self.bytes(of: kind, flags: flags, stream: stream, payload: payload))
   }
 
-  /// The bytes of any frame, to send several in one write.
+  /// Returns the bytes of any frame, so that several frames can be sent in one write.
   public static func bytes(
     of kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []
   ) -> [UInt8] {
@@ -175,7 +175,7 @@ public final class HTTP2TestConnection {
     return bytes(length).dropFirst() + [kind.rawValue, flags] + bytes(stream) + payload
   }
 
-  /// A field line as a literal that no table keeps (RFC 7541 §6.2.2); names and values of at most 126 bytes.
+  /// Returns a field line as a literal that no table keeps (RFC 7541 §6.2.2); names and values of at most 126 bytes.
   private static func literal(_ name: String, _ value: String) -> [UInt8] {
     [0x00, UInt8(clamping: name.utf8.count)] + Array(name.utf8) + [UInt8(clamping: value.utf8.count)]
       + Array(value.utf8)

@@ -31,8 +31,8 @@ extension StreamTestConnection {
     pthread_join(back, nil)
   }
 
-  /// Both directions on one thread, since TLS can be used by one only: as long as one side writes without reading, the
-  /// other must not.
+  /// Relays both directions on one thread, because only one can use TLS. As long as one side writes without reading,
+  /// the other must not do so.
   private func takeTurns(with far: Channel) throws {
     var isOpen = (near: true, far: true)
     while isOpen.near || isOpen.far {

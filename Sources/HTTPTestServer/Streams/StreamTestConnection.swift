@@ -71,8 +71,8 @@ public final class StreamTestConnection {
   /// Changes the keys of both directions (RFC 8446 §4.6.3), before the next bytes are written. Only for TLS 1.3.
   public func updateKeys() throws { try channel.tls?.updateKeys() }
 
-  /// Changes bytes of the next TLS record that is written, as someone on the network path could. Nothing happens without
-  /// TLS.
+  /// Changes bytes of the next TLS record that is written, as someone on the network path could. Nothing happens
+  /// without TLS.
   ///
   /// - Parameter changes: Masks for an exclusive or, by their offsets in the record, whose header has five bytes.
   public func changeNextRecord(_ changes: [Int: UInt8]) { channel.tls?.changeNextRecord(changes) }

@@ -10,7 +10,7 @@ enum PEM {
     try text { PEM_write_bio_PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) == 1 }
   }
 
-  /// All certificates of a text.
+  /// Returns all certificates of a text.
   static func certificates(_ text: String) throws(ServerError) -> [CertificateHandle] {
     guard let memory = MemoryHandle(reading: text) else { throw .openSSL("reading a certificate") }
     var result: [CertificateHandle] = []

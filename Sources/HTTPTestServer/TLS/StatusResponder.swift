@@ -11,11 +11,11 @@ import COpenSSL
 public struct StatusResponder: Sendable {
   /// The status of a certificate.
   public enum Status: Int32, Sendable {
-    /// It was not revoked.
+    /// The certificate was not revoked.
     case good = 0
-    /// It was revoked.
+    /// The certificate was revoked.
     case revoked = 1
-    /// The responder does not know it.
+    /// The certificate is unknown to the responder.
     case unknown = 2
   }
 

@@ -29,7 +29,7 @@ final class TLSContext: Sendable {
     SSL_CTX_free(pointer)
   }
 
-  /// A session over a connected socket, or `nil` when there is no memory for one.
+  /// Makes a session over a connected socket, or `nil` when there is no memory for one.
   func makeSession(descriptor: Int32) -> TLSSession? {
     guard let session = SSL_new(pointer) else { return nil }
     guard SSL_set_fd(session, descriptor) == 1 else {

@@ -21,7 +21,7 @@ final class TLSSession {
     guard try attempt(over: channel, { SSL_accept(pointer) }) == 1 else { throw .clientGone }
   }
 
-  /// 0 at the closing alert.
+  /// Reads bytes and returns their number; 0 at the closing alert.
   func read(
     into buffer: UnsafeMutableRawBufferPointer, over channel: Channel
   ) throws(Channel.Failure) -> Int {
@@ -43,12 +43,12 @@ final class TLSSession {
     }
   }
 
-  /// Has KeyUpdate of TLS 1.3 sent before the next bytes, and asks the client for its own (RFC 8446 §4.6.3).
+  /// Sends KeyUpdate of TLS 1.3 before the next bytes, and asks the client for its own (RFC 8446 §4.6.3).
   func updateKeys() throws(Channel.Failure) {
     guard SSL_key_update(pointer, SSL_KEY_UPDATE_REQUESTED) == 1 else { throw .clientGone }
   }
 
-  /// Has bytes of the next record changed on their way, by exclusive or.
+  /// Changes bytes of the next record on their way, by exclusive or.
   func changeNextRecord(_ changes: [Int: UInt8]) {
     guard let stream = SSL_get_wbio(pointer) else { return }
     self.changes = changes
@@ -69,7 +69,7 @@ final class TLSSession {
     }
   }
 
-  /// Says that nothing more will come; does not wait for the answer.
+  /// Sends the closing alert; does not wait for that of the client.
   func sendClosingAlert() {
     guard !isBroken, SSL_is_init_finished(pointer) == 1 else { return }
     ERR_clear_error()

@@ -19,7 +19,7 @@ public struct TestIdentity: Sendable, Equatable {
   /// The certificates between this one and the root, nearest issuer first; neither of both included.
   public let intermediates: [String]
 
-  /// This certificate and the intermediates, as a server sends them.
+  /// The certificate and its intermediates, as a server sends them.
   public var chainPEM: String { ([certificatePEM] + intermediates).joined() }
 
   /// Whether the certificate signed itself.

@@ -29,7 +29,7 @@ public final class UploadEndpoint: Sendable {
     case cut(afterBytes: Int)
     /// Performs the next request other than OPTIONS, and closes the connection without a response.
     case loseResponse
-    /// Performs the next request other than OPTIONS well. It keeps the following faults for later requests.
+    /// The next request other than OPTIONS is performed well, and the following faults apply to later requests.
     case pass
     /// Answers the next request other than OPTIONS without performing it.
     case status(Int, [HTTPHeader] = [])

@@ -77,7 +77,7 @@ extension UploadEndpoint {
 
   // MARK: Rules
 
-  /// The response to a request that breaks the rules of the protocol.
+  /// Returns the response to a request that breaks the rules of the protocol; `nil` if the request keeps them.
   private func violation(_ head: RequestHead, index: Int?) -> Reply? {
     if dialect == .tus, head.value("Tus-Resumable") != "1.0.0" {
       return marked(.status(412)).with(header: "Tus-Version", value: "1.0.0")

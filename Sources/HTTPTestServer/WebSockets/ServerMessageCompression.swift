@@ -1,8 +1,8 @@
 import CZlib
 import HTTPWire
 
-/// The compression of the messages of a ``WebSocketEndpoint``. It is not that of the client, because both could have the
-/// same fault.
+/// The compression of the messages of a ``WebSocketEndpoint``. The client has its own compression, because shared
+/// code could have the same fault on both sides.
 struct ServerMessageCompression: MessageCompression {
   func makeCompressor(windowBits: Int) -> (any MessageCompressor)? {
     windowBits >= 9 ? ServerCompressor(windowBits: Int32(windowBits)) : nil

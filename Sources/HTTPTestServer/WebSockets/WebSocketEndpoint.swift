@@ -46,7 +46,7 @@ public struct WebSocketEndpoint: Sendable {
 }
 
 extension Reply {
-  /// An upgrade to the WebSocket protocol.
+  /// Makes an upgrade to the WebSocket protocol.
   public static func webSocket(_ endpoint: WebSocketEndpoint = WebSocketEndpoint()) -> Reply {
     var reply = Reply(status: 101)
     reply.webSocket = endpoint

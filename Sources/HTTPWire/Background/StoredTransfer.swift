@@ -2,7 +2,7 @@
 package struct StoredTransfer: Sendable, Equatable {
   /// The progress of the transfer.
   package enum Phase: Sendable, Equatable {
-    /// Nothing has come back yet.
+    /// The wait for the first bytes of a response.
     case waiting
     /// The body of a response arrives.
     case receiving
@@ -47,7 +47,7 @@ package struct StoredTransfer: Sendable, Equatable {
     self.description = description
   }
 
-  /// `nil` if the records do not begin with a description.
+  /// Restores a transfer from its records; `nil` if the records do not begin with a description.
   package init?(_ records: [TransferRecord]) {
     guard case .described(let description)? = records.first else { return nil }
     self.init(description)

@@ -7,18 +7,18 @@ package protocol TransferFiles: Sendable {
   var location: String { get }
   /// The identifier of the machine's boot.
   var boot: String { get }
-  /// The names of all files.
+  /// Returns the names of all files.
   func names() -> [String]
-  /// The content of a file; `nil` if it does not exist or cannot be read.
+  /// Returns the content of a file; `nil` if it does not exist or cannot be read.
   func read(_ name: String) -> Data?
-  /// The size of a file in bytes; `nil` if it does not exist.
+  /// Returns the size of a file in bytes; `nil` if it does not exist.
   func size(of name: String) -> Int64?
-  /// The second since 1970 in which a file was last changed; `nil` if it does not exist.
+  /// Returns the second since 1970 in which a file was last changed; `nil` if it does not exist.
   func changed(_ name: String) -> Int64?
   /// Makes a file, which is on the disk afterwards. Returns the number of the error, if there is one.
   func make(_ name: String, _ bytes: Data) -> Int32?
-  /// Replaces a file by one with other bytes, which is on the disk when its name is. Returns the number of the error, if
-  /// there is one; then nothing has happened.
+  /// Replaces a file by one with other bytes, which is on the disk when its name is. Returns the number of the error,
+  /// if there is one; then nothing has happened.
   func replace(_ name: String, by bytes: Data) -> Int32?
   /// Appends to a file, all bytes or none. Returns the number of the error, if there is one.
   func append(_ bytes: Data, to name: String) -> Int32?
@@ -41,8 +41,8 @@ package enum TransferFolderError: Error, Sendable, Equatable {
   case inUse
   /// Its session has ended.
   case closed
-  /// It belongs to another user, or other users may write to it.
+  /// A folder that belongs to another user, or to which other users may write.
   case notOurs
-  /// It cannot be made or locked; the text is that of the system.
+  /// A folder that cannot be made or locked; the text is that of the system.
   case unusable(String)
 }

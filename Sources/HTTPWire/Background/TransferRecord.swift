@@ -4,7 +4,8 @@ package import FoundationEssentials
 /// that a new process has to know of.
 package enum TransferRecord: Codable, Sendable, Equatable {
   case described(TransferDescription)
-  /// The head of a response has arrived. Its body begins at `offset` of the file; the file has no bytes beyond that.
+  /// The head of a response that has arrived. The body begins at `offset` of the file; the file has no bytes beyond
+  /// that.
   case responded(StoredHead, offset: Int64, boot: String)
   /// The first `size` bytes of the file are on the disk.
   case synced(size: Int64)
@@ -17,7 +18,7 @@ package enum TransferRecord: Codable, Sendable, Equatable {
   /// The file is being moved.
   case moving(to: String, options: Int)
   case moved
-  /// The response to an upload is complete. Its body is in a file beside the journal if it has one.
+  /// The response to an upload is complete; its body, if it has one, is in a file beside the journal.
   case answered(hasBody: Bool)
   /// Another attempt begins, and whatever came back is of no use.
   case restarted
@@ -74,8 +75,8 @@ package struct TransferDescription: Codable, Sendable, Equatable {
   /// Whether the request may be sent again if the outcome of an earlier sending is not known (RFC 9110 §9.2.2).
   package var isIdempotent: Bool { RepeatDecision.isIdempotent(method) }
 
-  /// Returns the seconds until the transfer may begin. If the clock was set back since, the wait is at most the one that
-  /// was asked for.
+  /// Returns the seconds until the transfer may begin. If the clock was set back since, the wait is at most the one
+  /// that was asked for.
   package func wait(at now: Double) -> Double {
     guard let earliestBegin else { return 0 }
     return max(0, earliestBegin - max(now, created))

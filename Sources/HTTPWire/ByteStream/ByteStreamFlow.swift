@@ -15,7 +15,7 @@ package struct ByteStreamFlow: Sendable {
 
   package enum Phase: Sendable, Equatable { case idle, connecting, open, securing, over }
 
-  /// Why something is not done, and why a stream is over.
+  /// The reason why an operation is not done, or why a stream is over.
   package enum Reason: Sendable, Equatable {
     /// Both sides were closed, as they were asked to.
     case closed
@@ -23,7 +23,8 @@ package struct ByteStreamFlow: Sendable {
     case timedOut
     /// TLS has begun, or is about to.
     case alreadySecure
-    /// Bytes that came in the clear were not read before the stream was to be secured: an attacker could have sent them.
+    /// Bytes that came in the clear were not read before the stream was to be secured: an attacker could have sent
+    /// them.
     case cleartextLeft
     /// A withdrawn write was sent in part, or could not be withdrawn any more.
     case cutOff
@@ -107,12 +108,12 @@ package struct ByteStreamFlow: Sendable {
     return begin() + settle()
   }
 
-  /// Nothing moves until ``resume()``; a connection that is being made is made.
+  /// Stops all reading and writing until ``resume()``; a connection that is being made is made.
   package mutating func suspend() {
     if phase != .over { isSuspended = true }
   }
 
-  /// At least one byte, unless the other side sends no more.
+  /// Reads at least one byte, unless the other side sends no more.
   package mutating func read(_ number: Number, least: Int, most: Int) -> [Effect] {
     let isKnownEnd = isAtEnd && !isReadShut && buffered == 0
     guard phase != .over else {
@@ -158,7 +159,7 @@ package struct ByteStreamFlow: Sendable {
     return settle()
   }
 
-  /// Both sides; reads are given up, writes go out.
+  /// Closes both sides; reads are given up, writes go out.
   package mutating func close() -> [Effect] {
     guard phase != .over else { return [] }
     let mayWait = phase != .idle && (phase != .connecting || outgoing.contains { $0.isWriting })
@@ -177,7 +178,7 @@ package struct ByteStreamFlow: Sendable {
 
   package mutating func cancel() -> [Effect] { finish(.cancelled) }
 
-  /// Something is given up. A read takes no bytes with it; a write that has begun takes the stream with it.
+  /// Gives up an operation. A read takes no bytes with it; a write that has begun takes the stream with it.
   package mutating func withdraw(_ number: Number, _ reason: Reason) -> [Effect] {
     guard phase != .over else { return [] }
     if let index = incoming.firstIndex(where: { $0.number == number }) {
@@ -230,7 +231,7 @@ package struct ByteStreamFlow: Sendable {
     return settle()
   }
 
-  /// Bytes of the write at the front may be on their way although none of them counts as sent.
+  /// Called when bytes of the write at the front may be on their way although none of them counts as sent.
   package mutating func sendingBegan() {
     if writing != nil { hasSentPart = true }
   }
@@ -252,7 +253,7 @@ package struct ByteStreamFlow: Sendable {
     return [.connect]
   }
 
-  /// All that can be done without another byte.
+  /// Takes all steps that are possible without another byte.
   private mutating func settle() -> [Effect] {
     var effects: [Effect] = []
     while isMoving, let next = step() { effects += next }
@@ -287,7 +288,7 @@ package struct ByteStreamFlow: Sendable {
     return isWriteShut && hasRead && incoming.isEmpty && outgoing.isEmpty ? finish(.closed) : nil
   }
 
-  /// `but` has been told already.
+  /// Ends the stream and fails all operations, except for `told`, which knows already.
   private mutating func finish(_ reason: Reason, but told: Number? = nil) -> [Effect] {
     guard phase != .over else { return [] }
     phase = .over

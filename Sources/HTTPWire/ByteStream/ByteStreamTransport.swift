@@ -3,10 +3,10 @@
 //  1. A session requests a connection to a host and a port by a ``WireRequest`` that only connects.
 //  2. At the first operation on the ``ByteStream``, the transport connects as for any request: with proxies,
 //     overrides, guards and timeouts.
-//  3. It reads only for pending reads, and writes in order. ``ByteStream/secure(_:)`` begins TLS. Nothing is sent
-//     over TLS before the server is accepted, by the judge of the profile, or by the ``ByteStreamWatcher`` if the
-//     judge returns ``TrustVerdict/ask``.
-//  4. It ends once; pending operations fail before.
+//  3. The stream reads only for pending reads, and writes in order. ``ByteStream/secure(_:)`` begins TLS. Nothing is
+//     sent over TLS before the server is accepted, by the judge of the profile, or by the ``ByteStreamWatcher`` if
+//     the judge returns ``TrustVerdict/ask``.
+//  4. The stream ends once; pending operations fail before.
 
 package import FoundationEssentials
 
@@ -70,8 +70,8 @@ package protocol ByteStreamWatcher: AnyObject, Sendable {
   /// Chooses the identity of the client for a server that asks for one, if the judge of the profile demands the choice.
   /// Runs on no thread of the transport. `nil` is no identity.
   func identity() async -> Result<ClientIdentity?, TransportFailure>
-  /// The stream is connected. On the transport's thread.
+  /// Called when the stream is connected. On the transport's thread.
   func streamOpened()
-  /// The stream is over; `nil` when both sides were closed. On the transport's thread, once.
+  /// Called when the stream is over; `nil` when both sides were closed. On the transport's thread, once.
   func streamEnded(_ failure: TransportFailure?)
 }

@@ -80,8 +80,8 @@ package struct AuthenticationOffer: Sendable, Equatable {
   }
 }
 
-/// The credential with which the transport authenticates the connection of one request, by NTLM or Negotiate. These
-/// schemes authenticate a connection and so every request on it.
+/// The credential with which the transport authenticates the connection of one request, by NTLM or Negotiate. NTLM
+/// and Negotiate authenticate a connection and so every request on it.
 package struct ConnectionLogin: Sendable, Hashable {
   package let scheme: AuthenticationScheme
   package let credential: PasswordCredential

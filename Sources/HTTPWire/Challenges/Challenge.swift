@@ -52,7 +52,7 @@ package struct Challenge: Sendable, Equatable {
 }
 
 extension FieldBlock {
-  /// The challenges of the field of this name.
+  /// Returns the challenges of the field of this name.
   package func challenges(of name: StaticString = "WWW-Authenticate") -> [Challenge] {
     Challenge.all(in: values(of: name))
   }

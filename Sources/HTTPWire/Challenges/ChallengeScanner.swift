@@ -8,7 +8,7 @@ struct ChallengeScanner {
     bytes = Array(text.utf8)
   }
 
-  /// The next scheme with all that belongs to it; `nil` at the end.
+  /// Reads the next scheme with all that belongs to it; `nil` at the end.
   mutating func nextChallenge() -> Challenge? {
     while true {
       skipSeparators()
@@ -23,7 +23,7 @@ struct ChallengeScanner {
     }
   }
 
-  /// Parameters alone, as in `Authentication-Info` (RFC 7615 §3).
+  /// Reads parameters alone, as in `Authentication-Info` (RFC 7615 §3).
   mutating func parameters() -> [Challenge.Parameter] {
     var parameters: [Challenge.Parameter] = []
     while parameters.count < Self.mostParameters {
@@ -81,7 +81,7 @@ struct ChallengeScanner {
     return String(decoding: bytes[start..<end], as: UTF8.self)
   }
 
-  /// A token (RFC 9110 §5.6.2); `nil` when there is none here.
+  /// Reads a token (RFC 9110 §5.6.2); `nil` when there is none here.
   private mutating func word() -> String? {
     let start = position
     while position < bytes.count, HeaderFieldRules.isTokenByte(bytes[position]) { position += 1 }
@@ -104,7 +104,7 @@ struct ChallengeScanner {
     return String(decoding: bytes[next..<position], as: UTF8.self)
   }
 
-  /// A quoted string (RFC 9110 §5.6.4); one without an end goes to the end of the field.
+  /// Reads a quoted string (RFC 9110 §5.6.4); one without an end goes to the end of the field.
   private mutating func quoted() -> String {
     var content: [UInt8] = []
     position += 1

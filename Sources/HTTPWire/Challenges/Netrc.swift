@@ -37,7 +37,7 @@ package struct Netrc: Sendable, Equatable {
     if let entry, entry.login != nil || entry.password != nil { entries.append(entry) }
   }
 
-  /// The first entry for a host, or, behind all of them, the default one.
+  /// Returns the first entry for a host, or, behind all of them, the default one.
   package func credential(host: String) -> PasswordCredential? {
     let host = host.lowercased()
     let entry = entries.first { $0.host == host } ?? entries.first { $0.host == nil }
@@ -69,7 +69,7 @@ private struct NetrcWords {
     return nil
   }
 
-  /// A macro goes to the next empty line.
+  /// Skips a macro, which goes to the next empty line.
   mutating func skipMacro() {
     var isEmptyLine = false
     while position < bytes.count {

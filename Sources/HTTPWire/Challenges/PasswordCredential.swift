@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A name and a password. Its description holds neither.
+/// A name and a password, neither of which is in the description.
 package struct PasswordCredential: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible,
   CustomReflectable
 {

@@ -20,10 +20,10 @@ package struct Cookie: Sendable, Equatable {
   package var isHTTPOnly = false
   /// The attribute `SameSite`; `nil` if it is missing or unknown.
   package var sameSite: SameSite?
-  /// When it is over; `nil` is with the session.
+  /// The time at which the cookie expires; `nil` for the end of the session.
   package var expiry: HTTPDate?
-  /// When a cookie of this identity was first stored, in microseconds since the beginning of 1970. Of cookies with paths
-  /// of one length the older is sent first.
+  /// The time at which a cookie of this identity was first stored, in microseconds since the beginning of 1970. Of
+  /// cookies with paths of one length the older is sent first.
   package var creation: Int64
   /// The ports that it is for; empty for all. Only cookies that a program has made itself have some.
   package var ports: [Int] = []

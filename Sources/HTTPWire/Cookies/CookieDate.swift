@@ -3,9 +3,9 @@
 package enum CookieDate {
   /// Returns the date in a text; `nil` if there is none, or the day does not exist.
   ///
-  /// The parts are a time of day, a day of one or two digits, the name of a month, and a year of two to four digits.
-  /// Each word is taken as the first missing part that it can be. Other words, including time zones, are ignored: the
-  /// time is UTC.
+  /// The parts are a time, a day of one or two digits, the name of a month, and a year of two to four digits. Each
+  /// word is taken as the first missing part that it can be. Other words, including time zones, are ignored: the time
+  /// is UTC.
   package static func parse(_ text: some Sequence<UInt8>) -> HTTPDate? {
     var found = Found()
     var word: [UInt8] = []
@@ -62,7 +62,7 @@ package enum CookieDate {
         secondsSince1970: days * 86_400 + time.hour * 3_600 + time.minute * 60 + time.second)
     }
 
-    /// Three numbers separated by colons; no digit may follow the last one.
+    /// Parses three numbers separated by colons; no digit may follow the last one.
     private static func time(_ word: [UInt8]) -> (Int64, Int64, Int64)? {
       let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3, parts[0].allSatisfy(isDigit), parts[1].allSatisfy(isDigit),

@@ -1,7 +1,7 @@
 /// The `Cookie` fields for an unchanged set of cookies, so that a repeated request neither selects nor sorts cookies.
 ///
-/// A field depends on the host, the port, the path and the encryption of the target. It also depends on the time if a
-/// cookie expires, and on the cause of the request if a cookie has a `SameSite` attribute.
+/// A field depends on the host, the port, the path and the encryption of the target. If a cookie expires, the field
+/// depends on the time, and if a cookie has a `SameSite` attribute, on the cause of the request.
 package struct CookieFieldCache: Sendable {
   private struct Key: Hashable {
     let target: CookieTarget
@@ -26,7 +26,7 @@ package struct CookieFieldCache: Sendable {
 
   package var count: Int { entries.count }
 
-  /// The facts that are known of a target; `nil` when there are none, or when they have expired.
+  /// Returns the facts that are known of a target; `nil` when there are none, or when they have expired.
   package func entry(
     for target: CookieTarget, cause: CookieSelection.Cause? = nil, now: HTTPDate
   ) -> Entry? {

@@ -14,11 +14,11 @@ package struct CookieRules: Sendable {
   }
 
   package enum Decision: Sendable, Equatable {
-    /// It is stored, in place of the one at this index if there is one.
+    /// The cookie to store, in place of the one at this index if there is one.
     case store(Cookie, replacing: Int?)
-    /// It is over; the one at this index is removed.
+    /// The index of the cookie to remove, because the new one has expired.
     case remove(Int)
-    /// It is over, and there was none.
+    /// An expired cookie of which none was stored.
     case nothing
     case refuse(CookieRefusal)
   }
@@ -50,7 +50,7 @@ package struct CookieRules: Sendable {
     }
   }
 
-  /// The cookie that is wished for, if it may be had.
+  /// Returns the cookie that a field asks for, if it may be stored.
   private func judged(_ wish: SetCookie) throws(CookieRefusal) -> Cookie {
     var cookie = Cookie(name: wish.name, value: wish.value, domain: target.host)
     if let domain = try domain(wish) {
@@ -69,7 +69,7 @@ package struct CookieRules: Sendable {
     return cookie
   }
 
-  /// The domain that a cookie is for beyond the host that set it; `nil` for that host alone.
+  /// Returns the domain that a cookie is for beyond the host that set it; `nil` for that host alone.
   private func domain(_ wish: SetCookie) throws(CookieRefusal) -> String? {
     guard let domain = wish.domain, !domain.isEmpty else { return nil }
     guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { throw .foreignDomain(domain) }
@@ -168,7 +168,7 @@ package enum CookiePolicy: Sendable, Equatable {
   }
 }
 
-/// Why a cookie is not stored. Never holds a value, which may be a secret.
+/// The reason why a cookie is not stored. Never holds a value, which may be a secret.
 package enum CookieRefusal: Error, Sendable, Equatable {
   /// Neither name nor value.
   case empty

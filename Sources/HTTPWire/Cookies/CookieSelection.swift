@@ -42,7 +42,7 @@ package enum CookieSelection {
     return .redirect(isSafe: ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method))
   }
 
-  /// The cookies for a target, in the order in which they are sent: longer paths first, then older ones.
+  /// Returns the cookies for a target, in the order in which they are sent: longer paths first, then older ones.
   ///
   /// - Parameter cause: Asked once at most, and only when a cookie depends on it.
   package static func cookies(

@@ -17,14 +17,14 @@ package struct CookieTarget: Sendable, Hashable {
 
   /// - Parameters:
   ///   - url:    An absolute URL.
-  ///   - origin: Its origin.
+  ///   - origin: The origin of the URL.
   package init(url: String, origin: Origin) {
     self.init(
       host: origin.host, port: origin.port, path: Self.path(of: url),
       isSecure: origin.scheme == "https" || origin.scheme == "wss")
   }
 
-  /// `nil` for anything but an absolute http or https URL.
+  /// Makes the target of an absolute http or https URL; `nil` for any other text.
   package init?(url: String) {
     guard let origin = Origin(url: url) else { return nil }
     self.init(url: url, origin: origin)
@@ -39,7 +39,7 @@ package struct CookieTarget: Sendable, Hashable {
     return path.isEmpty ? "/" : String(path) ?? "/"
   }
 
-  /// Where a cookie is for that names no path: the folder of the URL that set it (RFC 6265bis §5.1.4).
+  /// The path of a cookie that names none: the folder of the URL that set it (RFC 6265bis §5.1.4).
   package var defaultPath: String {
     guard let last = path.utf8.lastIndex(of: UInt8(ascii: "/")), last > path.startIndex else { return "/" }
     return String(path[..<last])
@@ -48,7 +48,8 @@ package struct CookieTarget: Sendable, Hashable {
   /// Whether the host is an address; no domain covers one but itself.
   package var isAddress: Bool { Self.isAddress(host) }
 
-  /// A host whose last label is a number is an address of IPv4, in one of its spellings.
+  /// Whether a host is an address: one with colons, or one whose last label is a number, which is IPv4 in one of its
+  /// spellings.
   package static func isAddress(_ host: String) -> Bool {
     let host = host.utf8
     if host.contains(UInt8(ascii: ":")) { return true }

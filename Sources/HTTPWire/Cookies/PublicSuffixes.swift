@@ -1,6 +1,8 @@
 /// Which domains belong to a registry, so that strangers have names below them (`com`, `co.uk`,
 /// `github.io`): no cookie is for all of them.
 package protocol PublicSuffixes: Sendable {
+  /// Whether a domain is a public suffix, under which unrelated owners register names.
+  ///
   /// - Parameter domain: ASCII, lower case, without a dot in front.
   func isPublicSuffix(_ domain: String) -> Bool
 }

@@ -2,11 +2,11 @@
 package struct SetCookie: Sendable, Equatable {
   package var name: String
   package var value: String
-  /// When it is over, by `Expires` alone.
+  /// The time at which the cookie expires, by `Expires` alone.
   package var expires: HTTPDate?
   /// For how many seconds it lives; wins over ``expires``. Zero and less is over at once.
   package var maxAge: Int64?
-  /// As it came, without a dot in front, in lower case; `nil` without one. May be empty.
+  /// The domain without a dot in front, in lower case; `nil` without a `Domain` attribute. May be empty.
   package var domain: String?
   /// The path of a valid `Path` attribute; an empty text for an invalid one, which means the default.
   package var path: String?
@@ -43,7 +43,7 @@ package struct SetCookie: Sendable, Equatable {
   /// The most bytes that the value of an attribute may have (RFC 6265bis §5.6).
   package static let attributeLimit = 1024
 
-  /// Of attributes that come twice the last one counts.
+  /// Reads an attribute. Of attributes that come twice the last one counts.
   private mutating func take(_ attribute: ArraySlice<UInt8>) {
     let sign = attribute.firstIndex(of: UInt8(ascii: "="))
     let name = Self.trimmed(attribute[..<(sign ?? attribute.endIndex)]).map { FieldName.lowercased($0) }

@@ -1,5 +1,5 @@
 extension HTTPDate {
-  /// As header fields carry it (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`. Years from 0 to 9999; a date
+  /// The text in header fields (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`. Years from 0 to 9999; a date
   /// outside of them is shown as the nearest within.
   package var text: String {
     let seconds = min(max(secondsSince1970, -62_167_219_200), 253_402_300_799)
@@ -16,7 +16,8 @@ extension HTTPDate {
       "\(weekday), \(Self.digits(day, 2)) \(Self.monthNames[Int(month) - 1]) \(Self.digits(year, 4)) \(time) GMT"
   }
 
-  /// Of days since the beginning of 1970. Years begin in March here, as in the other direction.
+  /// Returns the date of a day, counted since the beginning of 1970. Years begin in March here, as in the other
+  /// direction.
   private static func date(ofDay days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
@@ -44,7 +45,7 @@ package enum RetryAfter {
   /// Returns the seconds from `now` on, zero for a time in the past; `nil` if `value` is neither a number of seconds
   /// nor a date.
   ///
-  /// A date is compared with `date`, the `Date` field of the same response, if there is one, because both come from
+  /// A date is compared with `date`, the `Date` field of the same response, if there is one. The two fields come from
   /// the clock of the server.
   package static func seconds(of value: String, date: String?, now: HTTPDate) -> Double? {
     let text = value.drop { $0 == " " || $0 == "\t" }

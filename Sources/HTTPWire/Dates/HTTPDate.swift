@@ -26,7 +26,7 @@ package struct HTTPDate: Equatable, Comparable, Sendable {
   /// The year of this date, in UTC.
   fileprivate var year: Int64 { Self.year(ofDay: Self.quotient(secondsSince1970, 86_400)) }
 
-  /// Days from the beginning of 1970 to a date of the Gregorian calendar. Years begin in March here, so
+  /// Returns the days from the beginning of 1970 to a date of the Gregorian calendar. Years begin in March here, so
   /// that the day that may be missing is the last one.
   static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
     let year = month <= 2 ? year - 1 : year
@@ -46,7 +46,7 @@ package struct HTTPDate: Equatable, Comparable, Sendable {
     return yearOfEra + era * 400 + (dayOfYear >= 306 ? 1 : 0)
   }
 
-  /// Division that rounds down, also for negative numbers.
+  /// Divides and rounds down, also for negative numbers.
   private static func quotient(_ number: Int64, _ divisor: Int64) -> Int64 {
     let (quotient, remainder) = number.quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? quotient - 1 : quotient
@@ -115,7 +115,7 @@ private struct DateReader {
     return rest.isEmpty ? parts : nil
   }
 
-  /// ` 06 Nov 1994 08:49:37 GMT` or ` 06-Nov-94 08:49:37 GMT`.
+  /// Reads ` 06 Nov 1994 08:49:37 GMT` or ` 06-Nov-94 08:49:37 GMT`.
   private mutating func dateAfterComma() -> DateParts? {
     var parts = DateParts()
     guard taken(" "), let day = number(ofDigits: 2) else { return nil }
@@ -131,7 +131,7 @@ private struct DateReader {
     return parts
   }
 
-  /// ` Nov  6 08:49:37 1994`, as C's `asctime` writes it.
+  /// Reads ` Nov  6 08:49:37 1994`, as C's `asctime` writes it.
   private mutating func dateOfC() -> DateParts? {
     var parts = DateParts()
     guard taken(" "), let month = month(), taken(" "),
@@ -170,7 +170,7 @@ private struct DateReader {
     return value
   }
 
-  /// The letters that come next, small.
+  /// Reads the letters that come next, in lower case.
   private mutating func word() -> String {
     let letters = rest.prefix { (0x41...0x5A).contains($0 & 0xDF) && $0 < 0x80 }
     rest = rest.dropFirst(letters.count)

@@ -1,5 +1,5 @@
-/// Decides when, where and with which fields a stream of events is requested again (WHATWG HTML §9.2.3). It has no
-/// clock: its owner waits.
+/// Decides when, where and with which fields a stream of events is requested again (WHATWG HTML §9.2.3). Pure: the
+/// owner has the clock and waits.
 package struct EventStreamReconnection: Sendable, Equatable {
   /// The times between two connections.
   package struct Policy: Sendable, Equatable {

@@ -15,7 +15,7 @@ package enum FieldName {
     return true
   }
 
-  /// A byte with ASCII capitals made small.
+  /// Returns the lower-case letter of an ASCII capital, or any other byte as it is.
   @inline(__always)
   package static func lowercased(_ byte: UInt8) -> UInt8 {
     byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte

@@ -24,63 +24,63 @@ public struct HTTPHeader: Equatable, Hashable, Sendable, CustomStringConvertible
 }
 
 extension HTTPHeader {
-  /// An `Accept` field (RFC 9110 §12.5.1).
+  /// Makes an `Accept` field (RFC 9110 §12.5.1).
   public static func accept(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Accept", value: value)
   }
 
-  /// An `Accept-Charset` field (RFC 9110 §12.5.2).
+  /// Makes an `Accept-Charset` field (RFC 9110 §12.5.2).
   public static func acceptCharset(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Accept-Charset", value: value)
   }
 
-  /// An `Accept-Language` field (RFC 9110 §12.5.4).
+  /// Makes an `Accept-Language` field (RFC 9110 §12.5.4).
   public static func acceptLanguage(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Accept-Language", value: value)
   }
 
-  /// An `Accept-Encoding` field (RFC 9110 §12.5.3).
+  /// Makes an `Accept-Encoding` field (RFC 9110 §12.5.3).
   public static func acceptEncoding(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Accept-Encoding", value: value)
   }
 
-  /// An `Authorization` field with Basic credentials (RFC 7617): base64 of the UTF-8 `user:password`.
+  /// Makes an `Authorization` field with Basic credentials (RFC 7617): base64 of the UTF-8 `user:password`.
   public static func authorization(username: String, password: String) -> HTTPHeader {
     let credentials = Data("\(username):\(password)".utf8).base64EncodedString()
     return authorization("Basic \(credentials)")
   }
 
-  /// An `Authorization` field with a bearer token (RFC 6750 §2.1).
+  /// Makes an `Authorization` field with a bearer token (RFC 6750 §2.1).
   public static func authorization(bearerToken: String) -> HTTPHeader {
     authorization("Bearer \(bearerToken)")
   }
 
-  /// An `Authorization` field with any credentials (RFC 9110 §11.6.2).
+  /// Makes an `Authorization` field with any credentials (RFC 9110 §11.6.2).
   public static func authorization(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Authorization", value: value)
   }
 
-  /// A `Content-Disposition` field (RFC 6266).
+  /// Makes a `Content-Disposition` field (RFC 6266).
   public static func contentDisposition(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Content-Disposition", value: value)
   }
 
-  /// A `Content-Encoding` field (RFC 9110 §8.4).
+  /// Makes a `Content-Encoding` field (RFC 9110 §8.4).
   public static func contentEncoding(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Content-Encoding", value: value)
   }
 
-  /// A `Content-Type` field (RFC 9110 §8.3).
+  /// Makes a `Content-Type` field (RFC 9110 §8.3).
   public static func contentType(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Content-Type", value: value)
   }
 
-  /// A `User-Agent` field (RFC 9110 §10.1.5).
+  /// Makes a `User-Agent` field (RFC 9110 §10.1.5).
   public static func userAgent(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "User-Agent", value: value)
   }
 
-  /// A `Sec-WebSocket-Protocol` field (RFC 6455 §11.3.4).
+  /// Makes a `Sec-WebSocket-Protocol` field (RFC 6455 §11.3.4).
   public static func websocketProtocol(_ value: String) -> HTTPHeader {
     HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
   }

@@ -76,7 +76,7 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     return copy
   }
 
-  /// The value of the field of this name, or `nil`.
+  /// Returns the value of the field of this name, or `nil`.
   public func value(for name: String) -> String? {
     position(of: name).map { fields[$0].value }
   }
@@ -133,7 +133,7 @@ extension HTTPHeaders: Sequence, Collection {
   public var endIndex: Int { fields.endIndex }
   /// The field at a position between ``startIndex`` and ``endIndex``.
   public subscript(position: Int) -> HTTPHeader { fields[position] }
-  /// The position behind `index`.
+  /// Returns the position behind `index`.
   public func index(after index: Int) -> Int { fields.index(after: index) }
 }
 

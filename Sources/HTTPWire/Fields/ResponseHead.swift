@@ -22,7 +22,7 @@ package struct ResponseHead: Sendable {
     self.block = block
   }
 
-  /// For fakes and tests: a head of parsed fields.
+  /// Makes a head of parsed fields, for fakes and tests.
   package init(status: Int, version: HTTPVersion = .http1_1, fields: [HTTPHeader] = []) {
     self.init(status: status, version: version, block: FieldBlock(fields))
   }
@@ -64,7 +64,7 @@ package struct FieldBlock: Sendable, Equatable {
     self.init(bytes: bytes, marks: FieldMarks(ofLines: bytes))
   }
 
-  /// With the marks of all lines, where each has been looked at already.
+  /// Makes a block with the marks of all lines, where each line has been looked at already.
   init(bytes: [UInt8], marks: FieldMarks) {
     self.bytes = bytes
     self.marks = marks
@@ -74,7 +74,7 @@ package struct FieldBlock: Sendable, Equatable {
     self.init(bytes: fields.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) })
   }
 
-  /// The values of all fields of this name, joined by `, ` (RFC 9110 §5.3), or `nil` if there is none.
+  /// Returns the values of all fields of this name, joined by `, ` (RFC 9110 §5.3), or `nil` if there is none.
   package func value(of name: StaticString) -> String? {
     var result: String?
     forEachLine { field in
@@ -88,7 +88,7 @@ package struct FieldBlock: Sendable, Equatable {
     return result
   }
 
-  /// The values of all fields of this name, each by itself.
+  /// Returns the values of all fields of this name, each by itself.
   package func values(of name: StaticString) -> [String] {
     var values: [String] = []
     forEachLine { if $0.isNamed(name) { values.append($0.value) } }
@@ -110,7 +110,7 @@ package struct FieldBlock: Sendable, Equatable {
     return fields
   }
 
-  /// The values of the fields of this name as they came, each by itself.
+  /// Returns the values of the fields of this name as they came, each by itself.
   package func rawValues(of name: StaticString) -> [[UInt8]] {
     var values: [[UInt8]] = []
     forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
@@ -165,8 +165,8 @@ package struct FieldBlock: Sendable, Equatable {
   }
 }
 
-/// The fields of interest that a head contains. They are noted while its lines are read, so that a response without such
-/// fields is not searched for each of them.
+/// The fields of interest that a head contains. The marks are noted while the lines of the head are read. So a
+/// response without such fields is not searched for each of them.
 package struct FieldMarks: OptionSet, Sendable {
   package let rawValue: UInt8
 
@@ -178,7 +178,7 @@ package struct FieldMarks: OptionSet, Sendable {
   /// validator: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
   package static let reusable = FieldMarks(rawValue: 4)
 
-  /// The mark of the field `name`, if it has one.
+  /// Makes the mark of the field `name`; empty if it has none.
   init(ofField name: UnsafeRawBufferPointer) {
     switch name.count {
     case 4 where FieldName.equal(name, lowercase: "etag"),
@@ -192,7 +192,7 @@ package struct FieldMarks: OptionSet, Sendable {
     }
   }
 
-  /// The marks of field lines, each ended by a line feed.
+  /// Makes the marks of field lines, each ended by a line feed.
   init(ofLines bytes: [UInt8]) {
     var marks: FieldMarks = []
     bytes.withUnsafeBytes { bytes in

@@ -16,13 +16,13 @@ package struct BandwidthMeter: Sendable, Equatable {
     upload = limits.upload.map { Self.bucket($0) }
   }
 
-  /// A bucket with the bytes of a twentieth of a second.
+  /// Makes a bucket with the bytes of a twentieth of a second.
   private static func bucket(_ limit: Int) -> TokenBucket {
     let rate = Double(max(1, limit))
     return TokenBucket(rate: rate, burst: rate / 20)
   }
 
-  /// The earliest time at which more bytes may move.
+  /// Returns the earliest time at which more bytes may move.
   package func readyTime(_ direction: Direction) -> UInt64 {
     switch direction {
     case .download: download?.readyTime ?? 0

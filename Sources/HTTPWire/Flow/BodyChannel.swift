@@ -50,7 +50,7 @@ package struct BodyChannel: Sendable {
     return Written(wakesReader: takeReader(), mayGoOn: !writerWaits)
   }
 
-  /// No more bytes come; the first end counts. Returns whether the reader waits for it.
+  /// Ends the body; the first end counts. Returns whether the reader waits for the end.
   package mutating func finish(_ failure: TransportFailure? = nil) -> Bool {
     guard end == nil else { return false }
     end = failure.map { .failure($0) } ?? .complete

@@ -35,9 +35,9 @@ package struct ChunkLog: Sendable {
 
   /// The way in which a reader gets its entries.
   package enum Kind: Sendable {
-    /// It reads whenever it is woken.
+    /// A reader that reads whenever it is woken.
     case called
-    /// It reads when its consumer asks for the next entry.
+    /// A reader that reads when its consumer asks for the next entry.
     case pulling
   }
 
@@ -98,7 +98,7 @@ package struct ChunkLog: Sendable {
   package private(set) var writerWaits = false
   private var endsWithoutPulling = false
   private let memory = ChunkMemory()
-  /// The last chunk while it may grow. It is closed before a reader gets it.
+  /// The last chunk while it may grow, which is closed before a reader gets it.
   private var open: OpenChunk?
 
   /// - Parameter overhead: The size of each chunk in addition to its bytes, which limits the number of small ones.
@@ -116,8 +116,9 @@ package struct ChunkLog: Sendable {
 
   // MARK: Writing
 
-  /// Copies bytes into the log, unless a reader is too far behind. Chunks of the size of libcurl's buffer are joined
-  /// with the following one until a reader takes them, because libcurl has split one read of the socket.
+  /// Copies bytes into the log, unless a reader is too far behind. A chunk of the size of libcurl's buffer is joined
+  /// with the following one, because libcurl has split one read of the socket. Chunks are joined until a reader takes
+  /// them.
   package mutating func write(_ bytes: UnsafeRawBufferPointer) -> Written {
     guard !isFull else {
       writerWaits = true
@@ -171,7 +172,7 @@ package struct ChunkLog: Sendable {
     entries[entries.count - 1] = .chunk(chunk.close())
   }
 
-  /// The transfer for which the writer waited is over.
+  /// Called when the transfer for which the writer waited is over.
   package mutating func writerLeft() { writerWaits = false }
 
   private var isFull: Bool { isBehind(by: highMark - 1) }
@@ -245,7 +246,7 @@ package struct ChunkLog: Sendable {
     return (takeWriter(), unblocked())
   }
 
-  /// The reader has handed out all that it took. Returns the readers that are to be woken.
+  /// Called when the reader has handed out all that it took. Returns the readers that are to be woken.
   package mutating func handedOut(_ id: Int) -> [Int] {
     guard let reader = readers[id] else { return [] }
     readers[id]?.handedOut = reader.next
@@ -285,8 +286,8 @@ package struct ChunkLog: Sendable {
 
   // MARK: Order
 
-  /// The number of the first entry that a reader must not have yet: its predecessor has not handed it out, or a
-  /// successor not the one before.
+  /// Returns the number of the first entry that a reader must not have yet. The predecessor of the reader has not
+  /// handed the entry out, or a successor has not handed out the one before.
   private func bound(of reader: Reader) -> Int {
     var bound = Int.max
     var predecessor = reader.predecessor.flatMap { readers[$0] }

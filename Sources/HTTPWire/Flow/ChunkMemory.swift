@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Synchronization
 
-/// Reused memory for the chunks of one body, because fresh pages from the system take longer than copying a chunk. It
-/// has no lock, because chunks are made and released under the lock of their log.
+/// Reused memory for the chunks of one body, because fresh pages from the system take longer than copying a chunk.
+/// The memory has no lock, because chunks are made and released under the lock of their log.
 package final class ChunkMemory: Sendable {
   /// The address of an unused block, or 0.
   private final class Slot: Sendable {
@@ -64,7 +64,7 @@ final class OpenChunk: @unchecked Sendable {
     return true
   }
 
-  /// The bytes, whose address is constant until they are released. Nothing may be appended any more.
+  /// Returns the bytes, whose address is constant until they are released. Nothing may be appended any more.
   func close() -> Data {
     Data(
       bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })

@@ -2,7 +2,8 @@
 /// any size, and says which of them are content.
 package struct ChunkedReader: Sendable {
   package enum Step: Sendable, Equatable {
-    /// These bytes are content. They count as read once ``ChunkedReader/contentTaken(_:)`` was called.
+    /// The range of bytes that are content. The bytes count as read once ``ChunkedReader/contentTaken(_:)`` was
+    /// called.
     case content(Range<Int>)
     /// All bytes have been read.
     case needsMore
@@ -116,8 +117,8 @@ package struct ChunkedReader: Sendable {
     }
   }
 
-  /// A bare line feed ends the line too (RFC 9112 §2.2), but not after an extension. Other readers may continue the
-  /// extension there, and find another end of the body.
+  /// Returns the state behind a size. A bare line feed ends the line too (RFC 9112 §2.2), but not after an extension.
+  /// Other readers may continue the extension there, and find another end of the body.
   private func stateBehindSize(_ size: Int64, _ byte: UInt8) throws(HeadViolation) -> State {
     switch byte {
     case 0x0D: return .sizeEnd(size)

@@ -31,7 +31,7 @@ enum FieldLineRules {
     if let byte = forbiddenByte(in: value) { throw .fieldValue(field: field(), character: byte) }
   }
 
-  /// The version and the status of a status line (RFC 9112 §4). The reason phrase, and the space before it, may
+  /// Reads the version and the status of a status line (RFC 9112 §4). The reason phrase, and the space before it, may
   /// be missing.
   static func status(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> (
     code: Int, version: HTTPVersion
@@ -68,7 +68,8 @@ enum FieldLineRules {
     return UnsafeRawBufferPointer(rebasing: value[start..<end])
   }
 
-  /// `HTTP/1.x`, or `HTTP/2` and `HTTP/3` without a minor version, which is how libcurl writes the heads of those.
+  /// Reads `HTTP/1.x`, or `HTTP/2` and `HTTP/3` without a minor version, which is how libcurl writes the heads of
+  /// those.
   private static func version(_ line: UnsafeRawBufferPointer, _ end: Int) -> (HTTPVersion, end: Int)? {
     guard end > 6, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50, line[4] == 0x2F
     else { return nil }
@@ -99,7 +100,7 @@ enum FieldLineRules {
     return isSpaced ? .spaceBeforeColon(name) : .fieldName(name)
   }
 
-  /// NUL, CR or LF. Other control characters stay, as RFC 9110 §5.5 allows and browsers do.
+  /// Returns the first NUL, CR or LF. Other control characters stay, as RFC 9110 §5.5 allows and browsers do.
   private static func forbiddenByte(in value: UnsafeRawBufferPointer) -> UInt8? {
     var index = 0
     while value.count - index >= 8 {

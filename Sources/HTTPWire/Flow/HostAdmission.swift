@@ -34,7 +34,8 @@ package struct HostAdmission: Sendable {
   /// The maximum number of running requests, whatever the connections carry.
   private let mostRunning: Int
   private var rate: TokenBucket?
-  /// The streams that a connection takes, and how many connections are known to be there, where that is less than usual.
+  /// The streams that a connection takes, and how many connections are known to be there, where that is less than
+  /// usual.
   private var limit: (streams: Int, connections: Int)?
   private var multiplexes: Bool?
   private var capacity: Int
@@ -43,8 +44,8 @@ package struct HostAdmission: Sendable {
   private var waiting: [Waiting] = []
   private var head = 0
 
-  /// Until a response has told which version of HTTP the host speaks, each connection takes one
-  /// request.
+  /// Makes the admission of a host. Until a response has told which version of HTTP the host speaks, each connection
+  /// takes one request.
   package init(connections: Int, limits: HostLimits? = nil) {
     self.connections = connections
     mostRunning = limits?.inFlight ?? .max
@@ -81,13 +82,13 @@ package struct HostAdmission: Sendable {
     return next(moment)
   }
 
-  /// A request that was admitted was not sent, and does not count for the rate.
+  /// Called when a request that was admitted was not sent; the request does not count for the rate.
   package mutating func returned(_ moment: Moment = Moment()) -> Ticket? {
     rate?.giveBack()
     return ended(moment)
   }
 
-  /// A waiting request is not wanted any more. Returns false if it was not waiting.
+  /// Removes a waiting request. Returns false if it was not waiting.
   package mutating func withdrawn(_ ticket: Ticket) -> Bool {
     guard let position = waiting[head...].firstIndex(where: { $0.ticket == ticket }) else { return false }
     waiting.remove(at: position)
@@ -104,7 +105,7 @@ package struct HostAdmission: Sendable {
     return true
   }
 
-  /// A response has told whether the host's connections carry many requests at a time. Returns the
+  /// Called when a response has told whether the host's connections carry many requests at a time. Returns the
   /// requests that may run now.
   package mutating func learned(multiplexes: Bool, _ moment: Moment = Moment()) -> [Ticket] {
     self.multiplexes = multiplexes
@@ -146,7 +147,7 @@ package struct HostAdmission: Sendable {
     return admitted
   }
 
-  /// All that wait, in their order; they wait no more.
+  /// Removes all waiting requests and returns them in their order.
   package mutating func drain() -> [Ticket] {
     defer {
       waiting.removeAll()
@@ -155,7 +156,7 @@ package struct HostAdmission: Sendable {
     return waiting[head...].map(\.ticket)
   }
 
-  /// The first waiting request, if only the limit of the session can keep it waiting.
+  /// Returns the first waiting request, if only the limit of the session can keep it waiting.
   package func candidate(_ now: UInt64) -> Waiting? {
     running < capacity && head < waiting.count && mayBegin(now) ? waiting[head] : nil
   }
@@ -198,7 +199,7 @@ package struct HostAdmission: Sendable {
     return rate.flatMap { $0.readyTime > now ? .rate($0.readyTime) : nil }
   }
 
-  /// The time at which the rate allows the first waiting request; `.max` if something else keeps it waiting.
+  /// Returns the time at which the rate allows the first waiting request; `.max` if something else keeps it waiting.
   package func releaseTime(_ now: UInt64) -> UInt64 {
     if case .rate(let time) = obstacle(now) { time } else { .max }
   }

@@ -40,31 +40,31 @@ package struct PhaseTimer: Sendable, Equatable {
 
   // MARK: Events
 
-  /// The transfer begins, or is repeated with nothing sent.
+  /// Called when the transfer begins, or is repeated with nothing sent.
   package mutating func begin() { enter(.none, 0) }
 
   package mutating func lookupBegan(_ now: UInt64) { enter(.lookingUp, now) }
 
-  /// A socket was opened. Further sockets belong to other addresses of the host.
+  /// Called when a socket was opened. Further sockets belong to other addresses of the host.
   package mutating func connectionBegan(_ now: UInt64) {
     if step != .connecting { enter(.connecting, now) }
   }
 
-  /// The TLS handshake with the server has begun. One with a proxy belongs to connecting.
+  /// Called when the TLS handshake with the server has begun. One with a proxy belongs to connecting.
   package mutating func handshakeBegan(_ now: UInt64) { enter(.securing, now) }
 
-  /// The request is about to be sent.
+  /// Called when the request is about to be sent.
   package mutating func requestBegan(_ now: UInt64, hasBody: Bool) {
     enter(.sending, now)
     if !hasBody { handedOver = now }
   }
 
-  /// The engine has passed the end of the body to its library, which may still hold some of it.
+  /// Called when the engine has passed the end of the body to its library, which may still hold some of it.
   package mutating func bodyEnded(_ now: UInt64) {
     if step == .sending { handedOver = handedOver ?? now }
   }
 
-  /// The transfer waits for the caller or for the source of its body.
+  /// Called when the transfer waits for the caller or for the source of its body.
   package mutating func pause(_ now: UInt64) { pauseStart = pauseStart ?? now }
 
   /// Continues after a pause, whose time does not count.
@@ -100,8 +100,8 @@ package struct PhaseTimer: Sendable, Equatable {
     }
   }
 
-  /// Returns the phase whose limit is exceeded; `nil` if there is none. Then the next time to ask is ``expiry``, which is
-  /// later than `now`.
+  /// Returns the phase whose limit is exceeded; `nil` if there is none. Then the next time to ask is ``expiry``,
+  /// which is later than `now`.
   package mutating func exceeded(_ now: UInt64, _ progress: Progress) -> Phase? {
     guard expiry <= now else { return nil }
     switch step {
@@ -124,7 +124,8 @@ package struct PhaseTimer: Sendable, Equatable {
     }
     guard progress.isSent, let time = handedOver else {
       if Self.sum(start, limits.requestSend) <= now { return .requestSend }
-      // The library still holds some of the request. When it has sent the rest is unknown, so the limit begins again.
+      // The library still holds some of the request. The time at which it sends the rest is unknown, so the limit
+      // begins again.
       handedOver = now
       return limits.firstByte == 0 ? .firstByte : nil
     }

@@ -47,7 +47,7 @@ package struct RepeatDecision: Sendable, Equatable {
     }
   }
 
-  /// The idempotent methods of RFC 9110 §9.2.2; of other methods nothing is known.
+  /// Whether a method is idempotent by RFC 9110 §9.2.2; of other methods nothing is known.
   package static func isIdempotent(_ method: String) -> Bool {
     switch method {
     case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true

@@ -71,7 +71,7 @@ package struct ResponseAssembly: Sendable {
   /// Whether a field of the current head was read.
   package var hasFields: Bool { !lines.isEmpty }
 
-  /// One line of a head or a trailer, with its line break.
+  /// Takes one line of a head or a trailer, with its line break.
   package mutating func lineReceived(_ line: UnsafeRawBufferPointer) -> LineAction {
     do throws(HeadViolation) {
       switch state {
@@ -120,7 +120,8 @@ package struct ResponseAssembly: Sendable {
     return .keep
   }
 
-  /// A line that begins with white space continues the field before it; they are joined by one space (RFC 9112 §5.2).
+  /// Removes the last line break, because a line that begins with white space continues the field before it. The two
+  /// lines are joined by one space (RFC 9112 §5.2).
   private mutating func unfold() {
     while let last = lines.last, last == 0x0D || last == 0x0A { lines.removeLast() }
   }
@@ -130,7 +131,7 @@ package struct ResponseAssembly: Sendable {
     return String(decoding: lines[start...].prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
   }
 
-  /// Trailers are checked and counted, and not kept.
+  /// Checks and counts a line of the trailers, which are not kept.
   private mutating func trailerReceived(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> LineAction {
     headSize += line.count
     guard headSize <= headerSizeLimit else { return .refuseHead }
@@ -206,7 +207,7 @@ package struct MessageFraming: Sendable, Equatable {
     return true
   }
 
-  /// A number, or a list of the same number (RFC 9110 §8.6).
+  /// Notes a length: a number, or a list of the same number (RFC 9110 §8.6).
   private mutating func noteLength(_ value: UnsafeRawBufferPointer) throws(HeadViolation) {
     // Splitting a value into parts allocates memory.
     if let length = Self.number(value) { return try note(length) }
@@ -235,7 +236,7 @@ package struct MessageFraming: Sendable, Equatable {
     return number
   }
 
-  /// Only `chunked`, once: no request asks for another coding (RFC 9112 §7.4).
+  /// Notes transfer codings: only `chunked`, once, because no request asks for another coding (RFC 9112 §7.4).
   private mutating func noteCodings(_ value: UnsafeRawBufferPointer) throws(HeadViolation) {
     var isNamed = false
     for part in value.split(separator: UInt8(ascii: ",")) {

@@ -8,7 +8,7 @@ package struct CharacterFramer: Sendable {
 
   package init() {}
 
-  /// The bytes up to the last whole character; `nil` when there is none.
+  /// Returns the bytes up to the last whole character; `nil` when there is none.
   package mutating func push(_ chunk: Data) -> Data? {
     let bytes = kept.isEmpty ? chunk : kept + chunk
     let length = bytes.count - Self.unfinishedCount(of: bytes)
@@ -22,7 +22,7 @@ package struct CharacterFramer: Sendable {
     return kept.isEmpty ? nil : kept
   }
 
-  /// The number of bytes at the end that begin an incomplete character.
+  /// Returns the number of bytes at the end that begin an incomplete character.
   private static func unfinishedCount(of bytes: Data) -> Int {
     var count = 0
     for byte in bytes.suffix(3).reversed() {

@@ -37,7 +37,7 @@ package struct JSONFramer: Sendable {
 
   package init() {}
 
-  /// The texts that are complete with `chunk`, in their order.
+  /// Returns the texts that are complete with `chunk`, in their order.
   package mutating func push(_ chunk: Data) -> [Data] {
     var texts: [Data] = []
     // The beginning of the current text in this chunk.
@@ -133,7 +133,7 @@ package struct JSONFramer: Sendable {
     return .nothing
   }
 
-  /// White space, and the record separator of text sequences.
+  /// Whether a byte is white space, or the record separator of text sequences.
   private static func isSpace(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x20, 0x09, 0x0A, 0x0D, 0x1E: true

@@ -102,7 +102,7 @@ package final class ConnectionRecord {
     return stream.number > lastServed || code == Code.refusedStream || code == Code.http11Required
   }
 
-  /// Has resets and GOAWAY of the server's count, if they are authentic.
+  /// Accepts resets and GOAWAY of the server, if they are authentic.
   package func confirm() {
     guard !unconfirmed.isEmpty, isAuthentic() else { return }
     for frame in unconfirmed {

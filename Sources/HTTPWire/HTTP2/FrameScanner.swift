@@ -131,7 +131,7 @@ package struct FrameScanner: Sendable {
     wanted = Self.headerSize + numbers
   }
 
-  /// The number of bytes of the payload that are read.
+  /// Returns the number of bytes of the payload that are read.
   private func numberSize(_ kind: UInt8, _ length: Int) -> Int {
     switch kind {
     case Frame.reset: 4

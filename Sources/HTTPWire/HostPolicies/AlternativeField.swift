@@ -15,7 +15,7 @@ package enum AlternativeField: Equatable, Sendable {
     package var persists = false
   }
 
-  /// `nil` for a value that is not by the grammar. Unknown parameters are ignored.
+  /// Parses a value; `nil` for one that is not by the grammar. Unknown parameters are ignored.
   package init?(_ value: String) {
     var scanner = StrictScanner(value)
     var offers: [Offer] = []

@@ -15,8 +15,8 @@ package struct AlternativeService: Hashable, Sendable {
     return port == 443 ? name : "\(name):\(port)"
   }
 
-  /// Whether an origin may name this service. A port below 1024 must be 443 or the origin's own. Other ports are
-  /// allowed only for an origin with a port of at least 1024, because every user of the machine can open them (RFC
+  /// Whether an origin may name this service. A port below 1024 must be 443 or the origin's own. Every user of the
+  /// machine can open other ports. So other ports are allowed only for an origin with a port of at least 1024 (RFC
   /// 7838 §9.1).
   package func isFit(for origin: Origin) -> Bool {
     port == origin.port || port == 443 || (port >= 1024 && origin.port >= 1024)

@@ -1,7 +1,7 @@
 /// The alternative services of servers (RFC 7838), from their `Alt-Svc` fields.
 ///
-/// A session whose options have this object connects to an alternative service instead of the host and port of the URL.
-/// Nothing else changes: the `Host` field, the name in TLS and in the certificate, evaluators, pins, limits of
+/// A session whose options have this object connects to an alternative service instead of the host and port of the
+/// URL. Nothing else changes. The `Host` field, the name in TLS and in the certificate, evaluators, pins, limits of
 /// connections, cookies and cache are those of the URL. The field `Alt-Used` names the service to the server.
 ///
 /// ```swift
@@ -12,12 +12,13 @@
 ///
 /// - Only services that use HTTP/2 over TLS are used. Only fields that came over https count, unless a
 ///   `DisabledTrustEvaluator` accepted the server.
-/// - A service fails if it cannot be connected to, does not speak HTTP/2, has no valid certificate for the host of the
-///   URL, or answers 421. Then it is not used for ten minutes, and the request goes to the host itself.
-/// - Requests go to the host itself with a proxy, a Unix-domain socket or a host override. So do requests with a body of
-///   more than 64 KiB or one that can be read only once, and requests whose evaluators or delegates are slow.
-/// - A port below 1024 is used if it is 443 or that of the URL, another port only for URLs with a port of at least 1024
-///   (RFC 7838 §9.1).
+/// - A service fails if it cannot be connected to, does not speak HTTP/2, has no valid certificate for the host, or
+///   answers 421. A service that failed is not used for ten minutes, and the request goes to the host itself.
+/// - Requests go to the host itself with a proxy, a Unix-domain socket, a host override, or slow evaluators or
+///   delegates. Requests with a body of more than 64 KiB, or a body that can be read only once, go to the host
+///   itself, too.
+/// - A port below 1024 is used if it is 443 or that of the URL. Other ports are used only for URLs with a port of at
+///   least 1024 (RFC 7838 §9.1).
 public final class AlternativeServices: Sendable, Hashable {
   private let storage: any HostPolicyStorage<AlternativeTable>
 
@@ -61,7 +62,7 @@ public final class AlternativeServices: Sendable, Hashable {
     }
   }
 
-  /// Two objects are equal if they are identical.
+  /// Whether two objects are identical.
   public static func == (left: AlternativeServices, right: AlternativeServices) -> Bool { left === right }
 
   /// Hashes the identity.

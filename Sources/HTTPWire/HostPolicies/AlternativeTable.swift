@@ -98,7 +98,7 @@ package struct AlternativeTable: Sendable {
 extension AlternativeTable: HostPolicyTable {
   package static var title: String { "# alternative-services 1" }
 
-  /// The entries that outlast a change of the network, because the next process may run in another one.
+  /// Returns the entries that outlast a change of the network, because the next process may run in another one.
   package func lines(now: Int64) -> [String] {
     entries.flatMap { origin, entries in
       entries.filter { $0.persists && $0.expiry > now }.map { entry in

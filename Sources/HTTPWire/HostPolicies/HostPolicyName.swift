@@ -2,7 +2,7 @@
 package struct HostPolicyName: Hashable, Sendable {
   package let name: String
 
-  /// `nil` for an address, which does not identify a server, and for an invalid host.
+  /// Makes the name of a host; `nil` for an address, which does not identify a server, and for an invalid host.
   ///
   /// - Parameter host: A host of a URL, or one in another alphabet, which is encoded (RFC 3492).
   package init?(_ host: String) {

@@ -18,7 +18,7 @@ package protocol HostPolicyStorage<Table>: Sendable {
 package protocol HostPolicyTable: Sendable {
   /// The first line, which identifies the kind of table.
   static var title: String { get }
-  /// The entries that have not expired.
+  /// Returns the entries that have not expired.
   func lines(now: Int64) -> [String]
   /// Adds the entry of a line. Returns false if the line is invalid.
   mutating func read(_ line: Substring) -> Bool
@@ -47,7 +47,7 @@ public enum HostStorageError: Error, Sendable, Equatable, LocalizedError {
   case folderNotOurs
   /// The file is there and cannot be read, or is too large to be one.
   case unreadable
-  /// The file holds something else. It is left as it is.
+  /// The file holds something else, and is left as it is.
   case otherFile
   /// A line of the file is invalid; lines count from 1. The next write replaces the file.
   case brokenLine(Int)

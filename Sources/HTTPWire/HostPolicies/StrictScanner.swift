@@ -18,7 +18,7 @@ struct StrictScanner {
     return true
   }
 
-  /// The next token; `nil` when there is none.
+  /// Reads the next token; `nil` when there is none.
   mutating func token() -> String? {
     let end = rest.firstIndex { !HeaderFieldRules.isTokenByte($0) } ?? rest.endIndex
     guard end > rest.startIndex else { return nil }
@@ -26,7 +26,7 @@ struct StrictScanner {
     return String(decoding: rest[..<end], as: UTF8.self)
   }
 
-  /// The text of the next quoted string; `nil` when there is none, or one without end.
+  /// Reads the text of the next quoted string; `nil` when there is none, or one without end.
   mutating func quotedString() -> String? {
     var scan = rest
     guard scan.popFirst() == UInt8(ascii: "\"") else { return nil }
@@ -45,7 +45,7 @@ struct StrictScanner {
     return nil
   }
 
-  /// A token or a quoted string.
+  /// Reads a token or a quoted string.
   mutating func value() -> String? { token() ?? quotedString() }
 
   /// Returns a decimal number of seconds, clamped to the largest one. `nil` for any other text.

@@ -9,8 +9,8 @@ package struct StrictTransportField: Equatable, Sendable {
     self.includesSubdomains = includesSubdomains
   }
 
-  /// Parses a value; `nil` if it does not follow the grammar. Unknown directives are ignored. A repeated directive and a
-  /// missing `max-age` are invalid.
+  /// Parses a value; `nil` if it does not follow the grammar. Unknown directives are ignored. A repeated directive
+  /// and a missing `max-age` are invalid.
   package init?(_ value: String) {
     var scanner = StrictScanner(value)
     var given: [String: String?] = [:]

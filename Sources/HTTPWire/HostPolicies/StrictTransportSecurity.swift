@@ -1,9 +1,9 @@
 /// The hosts with a policy of strict transport security (HSTS, RFC 6797), from the header field
 /// `Strict-Transport-Security` or preloaded by the program.
 ///
-/// A session whose options have this object upgrades `http` URLs of such hosts to `https`, for the first request and for
-/// every redirect. This happens before cookies, cache, credentials or `URLProtocol` classes see the URL. The port 80
-/// becomes 443; other ports stay. If TLS fails, the request is not sent over `http`.
+/// A session whose options have this object upgrades `http` URLs of such hosts to `https`, for the first request and
+/// for every redirect. The upgrade comes before cookies, cache, credentials or `URLProtocol` classes see the URL. The
+/// port 80 becomes 443; other ports stay. If TLS fails, the request is not sent over `http`.
 ///
 /// ```swift
 /// let hosts = StrictTransportSecurity()
@@ -15,8 +15,8 @@
 /// // response.response?.url is https://example.com/item
 /// ```
 ///
-/// Sessions may share an object, and it may have a file: see `init(file:hostLimit:)`. A field counts if it came over TLS
-/// and the host is a name, unless a `DisabledTrustEvaluator` accepted the server.
+/// Sessions may share an object, and it may have a file: see `init(file:hostLimit:)`. A field counts if it came over
+/// TLS and the host is a name, unless a `DisabledTrustEvaluator` accepted the server.
 public final class StrictTransportSecurity: Sendable, Hashable {
   private let storage: any HostPolicyStorage<StrictTransportTable>
 
@@ -47,7 +47,8 @@ public final class StrictTransportSecurity: Sendable, Hashable {
     return storage.read { $0.protects(host, now: $1) }
   }
 
-  /// Removes the policy of a host. It stays protected if it is preloaded, or if the policy of a parent domain includes it.
+  /// Removes the policy of a host. The host stays protected if it is preloaded, or if the policy of a parent domain
+  /// includes it.
   public func forget(_ host: String) {
     guard let host = HostPolicyName(host) else { return }
     storage.change { table, _ in table.forget(host) }
@@ -81,7 +82,7 @@ public final class StrictTransportSecurity: Sendable, Hashable {
     return (reference.text, Origin(scheme: "https", host: origin.host, port: port))
   }
 
-  /// Two objects are equal if they are identical.
+  /// Whether two objects are identical.
   public static func == (left: StrictTransportSecurity, right: StrictTransportSecurity) -> Bool {
     left === right
   }

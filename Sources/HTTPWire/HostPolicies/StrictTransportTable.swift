@@ -66,7 +66,7 @@ package struct StrictTransportTable: Sendable {
     return !noted.isEmpty
   }
 
-  /// The names of hosts with a policy from their own header fields, sorted.
+  /// Returns the names of hosts with a policy from their own header fields, sorted.
   package func hosts(now: Int64) -> [String] {
     noted.filter { $0.value.expiry > now }.map(\.key.name).sorted()
   }

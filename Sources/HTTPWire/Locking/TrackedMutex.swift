@@ -4,11 +4,12 @@ public import Synchronization
 ///
 /// On Linux the standard library locks by futex calls in a library without instrumentation. ThreadSanitizer reports
 /// each access under such a lock as a race, also in users' programs that are built with `--sanitize=thread`. Here
-/// each critical section begins with an acquiring load and ends with a releasing store of one byte. Both are compiled
-/// into the module itself, and are plain moves on x86.
+/// each critical section begins with an acquiring load and ends with a releasing store of one byte. The two
+/// operations are compiled into the module itself, and are plain moves on x86.
 ///
-/// Each module names it `Mutex` for itself; see `Mutex.swift` there. It is public because the compiler specializes
-/// inlinable code of other modules only if it is public. A lock that is not specialized costs some 900 instructions.
+/// Each module names the type `Mutex` for itself; see `Mutex.swift` there. The type is public because the compiler
+/// specializes inlinable code of other modules only if it is public. A lock that is not specialized costs some 900
+/// instructions.
 public struct TrackedMutex<Value: ~Copyable>: ~Copyable {
   @usableFromInline let order = Atomic<Bool>(false)
   @usableFromInline let base: Synchronization.Mutex<Value>

@@ -18,7 +18,7 @@ package struct MediaType: Equatable, Sendable {
     parameters = Self.parameters(text[semicolon...])
   }
 
-  /// The value of the first parameter of this name, which is given in small letters.
+  /// Returns the value of the first parameter of this name, which is given in lower case.
   package func parameter(_ name: String) -> String? {
     parameters.first { $0.name == name }?.value
   }
@@ -42,7 +42,7 @@ package struct MediaType: Equatable, Sendable {
       && left.parameters.elementsEqual(right.parameters) { $0 == $1 }
   }
 
-  /// Parameters behind the type, each with its semicolon (RFC 9110 §5.6.6).
+  /// Reads the parameters behind the type, each with its semicolon (RFC 9110 §5.6.6).
   static func parameters(_ text: Substring) -> [(name: String, value: String)] {
     var parameters: [(name: String, value: String)] = []
     for piece in pieces(text.utf8) {
@@ -55,7 +55,7 @@ package struct MediaType: Equatable, Sendable {
     return parameters
   }
 
-  /// The text between semicolons; one inside a quoted string is none (RFC 9110 §5.6.4).
+  /// Splits a text at its semicolons, except for those inside a quoted string (RFC 9110 §5.6.4).
   private static func pieces(_ text: Substring.UTF8View) -> [Substring.UTF8View] {
     var pieces: [Substring.UTF8View] = []
     var start = text.startIndex
@@ -117,7 +117,7 @@ package enum Charset: Sendable, CaseIterable {
   case utf32BigEndian
   case utf32LittleEndian
 
-  /// The set of this registered name, without regard to case; `nil` for any other.
+  /// Makes the set of this registered name, without regard to case; `nil` for any other.
   package init?(name: String) {
     switch name.lowercased() {
     case "utf-8": self = .utf8

@@ -24,7 +24,8 @@ package enum SuggestedFilename {
     return extended.compactMap(component).first ?? plain.compactMap(component).first
   }
 
-  /// The text of a value with a character set and a language (RFC 8187 §3.2); `nil` for another character set.
+  /// Returns the text of a value with a character set and a language (RFC 8187 §3.2); `nil` for another character
+  /// set.
   private static func extendedValue(_ value: String) -> String? {
     let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3 else { return nil }
@@ -53,7 +54,7 @@ package enum SuggestedFilename {
     return shortened(name)
   }
 
-  /// The name without the end of its stem, when it is longer than a file system takes.
+  /// Returns the name without the end of its stem, when it is longer than a file system takes.
   private static func shortened(_ name: Substring) -> String {
     guard name.utf8.count > longest else { return String(name) }
     let dot = name.lastIndex(of: ".") ?? name.endIndex
@@ -67,7 +68,7 @@ package enum SuggestedFilename {
     bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
   }
 
-  /// The bytes of a percent-encoded text; `nil` when a `%` has no two hexadecimal digits.
+  /// Returns the bytes of a percent-encoded text; `nil` when a `%` has no two hexadecimal digits.
   private static func bytes(of text: Substring) -> [UInt8]? {
     var bytes: [UInt8] = []
     var rest = text.utf8

@@ -10,7 +10,8 @@ package struct KnownAddresses: Equatable, Sendable {
     self.addresses = addresses
   }
 
-  /// As libcurl reads them (`CURLOPT_RESOLVE`): they hold as long as an answer of the system's resolver.
+  /// The entry as libcurl reads it (`CURLOPT_RESOLVE`): the addresses hold as long as an answer of the system's
+  /// resolver.
   package var line: String {
     "+\(host):\(port):" + addresses.map(\.literal).joined(separator: ",")
   }

@@ -10,8 +10,8 @@ package enum NameMessage {
     case refused(code: UInt8)
   }
 
-  /// The question for the addresses of one family; `nil` when the name is none. Its number is 0, so that caches on the
-  /// way know it again.
+  /// Makes the question for the addresses of one family; `nil` when the name is invalid. The number of the question
+  /// is 0, so that caches on the way know it again.
   package static func question(_ name: String, _ family: IPAddress.Family) -> [UInt8]? {
     var bytes: [UInt8] = [0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
     var text = Substring(name)

@@ -1,6 +1,6 @@
 extension IPAddress {
-  /// Whether the address belongs to the public Internet. It is not private, loopback, link-local or reserved, and
-  /// embeds no such address (RFC 6890 and its registries).
+  /// Whether the address belongs to the public Internet. A public address is not private, loopback, link-local or
+  /// reserved, and embeds no such address (RFC 6890 and its registries).
   package var isPublic: Bool {
     switch family {
     case .v4: Self.isPublic(v4: bytes[...])

@@ -1,6 +1,6 @@
 extension IPAddress {
-  /// Returns the addresses of `localhost` and its subdomains, in any case, with or without a dot at the end (RFC 6761
-  /// §6.3); `nil` for other hosts.
+  /// Returns the addresses of `localhost` and its subdomains (RFC 6761 §6.3); `nil` for other hosts. Case and a dot
+  /// at the end make no difference.
   package static func loopback(of host: String) -> [IPAddress]? {
     let name = host.lowercased()
     let relative = name.hasSuffix(".") ? name.dropLast() : name[...]
@@ -31,7 +31,7 @@ package struct IPAddress: Sendable, Hashable {
   /// The link of a link-local address (RFC 4007 §11); 0 for all others.
   package let zone: UInt32
 
-  /// `nil` unless there are as many bytes as the family has.
+  /// Makes an address; `nil` unless there are as many bytes as the family has.
   package init?(_ family: Family, bytes: [UInt8], zone: UInt32 = 0) {
     guard bytes.count == family.byteCount else { return nil }
     self.family = family

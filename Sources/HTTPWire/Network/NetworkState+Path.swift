@@ -1,6 +1,6 @@
 // From links, addresses and routes to an answer: pure, so that any network can be tried in a test.
 extension NetworkState {
-  /// The way to the rest of the world: over the preferred default route whose link can carry packets.
+  /// Returns the path to the rest of the world: over the preferred default route whose link can carry packets.
   ///
   /// - Parameter isAllowed: Which links count.
   package func pathToAnywhere(
@@ -22,7 +22,7 @@ extension NetworkState {
     return .reachable(link.kind, isLocal: false, isDirect: !best.hasGateway)
   }
 
-  /// The way to a host that has several addresses: to the first of them to which there is one.
+  /// Returns the path to a host that has several addresses: to the first of them that can be reached.
   package func path(to answers: [RouteAnswer]) -> NetworkPath {
     for answer in answers {
       switch answer {
@@ -40,7 +40,7 @@ extension NetworkState {
     links.first { $0.index == index }
   }
 
-  /// Whether there is an address that packets can be sent from. It may be another link's.
+  /// Whether there is an address that packets can be sent from, perhaps another link's.
   private func hasSource(_ family: IPAddress.Family) -> Bool {
     addresses.contains { address in
       address.family == family && address.isGlobal && link(address.link).map { $0.kind != .loopback } == true

@@ -73,7 +73,7 @@ package enum NetworkLinkKind: Sendable, Hashable, CaseIterable {
   case other
 }
 
-/// Where the system would send a packet for one address.
+/// The way that the system would send a packet for one address.
 package enum RouteAnswer: Sendable, Equatable {
   case link(Int32, hasGateway: Bool)
   /// The address is one of the machine's own.

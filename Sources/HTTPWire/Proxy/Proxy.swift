@@ -16,10 +16,10 @@ public enum Proxy: Sendable, Hashable {
   /// variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` at their first use. All but the first may be
   /// in capitals. `HTTP_PROXY` is ignored, because in a CGI program a client could set it.
   case environment
-  /// This proxy, for every scheme.
+  /// One proxy for every scheme.
   case server(ProxyServer)
-  /// One proxy for `http` and `ws` requests, and one for `https` and `wss`. The scheme of each hop counts, so a redirect to
-  /// another scheme uses the proxy of that scheme.
+  /// One proxy for `http` and `ws` requests, and one for `https` and `wss`. The scheme of each hop counts, so a
+  /// redirect to another scheme uses the proxy of that scheme.
   ///
   /// ```swift
   /// options.proxy = .perScheme(http: .environment, https: .socks5h("127.0.0.1", port: 9050))
@@ -30,8 +30,8 @@ public enum Proxy: Sendable, Hashable {
   ///   - https: The proxy for requests over TLS.
   indirect case perScheme(http: Proxy, https: Proxy)
 
-  /// An HTTP proxy (RFC 9110 §3.7). It receives `http` requests; `https` requests use a tunnel (`CONNECT`, RFC 9110
-  /// §9.3.6).
+  /// Makes an HTTP proxy (RFC 9110 §3.7). The proxy receives `http` requests; `https` requests use a tunnel
+  /// (`CONNECT`, RFC 9110 §9.3.6).
   ///
   /// - Parameters:
   ///   - host:     Its name or address; an IPv6 address without brackets.
@@ -46,7 +46,7 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.http, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// An HTTP proxy over TLS, so that requests and the password are encrypted on the way to it. The proxy's
+  /// Makes an HTTP proxy over TLS, so that requests and the password are encrypted on the way to it. The proxy's
   /// certificate must be valid for `host`; by default `port` is 443.
   public static func https(
     _ host: String, port: Int = 443, username: String? = nil, password: String? = nil, bypass: [String] = []
@@ -55,7 +55,7 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.https, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// A SOCKS5 proxy (RFC 1928) that receives addresses; names are looked up by this machine.
+  /// Makes a SOCKS5 proxy (RFC 1928) that receives addresses; names are looked up by this machine.
   public static func socks5(
     _ host: String, port: Int = 1080, username: String? = nil, password: String? = nil, bypass: [String] = []
   ) -> Proxy {
@@ -63,7 +63,7 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.socks5, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// A SOCKS5 proxy (RFC 1928) that looks up names itself.
+  /// Makes a SOCKS5 proxy (RFC 1928) that looks up names itself.
   public static func socks5h(
     _ host: String, port: Int = 1080, username: String? = nil, password: String? = nil, bypass: [String] = []
   ) -> Proxy {
@@ -71,12 +71,12 @@ public enum Proxy: Sendable, Hashable {
       ProxyServer(.socks5h, host: host, port: port, username: username, password: password, bypass: bypass))
   }
 
-  /// A SOCKS4 proxy, which supports only IPv4; names are looked up by this machine.
+  /// Makes a SOCKS4 proxy, which supports only IPv4; names are looked up by this machine.
   public static func socks4(_ host: String, port: Int = 1080, bypass: [String] = []) -> Proxy {
     .server(ProxyServer(.socks4, host: host, port: port, bypass: bypass))
   }
 
-  /// A SOCKS4a proxy, which looks up names itself.
+  /// Makes a SOCKS4a proxy, which looks up names itself.
   public static func socks4a(_ host: String, port: Int = 1080, bypass: [String] = []) -> Proxy {
     .server(ProxyServer(.socks4a, host: host, port: port, bypass: bypass))
   }

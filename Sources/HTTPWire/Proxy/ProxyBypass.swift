@@ -72,14 +72,14 @@ package struct ProxyBypass: Sendable {
     text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
   }
 
-  /// `169.254/16` is how Apple's systems write `169.254.0.0/16`.
+  /// Completes an abbreviated network, because Apple's systems write `169.254.0.0/16` as `169.254/16`.
   private static func padded(_ text: String) -> String {
     guard !text.contains(":") else { return text }
     let missing = 4 - text.split(separator: ".").count
     return missing > 0 && missing < 4 ? text + String(repeating: ".0", count: missing) : text
   }
 
-  /// A name in absolute form is the same name.
+  /// Removes the dot of a name in absolute form, which is the same name.
   private static func plain(_ host: String) -> String {
     host.hasSuffix(".") ? String(host.dropLast()) : host
   }

@@ -30,9 +30,9 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
   public enum Authentication: Sendable, Hashable {
     /// Preemptively, as Basic (RFC 7617).
     case basic
-    /// After a challenge, by the strongest of Basic, Digest and NTLM that the proxy offers and libcurl supports. With
-    /// an empty user name, Negotiate with the Kerberos ticket of the process is possible, too. It needs a further
-    /// exchange, so that an `http` request cannot have a stream as its body.
+    /// Credentials after a challenge, by the strongest of Basic, Digest and NTLM that the proxy offers and libcurl
+    /// supports. With an empty user name, Negotiate with the Kerberos ticket of the process is possible, too.
+    /// Negotiate needs a further exchange, so that an `http` request cannot have a stream as its body.
     case negotiated
   }
 
@@ -49,8 +49,8 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
   /// The authentication to the proxy. Default: ``Authentication/basic``. SOCKS has its own (RFC 1929).
   public var authentication: Authentication = .basic
   /// The hosts for which the proxy is not used, as in `no_proxy`. An entry is `*` for all hosts, a name for a host
-  /// and its subdomains (a leading dot or `*.` has no effect), an address, or a range of addresses (`10.0.0.0/8`). An
-  /// entry with `:port` applies to that port only. Default: none.
+  /// and its subdomains, an address, or a range of addresses (`10.0.0.0/8`). A leading dot or `*.` of a name has no
+  /// effect. An entry with `:port` applies to that port only. Default: none.
   public var bypass: [String]
   /// The trust store for a proxy over TLS. Default: the system's, regardless of the trust store for servers.
   public var trustStore: TransportOptions.TrustStore = .system

@@ -33,7 +33,7 @@ package struct ProxyTable: Sendable, Hashable {
     self.https = https
   }
 
-  /// One proxy for everything.
+  /// Makes a table with one proxy for everything.
   package init(_ server: ProxyServer) {
     http = Entry(.server(server), bypass: server.bypass)
     https = http

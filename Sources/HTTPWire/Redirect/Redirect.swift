@@ -20,12 +20,12 @@ package enum Redirect {
     /// The response is the answer, whatever its status.
     case notARedirect
     case follow(RedirectPlan)
-    /// It is a redirect, and following it is not allowed.
+    /// A redirect that must not be followed.
     case refuse(Refusal)
   }
 
   package enum Refusal: Error, Sendable, Equatable {
-    /// As many redirects as are allowed have been followed already.
+    /// The number of redirects that have been followed is the limit.
     case tooMany(limit: Int)
     /// The target is no http or https URL; its scheme is attached.
     case unsupportedScheme(String)

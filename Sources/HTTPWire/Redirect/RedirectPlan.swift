@@ -22,7 +22,7 @@ package struct RedirectPlan: Sendable, Equatable {
       protectedHeaders: request.profile.options.protectedHeaders)
   }
 
-  /// Returns the plan with another target. It drops the fields that it drops on the way to the first target.
+  /// Returns the plan with another target. The fields that are dropped on the way to the first target stay dropped.
   package func withTarget(_ url: String, origin: Origin) -> RedirectPlan {
     RedirectPlan(
       url: url, origin: origin, method: method, resendsBody: resendsBody,

@@ -1,7 +1,7 @@
-/// The rules for the head of a request. They are checked before anything is sent, so that no value can smuggle a second
+/// The rules for the head of a request, which are checked before anything is sent. So no value can smuggle a second
 /// field or a second request onto the connection (RFC 9110 §5.5).
 package enum HeaderFieldRules {
-  /// A violation of the rules. It never holds the value of a field, which may be a secret.
+  /// A violation of the rules, without the value of a field, which may be a secret.
   package enum Violation: Error, Sendable, Equatable {
     /// The method is no token.
     case method(String)
@@ -25,7 +25,7 @@ package enum HeaderFieldRules {
     }
   }
 
-  /// The text in quotation marks, without control characters and not longer than a line.
+  /// Returns the text in quotation marks, without control characters and not longer than a line.
   static func quoted(_ text: String) -> String {
     let shown = text.unicodeScalars.prefix(60).map { $0.escaped(asASCII: true) }.joined()
     return "\"\(shown)\(text.unicodeScalars.count > 60 ? "…" : "")\""

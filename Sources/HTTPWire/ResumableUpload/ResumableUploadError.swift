@@ -4,8 +4,8 @@
 public enum ResumableUploadError: Error, Sendable, Equatable {
   /// The server does not speak the protocol that the upload requires.
   case unsupportedByServer
-  /// The server named an offset that cannot be right: beyond the length, beyond the sent bytes, or below an offset that
-  /// it named before. It is `nil` if a response without one had to have one.
+  /// The server named an offset that cannot be right: beyond the length, beyond the sent bytes, or below an offset
+  /// that it named before. The offset is `nil` if a response without one had to have one.
   case wrongOffset(Int64?)
   /// The server answered with success, but took no byte.
   case noProgress
@@ -13,8 +13,8 @@ public enum ResumableUploadError: Error, Sendable, Equatable {
   case wrongLength(Int64)
   /// The upload is larger, or smaller, than the server accepts.
   case sizeNotAccepted(limit: Int64)
-  /// The server no longer has the upload, and may have processed it before. It is not sent again, because the server might
-  /// process it twice.
+  /// The server no longer has the upload, and may have processed it before. The upload is not sent again, because the
+  /// server might process it twice.
   case uploadIsGone
   /// The server has all bytes of the upload, and answered the last ones with this status of a failure.
   case failedAfterUpload(status: Int)

@@ -1,4 +1,4 @@
-/// A parser of structured fields (RFC 9651 §4.2). It is strict: a field with any error has no value.
+/// A strict parser of structured fields (RFC 9651 §4.2): a field with any error has no value.
 package struct StructuredField {
   /// A value without parameters.
   package enum BareItem: Sendable, Equatable {
@@ -24,7 +24,7 @@ package struct StructuredField {
 
   private init(_ text: String) { bytes = Array(text.utf8) }
 
-  /// Returns the value of a field that is an item. Its parameters are checked and dropped.
+  /// Returns the value of a field that is an item. The parameters of the item are checked and dropped.
   package static func item(_ text: String) -> BareItem? {
     var parser = StructuredField(text)
     return try? parser.whole { parser throws(Violation) in try parser.item() }

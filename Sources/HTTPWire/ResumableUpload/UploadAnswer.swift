@@ -60,7 +60,7 @@ package enum UploadProblem: String, Sendable, Equatable {
 
   private struct Document: Decodable { let type: String }
 
-  /// `nil` for another problem, or for data that are no problem document.
+  /// Reads a problem document; `nil` for another problem, or for data that are no problem document.
   package init?(document: Data) {
     guard let type = try? JSONDecoder().decode(Document.self, from: document).type else { return nil }
     self.init(rawValue: type)
@@ -73,7 +73,7 @@ package struct TusSupport: Sendable, Equatable {
 
   package let maximumSize: Int64?
 
-  /// `nil` if the server does not create uploads by tus 1.0.
+  /// Reads the answer of a server; `nil` if the server does not create uploads by tus 1.0.
   package init?(_ head: ResponseHead) {
     let versions = Self.list(head.block.value(of: "Tus-Version") ?? head.block.value(of: "Tus-Resumable"))
     guard (200..<300).contains(head.status), versions.contains(Self.version),

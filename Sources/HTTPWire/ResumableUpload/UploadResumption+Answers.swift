@@ -83,8 +83,8 @@ extension UploadResumption {
     return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .proceed
   }
 
-  /// The server has all bytes, but its response to the last ones was lost. If that response was a failure of the server,
-  /// the upload has failed.
+  /// Judges an upload of which the server has all bytes, but whose last response was lost. If that response was a
+  /// failure of the server, the upload has failed.
   private mutating func judgeCompletion(_ answer: UploadAnswer) -> Verdict {
     guard let status = statusAfterLastByte else { return .result }
     return .failure(.failedAfterUpload(status: status))
@@ -108,7 +108,7 @@ extension UploadResumption {
     return part.isLast && dialect == .draft ? .result : .refusal
   }
 
-  /// The server has taken a part.
+  /// Judges the answer of a server that has taken a part.
   private mutating func judgeAcceptance(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     if dialect == .tus {
       guard let offset = answer.offset, offset >= part.offset, offset <= part.end else {
@@ -133,7 +133,7 @@ extension UploadResumption {
     return hasProgress ? .proceed : failTemporarily(answer)
   }
 
-  /// A part, or the whole upload, is too large.
+  /// Judges the answer that a part, or the whole upload, is too large.
   private mutating func judgeTooLarge(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     if let limit = violatedLimit { return .failure(.sizeNotAccepted(limit: limit)) }
     guard let largest = limits.maximumAppendSize, largest > 0, largest < part.count else {
@@ -146,7 +146,7 @@ extension UploadResumption {
     return .proceed
   }
 
-  /// A failure of the server after it may have received the last byte.
+  /// Notes a failure of the server after it may have received the last byte.
   private mutating func failLate(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     // A gateway answers with these if the response was lost behind it.
     let isGateway = answer.status == 502 || answer.status == 504

@@ -1,8 +1,8 @@
-/// Decides which request of a resumable upload is sent next, and what its response means. It has no clock and does no
-/// I/O: its owner sends and waits.
+/// Decides which request of a resumable upload is sent next, and what its response means. Pure: the owner has the
+/// clock, sends and waits.
 ///
-/// - ``next()`` returns the next request. Its owner sends it, tells the content that was read (``contentRead(upTo:)``), and
-///   passes the response to ``judge(_:at:)``. A request without a response is lost.
+/// - ``next()`` returns the next request. The owner sends the request, tells the content that was read
+///   (``contentRead(upTo:)``), and passes the response to ``judge(_:at:)``. A request without a response is lost.
 /// - Behind a lost request the offset is asked for, unless no upload is known yet.
 /// - Offsets grow. The upload begins again only if the server has lost one that it cannot have processed.
 package struct UploadResumption: Sendable, Equatable {
@@ -78,7 +78,7 @@ package struct UploadResumption: Sendable, Equatable {
 
   /// The decision about a response.
   package enum Verdict: Sendable, Equatable {
-    /// It is the response for the caller.
+    /// The response that the caller gets.
     case result
     /// Another request follows.
     case proceed
@@ -255,8 +255,8 @@ package struct UploadResumption: Sendable, Equatable {
     return .refusal
   }
 
-  /// Begins again because the server has lost the upload. That is a failure if it may have been processed, or if it
-  /// happens again and again.
+  /// Begins again because the server has lost the upload. Fails if the upload may have been processed, or if the
+  /// server loses it again and again.
   mutating func beginAgain() -> Verdict {
     guard !mayBeComplete, restartCount < policy.failureLimit else { return .failure(.uploadIsGone) }
     restartCount += 1
@@ -274,7 +274,7 @@ package struct UploadResource: Sendable, Equatable {
   package let url: String
   package let origin: Origin
 
-  /// A URL without user and password.
+  /// Makes the resource of an absolute http or https URL, without user and password; `nil` for any other text.
   package init?(url: String) {
     guard let target = WireTarget(url) else { return nil }
     self.url = target.url

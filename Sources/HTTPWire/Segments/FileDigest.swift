@@ -5,7 +5,7 @@ package struct FileDigest: Sendable, Equatable {
   package let algorithm: DigestChallenge.Algorithm
   package let bytes: [UInt8]
 
-  /// `nil` if the number of bytes is not that of the algorithm.
+  /// Makes a digest; `nil` if the number of bytes is not that of the algorithm.
   package init?(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) {
     guard bytes.count == (algorithm == .sha512 ? 64 : 32) else { return nil }
     self.algorithm = algorithm
@@ -49,7 +49,7 @@ package struct FileDigest: Sendable, Equatable {
     self = strongest
   }
 
-  /// The members of a dictionary of byte sequences (RFC 9651 §3.2): `sha-256=:d435Qo…=:`.
+  /// Reads the members of a dictionary of byte sequences (RFC 9651 §3.2): `sha-256=:d435Qo…=:`.
   private static func dictionary(_ value: String) -> [FileDigest] {
     value.split(separator: ",").compactMap { member in
       let parts = member.drop { $0 == " " || $0 == "\t" }.split(separator: "=", maxSplits: 1)
@@ -62,7 +62,7 @@ package struct FileDigest: Sendable, Equatable {
     }
   }
 
-  /// The instance digests of RFC 3230: `SHA-256=d435Qo…=`.
+  /// Reads the instance digests of RFC 3230: `SHA-256=d435Qo…=`.
   private static func instances(_ value: String) -> [FileDigest] {
     value.split(separator: ",").compactMap { member in
       let parts = member.drop { $0 == " " || $0 == "\t" }.split(separator: "=", maxSplits: 1)

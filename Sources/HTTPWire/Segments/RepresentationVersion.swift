@@ -10,7 +10,7 @@ package struct RepresentationVersion: Sendable, Equatable {
   }
 
   /// Returns the strong validator of a response; `nil` if it has none. A date is strong if the response was made at
-  /// least a second later, because the file may change again within a second (RFC 9110 §8.8.2.2).
+  /// least a second later. The file may change again within a second (RFC 9110 §8.8.2.2).
   package static func validator(of head: ResponseHead, now: HTTPDate) -> String? {
     if let tag = head.block.value(of: "ETag") {
       return EntityTag(tag).flatMap { $0.isStrong ? tag : nil }

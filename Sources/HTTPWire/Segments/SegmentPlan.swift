@@ -1,8 +1,8 @@
 /// The segments of a download of known length. Pure.
 ///
-/// A segment is a range of missing bytes that one request transfers. Each missing byte belongs to at most one segment.
-/// If no byte is left for a new segment, it takes half of the rest of the largest one, so that a slow connection does
-/// not delay the end.
+/// A segment is a range of missing bytes that one request transfers. Each missing byte belongs to at most one
+/// segment. If no byte is left for a new segment, it takes half of the rest of the largest one. So a slow connection
+/// does not delay the end.
 package struct SegmentPlan: Sendable {
   /// A range that is being transferred.
   package struct Segment: Sendable, Equatable {
@@ -87,6 +87,6 @@ package struct SegmentPlan: Sendable {
     segments[id]?.end = end
   }
 
-  /// Ends a segment. Its rest belongs to later ones.
+  /// Ends a segment, whose rest belongs to later ones.
   package mutating func end(_ id: Int) { segments[id] = nil }
 }

@@ -1,8 +1,8 @@
 /// The record beside a partial file: its version and the bytes that are in it.
 ///
-/// The head of the record is written as a whole. Behind it a line is appended for each range that was written since.
-/// These lines hold only as long as the system runs, because the bytes may not have reached the disk. The ranges of the
-/// head are of bytes that have.
+/// The head of the record is written as a whole. A line is appended for each range that was written since. The
+/// appended lines hold only as long as the system runs, because their bytes may not have reached the disk. The bytes
+/// of the ranges in the head have reached it.
 package struct SegmentRecord: Sendable, Equatable {
   /// The URL of the file, without its user information.
   package var url: String
@@ -70,7 +70,7 @@ package struct SegmentRecord: Sendable, Equatable {
       boot: String(values[3]), present: present)
   }
 
-  /// The FNV-1a hash of a text, which notices a line that was written in part.
+  /// Returns the FNV-1a hash of a text, by which a line that was written in part is noticed.
   private static func check(_ text: String) -> String {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }

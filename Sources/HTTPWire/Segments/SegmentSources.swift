@@ -2,13 +2,13 @@
 package struct SegmentSources: Sendable {
   /// The reason for which a source is not used any more.
   package enum DropReason: Sendable, Equatable {
-    /// It has another version of the file, or one that cannot be compared.
+    /// Another version of the file, or a version that cannot be compared.
     case differs
-    /// It sends no ranges, or other ranges than requested.
+    /// A response without ranges, or with other ranges than requested.
     case hasNoRanges
-    /// It refused the request.
+    /// A refusal of the request, with its status.
     case status(Int)
-    /// Its requests failed too often, or in a way that does not pass.
+    /// Failures that were too many, or that do not pass.
     case failed
   }
 

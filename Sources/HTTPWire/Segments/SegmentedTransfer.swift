@@ -104,7 +104,7 @@ package struct SegmentedTransfer: Sendable {
   ///
   /// - Parameters:
   ///   - version: The version of the bytes that are in the file.
-  ///   - present: These bytes.
+  ///   - present: The bytes that are there already.
   package mutating func start(
     _ version: RepresentationVersion?, present: ByteRanges = ByteRanges(), at now: Duration
   ) -> [Action] {
@@ -120,15 +120,15 @@ package struct SegmentedTransfer: Sendable {
   /// Sends further requests after a delay.
   package mutating func wake(at now: Duration) -> [Action] { isOver ? [] : fill(at: now) }
 
-  /// Returns the range that a request has to ask for now: `nil` for the whole file, and empty if all bytes of the segment
-  /// are there.
+  /// Returns the range that a request has to ask for now. `nil` is the whole file; the range is empty if all bytes of
+  /// the segment are there.
   package func range(of id: Int) -> Range<Int>? {
     guard let request = running[id], request.requestedEnd != nil else { return nil }
     guard let segment = plan?.segments[id] else { return 0..<minimum }
     return segment.rest
   }
 
-  /// The validator for `If-Range`; `nil` if the version of the source is not known.
+  /// Returns the validator for `If-Range`; `nil` if the version of the source is not known.
   package func condition(of id: Int) -> String? {
     guard let request = running[id], request.requestedEnd != nil else { return nil }
     return sources.validator(of: request.source)
@@ -139,8 +139,8 @@ package struct SegmentedTransfer: Sendable {
     _ answer: SegmentAnswer, for id: Int, retryAfter: Duration? = nil, at now: Duration
   ) -> [Action] {
     guard !isOver, let request = running[id] else { return [] }
-    // A retrier has sent the request again. Bytes of the attempt that failed may still have to be written, and would be taken
-    // for those of this one.
+    // A retrier has sent the request again. Bytes of the attempt that failed may still have to be written, and would
+    // be taken for those of this one.
     if request.hasHead { return [.stop(id)] + ended(id, .interrupted, at: now) }
     running[id]?.hasHead = true
     if case .refused(let status, let isTemporary) = answer {
@@ -220,7 +220,7 @@ package struct SegmentedTransfer: Sendable {
 
   // MARK: Heads
 
-  /// The first response, which decides between segments and one stream.
+  /// Takes the first response, which decides between segments and one stream.
   private mutating func receiveFirst(_ answer: SegmentAnswer, for id: Int, at now: Duration) -> [Action] {
     guard let source = running[id]?.source else { return [] }
     switch answer {
@@ -244,14 +244,14 @@ package struct SegmentedTransfer: Sendable {
     }
   }
 
-  /// Ranges cannot be combined, so one request gets the whole file.
+  /// Requests the whole file by one request, because ranges cannot be combined.
   private mutating func askForWhole(insteadOf id: Int, at now: Duration) -> [Action] {
     end(id)
     mode = .stream(length: nil)
     return [.stop(id)] + fill(at: now)
   }
 
-  /// The response of a request for the whole file.
+  /// Takes the response of a request for the whole file.
   private mutating func receiveWhole(_ answer: SegmentAnswer, for id: Int, at now: Duration) -> [Action] {
     guard let source = running[id]?.source else { return [] }
     guard case .whole(let length, _) = answer else {
@@ -264,7 +264,7 @@ package struct SegmentedTransfer: Sendable {
     return [.prepare(nil)]
   }
 
-  /// A response whose version is known.
+  /// Takes a response when the version of the file is known.
   private mutating func receiveNext(
     _ answer: SegmentAnswer, for id: Int, _ source: Int, at now: Duration
   ) -> [Action] {
@@ -304,14 +304,14 @@ package struct SegmentedTransfer: Sendable {
     }
   }
 
-  /// A server may send fewer bytes than were requested (RFC 9110 §15.3.7). Bytes behind the range that it announced are not
-  /// those that follow in the file.
+  /// Limits a request to the range that the server announced, which may be shorter than the requested one (RFC 9110
+  /// §15.3.7). Bytes behind it are not those that follow in the file.
   private mutating func limit(_ id: Int, to end: Int) {
     plan?.limit(id, to: end)
     if let requestedEnd = running[id]?.requestedEnd, end < requestedEnd { running[id]?.requestedEnd = end }
   }
 
-  /// A source has another version. A mirror is dropped. If it is the first source, the download begins again.
+  /// Drops a source that has another version. If the first source has one, the download begins again.
   private mutating func differs(_ id: Int, _ source: Int, at now: Duration) -> [Action] {
     guard source == 0, sources.validator(of: source) != nil else {
       return drop(source, .differs, because: id, at: now)

@@ -12,7 +12,7 @@ package protocol BodySource: AnyObject, Sendable {
   /// - Parameter wake: Call it, on any thread, when there are bytes after ``BodyReading/wait``.
   /// - Returns: The failure if the body cannot be read.
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure?
-  /// The next bytes.
+  /// Reads the next bytes.
   func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading
   /// Called when no more bytes are read until the next start.
   func stop()

@@ -37,12 +37,12 @@ extension TransportOptions {
     /// and cached names are not looked up. Default: `nil`, no limit.
     public var nameLookup: Duration?
     /// The limit of connecting, from the first socket to the TLS handshake or the request, over all addresses of the
-    /// host. It includes the proxy's answer and the TLS handshake with the proxy. Default: `nil`, no limit.
+    /// host. Connecting includes the proxy's answer and the TLS handshake with the proxy. Default: `nil`, no limit.
     public var connect: Duration?
     /// The limit of the TLS handshake with the server, including the evaluation of its certificates. Default: `nil`, no
     /// limit.
     public var tlsHandshake: Duration?
-    /// The limit of sending a request, from the first byte of its head to the last byte of its body, which is sent
+    /// The limit of sending a request, from the first byte of its head to the last byte of its body. A byte is sent
     /// when the system has taken it. The first byte of a response ends the phase too. Default: `nil`, no limit.
     public var requestSend: Duration?
     /// The limit of the wait for the response, from the last byte of the request to the first byte of a response. An
@@ -51,8 +51,8 @@ extension TransportOptions {
     /// The limit of silence in both directions, in place of `timeoutIntervalForRequest` and of the request's
     /// `timeoutInterval`. Default: `nil`, those apply.
     public var idle: Duration?
-    /// The limit of the whole request, with queues and redirects, in place of `timeoutIntervalForResource`. It begins
-    /// again with each retry. Default: `nil`, that one applies.
+    /// The limit of the whole request, with queues and redirects, in place of `timeoutIntervalForResource`. The limit
+    /// begins again with each retry. Default: `nil`, `timeoutIntervalForResource` applies.
     public var total: Duration?
 
     /// Makes limits of the given phases.
@@ -117,8 +117,8 @@ package struct PhaseLimits: Sendable, Equatable {
   package let requestSend: UInt64
   package let firstByte: UInt64
 
-  /// Returns `nil` if no phase within a transfer has a limit. The limits of silence and of the whole request are those of
-  /// ``WireRequest``.
+  /// Returns `nil` if no phase within a transfer has a limit. The limits of silence and of the whole request are
+  /// those of ``WireRequest``.
   package init?(_ limits: TransportOptions.TimeLimits) {
     func nanoseconds(_ limit: Duration?) -> UInt64 {
       guard let limit else { return .max }

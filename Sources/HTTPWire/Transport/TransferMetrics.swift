@@ -5,9 +5,9 @@ package import FoundationEssentials
 package final class TransferMetrics: Sendable {
   /// Plain numbers, filled in one go where the transfer ends.
   package struct Values: Sendable {
-    /// When the transport began: seconds since 1970.
+    /// The time at which the transport began: seconds since 1970.
     package var start: Double = 0
-    /// When the transfer left its queue.
+    /// The time at which the transfer left its queue.
     package var queueEnd: Int64 = 0
     package var lookupEnd: Int64 = -1
     package var connectEnd: Int64 = -1
@@ -34,7 +34,7 @@ package final class TransferMetrics: Sendable {
   package let version: HTTPVersion
   package let localAddress: String
   package let remoteAddress: String
-  /// As OpenSSL names it (`TLSv1.3`), or `nil` without TLS.
+  /// The version of TLS as OpenSSL names it (`TLSv1.3`), or `nil` without TLS.
   package let tlsVersion: String?
   /// The number of the cipher suite in a handshake (0x1302), or `nil` without TLS.
   package let tlsCipher: UInt16?

@@ -1,16 +1,16 @@
 // The boundary between the attempts of requests and the engine. One exchange:
 //
-//  1. The attempt has a request that is ready to be sent: adapted, validated, with its credentials and cookies. It
-//     passes it to the transport as a ``WireRequest``.
-//  2. The transport queues it until its host may take one more request, connects or reuses a connection, and sends it
-//     once. It follows no redirect, answers no challenge, retries nothing.
+//  1. The attempt has a request that is ready to be sent: adapted, validated, with its credentials and cookies. The
+//     attempt passes the request to the transport as a ``WireRequest``.
+//  2. The transport queues the request until its host may take one more, connects or reuses a connection, and sends
+//     the request once. The transport follows no redirect, answers no challenge, retries nothing.
 //  3. The transport reports the moved bytes to the ``TransferObserver``, and the head of the response before the
 //     first byte of the body. The observer may hold the body back there. The bytes of the body are collected, or
 //     given to the ``BodySink`` of the request; sent bytes are in memory, or come from a ``BodySource``. Either may
 //     let the transport wait.
 //  4. The owner of the request may suspend and resume the transfer by its ``TransferControl``.
-//  5. It ends exactly once: with a ``WireResponse``, whatever its status, or with a ``TransportFailure``. If the
-//     surrounding task is cancelled, or the transfer by its control, the failure is `.cancelled`.
+//  5. The transfer ends exactly once: with a ``WireResponse``, whatever its status, or with a ``TransportFailure``.
+//     If the surrounding task is cancelled, or the transfer is cancelled by its control, the failure is `.cancelled`.
 //
 // The implementations are the engine over libcurl, the fakes of tests, and the user's `URLProtocol` classes.
 
@@ -47,21 +47,22 @@ package protocol LoopWork: Sendable {
   func runOnLoop()
 }
 
-/// Observes one transfer. The transport calls its methods on any thread, one at a time. They must return at once, because
-/// they run between two reads of a socket that other transfers share.
+/// Observes one transfer. The transport calls the methods of an observer on any thread, one at a time. The methods
+/// must return at once, because they run between two reads of a socket that other transfers share.
 package protocol TransferObserver: AnyObject, Sendable {
   /// Whether ``TransferControl/cancel()`` is called for every transfer whose task is cancelled. Then the transport need
   /// not observe the task, which costs.
   var cancelsByControl: Bool { get }
-  /// The transport has taken the request. `control` works until the transfer ends, and does nothing afterwards.
+  /// Called when the transport has taken the request. `control` works until the transfer ends, and does nothing
+  /// afterwards.
   func transferBegan(_ control: any TransferControl) -> TransferStart
   /// Called with the head of an informational response (1xx), before that of the final one. Ignored by default.
   func informationalHeadReceived(_ head: ResponseHead)
   /// Called with the head of the final response.
   func headReceived(_ head: ResponseHead) -> HeadDisposition
-  /// Bytes have moved, counted over the whole transfer.
+  /// Called when bytes have moved, counted over the whole transfer.
   func bytesMoved(_ count: ByteCount)
-  /// The transfer has ended.
+  /// Called when the transfer has ended.
   func transferEnded()
 }
 
@@ -82,7 +83,7 @@ package enum TransferStart: Sendable, Equatable {
 /// The answer of an observer to the head of a response.
 package enum HeadDisposition: Sendable, Equatable {
   case proceed
-  /// Nothing of the body is read before ``TransferControl/resume()``.
+  /// The body is not read before ``TransferControl/resume()``.
   case hold
   /// The body is read, so that the connection can be used again, and dropped.
   case discard

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// Why a transfer ended without a response that can be used.
+/// The reason why a transfer ended without a response that can be used.
 package struct TransportFailure: Error, Sendable {
   /// The cause, in terms that a program can act on.
   package enum Kind: Sendable, Equatable, CaseIterable {
@@ -97,7 +97,7 @@ package struct TransportFailure: Error, Sendable {
     }
   }
 
-  /// The message: the failure and its remedy, in one sentence or two. It contains no secret of the request.
+  /// The message: the failure and its remedy, in one sentence or two, without any secret of the request.
   package var message: String { details.message }
   /// libcurl's own code, when it was libcurl that failed.
   package var curlCode: Int32? { details.curlCode }
@@ -123,7 +123,7 @@ package struct TransportFailure: Error, Sendable {
       phase: phase)
   }
 
-  /// The failure with more text behind its message.
+  /// Returns the failure with more text behind its message.
   package func with(addition: String) -> TransportFailure {
     guard !addition.isEmpty else { return self }
     return TransportFailure(

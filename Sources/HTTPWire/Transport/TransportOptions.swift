@@ -64,7 +64,7 @@ public struct TransportOptions: Sendable, Equatable {
     /// TLS 1.3 (RFC 8446).
     case tls13 = 13
 
-    /// The older version is the smaller.
+    /// Whether the left version is the older one.
     public static func < (left: TLSVersion, right: TLSVersion) -> Bool {
       left.rawValue < right.rawValue
     }
@@ -81,8 +81,8 @@ public struct TransportOptions: Sendable, Equatable {
   public var requestLimits = RequestLimits()
   /// The bandwidth of each request. Default: no limits.
   public var requestBandwidth = Bandwidth()
-  /// The bandwidth of all requests of the session together. A request cannot have another one than its session. Default:
-  /// no limits.
+  /// The bandwidth of all requests of the session together. A request cannot have another one than its session.
+  /// Default: no limits.
   public var sessionBandwidth = Bandwidth()
   /// The proxy of requests. Default: ``Proxy/environment``. If the proxy cannot be reached or refuses the request,
   /// the request fails. The response of an HTTP proxy to an `http` request, such as status 407, is delivered like any
@@ -103,8 +103,8 @@ public struct TransportOptions: Sendable, Equatable {
   public var clientIdentity: ClientIdentity?
   /// The oldest TLS version. Default: ``TLSVersion/tls12``.
   public var minimumTLSVersion: TLSVersion = .tls12
-  /// The newest TLS version. Default: `nil`, the newest of OpenSSL. If it is older than ``minimumTLSVersion``, every
-  /// request fails with `URLError.secureConnectionFailed`.
+  /// The newest TLS version. Default: `nil`, the newest of OpenSSL. If the newest version is older than
+  /// ``minimumTLSVersion``, every request fails with `URLError.secureConnectionFailed`.
   public var maximumTLSVersion: TLSVersion?
   /// The offered ciphers of TLS 1.2, in OpenSSL's notation. Default: `nil`, those of OpenSSL. With a list without any
   /// known cipher, every request fails with `URLError.secureConnectionFailed`.
@@ -112,8 +112,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// The offered cipher suites of TLS 1.3, separated by colons. Default and failure are those of ``tls12Ciphers``.
   public var tls13CipherSuites: String?
   /// A file to which the secrets of every TLS connection are appended, in the NSS key log format, which Wireshark
-  /// reads. Its readers can decrypt all traffic. Default: `nil`, none; the environment variable `SSLKEYLOGFILE` works
-  /// too, as in every program with libcurl.
+  /// reads. Readers of the file can decrypt all traffic. Default: `nil`, none; the environment variable
+  /// `SSLKEYLOGFILE` works too, as in every program with libcurl.
   public var tlsKeyLogFile: String?
   /// The allowed schemes of URLs and redirects, in lower case; others fail with `URLError.unsupportedURL`. Default:
   /// `nil`, which allows `http`, `https`, `file`, `data`, and those of the session's `URLProtocol` classes. A program
@@ -127,8 +127,8 @@ public struct TransportOptions: Sendable, Equatable {
   public var hostOverrides: [HostOverride] = []
   /// The `https` URL of a server for name look-ups (DNS over HTTPS, RFC 8484) instead of the system's resolver. The
   /// resolver still looks up that server and proxies. The server is evaluated by the trust store and evaluators of
-  /// the session, and reached through the same proxy. Its answers are kept until they expire, for an hour at most. It
-  /// is not used for addresses, `localhost`, and names that a proxy looks up. Default: `nil`.
+  /// the session, and reached through the same proxy. The answers are kept until they expire, for an hour at most.
+  /// Addresses, `localhost`, and names that a proxy looks up are not looked up there. Default: `nil`.
   public var nameServiceURL: String?
   /// The hosts that require TLS (HSTS, RFC 6797), by their header fields or preloaded by the program. Default: `nil`,
   /// so that `http` URLs are requested unchanged.
@@ -140,19 +140,19 @@ public struct TransportOptions: Sendable, Equatable {
   /// The time for which only the first address family of a host is tried, before the other one is tried as well (RFC
   /// 8305). Default: `nil`, 200 milliseconds.
   public var happyEyeballsDelay: Duration?
-  /// Whether non-public addresses are refused: private, loopback, link-local and reserved ones. It is for programs
-  /// that request URLs from other parties. The address of each connection is checked, so that neither DNS changes nor
-  /// redirects circumvent it; with a proxy, the proxy's address. Default: `false`.
+  /// Whether non-public addresses are refused: private, loopback, link-local and reserved ones. The option is for
+  /// programs that request URLs from other parties. The address of each connection is checked, so that neither DNS
+  /// changes nor redirects circumvent it; with a proxy, the proxy's address. Default: `false`.
   public var refusesPrivateAddresses: Bool = false
   /// The maximum number of followed redirects; more fail with `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20
   /// The maximum size of a response's header fields in bytes, including informational responses before it and its
-  /// trailers. Default: 256 KiB. libcurl has fixed limits of its own: 100 KB for a line, from 8.3 on (and in patched
-  /// older versions) 300 KB for a head, from 8.14 on 5,000 fields.
+  /// trailers. Default: 256 KiB. libcurl has fixed limits of its own. A line has at most 100 KB; from 8.3 on, and in
+  /// patched older versions, a head has at most 300 KB. From 8.14 on, a head has at most 5,000 fields.
   public var headerSizeLimit: Int = 262_144
   /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, is no limit.
   public var bodySizeLimit: Int64?
-  /// The maximum number of decoded bytes for each received byte of a body; `nil`, the default, is no limit. It
+  /// The maximum number of decoded bytes for each received byte of a body; `nil`, the default, is no limit. The limit
   /// applies from 64 KiB of decoded bytes on. The ratio of gzip is at most 1,032, and 3 to 10 for text.
   public var decodingRatioLimit: Int?
   /// Whether content codings of bodies are decoded: `gzip`, `deflate`, `br`, `zstd` and lists of them (RFC 9110
@@ -174,7 +174,7 @@ public struct TransportOptions: Sendable, Equatable {
   /// `URLError.cannotDecodeContentData`.
   public var decodesContent: Bool = true
   /// Whether a request is made before the function that creates it returns, so that its `URLRequest`, its task and
-  /// its cURL command exist then. Default: `false`. It has an effect for a session only, not for a request.
+  /// its cURL command exist then. Default: `false`. The option has an effect for a session only, not for a request.
   ///
   /// The request is sent when it is resumed. User code such as adapters runs during the call. If an adapter completes
   /// later, the function does not wait. Errors are handled when the request is resumed. Each request needs one more
@@ -189,9 +189,10 @@ public struct TransportOptions: Sendable, Equatable {
   /// `false`: credentials answer challenges, and are sent preemptively to protection spaces that accepted them.
   public var preemptiveBasicAuthentication: Bool = false
   /// The path of a netrc file with credentials by host: `machine`, `login`, `password`, `default`. A leading `~/` is
-  /// the home folder. It is read for each request, which fails with the error of the file (such as
-  /// `URLError.fileDoesNotExist`). It answers challenges of the request's own host, not after a redirect to another
-  /// one, if neither the request nor the session's storage has a credential. Default: `nil`, no file.
+  /// the home folder. The file is read for each request, which fails with the error of the file (such as
+  /// `URLError.fileDoesNotExist`). If neither the request nor the session's storage has a credential, the file
+  /// answers challenges of the request's own host. After a redirect to another host the file is not used. Default:
+  /// `nil`, no file.
   public var netrcFile: String?
   /// Header fields that, like `Authorization` and `Cookie`, are not sent to another origin after a redirect.
   public var protectedHeaders: Set<String> = []

@@ -8,9 +8,9 @@ public struct TransportSnapshot: Sendable, Equatable {
   public enum WaitReason: Sendable, Equatable, CaseIterable {
     /// All connections to the host are in use (`httpMaximumConnectionsPerHost`).
     case connections
-    /// As many requests to the host are in flight as `RequestLimits.perHost` allows.
+    /// The limit `RequestLimits.perHost` of requests in flight to the host.
     case requestsOfHost
-    /// As many requests are in flight as `RequestLimits.perSession` allows.
+    /// The limit `RequestLimits.perSession` of requests in flight.
     case requestsOfSession
     /// `RequestLimits.ratePerHost` allows no request yet.
     case rate

@@ -1,16 +1,18 @@
 /// Observes the bytes of one request on its connection, decrypted: of each hop, and of each attempt to send it.
 ///
-/// The transport calls its methods on its own thread. They must return at once, because other transfers wait meanwhile.
+/// The transport calls the methods of an observer on its own thread. The methods must return at once, because other
+/// transfers wait meanwhile.
 package protocol WireObserver: AnyObject, Sendable {
-  /// Bytes were sent or received. The buffer is valid during the call only.
+  /// Called when bytes were sent or received. The buffer is valid during the call only.
   func bytesMoved(_ part: WirePart, _ bytes: UnsafeRawBufferPointer)
-  /// The transfer has ended.
+  /// Called when the transfer has ended.
   func wireEnded()
 }
 
 /// A part of an exchange on a connection.
 package enum WirePart: Sendable, CaseIterable {
-  /// The head of the request, in one or several pieces. HTTP/2 encodes it as libcurl passes it on: as lines of HTTP/1.1.
+  /// The head of the request, in one or several pieces. HTTP/2 encodes it as libcurl passes it on: as lines of
+  /// HTTP/1.1.
   case requestHead
   case requestBody
   /// A line of the head of a response, informational ones included, or a trailer.

@@ -3,13 +3,13 @@ package import FoundationEssentials
 /// A request as the transport sends it. The transport adds the framing fields alone: `Host`, `Content-Length`,
 /// `Transfer-Encoding` and `Connection`.
 ///
-/// A class, because every stage and the transport hold the same request. It never changes: the next hop is another
-/// request, made by ``changing(_:)`` or ``redirected(_:)``.
+/// A class, because every stage and the transport hold the same request. A request never changes: the next hop is
+/// another request, made by ``changing(_:)`` or ``redirected(_:)``.
 package final class WireRequest: Sendable {
   /// The parts of a request.
   package struct Parts: Sendable {
-    /// The absolute URL, ASCII only, without user and password. Its fragment is not sent; redirects inherit it
-    /// (RFC 9110 §10.2.2).
+    /// The absolute URL, ASCII only, without user and password. The fragment is not sent; redirects inherit it (RFC
+    /// 9110 §10.2.2).
     package var url: String
     package var origin: Origin
     package var method = "GET"
@@ -91,8 +91,8 @@ package final class WireRequest: Sendable {
     }
   }
 
-  /// Returns a copy for another target. The login, the alternative service and the addresses belong to the connection of
-  /// this one, and are dropped.
+  /// Returns a copy for another target. The login, the alternative service and the addresses belong to the connection
+  /// of this one, and are dropped.
   package func redirected(_ change: (inout Parts) -> Void) -> WireRequest {
     changing { parts in
       parts.login = nil

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// The servers that slow evaluators accepted. It is bounded: the oldest entries are removed, and those of an hour
-/// ago, because a certificate may expire or be revoked during the life of a session.
+/// The servers that slow evaluators accepted. The number of entries has a limit: the oldest ones are removed. Entries
+/// of an hour ago are removed, too, because a certificate may expire or be revoked during the life of a session.
 package struct TrustMemory: Sendable {
   package enum Verdict: Sendable, Equatable {
     case accepted

@@ -48,7 +48,7 @@ package struct Authority: Equatable, Sendable {
     (userInfo.map { $0 + "@" } ?? "") + (isIPv6 ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
   }
 
-  /// An outer `nil` is a port that is none, an inner one a port that is not named.
+  /// Parses a port. An outer `nil` is an invalid port, an inner one a port that is not named.
   private static func port(_ bytes: ArraySlice<UInt8>) -> Int?? {
     guard !bytes.isEmpty else { return .some(nil) }
     var value = 0
@@ -60,7 +60,8 @@ package struct Authority: Equatable, Sendable {
     return value
   }
 
-  /// The text of an IPv6 address, with a zone perhaps (`%25eth0`, RFC 6874). Only its form is looked at.
+  /// Returns the text of an IPv6 address, with a zone perhaps (`%25eth0`, RFC 6874). Only the form of the address is
+  /// checked.
   private static func address(_ bytes: ArraySlice<UInt8>) -> String? {
     let zone = bytes.firstIndex(of: UInt8(ascii: "%")) ?? bytes.endIndex
     var colons = 0
@@ -102,7 +103,7 @@ package struct Authority: Equatable, Sendable {
     }
   }
 
-  /// The text behind percent-encoded UTF-8, or `nil` when it is none.
+  /// Decodes percent-encoded UTF-8; `nil` for any other bytes.
   private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> String? {
     var result: [UInt8] = []
     var rest = bytes

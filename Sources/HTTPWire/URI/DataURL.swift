@@ -6,7 +6,7 @@ package struct DataURL: Sendable, Equatable {
   package let mediaType: String
   package let data: Data
 
-  /// Why a URL has no content.
+  /// The reason why a URL has no content.
   package enum Flaw: Error, Sendable, Equatable {
     case notADataURL
     case noComma
@@ -40,7 +40,7 @@ package struct DataURL: Sendable, Equatable {
     data = decoded
   }
 
-  /// The media type in front of the comma, and whether `;base64` ends it.
+  /// Returns the media type in front of the comma, and whether `;base64` ends it.
   private static func mediaType(_ text: String) -> (String, isBase64: Bool) {
     var parts = text.split(separator: ";", omittingEmptySubsequences: false)
     var isBase64 = false
@@ -57,7 +57,7 @@ package struct DataURL: Sendable, Equatable {
     return (type.hasPrefix(";") ? "text/plain\(type)" : String(type), isBase64)
   }
 
-  /// White space is passed over and the padding may be missing, as browsers have it.
+  /// Decodes base64. White space is passed over and the padding may be missing, as browsers have it.
   private static func base64(_ bytes: [UInt8]) -> Data? {
     var bytes = bytes.filter { $0 != 0x20 && !(0x09...0x0D).contains($0) }
     guard !bytes.isEmpty else { return Data() }

@@ -4,7 +4,7 @@
 /// Letters are lowercased, and ideographic full stops become dots. The rest of the mapping of UTS 46, such as
 /// compatibility forms, is not done, so that such a name is not found.
 package enum InternationalName {
-  /// The name in ASCII, or `nil` when a label cannot be encoded.
+  /// Returns the name in ASCII, or `nil` when a label cannot be encoded.
   package static func ascii(_ name: String) -> String? {
     guard !name.utf8.allSatisfy({ $0 < 0x80 }) else { return name.lowercased() }
     let labels = name.lowercased().unicodeScalars.split(omittingEmptySubsequences: false) { scalar in
@@ -26,7 +26,7 @@ package enum InternationalName {
   /// A label of DNS has 63 bytes at most, `xn--` among them (RFC 1035 §2.3.4).
   private static let longestLabel = 59
 
-  /// RFC 3492 §6.3, with the parameters of §5.
+  /// Encodes a label by RFC 3492 §6.3, with the parameters of §5.
   static func punycode(_ label: some Sequence<Unicode.Scalar>) -> String? {
     let input = label.prefix(longestLabel + 1).map(\.value)
     // Each letter takes a byte at least. The time is the square of the length, so that a longer label is an attack.
@@ -58,7 +58,7 @@ package enum InternationalName {
     return output.count <= longestLabel ? String(decoding: output, as: UTF8.self) : nil
   }
 
-  /// A variable-length integer (RFC 3492 §3.3).
+  /// Appends a variable-length integer (RFC 3492 §3.3).
   private static func append(_ delta: Int, bias: Int, to output: inout [UInt8]) {
     let digits = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
     var rest = delta
@@ -73,7 +73,7 @@ package enum InternationalName {
     output.append(digits[rest])
   }
 
-  /// RFC 3492 §6.1.
+  /// Adapts the bias (RFC 3492 §6.1).
   private static func adapted(_ delta: Int, count: Int, isFirst: Bool) -> Int {
     var delta = isFirst ? delta / 700 : delta / 2
     delta += delta / count

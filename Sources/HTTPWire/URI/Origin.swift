@@ -12,7 +12,7 @@ package struct Origin: Hashable, Sendable {
     self.port = port ?? (self.scheme == "https" ? 443 : 80)
   }
 
-  /// For parts that are in lower case already.
+  /// Makes an origin of parts that are in lower case already.
   init(plainScheme scheme: String, host: String, port: Int) {
     self.scheme = scheme
     self.host = host
@@ -21,8 +21,8 @@ package struct Origin: Hashable, Sendable {
 }
 
 extension Origin {
-  /// The origin of an absolute http or https URL; `nil` for any other text, and when host or port
-  /// cannot be one. User and password do not count.
+  /// Makes the origin of an absolute http or https URL; `nil` for any other text, and when host or port cannot be
+  /// one. User and password do not count.
   package init?(url: String) {
     let bytes = Array(url.utf8)
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon == 4 || colon == 5,

@@ -1,12 +1,12 @@
 extension URIReference {
-  /// The URI that a reference means where `base` is the current one (RFC 3986 §5.2), read leniently
+  /// Returns the URI that a reference means where `base` is the current one (RFC 3986 §5.2), read leniently
   /// (``init(lenient:)``). `base` should be absolute.
   package static func resolve(_ reference: String, against base: String) -> String {
     URIReference(lenient: reference).resolved(against: URIReference(lenient: base)).text
   }
 
-  /// The target of this reference, strictly: a reference with the scheme of its base is absolute all
-  /// the same (RFC 3986 §5.2.2).
+  /// Returns the target of this reference, strictly: a reference with the scheme of its base is absolute all the same
+  /// (RFC 3986 §5.2.2).
   package func resolved(against base: URIReference) -> URIReference {
     var target = self
     if scheme != nil {
@@ -30,14 +30,14 @@ extension URIReference {
     return target
   }
 
-  /// RFC 3986 §5.2.3: the path of a relative reference behind the last slash of this one's.
+  /// Returns the path of a relative reference behind the last slash of this path (RFC 3986 §5.2.3).
   private func merged(with relative: String) -> String {
     if authority != nil, path.isEmpty { return "/" + relative }
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return relative }
     return String(path[...slash]) + relative
   }
 
-  /// RFC 3986 §5.2.4, with the same five cases in the same order.
+  /// Removes dot segments by RFC 3986 §5.2.4, with the same five cases in the same order.
   static func removingDotSegments(_ path: String) -> String {
     guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
     let slash = UInt8(ascii: "/")

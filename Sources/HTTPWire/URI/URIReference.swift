@@ -67,7 +67,7 @@ package struct URIReference: Equatable, Sendable {
     return String(decoding: bytes[(index + 1)...], as: UTF8.self)
   }
 
-  /// The index of the colon behind a scheme (RFC 3986 §3.1), or `nil` if the text starts with none.
+  /// Returns the index of the colon behind a scheme (RFC 3986 §3.1), or `nil` if the text starts with none.
   private static func endOfScheme(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > bytes.startIndex,
       isLetter(bytes[bytes.startIndex])
@@ -92,7 +92,7 @@ extension URIReference {
     return String(text[start..<end])
   }
 
-  /// The component with nothing in it that RFC 3986 §2 does not know. Percent signs stay as they are.
+  /// Escapes the bytes that RFC 3986 §2 does not know. Percent signs stay as they are.
   private static func escaped(_ component: String) -> String {
     guard component.utf8.contains(where: mustBeEscaped) else { return component }
     let digits = Array("0123456789ABCDEF".utf8)

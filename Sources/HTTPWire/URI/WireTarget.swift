@@ -7,7 +7,7 @@ package struct WireTarget: Sendable, Equatable {
   package let user: String?
   package let password: String?
 
-  /// `nil` for anything but an absolute http or https URL with a host.
+  /// Parses an absolute http or https URL with a host; `nil` for any other text.
   package init?(_ text: String) {
     if let origin = Self.plainOrigin(text) {
       self.origin = origin
@@ -35,8 +35,8 @@ package struct WireTarget: Sendable, Equatable {
 }
 
 extension WireTarget {
-  /// The origin of a URL as most are: a lower-case scheme, a host of letters, digits, dots and dashes,
-  /// perhaps a port. `nil` for anything else, which is then looked at closely.
+  /// Returns the origin of a common URL: a lower-case scheme, a host of letters, digits, dots and dashes, perhaps a
+  /// port. `nil` for any other, which the full parser reads.
   private static func plainOrigin(_ text: String) -> Origin? {
     text.utf8.withContiguousStorageIfAvailable { bytes -> Origin? in
       let isSecure = bytes.count > 4 && bytes[4] == UInt8(ascii: "s")
@@ -73,12 +73,13 @@ extension WireTarget {
 
 /// The text behind percent-encoded bytes (RFC 3986 §2.1).
 package enum PercentDecoding {
-  /// Sequences that are no encoding stay as they are; bytes that are no UTF-8 are replaced.
+  /// Decodes a percent-encoded text. Sequences that are no encoding stay as they are; bytes that are no UTF-8 are
+  /// replaced.
   package static func text(_ encoded: some StringProtocol) -> String {
     String(decoding: bytes(encoded.utf8), as: UTF8.self)
   }
 
-  /// The bytes themselves. Sequences that are no encoding stay as they are.
+  /// Decodes percent-encoded bytes. Sequences that are no encoding stay as they are.
   package static func bytes(_ encoded: some Sequence<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     var rest = Array(encoded)[...]

@@ -65,6 +65,14 @@ import Testing
       ("/// How it ends.", "the comment begins with \"How\""),
       ("/// The same, twice.", "the comment begins with \"The same\""),
       ("/// As above.", "the comment begins with \"As above\""),
+      ("/// As it is sent.", "the comment begins with \"As\""),
+      ("/// It is sent.", "the comment begins with \"It\""),
+      ("/// When it ends.", "the comment begins with \"When\""),
+      ("/// Why it ends.", "the comment begins with \"Why\""),
+      ("/// Where it ends.", "the comment begins with \"Where\""),
+      ("/// This is sent.", "the comment begins with \"This\""),
+      ("/// Nothing.", "the comment begins with \"Nothing\""),
+      ("  // " + String(repeating: "é", count: 116), "a comment of 121 columns"),
       ("// For nobody.", "\"nobody\": name the thing instead"),
       ("let a = \"b\"  // To whom", "\"whom\": name the thing instead"),
     ])
@@ -72,6 +80,50 @@ import Testing
     let run = try await run(["Sources/X/A.swift": "import X\n\(line)\nlet x = 1\n"])
     #expect(run.output == "Sources/X/A.swift:2: \(complaint)\n")
     #expect(run.status == 1)
+  }
+
+  @Test(
+    "A comment of a method that begins without a verb is reported with its line",
+    arguments: ["The", "A", "One", "Sent", "`nil`", "-"])
+  func methodCommentFault(word: String) async throws {
+    let text = """
+      /// \(word) value.
+      /// Returns it.
+      @discardableResult @available(*, deprecated)
+      // A comment.
+      public func x() -> Int { 1 }
+
+      """
+    let run = try await run(["Sources/X/A.swift": text])
+    #expect(
+      run.output
+        == "Sources/X/A.swift:1: the comment of a method begins with \"\(word)\" instead of a verb\n")
+    #expect(run.status == 1)
+  }
+
+  @Test("Verbs before methods, nouns before other declarations and comments of 120 columns are accepted")
+  func acceptedOpenings() async throws {
+    let text = """
+      /// Percent-encodes a text.
+      func a() {}
+      /// Whether a text is encoded.
+      @inlinable func b() -> Bool { true }
+      /// Called, at the end, once.
+      func c()
+      /// The program.
+      @main struct D {
+        func e() {}
+        /// Items, in their order.
+        init() {}
+        /// One item.
+        let f: Int
+        func g() {}
+        // \(String(repeating: "é", count: 115))
+      }
+      """
+    let run = try await run(["Sources/X/A.swift": text])
+    #expect(run.output == "")
+    #expect(run.status == 0)
   }
 
   @Test("Code, literals, later lines of a comment and longer words are accepted")

@@ -1,5 +1,4 @@
-/// Where the time of a request went: for every hop a line a phase, with a bar that begins and ends where
-/// the phase did.
+/// The phases of a request: for every hop a line a phase, with a bar that begins and ends where the phase did.
 package struct TimingTable: Equatable, Sendable {
   /// A phase; milliseconds since the start of the first hop.
   package struct Phase: Equatable, Sendable {

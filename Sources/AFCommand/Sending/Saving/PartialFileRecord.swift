@@ -2,8 +2,8 @@ import Alamofire
 import Foundation
 import Glibc
 
-/// The validator and the length of the resource of a partial file. They are in a small file beside it until the
-/// download is complete, so that `--continue` never joins parts of two versions.
+/// The validator and the length of the resource of a partial file. A small file beside the partial file holds the two
+/// until the download is complete, so that `--continue` never joins parts of two versions.
 struct PartialFileRecord: Equatable, Sendable {
   /// A strong entity tag (RFC 9110 §8.8.3).
   var entityTag: String?
@@ -11,7 +11,7 @@ struct PartialFileRecord: Equatable, Sendable {
   var modificationDate: String?
   var length: Int64?
 
-  /// The record of a whole response; `nil` if it says nothing of its version.
+  /// Makes the record of a whole response; `nil` if the response says nothing of its version.
   init?(_ response: HTTPURLResponse) {
     entityTag = Self.strongTag(response)
     modificationDate = Self.strongDate(response)
@@ -37,7 +37,7 @@ struct PartialFileRecord: Equatable, Sendable {
     return tag
   }
 
-  /// A date is strong if the response was made a second later at least.
+  /// Returns the modification date if it is strong: the response was made a second later at least.
   private static func strongDate(_ response: HTTPURLResponse) -> String? {
     guard let text = response.value(forHTTPHeaderField: "Last-Modified"), let modified = seconds(text),
       let made = response.value(forHTTPHeaderField: "Date").flatMap(seconds), made > modified
@@ -69,7 +69,7 @@ extension PartialFileRecord {
 
   private static let names = (tag: "ETag: ", date: "Last-Modified: ", length: "Content-Length: ")
 
-  /// The record of a partial file; `nil` if there is none.
+  /// Reads the record of a partial file; `nil` if there is none.
   init?(file: String) {
     guard let data = FileManager.default.contents(atPath: Self.path(of: file)) else { return nil }
     for line in String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init) {
@@ -83,8 +83,8 @@ extension PartialFileRecord {
     }
   }
 
-  /// Writes the record beside a file. Without it the file can still be continued, so that a failure is none of the
-  /// download.
+  /// Writes the record beside a file. Without a record the file can still be continued, so that a failure is none of
+  /// the download.
   func write(beside file: String) {
     let lines = [
       entityTag.map { Self.names.tag + $0 }, modificationDate.map { Self.names.date + $0 },

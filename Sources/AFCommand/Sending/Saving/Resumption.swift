@@ -21,7 +21,7 @@ struct Resumption: Sendable {
   private let path: String
   private let record: PartialFileRecord?
 
-  /// `nil` if nothing is to be continued, or there is no file yet.
+  /// Makes the continuation of a partial file; `nil` if nothing is to be continued, or there is no file yet.
   init?(_ invocation: Invocation) throws(UsageError) {
     guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
     guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }

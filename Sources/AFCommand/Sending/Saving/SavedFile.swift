@@ -4,7 +4,7 @@ import Glibc
 
 /// A file to which the body of a response is written.
 final class SavedFile: Sendable {
-  /// Why a file could not be written.
+  /// The reason why a file could not be written.
   struct Failure: Error {
     let sentence: String
 
@@ -18,7 +18,7 @@ final class SavedFile: Sendable {
   private let location: String
   private let descriptor: Int32
 
-  /// Opens a file that the user has named. Its earlier content is replaced, unless it is continued.
+  /// Opens a file that the user has named. The earlier content of the file is replaced, unless the file is continued.
   init(path: String, isContinued: Bool) throws(Failure) {
     self.path = path
     location = path
@@ -27,8 +27,8 @@ final class SavedFile: Sendable {
     guard descriptor >= 0 else { throw Failure(path) }
   }
 
-  /// Makes a new file in a folder, by default the current one. The name of the server is used without its path, and never for a file
-  /// that exists.
+  /// Makes a new file in a folder, by default the current one. The name from the server is used without its path, and
+  /// never for a file that exists.
   init(suggestedName: String?, folder: String = ".") throws(Failure) {
     let name = Self.safe(suggestedName ?? "")
     let parts = URL(fileURLWithPath: name)

@@ -36,8 +36,8 @@ struct SegmentedExchange {
     return finish(response, path: path, output, partialPath: download.partialFileURL.path)
   }
 
-  /// The path of the download. The name that the server suggests is known with the response, and then belongs to a new
-  /// file. Until then the name is that of the URL, so that a later run finds the partial file.
+  /// Returns the path of the download. The name that the server suggests is known with the response, and then belongs
+  /// to a new file. Until then the name is that of the URL, so that a later run finds the partial file.
   private func path(_ output: Invocation.Output) -> String {
     switch output {
     case .file(let path): path

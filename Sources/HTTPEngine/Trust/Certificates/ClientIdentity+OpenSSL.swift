@@ -91,7 +91,7 @@ extension ClientIdentity {
         certificates: [own.der] + issuers.map(\.der), subject: own.subject, privateKey: bytes))
   }
 
-  /// PKCS#8 (RFC 5958).
+  /// Encodes a private key as PKCS#8 (RFC 5958).
   private static func privateKeyBytes(_ key: OpaquePointer) -> Data? {
     guard let info = EVP_PKEY2PKCS8(key) else { return nil }
     defer { PKCS8_PRIV_KEY_INFO_free(info) }

@@ -205,7 +205,7 @@ enum OpenSSLNames {
 
 /// OpenSSL's times as Swift values.
 enum OpenSSLTime {
-  /// Seconds since 1970.
+  /// Returns a time as seconds since 1970.
   static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int? {
     guard let time else { return nil }
     var parts = tm()

@@ -27,6 +27,8 @@ package struct ChainFault: Error, Sendable, Equatable {
   package var isRevocation: Bool { code == X509_V_ERR_CERT_REVOKED }
   package var isRevocationUnknown: Bool { code == X509_V_ERR_UNABLE_TO_GET_CRL }
 
+  /// Makes the fault of trusted certificates that could not be read.
+  ///
   /// - Parameter advice: The advice, as the rest of a sentence.
   static func unreadable(_ what: String, advice: String = "check that the PEM is complete") -> ChainFault {
     ChainFault(
@@ -34,7 +36,7 @@ package struct ChainFault: Error, Sendable, Equatable {
       message: "The trusted certificates could not be read from \(what); \(advice).")
   }
 
-  /// The failure of a machine without trusted certificates.
+  /// Makes the fault of a machine without trusted certificates.
   static func noAuthorities(in place: String?) -> ChainFault {
     ChainFault(
       kind: .certificateHasUnknownRoot,

@@ -2,9 +2,9 @@ import COpenSSL
 import FoundationEssentials
 import HTTPWire
 
-/// The verification of a server's chain. It checks the path to a trusted certificate (RFC 5280 §6), dates, purpose, and
-/// the strength of keys and signatures. It also checks the name (RFC 9525) and the revocation lists of the user. It
-/// does not use the network.
+/// The verification of a server's chain. The path to a trusted certificate is checked (RFC 5280 §6), with dates,
+/// purpose, and the strength of keys and signatures. The name (RFC 9525) and the revocation lists of the user are
+/// checked, too. The network is not used.
 package struct ChainVerifier: Sendable {
   /// The requirements that a path has to fulfil.
   package enum Rules: Sendable {

@@ -14,7 +14,7 @@ struct OCSPQuery: Sendable {
   /// The key of the query in a cache: serial numbers are unique for an issuer.
   var key: Data { X509PublicKey.digest(of: issuer.der) + Data(certificate.serialNumber.utf8) }
 
-  /// The encoded request. It has no nonce, because most responders prepare their responses (RFC 5019).
+  /// The encoded request, without a nonce, because most responders prepare their responses (RFC 5019).
   var request: Data? {
     defer { ERR_clear_error() }
     guard let request = OCSP_REQUEST_new() else { return nil }

@@ -3,7 +3,8 @@ package import FoundationEssentials
 import Glibc
 package import HTTPWire
 
-/// Requests to OCSP responders and for lists. They block the calling thread, which must not be that of a loop.
+/// Requests to OCSP responders and for lists. The requests block the calling thread, which must not be that of a
+/// loop.
 package enum RevocationDownload {
   /// The time limit of one request, in milliseconds.
   package static let timeLimit = 10_000

@@ -91,15 +91,15 @@ final class RevocationList: @unchecked Sendable {
   }
 
   private enum Scope: Equatable {
-    /// Every certificate that it does not name is good.
+    /// A complete list: every certificate that it does not name is good.
     case whole
-    /// It names some of those that were revoked.
+    /// A list that names some of the revoked certificates.
     case part
-    /// It must not be used, for a reason.
+    /// A list that must not be used, with the reason.
     case unusable(String)
   }
 
-  /// Why the list must not be used, if so.
+  /// Returns the reason why the list must not be used, if there is one.
   private func obstacle(in scope: Scope, _ issuer: X509Certificate) -> String? {
     if case .unusable(let reason) = scope { return reason }
     guard X509_get_key_usage(issuer.pointer) & UInt32(KU_CRL_SIGN) == 0 else { return nil }
@@ -172,7 +172,7 @@ package struct RevocationLists: Sendable {
     return .success(lists)
   }
 
-  /// Returns the status of one certificate by all lists. It is revoked if one list says so.
+  /// Returns the status of one certificate by all lists. The certificate is revoked if one list says so.
   func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus {
     var best: RevocationStatus?
     for list in lists {
@@ -193,8 +193,8 @@ package struct RevocationLists: Sendable {
 
   /// Returns the fault of the first certificate of a verified path that is revoked, if one is.
   ///
-  /// - Parameter presented: All that the server sent. The issuer of a certificate that is trusted itself is found there,
-  ///   if it is there.
+  /// - Parameter presented: All that the server sent. The issuer of a certificate that is trusted itself is found
+  ///   there, if it is there.
   func fault(of path: [X509Certificate], presented: [X509Certificate], at now: Int) -> ChainFault? {
     guard !lists.isEmpty else { return nil }
     for (depth, certificate) in path.enumerated() {

@@ -42,7 +42,7 @@ package struct CacheControl: Sendable, Equatable {
     }
   }
 
-  /// Of a request; `Pragma: no-cache` counts where nothing else is said (RFC 9111 §5.4).
+  /// Reads the directives of a request; `Pragma: no-cache` counts if there is no `Cache-Control` (RFC 9111 §5.4).
   package init(request fields: [HTTPHeader]) {
     self.init(fields.joinedValue(of: "Cache-Control"))
     guard !fields.contains(where: { FieldName.equal($0.name, "Cache-Control") }) else { return }
@@ -51,7 +51,7 @@ package struct CacheControl: Sendable, Equatable {
     }
   }
 
-  /// Of a response.
+  /// Reads the directives of a response.
   package init(_ head: ResponseHead) {
     self.init(head.block.value(of: "Cache-Control"))
   }
@@ -87,7 +87,7 @@ package struct CacheControl: Sendable, Equatable {
 
   private static func smaller(_ old: Int64?, _ new: Int64) -> Int64 { min(old ?? new, new) }
 
-  /// A number of seconds (RFC 9111 §1.2.2); `nil` when it is none.
+  /// Parses a number of seconds (RFC 9111 §1.2.2); `nil` for any other text.
   package static func seconds(_ text: String?) -> Int64? {
     guard let text, !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
     return min(Int64(text) ?? forever, forever)
@@ -151,7 +151,7 @@ private struct DirectiveReader {
 }
 
 extension [HTTPHeader] {
-  /// The values of all fields of this name, joined by commas (RFC 9110 §5.3); `nil` without any.
+  /// Returns the values of all fields of this name, joined by commas (RFC 9110 §5.3); `nil` without any.
   package func joinedValue(of name: String) -> String? {
     var result: String?
     for field in self where FieldName.equal(field.name, name) {

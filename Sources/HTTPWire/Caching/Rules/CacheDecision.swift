@@ -1,29 +1,29 @@
 /// The decision about a request before it is sent: a pure function of the request, the stored responses and the
 /// time (RFC 9111 §4).
 package enum CacheDecision: Sendable {
-  /// It is sent as it is.
+  /// The request is sent as it is.
   case send
   /// The stored response is the answer.
   case serve(StoredResponse)
-  /// The stored response is returned, and validated afterwards with these conditions (RFC 5861 §3). They are empty
-  /// without a validator.
+  /// The stored response is returned, and validated afterwards with these conditions (RFC 5861 §3). The conditions
+  /// are empty without a validator.
   case serveAndRefresh(StoredResponse, [HTTPHeader])
-  /// The request is sent with these conditions; after a 304 the stored response is used (RFC 9111 §4.3). They are
-  /// empty if the response has no validator, but may replace a failure.
+  /// The request is sent with these conditions; after a 304 the stored response is used (RFC 9111 §4.3). The
+  /// conditions are empty if the response has no validator, but may replace a failure.
   case validate(StoredResponse, [HTTPHeader])
-  /// It is sent with the tags of responses for other fields; a 304 that names one makes that one the answer
-  /// (RFC 9111 §4.3.1).
+  /// The request is sent with the tags of responses for other fields. If a 304 names one of the tags, its response is
+  /// the answer (RFC 9111 §4.3.1).
   case validateVariants([StoredResponse], [HTTPHeader])
-  /// Nothing may be sent, and nothing is there: the request fails.
+  /// A failure, because the request may not be sent and no response is stored.
   case unavailable
-  /// Nothing is stored for a request with `only-if-cached`: the answer is a 504 (RFC 9111 §5.2.1.7).
+  /// A 504, because no response is stored for a request with `only-if-cached` (RFC 9111 §5.2.1.7).
   case gatewayTimeout
 
   /// The use of the cache that a program asks for.
   package enum Policy: Sendable, Equatable {
     /// The rules of HTTP.
     case rules
-    /// Nothing stored is used.
+    /// No stored response is used.
     case reload
     /// A stored response of any age is used; without one the request is sent.
     case storedElseLoad
@@ -50,6 +50,8 @@ package enum CacheDecision: Sendable {
     }
   }
 
+  /// Decides whether a request is sent, with or without conditions, or answered by a stored response.
+  ///
   /// - Parameters:
   ///   - stored: The stored responses for the URL of the request.
   ///   - now:    Seconds since 1970.
@@ -92,7 +94,7 @@ package enum CacheDecision: Sendable {
     return .validate(stored, conditions)
   }
 
-  /// Among complete responses for a request, the most recent one (RFC 9111 §4).
+  /// Chooses the most recent one among complete responses for a request (RFC 9111 §4).
   package static func choice(of stored: [StoredResponse], for fields: FieldDigests) -> StoredResponse? {
     var digests = fields
     return choice(of: stored, &digests) { isWhole($0) }
@@ -148,7 +150,7 @@ package enum CacheDecision: Sendable {
     stored.control.noStore && !stored.control.mustUnderstand
   }
 
-  /// `max-age` and `min-fresh` of a request (RFC 9111 §5.2.1).
+  /// Whether a response is within `max-age` and `min-fresh` of a request (RFC 9111 §5.2.1).
   private static func isWithin(_ request: CacheControl, _ freshness: Freshness) -> Bool {
     if let maxAge = request.maxAge {
       // With `max-stale`, a response may be that much older.

@@ -23,7 +23,7 @@ package struct Freshness: Sendable, Equatable {
   /// For how long it has been stale; 0 while it is fresh.
   package var staleness: Int64 { max(0, age - lifetime) }
 
-  /// RFC 9111 §4.2.1. `s-maxage` is for shared caches.
+  /// Returns the freshness lifetime (RFC 9111 §4.2.1). `s-maxage` is for shared caches.
   private static func lifetime(of stored: StoredResponse) -> Int64 {
     if let maxAge = stored.control.maxAge { return maxAge }
     if let expires = stored.head.block.value(of: "Expires") {
@@ -36,7 +36,8 @@ package struct Freshness: Sendable, Equatable {
     return heuristicLifetime(of: stored)
   }
 
-  /// The heuristic lifetime (RFC 9111 §4.2.2); 0 for a URL with a query, because a program computes its response.
+  /// Returns the heuristic lifetime (RFC 9111 §4.2.2); 0 for a URL with a query, because a program computes its
+  /// response.
   private static func heuristicLifetime(of stored: StoredResponse) -> Int64 {
     guard StorageRules.isHeuristicallyCacheable(stored.head.status) || stored.control.isPublic,
       !stored.key.url.utf8.contains(UInt8(ascii: "?")),
@@ -47,7 +48,7 @@ package struct Freshness: Sendable, Equatable {
     return min(heuristicLimit, clamped((stored.date - modified.secondsSince1970) / 10))
   }
 
-  /// RFC 9111 §4.2.3.
+  /// Returns the current age (RFC 9111 §4.2.3).
   private static func age(of stored: StoredResponse, now: Int64) -> Int64 {
     guard now + clockTolerance >= stored.responseTime else { return CacheControl.forever }
     let apparent = max(0, stored.responseTime - stored.date)
@@ -56,7 +57,7 @@ package struct Freshness: Sendable, Equatable {
     return clamped(max(apparent, corrected) + max(0, now - stored.responseTime))
   }
 
-  /// The first `Age` value; an invalid one is ignored (RFC 9111 §5.1).
+  /// Returns the first `Age` value; an invalid one is ignored (RFC 9111 §5.1).
   private static func ageValue(of head: ResponseHead) -> Int64 {
     guard let text = head.block.value(of: "Age") else { return 0 }
     let first = text.prefix { $0 != "," }.filter { $0 != " " && $0 != "\t" }

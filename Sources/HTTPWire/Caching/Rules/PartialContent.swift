@@ -12,7 +12,7 @@ package enum PartialContent {
       && !head.block.contains("Content-Encoding")
   }
 
-  /// The range of a stored part; `nil` for any other response, and for one whose body has another length.
+  /// Returns the range of a stored part; `nil` for any other response, and for one whose body has another length.
   package static func range(of stored: StoredResponse) -> ContentRange? {
     guard isStorable(stored.head), let range = ContentRange(stored.head),
       range.bounds.count == stored.body.count
@@ -98,7 +98,7 @@ package struct ContentRange: Sendable, Equatable {
   /// The length of the whole representation.
   package let total: Int
 
-  /// `nil` for anything but one range of bytes in a representation of known length: `bytes 0-4/10`.
+  /// Parses one range of bytes in a representation of known length, such as `bytes 0-4/10`; `nil` for any other text.
   package init?(_ text: String) {
     guard text.utf8.count <= 80, text.lowercased().hasPrefix("bytes ") else { return nil }
     let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
@@ -124,7 +124,7 @@ package struct ContentRange: Sendable, Equatable {
 
   package var text: String { "bytes \(bounds.lowerBound)-\(bounds.upperBound - 1)/\(total)" }
 
-  /// The two as one; `nil` when there are bytes between them, or they are of different representations.
+  /// Joins two ranges; `nil` when there are bytes between them, or they are of different representations.
   package func joined(with other: ContentRange) -> ContentRange? {
     guard total == other.total, bounds.lowerBound <= other.bounds.upperBound,
       other.bounds.lowerBound <= bounds.upperBound

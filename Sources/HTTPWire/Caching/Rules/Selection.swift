@@ -1,5 +1,5 @@
-/// The requests for which a stored response can be used, among those of its URL. They have the same values of the
-/// fields that its `Vary` names (RFC 9111 §4.1), and the same credentials.
+/// The requests for which a stored response can be used, among those of its URL. The requests have the same values of
+/// the fields that the response's `Vary` names (RFC 9111 §4.1), and the same credentials.
 ///
 /// A program may act for many users. Therefore a response is used only with the `Authorization` of its request,
 /// unless it is `public`. One that is `private` is used only with the `Cookie` of its request.
@@ -25,7 +25,7 @@ package struct Selection: Sendable, Equatable {
 
   /// - Parameters:
   ///   - head:    The head of the response.
-  ///   - control: Its directives.
+  ///   - control: The directives of the response.
   ///   - request: The fields of the request that it answered, as they were sent.
   package init(_ head: ResponseHead, _ control: CacheControl, request: FieldDigests) {
     var names = Set(Self.names(in: head.block.value(of: "Vary") ?? ""))
@@ -76,7 +76,7 @@ package struct Selection: Sendable, Equatable {
     return UInt32(truncatingIfNeeded: hash ^ hash >> 32)
   }
 
-  /// The lower-cased names of a list of fields.
+  /// Returns the lower-cased names of a list of fields.
   package static func names(in list: String) -> [String] {
     list.split { $0 == "," || $0 == " " || $0 == "\t" }.map { $0.lowercased() }
   }
@@ -111,7 +111,7 @@ package struct FieldDigests: Sendable {
     }
   }
 
-  /// A list without the whitespace around its commas (RFC 9111 §4.1).
+  /// Returns a list without the whitespace around its commas (RFC 9111 §4.1).
   private static func normalized(_ value: String) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(value.utf8.count)

@@ -1,5 +1,7 @@
 /// Whether a private cache may store a response, and which fields of its head (RFC 9111 §3).
 package enum StorageRules {
+  /// Whether a response may be stored (RFC 9111 §3).
+  ///
   /// - Parameters:
   ///   - method:  The method of the request that was answered.
   ///   - fields:  The fields of that request, as they were sent.
@@ -21,7 +23,7 @@ package enum StorageRules {
     return head.block.contains("Expires") || head.status == 206 || isHeuristicallyCacheable(head.status)
   }
 
-  /// The statuses that RFC 9110 §15.1 defines as cacheable without more being said.
+  /// Whether RFC 9110 §15.1 defines a status as cacheable without more being said.
   package static func isHeuristicallyCacheable(_ status: Int) -> Bool {
     switch status {
     case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -29,7 +31,7 @@ package enum StorageRules {
     }
   }
 
-  /// The statuses whose meaning for caches is known here (RFC 9110 §15), for `must-understand`.
+  /// Whether the meaning of a status for caches is known here (RFC 9110 §15), for `must-understand`.
   private static func isUnderstood(_ status: Int) -> Bool {
     switch status {
     case 206, 302, 303, 307: true
@@ -37,7 +39,8 @@ package enum StorageRules {
     }
   }
 
-  /// A head without the fields that belong to a connection (RFC 9111 §3.1), and with a date (RFC 9110 §6.6.1).
+  /// Returns a head without the fields that belong to a connection (RFC 9111 §3.1), and with a date (RFC 9110
+  /// §6.6.1).
   package static func stored(_ head: ResponseHead, at responseTime: Int64) -> ResponseHead {
     let named = Set(Selection.names(in: head.block.value(of: "Connection") ?? ""))
     var fields = head.block.fields.filter { field in

@@ -1,6 +1,7 @@
 /// The validation of a stored response, and its update after a 304 (RFC 9111 §4.3).
 package enum Validation {
-  /// The fields that make a request for a stored response conditional; none when it has no validator.
+  /// Returns the fields that make a request for a stored response conditional; none when the response has no
+  /// validator.
   package static func conditions(for stored: StoredResponse) -> [HTTPHeader] {
     var fields: [HTTPHeader] = []
     if let tag = stored.entityTag { fields.append(HTTPHeader(name: "If-None-Match", value: tag.text)) }
@@ -18,7 +19,7 @@ package enum Validation {
     return tags.isEmpty ? nil : HTTPHeader(name: "If-None-Match", value: tags.joined(separator: ", "))
   }
 
-  /// The most recent variant that the tag of a 304 names; `nil` when it names none (RFC 9111 §4.3.4).
+  /// Returns the most recent variant that the tag of a 304 names; `nil` when it names none (RFC 9111 §4.3.4).
   package static func variant(
     of variants: [StoredResponse], confirmedBy head: ResponseHead
   ) -> StoredResponse? {
@@ -67,7 +68,8 @@ package enum Validation {
     return ResponseHead(status: old.status, version: old.version, fields: kept + fresh)
   }
 
-  /// The stored bytes are decoded and whole, whatever a newer head says of others.
+  /// Whether a field describes the bytes of a body: the stored ones are decoded and whole, whatever a newer head says
+  /// of others.
   private static func describesBytes(_ name: String) -> Bool {
     ["Content-Length", "Content-Encoding", "Content-Range"].contains { FieldName.equal($0, name) }
   }

@@ -37,7 +37,7 @@ package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
     return trimmed()
   }
 
-  /// It has been used.
+  /// Marks an entry as the one that was used last.
   package mutating func touch(_ id: ID) {
     guard let index = indices[id], index != newest else { return }
     unlink(index)

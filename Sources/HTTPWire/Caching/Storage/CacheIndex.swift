@@ -66,7 +66,8 @@ package struct CacheIndex: Sendable {
     return (stored, files)
   }
 
-  /// A file has been read; `nil` when there was none, or no response in it. Returns the files to remove.
+  /// Takes the response of a file that was read; `nil` when there was no file, or no response in it. Returns the
+  /// files to remove.
   package mutating func read(_ id: EntryID, _ stored: StoredResponse?) -> [EntryID] {
     // Something newer has been put there meanwhile, or it has been removed.
     guard held[id] == nil, pending[id] == nil, disk.contains(id) else { return [] }
@@ -139,7 +140,7 @@ package struct CacheIndex: Sendable {
     pending[id].flatMap { $0.serial == serial ? $0.stored : nil }
   }
 
-  /// A file has been written, or not. Returns whether it has to be removed again.
+  /// Notes that a file was written, or not. Returns whether the file has to be removed again.
   package mutating func wrote(_ id: EntryID, _ serial: UInt64, size: Int?) -> (
     isUnwanted: Bool, remove: [EntryID]
   ) {
@@ -185,8 +186,8 @@ package struct CacheIndex: Sendable {
     removalOfAll = count
   }
 
-  /// The files that were found, when the folder is opened. Returns those to remove: among them all that were removed, or
-  /// replaced in memory, while the folder could not be opened.
+  /// Adds the files that were found when the folder is opened. Returns those to remove: among them all that were
+  /// removed, or replaced in memory, while the folder could not be opened.
   package mutating func found(_ files: [EntryFile]) -> [EntryID] {
     var gone: [EntryID] = []
     for file in files.sorted(by: { $0.used < $1.used }) {
@@ -215,7 +216,8 @@ package struct CacheIndex: Sendable {
     return disk.setCapacity(newDisk).flatMap { dropFile($0) }
   }
 
-  /// All whose response is in memory and came at `time` or later, and all of which only files are known.
+  /// Returns all entries whose response is in memory and came at `time` or later, and all of which only files are
+  /// known.
   package func since(_ time: Int64) -> (ids: [EntryID], unknown: [EntryID]) {
     var ids: [EntryID] = []
     var unknown: [EntryID] = []
@@ -252,7 +254,7 @@ package struct CacheIndex: Sendable {
     return hasFile ? gone : []
   }
 
-  /// There is no room for a file any more; its response may stay in memory.
+  /// Removes a file for which there is no room any more; its response may stay in memory.
   private mutating func dropFile(_ id: EntryID) -> [EntryID] {
     disk.remove(id)
     settle(id)
@@ -273,6 +275,6 @@ package struct CacheIndex: Sendable {
     variants[id.hash] = list.isEmpty ? nil : list
   }
 
-  /// The space of a file on the disk, in whole blocks.
+  /// Returns the space of a file on the disk, in whole blocks.
   private static func size(onDisk bytes: Int) -> Int { (bytes + block - 1) / block * block }
 }

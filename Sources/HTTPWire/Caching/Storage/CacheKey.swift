@@ -13,13 +13,13 @@ package struct CacheKey: Sendable, Hashable {
     hash = Self.hash(of: url, origin)
   }
 
-  /// `nil` for anything but an absolute http or https URL.
+  /// Makes the key of an absolute http or https URL; `nil` for any other text.
   package init?(_ url: String) {
     guard let target = WireTarget(url) else { return nil }
     self.init(target.url, target.origin)
   }
 
-  /// The FNV-1a hash of ``url``, 64 bits.
+  /// Returns the FNV-1a hash of ``url``, 64 bits.
   package static func hash(of url: String, _ origin: Origin) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -42,7 +42,7 @@ package struct CacheKey: Sendable, Hashable {
     return "\(origin.scheme)://\(host):\(origin.port)\(slash)\(String(Substring(target)))"
   }
 
-  /// Path and query.
+  /// Returns path and query.
   private static func target(of url: String) -> Substring.UTF8View {
     let bytes = url.utf8
     var slashes = 0
@@ -56,8 +56,8 @@ package struct CacheKey: Sendable, Hashable {
 }
 
 extension ConnectionProfile {
-  /// Whether the session reaches the usual servers, evaluates them as every session does, and presents no identity. Only
-  /// then may a response be given to other sessions.
+  /// Whether the session reaches the usual servers, evaluates them as every session does, and presents no identity.
+  /// Only then may a response be given to other sessions.
   package var isUsual: Bool {
     judge?.usesDefaultEvaluation != false && TrustPartition.isUsual(options) && leadsToUsualServers
       && !options.refusesPrivateAddresses

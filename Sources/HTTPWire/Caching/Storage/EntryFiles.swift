@@ -57,8 +57,8 @@ package struct EntryID: Hashable, Sendable {
     self.variant = variant
   }
 
-  /// Both hashes include the URL, with different functions, so that URLs with equal hashes, and entries of single
-  /// sessions, do not collide.
+  /// Makes the identity of a response. Both hashes include the URL, with different functions. So URLs with equal
+  /// hashes do not collide, and neither do entries of single sessions.
   package init(_ stored: StoredResponse) {
     let url = stored.key.url.utf8.reduce(UInt32(0)) { $0 &* 31 &+ UInt32($1) }
     self.init(hash: stored.key.hash, variant: stored.selection.hash ^ url)
@@ -67,7 +67,7 @@ package struct EntryID: Hashable, Sendable {
   /// The name of its file: 24 hexadecimal digits and `.response`.
   package var name: String { Self.digits(hash, 16) + Self.digits(UInt64(variant), 8) + Self.suffix }
 
-  /// `nil` for a file name of another format.
+  /// Reads the identity from a file name; `nil` for a name of another format.
   package init?(name: String) {
     guard name.utf8.count == 33, name.hasSuffix(Self.suffix),
       let hash = UInt64(name.prefix(16), radix: 16),

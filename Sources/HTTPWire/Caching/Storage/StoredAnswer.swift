@@ -13,8 +13,8 @@ package struct StoredAnswer: Sendable {
   /// - Parameters:
   ///   - method:      `HEAD` gets no body.
   ///   - fields:      The fields of the request; for a single byte range, that part is returned (RFC 9110 §14).
-  ///   - isConfirmed: Whether the server has just validated the response. Otherwise it has an `Age` (RFC 9111 §4),
-  ///     and lacks the fields that require validation (RFC 9111 §5.2.2.4).
+  ///   - isConfirmed: Whether the server has just validated the response. Otherwise the answer has an `Age` (RFC 9111
+  ///     §4), and lacks the fields that require validation (RFC 9111 §5.2.2.4).
   ///   - now:         Seconds since 1970.
   /// - Returns: `nil` if the requested ranges cannot be cut from the stored body.
   package init?(
@@ -53,7 +53,7 @@ package struct StoredAnswer: Sendable {
     body = Data(stored.body[(start + part.lowerBound)..<(start + part.upperBound)])
   }
 
-  /// The range of the stored bytes in their representation; `nil` for bytes that ranges do not count.
+  /// Returns the range of the stored bytes in their representation; `nil` for bytes that ranges do not count.
   private static func range(of stored: StoredResponse) -> ContentRange? {
     if stored.head.status == 206 { return PartialContent.range(of: stored) }
     guard stored.head.status == 200, !stored.head.block.contains("Content-Encoding") else { return nil }

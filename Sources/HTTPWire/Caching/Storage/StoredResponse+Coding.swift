@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
-// The format of a stored response in a file: a mark, the length of the head, the length of the body and a checksum of
-// both, then head and body. The numbers have 8 bytes, little-endian. Files of another format, truncated ones and ones
-// with a wrong checksum are ignored.
+// The format of a stored response in a file. A mark, the lengths of head and body and a checksum of both come first,
+// then head and body. The numbers have 8 bytes, little-endian. Files of another format, truncated ones and ones with
+// a wrong checksum are ignored.
 extension StoredResponse {
   private static let mark: UInt64 = 0x3130_4548_4341_4641  // "AFACHE01"
   package static let prefixLength = 32
@@ -19,7 +19,7 @@ extension StoredResponse {
     return data
   }
 
-  /// `nil` for any bytes that ``encoded`` did not make.
+  /// Decodes a response; `nil` for any bytes that ``encoded`` did not make.
   package static func decode(_ data: Data) -> StoredResponse? {
     var reader = EntryReader(data)
     guard reader.word() == mark, let headLength = reader.word(), let bodyLength = reader.word(),
@@ -49,7 +49,7 @@ extension StoredResponse {
     return writer.data
   }
 
-  /// `nil` for any bytes that ``encodedHead`` did not make.
+  /// Decodes a response; `nil` for any bytes that ``encodedHead`` did not make.
   package convenience init?(encodedHead data: Data, body: Data) {
     var reader = EntryReader(data)
     guard let url = reader.text(), let key = CacheKey(url), let status = reader.word(), status < 1_000,
@@ -72,7 +72,7 @@ extension StoredResponse {
       attachment: attachment)
   }
 
-  /// A moment that sums of moments can be made of.
+  /// Returns a moment, unless sums with it could overflow.
   private static func time(_ word: UInt64) -> Int64? {
     let time = Int64(bitPattern: word)
     return abs(time.quotientAndRemainder(dividingBy: 1 << 50).quotient) < 1 ? time : nil

@@ -8,7 +8,7 @@ package final class StoredResponse: Sendable {
   /// After decoding, whatever `Content-Encoding` says.
   package let body: Data
   package let selection: Selection
-  /// When the request was sent and when the response came: seconds since 1970.
+  /// The time at which the request was sent, and that at which the response came: seconds since 1970.
   package let requestTime: Int64
   package let responseTime: Int64
   /// The directives of ``head``.
@@ -33,7 +33,7 @@ package final class StoredResponse: Sendable {
     control = CacheControl(head)
   }
 
-  /// Of a response that has just come.
+  /// Makes the entry of a response that has just come.
   ///
   /// - Parameters:
   ///   - fields: The fields of the request, as they were sent.
@@ -48,7 +48,7 @@ package final class StoredResponse: Sendable {
       responseTime: responseTime, attachment: attachment, staysInMemory: staysInMemory)
   }
 
-  /// With another head, which a validation at `responseTime` gave it.
+  /// Returns the response with another head, which a validation at `responseTime` gave it.
   package func with(
     head: ResponseHead, selection: Selection, requestTime: Int64, responseTime: Int64
   ) -> StoredResponse {
@@ -57,7 +57,7 @@ package final class StoredResponse: Sendable {
       responseTime: responseTime, attachment: attachment, staysInMemory: staysInMemory)
   }
 
-  /// When the server made it: seconds since 1970.
+  /// The time at which the server made the response: seconds since 1970.
   package var date: Int64 {
     guard let text = head.block.value(of: "Date"),
       let date = HTTPDate(text, now: HTTPDate(secondsSince1970: responseTime))
@@ -74,13 +74,13 @@ package final class StoredResponse: Sendable {
 
 /// A version of a resource (RFC 9110 §8.8.3).
 package struct EntityTag: Sendable, Equatable {
-  /// As it is sent.
+  /// The text as it is sent.
   package let text: String
   package let isWeak: Bool
   /// Whether it follows the grammar. Some servers send tags without quotation marks, and compare them as they came.
   package let isQuoted: Bool
 
-  /// `nil` for an invalid entity tag.
+  /// Parses an entity tag; `nil` for an invalid one.
   package init?(_ text: String) {
     let isWeak = text.utf8.starts(with: "W/\"".utf8)
     let bytes = text.utf8.dropFirst(isWeak ? 2 : 0)
@@ -105,6 +105,6 @@ package struct EntityTag: Sendable, Equatable {
   /// Whether equal tags mean equal bytes (RFC 9110 §8.8.1).
   package var isStrong: Bool { isQuoted && !isWeak }
 
-  /// The weak comparison (RFC 9110 §8.8.3.2).
+  /// Whether two tags are equal by the weak comparison (RFC 9110 §8.8.3.2).
   package func matches(_ other: EntityTag) -> Bool { opaque.elementsEqual(other.opaque) }
 }

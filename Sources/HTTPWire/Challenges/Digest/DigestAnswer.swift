@@ -21,7 +21,7 @@ package struct DigestAnswer {
     self.quality = quality
   }
 
-  /// The value of `Authorization`; `nil` when it cannot be made.
+  /// Returns the value of `Authorization`; `nil` when it cannot be made.
   ///
   /// - Parameter bodyHash: The hash of the content, for ``DigestChallenge/Quality/authInt``.
   package func field(with hashes: some HashFunctions, bodyHash: String? = nil) -> String? {
@@ -43,7 +43,7 @@ package struct DigestAnswer {
     return "Digest " + parameters.joined(separator: ", ")
   }
 
-  /// RFC 7616 §3.4.1.
+  /// Computes the `response` parameter (RFC 7616 §3.4.1).
   func response(with hashes: some HashFunctions, bodyHash: String?) -> String? {
     let algorithm = challenge.algorithm
     let first = "\(credential.user):\(challenge.realm):\(credential.password)"
@@ -65,7 +65,7 @@ package struct DigestAnswer {
       "\(secret):\(ticket.nonce):\(ticket.countText):\(ticket.cnonce):\(quality.rawValue):\(action)")
   }
 
-  /// The name in one of its three forms (RFC 7616 §3.4, §3.4.4).
+  /// Returns the parameters of the name in one of its three forms (RFC 7616 §3.4, §3.4.4).
   private func nameParameters(with hashes: some HashFunctions) -> [String]? {
     if challenge.hashesUser {
       guard let hash = hashes.text(challenge.algorithm, "\(credential.user):\(challenge.realm)") else {
@@ -88,7 +88,7 @@ package struct DigestAnswer {
     return result + "\""
   }
 
-  /// RFC 8187 §3.2.1.
+  /// Encodes a text as an extended value (RFC 8187 §3.2.1).
   private static func extendedValue(_ text: String) -> String {
     let plain = "!#$&+-.^_`|~".utf8
     var result: [UInt8] = []

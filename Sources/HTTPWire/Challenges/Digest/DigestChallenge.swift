@@ -43,7 +43,7 @@ package struct DigestChallenge: Sendable, Hashable {
   /// The protection space (RFC 7616 §3.3), as the server wrote it.
   package let domain: String?
 
-  /// `nil` if it cannot be answered: without a nonce, or with an unknown algorithm or quality.
+  /// Reads a challenge; `nil` if it cannot be answered: without a nonce, or with an unknown algorithm or quality.
   package init?(_ challenge: Challenge) {
     guard challenge.scheme == "digest", let nonce = challenge["nonce"], !nonce.isEmpty else { return nil }
     self.nonce = nonce

@@ -20,12 +20,12 @@ package struct DigestTicket: Sendable, Hashable {
     self.session = session ?? Session(nonce: nonce, cnonce: cnonce)
   }
 
-  /// The first answer to a challenge.
+  /// Makes the ticket of the first answer to a challenge.
   package static func first(for challenge: DigestChallenge) -> DigestTicket {
     DigestTicket(nonce: challenge.nonce, cnonce: randomNonce(), count: 1)
   }
 
-  /// 128 random bits.
+  /// Returns 128 random bits in hexadecimal digits.
   package static func randomNonce() -> String {
     var generator = SystemRandomNumberGenerator()
     let halves = [generator.next(), generator.next()] as [UInt64]

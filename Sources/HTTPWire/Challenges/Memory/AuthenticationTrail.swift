@@ -1,4 +1,4 @@
-/// The challenges and answers of one request. Their number has a limit, whatever the server does.
+/// The challenges and answers of one request, whose number has a limit, whatever the server does.
 package struct AuthenticationTrail: Sendable {
   /// The credentials of the current hop.
   package private(set) var proof: AuthenticationProof?
@@ -35,7 +35,7 @@ package struct AuthenticationTrail: Sendable {
     return !proof.isAnswer || (digest.isStale && staleAnswers < Self.mostStaleAnswers)
   }
 
-  /// The number of failed credentials, for the next challenge of the delegate.
+  /// Returns the number of failed credentials, for the next challenge of the delegate.
   package func failureCount(for offer: AuthenticationOffer) -> Int {
     guard let proof else { return failures }
     return failures + (mayAnswer(offer, with: proof.credential) ? 0 : 1)
@@ -55,6 +55,6 @@ package struct AuthenticationTrail: Sendable {
     proof = next
   }
 
-  /// The next hop goes elsewhere, with nothing yet.
+  /// Forgets the proof, because the next hop goes to another origin or target.
   package mutating func moved() { proof = nil }
 }

@@ -14,7 +14,7 @@ package final class CredentialMemory: Sendable {
   /// The number of protection spaces, for tests.
   package var count: Int { spaces.withLock { $0.count } }
 
-  /// See ``CredentialSpaces/matches(_:target:)``.
+  /// Returns the spaces of a target; see ``CredentialSpaces/matches(_:target:)``.
   package func matches(_ origin: Origin, target: String) -> [CredentialSpaces.Match] {
     guard !isEmpty else { return [] }
     return spaces.withLock { $0.matches(origin, target: target) }

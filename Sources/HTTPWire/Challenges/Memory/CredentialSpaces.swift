@@ -32,7 +32,7 @@ package struct CredentialSpaces: Sendable {
 
   private static let mostPrefixes = 16
 
-  /// The spaces of a target, the narrowest first.
+  /// Returns the spaces of a target, the narrowest first.
   package func matches(_ origin: Origin, target: String) -> [Match] {
     guard let all = spaces[origin] else { return [] }
     let found = all.compactMap { space -> (length: Int, use: UInt64, match: Match)? in

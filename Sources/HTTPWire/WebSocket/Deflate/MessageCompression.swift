@@ -1,7 +1,7 @@
 /// Makes the compressors and decompressors of permessage-deflate: HTTPWire itself has none.
 package protocol MessageCompression: Sendable {
-  /// Returns a compressor whose output refers back by at most 2^`windowBits` bytes (8 to 15), or `nil` if there is none
-  /// for such a window, or no memory. Messages are then sent uncompressed.
+  /// Returns a compressor whose output refers back by at most 2^`windowBits` bytes (8 to 15). If there is none for
+  /// such a window, or no memory, returns `nil`, and messages are sent uncompressed.
   func makeCompressor(windowBits: Int) -> (any MessageCompressor)?
   /// Returns a decompressor for a window of 2^`windowBits` bytes (8 to 15), or `nil` if there is no memory.
   func makeDecompressor(windowBits: Int) -> (any MessageDecompressor)?

@@ -33,7 +33,7 @@ final class MessageInflation {
 
   deinit { buffer.deallocate() }
 
-  /// Returns the first bytes of a payload unmasked. They are valid until the next call.
+  /// Returns the first bytes of a payload unmasked, valid until the next call.
   func unmask(_ payload: UnsafeRawBufferPointer, _ mask: inout WebSocketMask?) -> UnsafeRawBufferPointer {
     guard mask != nil else { return payload }
     let count = min(payload.count, input.count)

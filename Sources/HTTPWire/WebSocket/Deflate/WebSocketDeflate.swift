@@ -34,7 +34,7 @@ package struct WebSocketDeflateOptions: Sendable, Equatable {
 
   package init() {}
 
-  /// The offer of a client. It always allows the server to choose the window of the client.
+  /// The offer of a client, which always allows the server to choose the window of the client.
   package var offer: WebSocketDeflateParameters {
     var offer = WebSocketDeflateParameters()
     offer.serverNoContextTakeover = server.resetsContext

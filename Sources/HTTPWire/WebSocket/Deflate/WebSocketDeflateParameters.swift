@@ -80,7 +80,7 @@ package struct WebSocketDeflateParameters: Sendable, Equatable {
     return agreement
   }
 
-  /// A decimal number from 8 to 15 without leading zeros (RFC 7692 §7.1.2).
+  /// Reads a decimal number from 8 to 15 without leading zeros (RFC 7692 §7.1.2).
   private static func windowBits(
     _ parameter: WebSocketExtension.Parameter
   ) throws(WebSocketDeflateError) -> Int {

@@ -14,8 +14,8 @@ extension WireRequest {
       .flatMap { WebSocketClientHandshake.subprotocols(in: $0.value) }
   }
 
-  /// Returns the bytes of the request that opens a WebSocket connection (RFC 6455 §4.1). The request line and the fields
-  /// were validated before; see `HeaderFieldRules`.
+  /// Returns the bytes of the request that opens a WebSocket connection (RFC 6455 §4.1). The request line and the
+  /// fields were validated before; see `HeaderFieldRules`.
   ///
   /// Fields of the caller that belong to the handshake are left out, except for `Host`.
   package func upgradeHead(_ handshake: WebSocketClientHandshake) -> Data {
@@ -43,7 +43,7 @@ extension WireRequest {
 }
 
 extension WebSocketClientHandshake {
-  /// The names in a list of subprotocols.
+  /// Returns the names in a list of subprotocols.
   package static func subprotocols(in list: String) -> [String] {
     list.split(separator: ",").map { name in
       let isSpace = { (character: Character) in character == " " || character == "\t" }

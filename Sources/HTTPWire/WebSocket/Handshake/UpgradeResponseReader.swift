@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// Reads the response to an opening handshake: its head and, unless the status is 101, its body. Informational responses
-/// are skipped. Pure: its owner gives it the bytes of the transport.
+/// Reads the response to an opening handshake: its head and, unless the status is 101, its body. Informational
+/// responses are skipped. Pure: its owner gives it the bytes of the transport.
 ///
 /// Lines are read by the rules for all responses; see `Documentation/HTTPReading.md`.
 package struct UpgradeResponseReader: Sendable {
@@ -38,7 +38,7 @@ package struct UpgradeResponseReader: Sendable {
     self.bodySizeLimit = bodySizeLimit
   }
 
-  /// Reads on at `position`. It stops behind the head.
+  /// Reads on at `position`, and stops behind the head.
   package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> Step {
     guard framing == nil else { return readBody(bytes, &position) }
     while position < bytes.count {

@@ -22,7 +22,7 @@ package struct WebSocketClientHandshake: Sendable {
     offer = deflate?.offer
   }
 
-  /// The fields of the request. Its method is GET, its version HTTP/1.1.
+  /// The fields of the request, whose method is GET and whose version is HTTP/1.1.
   package var fields: [HTTPHeader] {
     var fields = [
       HTTPHeader(name: "Upgrade", value: "websocket"),

@@ -76,7 +76,7 @@ private struct ExtensionScanner {
     return String(decoding: bytes[start..<position], as: UTF8.self)
   }
 
-  /// A token, or a quoted string whose content is a token (RFC 6455 §9.1).
+  /// Reads a token, or a quoted string whose content is a token (RFC 6455 §9.1).
   mutating func value() -> String? {
     guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return token() }
     position += 1

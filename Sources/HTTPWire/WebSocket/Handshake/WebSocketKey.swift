@@ -33,7 +33,7 @@ package struct WebSocketAgreement: Sendable, Equatable {
 }
 
 extension FieldBlock {
-  /// The elements of all fields of this name, which are separated by commas.
+  /// Returns the elements of all fields of this name, which are separated by commas.
   func elements(of name: StaticString) -> [Substring] {
     values(of: name).flatMap { value in
       value.split(separator: ",").map(Self.trimmed).filter { !$0.isEmpty }

@@ -17,7 +17,8 @@ extension WebSocketConnection {
     try sendControl(.pong, payload)
   }
 
-  /// Adds a Close frame to the output. Nothing can be sent behind it. Does nothing if the connection is closing already.
+  /// Adds a Close frame to the output. Nothing can be sent behind it. Does nothing if the connection is closing
+  /// already.
   ///
   /// - Parameters:
   ///   - code: `nil` sends a frame without a payload.
@@ -52,8 +53,8 @@ extension WebSocketConnection {
 
   /// Returns the next bytes to write; `nil` if there are none.
   ///
-  /// - Parameter limit: The number of bytes after which a large message is interrupted. Default: none, which empties the
-  ///   output.
+  /// - Parameter limit: The number of bytes after which a large message is interrupted. Default: none, which empties
+  ///   the output.
   package mutating func takeOutput(_ limit: Int = .max) -> Data? { output.take(limit) }
 
   private mutating func sendControl(

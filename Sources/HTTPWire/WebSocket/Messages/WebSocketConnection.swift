@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// A WebSocket connection after its opening handshake (RFC 6455, RFC 7692), for either side. It does no I/O: its owner
-/// gives it the bytes of the transport and writes its output.
+/// A WebSocket connection after its opening handshake (RFC 6455, RFC 7692), for either side. Pure: the owner passes
+/// the bytes of the transport to the connection and writes its output.
 ///
 /// ```
 /// open ── closing ── closed ── ended
@@ -14,7 +14,7 @@ import FoundationEssentials
 package struct WebSocketConnection: ~Copyable {
   package enum Phase: Sendable, Equatable {
     case open
-    /// Our Close frame is in the output; that of the peer is awaited. Its messages are still delivered.
+    /// Our Close frame is in the output; that of the peer is awaited. Messages of the peer are still delivered.
     case closing
     /// Both Close frames were exchanged, or the connection failed. Nothing more is read or sent.
     case closed

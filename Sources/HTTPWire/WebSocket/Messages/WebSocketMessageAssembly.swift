@@ -40,8 +40,8 @@ struct WebSocketMessageAssembly {
     expected = count + header.length
   }
 
-  /// Returns the message of a frame that is the whole message, and that was begun and received as a whole. It is copied
-  /// once. `nil` if the message has to be assembled.
+  /// Returns the message of a frame that is the whole message, and that was begun and received as a whole. The
+  /// message is copied once. `nil` if the message has to be assembled.
   mutating func message(
     of payload: UnsafeRawBufferPointer, _ header: WebSocketFrameHeader
   ) throws(WebSocketViolation) -> WebSocketMessage? {

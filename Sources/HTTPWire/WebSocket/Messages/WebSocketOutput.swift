@@ -41,8 +41,8 @@ struct WebSocketOutput {
   private var large: [Large] = []
   /// The number of bytes that were taken.
   private(set) var takenCount: UInt64 = 0
-  /// The payload of the last Ping frame without an answer. Earlier ones need none (RFC 6455 §5.5.3), so that Ping frames
-  /// cannot fill the memory while the peer reads nothing.
+  /// The payload of the last Ping frame without an answer. Earlier ones need none (RFC 6455 §5.5.3), so that Ping
+  /// frames cannot fill the memory while the peer reads nothing.
   private var pingPayload: [UInt8] = []
   private var owesPong = false
 

@@ -1,4 +1,4 @@
-/// A violation of the WebSocket protocol by the peer, or of a limit. It ends the connection.
+/// A violation of the WebSocket protocol by the peer, or of a limit, which ends the connection.
 package enum WebSocketViolation: Error, Sendable, Equatable {
   /// Reserved bits for which no extension was agreed on. The first byte of the frame is attached.
   case reservedBits(UInt8)
