@@ -186,7 +186,8 @@ import Testing
   func otherTarget() async throws {
     let own = [
       "Sources/HTTPWire/Fields/Field.swift": "struct Field {}\n",
-      "Sources/HTTPWire/Flow/Flow.swift": "struct Flow {\n  let field: HTTPWire.Field\n}\n\nextension Field {}\n",
+      "Sources/HTTPWire/Flow/Flow.swift":
+        "struct Flow {\n  let field: HTTPWire.Field\n}\n\nextension Field {}\n",
     ]
     let report = try await run(Self.files.merging(own) { $1 }, ["+HTTPWire"])
     #expect(
@@ -221,7 +222,9 @@ import Testing
     #expect(unknown.output == "arrows: there is no folder Gone\n")
     #expect(unknown.status == 1)
     let misspelt = try await run(Self.files, ["verify"])
-    #expect(misspelt.output == "arrows: the arguments are [root] [+TARGET], [root] [+TARGET] FROM TO, or [root] check\n")
+    #expect(
+      misspelt.output
+        == "arrows: the arguments are [root] [+TARGET], [root] [+TARGET] FROM TO, or [root] check\n")
     #expect(misspelt.status == 2)
   }
 }
