@@ -15,7 +15,7 @@ package final class FileSource: BodySource {
   private let path: String
   /// The position of the first byte in the file.
   private let start: Int64
-  private let state = Mutex(State())
+  private let state = TrackedMutex(State())
 
   /// Opens the file. Fails unless it is a regular file, because reading from other files may block forever.
   ///
@@ -125,12 +125,12 @@ package final class FileSink: BodySink {
   private let newPath: String
   /// The function that decides about a continuation; `nil` for a new file.
   private let place: Continuation?
-  private let state: Mutex<State>
+  private let state: TrackedMutex<State>
 
   package init(path: String, continuing place: Continuation? = nil) {
     newPath = path
     self.place = place
-    state = Mutex(State(path: path))
+    state = TrackedMutex(State(path: path))
   }
 
   deinit { _ = finish() }

@@ -25,13 +25,13 @@ package final class PartialFile: Sendable {
 
   private let path: String
   private let recordPath: String
-  private let descriptors: Mutex<Descriptors>
+  private let descriptors: TrackedMutex<Descriptors>
 
   /// Opens or creates the file, and locks it.
   package init(path: String, recordPath: String) throws(OpeningFailure) {
     self.path = path
     self.recordPath = recordPath
-    descriptors = Mutex(Descriptors(file: try Self.open(path)))
+    descriptors = TrackedMutex(Descriptors(file: try Self.open(path)))
   }
 
   deinit { close() }

@@ -15,7 +15,7 @@ package enum TemporaryFiles {
   private static let lockSuffix = ".lock"
 
   /// The owner of each folder that this process has used; `nil` if no lock could be taken.
-  private static let owners = Mutex<[String: String?]>([:])
+  private static let owners = TrackedMutex<[String: String?]>([:])
 
   /// Returns the path of a new temporary file in `folder`; the file is not created. The owner removes the file, or
   /// renames it to a name without an owner if it is to outlive the process.

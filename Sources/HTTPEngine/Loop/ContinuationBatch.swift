@@ -20,7 +20,7 @@ package final class ContinuationBatch: @unchecked Sendable {
     var isOver = false
   }
 
-  private let state = Mutex(State())
+  private let state = TrackedMutex(State())
   /// The tasks of this turn. Only the loop's thread uses them.
   @exclusivity(unchecked) private var turn: [Waiter] = []
 

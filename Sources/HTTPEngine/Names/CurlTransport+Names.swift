@@ -217,7 +217,7 @@ final class NameCache: Sendable {
   /// The longest time for which an answer is kept, in seconds.
   private static let longest: UInt32 = 3600
 
-  private let entries = Mutex<[Key: Entry]>([:])
+  private let entries = TrackedMutex<[Key: Entry]>([:])
 
   func addresses(_ key: Key) -> [IPAddress]? {
     let now = Clock.now()

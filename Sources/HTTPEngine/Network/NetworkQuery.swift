@@ -6,12 +6,12 @@ import Synchronization
 /// Asks the kernel about its network.
 package final class NetworkQuery: Sendable {
   /// One question at a time.
-  private let channel: Mutex<Channel>
+  private let channel: TrackedMutex<Channel>
 
   /// Opens a netlink socket; `nil` if the system has no such sockets, or none left.
   package init?() {
     guard let socket = NetlinkSocket(isListening: false) else { return nil }
-    channel = Mutex(Channel(socket: socket))
+    channel = TrackedMutex(Channel(socket: socket))
   }
 
   /// Returns links, addresses and routes; `nil` if the kernel does not answer.

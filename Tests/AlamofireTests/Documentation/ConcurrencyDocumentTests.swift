@@ -22,7 +22,7 @@ import Testing
         enclosing.append((indentation, String(match.1)))
       }
       let holds =
-        /\bMutex(?:<[^=]*>)?\(|: Mutex<|\bAtomic<|nonisolated\(unsafe\)|unowned\(unsafe\)|@unchecked Sendable/
+        /\b(?:Tracked)?Mutex(?:<[^=]*>)?\(|: (?:Tracked)?Mutex<|\bAtomic<|nonisolated\(unsafe\)|unowned\(unsafe\)|@unchecked Sendable/
       if text.contains(holds) { holders.append(enclosing.last?.name ?? "a global") }
     }
     return holders

@@ -91,8 +91,8 @@ package final class TrustAnchors: @unchecked Sendable {
     }
   }
 
-  private static let keptFiles = Mutex<[Place: Kept]>([:])
-  private static let keptTexts = Mutex<[Data: TrustAnchors]>([:])
+  private static let keptFiles = TrackedMutex<[Place: Kept]>([:])
+  private static let keptTexts = TrackedMutex<[Data: TrustAnchors]>([:])
 
   private static func kept(_ place: Place, file: String?, folder: String?) -> Result<TrustAnchors, ChainFault>
   {

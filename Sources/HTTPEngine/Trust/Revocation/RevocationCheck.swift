@@ -171,7 +171,7 @@ final class RevocationCache: Sendable {
     var lists: [String: (list: [RevocationList], end: Int, size: Int)] = [:]
   }
 
-  private let state = Mutex(State())
+  private let state = TrackedMutex(State())
   /// The limits keep the memory of programs with many servers bounded.
   private let answerLimit = 1024
   private let listSizeLimit = 32 << 20

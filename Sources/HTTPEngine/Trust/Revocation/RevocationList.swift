@@ -153,7 +153,7 @@ package struct RevocationLists: Sendable {
 
   init(_ lists: [RevocationList]) { self.lists = lists }
 
-  private static let kept = Mutex<[[Data]: RevocationLists]>([:])
+  private static let kept = TrackedMutex<[[Data]: RevocationLists]>([:])
 
   /// Reads lists, each as DER or PEM. A text is read once for all connections.
   package static func of(_ texts: [Data]) -> Result<RevocationLists, ChainFault> {
