@@ -9,8 +9,7 @@ func readmeFirstScreen() async throws {
 
   let server = try HTTPTestServer()
   let request = AF.request(server.url("/headers")).validate()
-  let echo = try await request.serializingDecodable(Echo.self).value
-  for (name, value) in echo.headers { print("\(name): \(value)") }
+  print(try await request.serializingDecodable(Echo.self).value.headers)
 }
 
 func gettingStarted(token: String, queue: DispatchQueue) async throws {
