@@ -40,3 +40,9 @@ private func overrides() {
   let session = Session(transportOptions: options)
   show(session)
 }
+
+func proxiesByScheme() {
+  var options = TransportOptions()
+  options.proxy = .perScheme(http: .environment, https: .socks5h("127.0.0.1", port: 9050))
+  _ = options
+}
