@@ -2,11 +2,12 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The observer of a channel. Its methods are called one at a time, also on the thread of the engine, so that they must
-/// return at once and run no code of the caller.
+/// The observer of a channel. Its methods are called one at a time. All but the first are also called on the thread of
+/// the engine, so that they must return at once and run no code of the caller.
 protocol WebSocketChannelObserver: AnyObject, Sendable {
-  /// - Parameter head: The head of the response with status 101.
-  func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?)
+  /// Decides whether a channel is opened after a handshake. May wait, and may run code of the caller.
+  nonisolated(nonsending) func validate(_ head: ResponseHead) async throws(TransportFailure)
+  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?)
   /// - Parameters:
   ///   - messages: In their order; at least one.
   ///   - receipt: Its release means that the messages were processed.
@@ -117,9 +118,9 @@ final class WebSocketChannel: Sendable {
   }
 
   /// Delivers events until the end, which is called once: without a failure after a closing handshake.
-  func start(_ head: ResponseHead, subprotocol: String?, _ end: @escaping End) {
+  func start(subprotocol: String?, _ end: @escaping End) {
     state.withLock { $0.end = end }
-    observer.channelOpened(self, head, subprotocol: subprotocol)
+    observer.channelOpened(self, subprotocol: subprotocol)
     schedulePing()
     pump()
   }

@@ -142,13 +142,17 @@ final class WebSocketFlow: Sendable {
 }
 
 extension WebSocketFlow: WebSocketChannelObserver {
-  func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?) {
-    // Before the event, whose handlers may read the response and send a ping.
-    let request = state.withLock { state in
-      state.channel = channel
-      return state.request
-    }
-    request?.core.connected(head)
+  nonisolated(nonsending) func validate(_ head: ResponseHead) async throws(TransportFailure) {
+    guard let core = state.withLock({ $0.request })?.core else { return }
+    // Before the validators, which may read the response.
+    core.connected(head)
+    guard let failure = await core.handshakeFailure() else { return }
+    throw TransportFailure(.cancelled, "The response to the handshake was rejected.", cause: failure)
+  }
+
+  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?) {
+    // Before the event, whose handlers may send a ping.
+    state.withLock { $0.channel = channel }
     tellDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
     tell([.connected(protocol: subprotocol)])
     // Later messages are queued as well, until the earlier ones were sent.

@@ -26,7 +26,7 @@ import Synchronization
 ///
 /// The opening handshake is a GET over HTTP/1.1, with the cookies, credentials, interceptors, proxies and trust
 /// evaluation of the session. `timeoutIntervalForRequest` limits the handshake, and `timeoutIntervalForResource` the
-/// whole connection. A status other than 101 is a `URLError.badServerResponse`.
+/// whole connection. A status other than 101 is a `URLError.badServerResponse`, or the error of a validator.
 public final class WebSocketRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 
