@@ -22,6 +22,8 @@ protocol WebSocketChannelObserver: AnyObject, Sendable {
 struct WebSocketChannelOptions: Sendable {
   var maximumMessageSize = 1_048_576
   var pingInterval: Duration?
+  /// The number of unsent bytes from which on a message is refused, unless its sender waits.
+  var unsentLimit = 16_777_216
   /// Whether permessage-deflate is offered.
   var compresses = false
   /// The time for the Close frame of the server.
@@ -255,9 +257,6 @@ final class WebSocketReceipt: Sendable {
 }
 
 extension WebSocketChannel.State {
-  /// The memory of a message beside its bytes, so that many empty messages are limited as well.
-  private static let overhead = 64
-
   fileprivate mutating func step(limit: Int) -> WebSocketChannel.Step {
     guard !isDelivering, end != nil else { return .wait }
     let events = events(limit: streamEnd == nil ? limit : .max)
@@ -292,8 +291,8 @@ extension WebSocketChannel.State {
     while !isFull(limit), let event = nextEvent() {
       if case .message(let message) = event {
         messages.append(message)
-        size += message.byteCount + Self.overhead
-        held += message.byteCount + Self.overhead
+        size += message.memorySize
+        held += message.memorySize
         continue
       }
       endMessages()
@@ -336,10 +335,14 @@ extension WebSocketChannel.State {
 }
 
 extension WebSocketMessage {
-  fileprivate var byteCount: Int {
+  /// The memory of a message beside its bytes, so that many empty messages are limited as well.
+  static let overhead = 64
+
+  /// The memory that a message takes while it waits.
+  var memorySize: Int {
     switch self {
-    case .text(let text): text.utf8.count
-    case .binary(let data): data.count
+    case .text(let text): text.utf8.count + Self.overhead
+    case .binary(let data): data.count + Self.overhead
     }
   }
 }
