@@ -117,14 +117,15 @@ final class AttemptDriver: @unchecked Sendable {
     case .judgeCredentials: judgeCredentials()
     case .answerChallenge: try answerChallengeAtOnce()
     case .followRedirect: try followRedirectAtOnce()
-    case .storeResult: try storeResult()
+    case .storeResult: storeResultAtOnce()
     case .announceTaskEnd, .moveDownload: nil
     case .waitForCookies: core.hasPendingCookies ? nil : .done
     case .judgeUpload: try judgeUpload()
     case .prepareContinuation: try prepareContinuation()
     case .completeStream: completeStream()
     case .waitForHeadDecision: core.mayAwaitHeadDecision ? nil : .done
-    case .validate: try validateAtOnce()
+    // The response to a WebSocket handshake was validated before.
+    case .validate: core.webSocket == nil ? try validateAtOnce() : .done
     case .recordSuccess: recordSuccess()
     case .recordFailure: recordFailureAtOnce()
     case .askRetriers: core.isIntercepted ? nil : .retry(isWanted: false)
@@ -158,6 +159,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .updateCache: return await updateCache()
     case .answerChallenge: return try await answerChallenge()
     case .followRedirect: return try await followRedirect()
+    case .storeResult: return try await storeRefusal()
     case .announceTaskEnd: return await announceTaskEnd()
     case .waitForCookies: return await waitForCookies()
     case .moveDownload: return try await moveDownload()
@@ -169,7 +171,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .prepareLateHandlers, .settle: return await settle(step)
     case .serialize: return await serialize()
     case .begin, .makeRequest, .applyCachePolicy, .beginHop, .askForWholeBody, .recordTransferFailure,
-      .judgeCredentials, .storeResult, .judgeUpload, .prepareContinuation, .completeStream, .recordSuccess,
+      .judgeCredentials, .judgeUpload, .prepareContinuation, .completeStream, .recordSuccess,
       .prepareRetry, .finished:
       preconditionFailure("\(step) never waits")
     }

@@ -95,7 +95,7 @@ public struct WebSocketTask: Sendable {
     // Without a handler the request would not start, and this wait would not end.
     if request.isInitialized, request.core.resumesAutomatically { request.resume() }
     let error = await withCheckedContinuation { continuation in
-      request.send(WebSocketMessage(message)) { continuation.resume(returning: $0) }
+      request.send(WebSocketMessage(message), isLimited: false) { continuation.resume(returning: $0) }
     }
     if let error { throw error }
   }

@@ -12,19 +12,27 @@ struct WebSocketPong: Sendable {
 // Messages, pings and the closing handshake.
 extension WebSocketChannel {
   /// Sends a message after all earlier ones. The completion is called when the system has accepted its bytes.
-  func send(_ message: WebSocketMessage, _ completion: SendCompletion?) {
-    let failure = state.withLock { state -> TransportFailure? in
+  ///
+  /// - Parameter limit: The number of unsent bytes from which on the message is refused.
+  /// - Returns: The failure of a message that is refused because of the limit, whose completion is not called.
+  func send(
+    _ message: WebSocketMessage, limit: Int = .max, _ completion: SendCompletion?
+  ) -> TransportFailure? {
+    let (failure, isFull) = state.withLock { state -> (TransportFailure?, Bool) in
       do throws(WebSocketSendError) {
-        try state.connection.send(message)
-        guard let completion else { return nil }
+        let overhead = state.sends.count * WebSocketMessage.overhead
+        try state.connection.send(message, outputLimit: limit == .max ? .max : limit - overhead)
+        guard let completion else { return (nil, false) }
         state.sends.append(PendingSend(end: state.connection.outputEnd, completion: completion))
-        return nil
+        return (nil, false)
       } catch {
-        return TransportFailure(
-          error == .notOpen ? .connectionLost : .resourceUnavailable, error.message)
+        let isFull = if case .outputFull = error { true } else { false }
+        return (error.failure, isFull)
       }
     }
+    if isFull { return failure }
     if let failure { completion?(failure) } else { flush() }
+    return nil
   }
 
   /// Begins the closing handshake. Messages are delivered until the server has closed its side. A code that cannot be
@@ -184,6 +192,18 @@ extension WebSocketChannel {
 
   private func timedOut(_ event: String) -> TransportFailure {
     TransportFailure(.timedOut, "\(host) \(event).")
+  }
+}
+
+extension WebSocketSendError {
+  var failure: TransportFailure {
+    let kind: TransportFailure.Kind =
+      switch self {
+      case .notOpen: .connectionLost
+      case .outputFull: .dataLengthExceedsMaximum
+      default: .resourceUnavailable
+      }
+    return TransportFailure(kind, message)
   }
 }
 

@@ -2,13 +2,13 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The observer of a channel. Its methods are called one at a time, also on the thread of the engine. Therefore they
-/// must return at once and run no code of the caller.
+/// The observer of a channel. Its methods are called one at a time. All but the first are also called on the thread of
+/// the engine, so that they must return at once and run no code of the caller.
 protocol WebSocketChannelObserver: AnyObject, Sendable {
+  /// Decides whether a channel is opened after a handshake. May wait, and may run code of the caller.
+  nonisolated(nonsending) func validate(_ head: ResponseHead) async throws(TransportFailure)
   /// Called when the channel is open.
-  ///
-  /// - Parameter head: The head of the response with status 101.
-  func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?)
+  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?)
   /// Called when messages were received.
   ///
   /// - Parameters:
@@ -25,6 +25,8 @@ protocol WebSocketChannelObserver: AnyObject, Sendable {
 struct WebSocketChannelOptions: Sendable {
   var maximumMessageSize = 1_048_576
   var pingInterval: Duration?
+  /// The number of unsent bytes from which on a message is refused, unless its sender waits.
+  var unsentLimit = 16_777_216
   /// Whether permessage-deflate is offered.
   var compresses = false
   /// The time for the Close frame of the server.
@@ -123,9 +125,9 @@ final class WebSocketChannel: Sendable {
   }
 
   /// Delivers events until the end, which is called once: without a failure after a closing handshake.
-  func start(_ head: ResponseHead, subprotocol: String?, _ end: @escaping End) {
+  func start(subprotocol: String?, _ end: @escaping End) {
     state.withLock { $0.end = end }
-    observer.channelOpened(self, head, subprotocol: subprotocol)
+    observer.channelOpened(self, subprotocol: subprotocol)
     schedulePing()
     pump()
   }
@@ -260,9 +262,6 @@ final class WebSocketReceipt: Sendable {
 }
 
 extension WebSocketChannel.State {
-  /// The memory of a message beside its bytes, so that many empty messages are limited as well.
-  private static let overhead = 64
-
   fileprivate mutating func step(limit: Int) -> WebSocketChannel.Step {
     guard !isDelivering, end != nil else { return .wait }
     let events = events(limit: streamEnd == nil ? limit : .max)
@@ -297,8 +296,8 @@ extension WebSocketChannel.State {
     while !isFull(limit), let event = nextEvent() {
       if case .message(let message) = event {
         messages.append(message)
-        size += message.byteCount + Self.overhead
-        held += message.byteCount + Self.overhead
+        size += message.memorySize
+        held += message.memorySize
         continue
       }
       endMessages()
@@ -341,10 +340,14 @@ extension WebSocketChannel.State {
 }
 
 extension WebSocketMessage {
-  fileprivate var byteCount: Int {
+  /// The memory of a message beside its bytes, so that many empty messages are limited as well.
+  static let overhead = 64
+
+  /// The memory that a message takes while it waits.
+  var memorySize: Int {
     switch self {
-    case .text(let text): text.utf8.count
-    case .binary(let data): data.count
+    case .text(let text): text.utf8.count + Self.overhead
+    case .binary(let data): data.count + Self.overhead
     }
   }
 }

@@ -33,14 +33,13 @@ final class WebSocketLink: Sendable {
 
   /// Passes the end of the stream to the channel, and starts it.
   func serve(
-    _ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?,
-    _ end: @escaping WebSocketChannel.End
+    _ channel: WebSocketChannel, subprotocol: String?, _ end: @escaping WebSocketChannel.End
   ) {
     let streamEnd = state.withLock { state in
       state.channel = channel
       return state.end
     }
-    channel.start(head, subprotocol: subprotocol, end)
+    channel.start(subprotocol: subprotocol, end)
     if let streamEnd { channel.streamEnded(streamEnd.failure) }
   }
 

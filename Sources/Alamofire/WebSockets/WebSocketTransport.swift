@@ -52,6 +52,7 @@ final class WebSocketTransport: Transport {
     guard let agreement = answer.agreement else {
       return WireResponse(head: answer.head, body: answer.body, metrics: link.metrics)
     }
+    try await validate(answer.head, link)
     let channel = WebSocketChannel(
       stream, host: request.origin.host, options, deflate: agreement.deflate, input: answer.rest,
       observer: observer)
@@ -64,10 +65,20 @@ final class WebSocketTransport: Transport {
     _ channel: WebSocketChannel, _ head: ResponseHead, _ agreement: WebSocketAgreement, _ link: WebSocketLink
   ) async throws(TransportFailure) {
     let failure = await withCheckedContinuation { continuation in
-      link.serve(channel, head, subprotocol: agreement.subprotocol) { continuation.resume(returning: $0) }
+      link.serve(channel, subprotocol: agreement.subprotocol) { continuation.resume(returning: $0) }
     }
     guard let failure else { return }
     throw failure.with(metrics: link.metrics).with(partial: .init(head: head, body: nil))
+  }
+
+  nonisolated(nonsending) private func validate(
+    _ head: ResponseHead, _ link: WebSocketLink
+  ) async throws(TransportFailure) {
+    do throws(TransportFailure) {
+      try await observer.validate(head)
+    } catch {
+      throw error.with(metrics: link.metrics).with(partial: .init(head: head, body: nil))
+    }
   }
 
   private static var cancelled: TransportFailure {

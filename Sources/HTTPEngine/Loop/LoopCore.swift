@@ -273,6 +273,8 @@ final class LoopCore {
       let transfer = Transfer.of(ccurl_private(easy)).takeUnretainedValue()
       if transfer.mayRepeat(after: result) {
         sendAgain(transfer)
+      } else if result == CURLE_OK, let failure = transfer.missedTimeout() {
+        end(transfer, .failure(failure))
       } else {
         end(transfer, transfer.outcome(result))
       }

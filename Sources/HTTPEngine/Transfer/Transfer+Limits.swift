@@ -39,8 +39,9 @@ extension Transfer {
     alignPhaseTimer()
   }
 
-  /// Notes that libcurl is about to send the request.
+  /// Notes that libcurl is about to send the request, or has made the connection of one that sends nothing.
   func requestBegan() {
+    if applied.isConnecting { return noteTime { $0.connectionEnded($1) } }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     earlierResponse = EarlierResponse(headerBytes: facts.header_bytes, firstByte: Int(facts.first_byte))
@@ -60,9 +61,11 @@ extension Transfer {
 
   /// Returns the failure of a transfer whose time is over; `nil` if no limit is exceeded yet.
   func timeout() -> TransportFailure? {
-    guard let exceeded = exceededPhase() else { return nil }
-    return TransportFailure(.timedOut, message(of: exceeded), metrics: metricsSoFar(), phase: exceeded)
+    exceededPhase().map { TransportFailure(.timedOut, message(of: $0), metrics: metricsSoFar(), phase: $0) }
   }
+
+  /// Returns the failure of a transfer that has ended before the loop looked at its limits.
+  func missedTimeout() -> TransportFailure? { phaseTimer?.overdue == nil ? nil : timeout() }
 
   private func exceededPhase() -> PhaseTimer.Phase? {
     let now = loop.now

@@ -26,6 +26,16 @@ package struct PhaseTimer: Sendable, Equatable {
     case sending
     /// The system has taken the whole request.
     case waiting
+
+    /// The phase of a step whose end is an event.
+    var timedPhase: Phase? {
+      switch self {
+      case .lookingUp: .nameLookup
+      case .connecting: .connect
+      case .securing: .tlsHandshake
+      case .none, .sending, .waiting: nil
+      }
+    }
   }
 
   private let limits: PhaseLimits
@@ -35,13 +45,20 @@ package struct PhaseTimer: Sendable, Equatable {
   /// The time at which the engine had passed the whole request to its library; `nil` before.
   private var handedOver: UInt64?
   private var pauseStart: UInt64?
+  /// The phase whose limit was exceeded before the engine looked at the clock: one that has lasted too long when it
+  /// ended, or that was entered with a limit of zero.
+  package private(set) var overdue: Phase?
 
   package init(_ limits: PhaseLimits) { self.limits = limits }
 
   // MARK: Events
 
   /// Called when the transfer begins, or is repeated with nothing sent.
-  package mutating func begin() { enter(.none, 0) }
+  package mutating func begin() {
+    step = .none
+    overdue = nil
+    enter(.none, 0)
+  }
 
   package mutating func lookupBegan(_ now: UInt64) { enter(.lookingUp, now) }
 
@@ -53,15 +70,23 @@ package struct PhaseTimer: Sendable, Equatable {
   /// Called when the TLS handshake with the server has begun. One with a proxy belongs to connecting.
   package mutating func handshakeBegan(_ now: UInt64) { enter(.securing, now) }
 
+  /// Called when the connection is there, and no request is sent.
+  package mutating func connectionEnded(_ now: UInt64) { enter(.none, now) }
+
   /// Called when the request is about to be sent.
   package mutating func requestBegan(_ now: UInt64, hasBody: Bool) {
     enter(.sending, now)
-    if !hasBody { handedOver = now }
+    if !hasBody { endBody(now) }
   }
 
   /// Called when the engine has passed the end of the body to its library, which may still hold some of it.
   package mutating func bodyEnded(_ now: UInt64) {
-    if step == .sending { handedOver = handedOver ?? now }
+    if step == .sending { endBody(now) }
+  }
+
+  private mutating func endBody(_ now: UInt64) {
+    handedOver = handedOver ?? now
+    if limits.firstByte == 0 { overdue = overdue ?? .firstByte }
   }
 
   /// Called when the transfer waits for the caller or for the source of its body.
@@ -77,7 +102,11 @@ package struct PhaseTimer: Sendable, Equatable {
   }
 
   private mutating func enter(_ step: Step, _ now: UInt64) {
+    if let phase = self.step.timedPhase, expiry <= now { overdue = overdue ?? phase }
     self.step = step
+    if let phase = step.timedPhase ?? (step == .sending ? .requestSend : nil), limits[phase] == 0 {
+      overdue = overdue ?? phase
+    }
     start = now
     handedOver = nil
     if pauseStart != nil { pauseStart = now }
@@ -88,6 +117,7 @@ package struct PhaseTimer: Sendable, Equatable {
   /// The time at which to call ``exceeded(_:_:)``; `.max` if there is none.
   package var expiry: UInt64 {
     guard pauseStart == nil else { return .max }
+    guard overdue == nil else { return 0 }
     switch step {
     case .none: return .max
     case .lookingUp: return Self.sum(start, limits.nameLookup)
@@ -104,11 +134,10 @@ package struct PhaseTimer: Sendable, Equatable {
   /// which is later than `now`.
   package mutating func exceeded(_ now: UInt64, _ progress: Progress) -> Phase? {
     guard expiry <= now else { return nil }
+    if let overdue { return overdue }
     switch step {
     case .none: return nil
-    case .lookingUp: return .nameLookup
-    case .connecting: return .connect
-    case .securing: return .tlsHandshake
+    case .lookingUp, .connecting, .securing: return step.timedPhase
     case .sending: return sendingExceeded(now, progress)
     case .waiting:
       guard progress.hasResponse else { return .firstByte }

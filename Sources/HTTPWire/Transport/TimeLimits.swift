@@ -14,6 +14,8 @@ extension TransportOptions {
   /// connection has no look-up, no connecting and no handshake. Time in the queue of the session, and while the
   /// request waits for a connection that another request makes, belongs to ``total`` alone. While a request is
   /// suspended, or waits for the source of its body, only ``total`` goes on.
+  ///
+  /// A limit of zero, or a negative one, ends the request when its phase begins.
   public struct TimeLimits: Sendable, Equatable {
     /// A phase of a request that can have a time limit.
     public enum Phase: String, Sendable, Equatable, CaseIterable {
@@ -134,5 +136,15 @@ package struct PhaseLimits: Sendable, Equatable {
     requestSend = nanoseconds(limits.requestSend)
     firstByte = nanoseconds(limits.firstByte)
     guard min(nameLookup, connect, tlsHandshake, requestSend, firstByte) < .max else { return nil }
+  }
+  subscript(phase: TransportOptions.TimeLimits.Phase) -> UInt64 {
+    switch phase {
+    case .nameLookup: nameLookup
+    case .connect: connect
+    case .tlsHandshake: tlsHandshake
+    case .requestSend: requestSend
+    case .firstByte: firstByte
+    case .idle, .total: .max
+    }
   }
 }

@@ -32,6 +32,36 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A restored download waits for a server that refuses connections") func refused() async throws {
+    let file = StallingFile(size: 300_000, stallingAfter: 120_000)
+    var server = try HTTPTestServer(routes: file.routes)
+    let port = server.port
+    do {
+      let session = fixture.session()
+      let arrived = Latch()
+      let request = session.download(server.url("/file"), to: fixture.destination("file"))
+        .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 120_000 { arrived.open() } }
+      let ending = Task { await request.ended() }
+      await arrived.wait()
+      withExtendedLifetime((session, ending)) {}
+    }
+    server.stop()
+    let errors = Recorder<URLError.Code?>()
+    let session = fixture.session(
+      interceptor: Retrier { _, _, error, completion in
+        errors.add(error.asAFError?.transferCode)
+        completion(.doNotRetry)
+      })
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    async let response = request.ended()
+    #expect(await errors.wait(for: 1).first == .cannotConnectToHost)
+    server = try HTTPTestServer(port: port, routes: file.routes)
+    #expect(await response.error == nil)
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+    #expect(server.recordedRequests.map { $0.header("Range") } == ["bytes=120000-"])
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A host that was never found ends the transfer with its error") func unknownHost() async throws {
     let fake = FakeTransport { _, _ in .failure(.cannotFindHost) }
     let session = Session(

@@ -19,14 +19,34 @@ import Testing
       .downloadProgress(queue: .global()) { if $0.completedUnitCount >= count { arrived.open() } }
     let ending = Task { await request.ended() }
     await arrived.wait()
-    var files: [String: Data] = [:]
-    for name in fixture.files {
-      files[name] = try Data(contentsOf: fixture.journal.appendingPathComponent(name))
-    }
+    let files = try currentFiles()
     request.cancel()
     _ = await ending.value
     #expect(await fixture.isEmptied())
     return files
+  }
+
+  /// The files of an upload to which the server has not responded, as a killed process leaves them.
+  private func leftFiles(of method: HTTPMethod, _ body: Data, _ server: HTTPTestServer, _ gate: Gate)
+    async throws -> [String: Data]
+  {
+    let session = fixture.session()
+    let request = session.upload(body, to: server.url("/upload"), method: method)
+    let ending = Task { await request.ended() }
+    await gate.waitUntilReached()
+    let files = try currentFiles()
+    request.cancel()
+    _ = await ending.value
+    gate.open()
+    #expect(await fixture.isEmptied())
+    return files
+  }
+
+  private func currentFiles() throws -> [String: Data] {
+    try Dictionary(
+      uniqueKeysWithValues: fixture.files.map {
+        ($0, try Data(contentsOf: fixture.journal.appendingPathComponent($0)))
+      })
   }
 
   private func put(_ files: [String: Data]) throws {
@@ -56,6 +76,64 @@ import Testing
         try FileManager.default.removeItem(at: fixture.journal.appendingPathComponent(name))
       }
     }
+  }
+
+  @Test(
+    "An upload with a journal that was cut anywhere is sent whole, or ends with an error, or is not known",
+    arguments: [HTTPMethod.put, .post])
+  func cutUploads(method: HTTPMethod) async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/upload") { _, _ in gate.isOpen ? .text("again") : .text("ok").held(by: gate) })
+    let body = Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let files = try await leftFiles(of: method, body, server, gate)
+    let name = try #require(files.keys.first { $0.hasSuffix(".journal") })
+    let journal = try #require(files[name])
+    let firstLine = try #require(journal.firstIndex(of: UInt8(ascii: "\n"))) + 1
+    for cut in Array(stride(from: 0, to: journal.count, by: 7)) + [journal.count] {
+      var damaged = files
+      damaged[name] = journal.prefix(cut)
+      try put(damaged)
+      let count = server.recordedRequests.count
+      let session = fixture.session()
+      #expect((session.restoredRequests.count == 1) == (cut >= firstLine), "\(cut)")
+      guard let request = session.restoredRequests.first as? UploadRequest else {
+        #expect(await fixture.isEmptied(), "\(cut): \(fixture.files)")
+        continue
+      }
+      let response = await request.ended()
+      // Only the record that the server may have the whole request keeps a POST from being sent.
+      if method == .post, cut == journal.count {
+        #expect(response.error?.transferCode == .backgroundSessionWasDisconnected)
+        #expect(server.recordedRequests.count == count)
+      } else {
+        #expect(response.data == Data("again".utf8), "\(cut)")
+        #expect(server.recordedRequests.dropFirst(count).map(\.body) == [Array(body)], "\(cut)")
+      }
+      #expect(await fixture.isEmptied(), "\(cut)")
+    }
+  }
+
+  @Test("A clock that was set back neither delays a transfer nor ends it") func clock() async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/upload") { _, _ in gate.isOpen ? .text("again") : .text("ok").held(by: gate) })
+    var files = try await leftFiles(of: .put, Data("body".utf8), server, gate)
+    let name = try #require(files.keys.first { $0.hasSuffix(".journal") })
+    let log = BackgroundFolder.log
+    let records = log.records(in: try #require(files[name])).records.map { record in
+      guard case .described(var description) = record else { return record }
+      // Made a year later, by the clock of today, for a date that was over then.
+      description.created += 365 * 86_400
+      description.earliestBegin = description.created - 60
+      return .described(description)
+    }
+    files[name] = records.reduce(into: Data()) { $0 += log.line(of: $1) ?? Data() }
+    try put(files)
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? UploadRequest)
+    #expect(await request.ended().data == Data("again".utf8))
+    #expect(await fixture.isEmptied())
   }
 
   @Test("Bytes of another boot that were never synchronized are not used") func otherBoot() async throws {

@@ -48,6 +48,19 @@ private func configured(session: Session, queue: DispatchQueue) {
   }
 }
 
+private struct UnknownVersion: Error {}
+
+private func validated(session: Session) {
+  let socket = session.webSocketRequest(to: "wss://example.com/chat").validate()
+  socket.validate { _, response, _ in
+    response.value(forHTTPHeaderField: "X-Version") == "3" ? .success(()) : .failure(UnknownVersion())
+  }
+  socket.streamMessageEvents { event in
+    guard case .completed(let completion) = event.kind else { return }
+    if completion.error?.responseCode == 503 { print("Too many clients") }
+  }
+}
+
 private func prices(session: Session) {
   let socket = session.webSocketRequest(to: "wss://example.com/prices", configuration: .pingInterval(30))
   socket.streamDecodable(Price.self) { price in print(price) }

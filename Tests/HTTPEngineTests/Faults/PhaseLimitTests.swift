@@ -173,6 +173,19 @@ import Testing
     expect(.firstByte, failure, host: "shop.example", since: start)
   }
 
+  @Test(
+    "A limit of zero ends the request, however fast its phase is",
+    arguments: [
+      Limits(connect: .zero), Limits(tlsHandshake: .seconds(-1)), Limits(tlsHandshake: .nanoseconds(1)),
+      Limits(requestSend: .zero), Limits(firstByte: .zero),
+    ])
+  func zero(limits: TransportOptions.TimeLimits) async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let failure = try await client(limits).failure(of: server.url("/get"))
+    #expect(failure.kind == .timedOut)
+    #expect(failure.phase.flatMap { limits[$0] } != nil)
+  }
+
   @Test("Phases that a reused connection does not have are not limited") func reusedConnection() async throws
   {
     let server = try HTTPTestServer(.tls(.localhost))

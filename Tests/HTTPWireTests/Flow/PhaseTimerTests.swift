@@ -106,6 +106,13 @@ import Testing
     #expect(timer.expiry == 1140)
   }
 
+  @Test("A connection without a request has no phase behind it") func connectionAlone() throws {
+    var timer = PhaseTimer(try #require(PhaseLimits(.init(requestSend: .zero, firstByte: .zero))))
+    timer.handshakeBegan(100)
+    timer.connectionEnded(200)
+    #expect(timer.expiry == .max && timer.overdue == nil)
+  }
+
   @Test("A transfer that is repeated begins again") func repeated() throws {
     var timer = try timer()
     timer.requestBegan(100, hasBody: false)
@@ -113,6 +120,62 @@ import Testing
     #expect(timer.expiry == .max)
     timer.connectionBegan(200)
     #expect(timer.expiry == 220)
+  }
+
+  @Test("A phase that has lasted too long exceeds its limit, also if it has ended meanwhile") func overdue()
+    throws
+  {
+    let events: [(TransportOptions.TimeLimits.Phase, UInt64, (inout PhaseTimer, UInt64) -> Void)] = [
+      (.nameLookup, 10, { $0.lookupBegan($1) }), (.connect, 20, { $0.connectionBegan($1) }),
+      (.tlsHandshake, 30, { $0.handshakeBegan($1) }),
+    ]
+    for (phase, limit, begin) in events {
+      for time in [limit - 1, limit, limit + 1000] {
+        var timer = try timer()
+        timer.begin()
+        begin(&timer, 100)
+        timer.requestBegan(100 + time, hasBody: false)
+        #expect(timer.overdue == (time < limit ? nil : phase))
+        #expect(timer.exceeded(100 + time, Self.answered) == timer.overdue)
+        timer.begin()
+        #expect(timer.overdue == nil && timer.expiry == .max)
+      }
+    }
+  }
+
+  @Test(
+    "A limit of zero is exceeded when its phase begins",
+    arguments: [Duration.zero, .seconds(-1)])
+  func zero(limit: Duration) throws {
+    try expect(.nameLookup, .init(nameLookup: limit))
+    try expect(.connect, .init(connect: limit))
+    try expect(.tlsHandshake, .init(tlsHandshake: limit))
+    try expect(.requestSend, .init(requestSend: limit))
+    try expect(.firstByte, .init(firstByte: limit))
+  }
+
+  /// Expects that a transfer whose phases take no time exceeds a limit of zero.
+  private func expect(
+    _ phase: TransportOptions.TimeLimits.Phase, _ limits: TransportOptions.TimeLimits
+  ) throws {
+    let parts = try #require(PhaseLimits(limits))
+    for hasBody in [false, true] {
+      var timer = PhaseTimer(parts)
+      timer.begin()
+      #expect(timer.expiry == .max)
+      timer.lookupBegan(100)
+      timer.connectionBegan(100)
+      timer.handshakeBegan(100)
+      timer.requestBegan(100, hasBody: hasBody)
+      timer.bodyEnded(100)
+      #expect(timer.expiry == 0)
+      #expect(timer.exceeded(100, Self.answered) == phase)
+      // A reused connection has no other phases.
+      timer.begin()
+      timer.requestBegan(200, hasBody: hasBody)
+      timer.bodyEnded(200)
+      #expect(timer.overdue == (phase == .requestSend || phase == .firstByte ? phase : nil))
+    }
   }
 
   @Test("In random sequences no limit is exceeded early, and a look postpones the next one") func walk()
@@ -124,10 +187,14 @@ import Testing
       var now: UInt64 = 1000
       var entered = now
       var isConnecting = false
+      var isOverdue = false
       for _ in 0..<20 {
         now += UInt64.random(in: 0..<30, using: &random)
         let event = Int.random(in: 0..<9, using: &random)
-        if [0, 2, 3, 7].contains(event) || (event == 1 && !isConnecting) { entered = now }
+        if [0, 2, 3, 7].contains(event) || (event == 1 && !isConnecting) {
+          isOverdue = event != 7 && (isOverdue || now >= entered + 10)
+          entered = now
+        }
         if [0, 1, 2, 3, 7].contains(event) { isConnecting = event == 1 }
         switch event {
         case 0: timer.lookupBegan(now)
@@ -142,9 +209,9 @@ import Testing
           let progress = Progress(
             isSent: Bool.random(using: &random), hasResponse: Bool.random(using: &random))
           if timer.exceeded(now, progress) != nil {
-            #expect(now >= entered + 10)
+            #expect(isOverdue || now >= entered + 10)
             timer.begin()
-            (entered, isConnecting) = (now, false)
+            (entered, isConnecting, isOverdue) = (now, false, false)
           }
           #expect(timer.expiry > now)
         }

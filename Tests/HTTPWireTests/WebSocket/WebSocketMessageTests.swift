@@ -181,4 +181,22 @@ import Testing
         .closed(WebSocketClosure(code: .normalClosure)),
       ])
   }
+
+  @Test("A message is refused while the output has reached the limit")
+  func outputLimit() throws {
+    var connection = WebSocketConnection(WebSocketOptions(role: .server)) { 0 }
+    try connection.send(.binary(Data(count: 100_000)), outputLimit: 10)
+    #expect(throws: WebSocketSendError.outputFull(count: 100_010)) {
+      try connection.send(.text("a"), outputLimit: 100_010)
+    }
+    try connection.send(.text("a"), outputLimit: 100_011)
+    _ = connection.takeOutput(4)
+    #expect(throws: WebSocketSendError.outputFull(count: 100_003)) {
+      try connection.send(.text("b"), outputLimit: 4)
+    }
+    while connection.takeOutput() != nil {}
+    try connection.send(.text("c"), outputLimit: 1)
+    try connection.close()
+    #expect(throws: WebSocketSendError.notOpen) { try connection.send(.text("d"), outputLimit: 1) }
+  }
 }

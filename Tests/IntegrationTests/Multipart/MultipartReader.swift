@@ -5,14 +5,6 @@ enum MultipartReader: String, CaseIterable {
   case werkzeug
   case pythonMultipart
 
-  static let program = HTTPBinServer.packageRoot.appendingPathComponent(".build/venv/bin/python").path
-
-  /// Whether the environment has both. An older environment may lack one.
-  static var areInstalled: Bool {
-    let list = HTTPBinServer.packageRoot.appendingPathComponent(".build/venv/installed.txt")
-    return (try? String(contentsOf: list, encoding: .utf8))?.contains("python-multipart==") == true
-  }
-
   struct Part: Decodable, Equatable {
     var name: String
     /// `nil` for a plain field.
@@ -23,7 +15,9 @@ enum MultipartReader: String, CaseIterable {
 
   /// Returns the parts of a body in order. Readers disagree whether `%22` is a quotation mark; here it is not.
   func parts(of body: URL, contentType: String) async throws -> [Part] {
-    let run = try await CommandRun([Self.program, "-I", "-c", Self.script, rawValue, contentType, body.path])
+    let run = try await CommandRun([
+      PythonEnvironment.program, "-I", "-c", Self.script, rawValue, contentType, body.path,
+    ])
     guard run.status == 0 else {
       throw ServerFailure(description: "\(rawValue) does not read it:\n\(run.errors)")
     }

@@ -11,11 +11,13 @@ enum ServerRequirement {
     ProxyProcess.Program.allCases.map(\.rawValue) + [NginxServer.program, "/usr/bin/openssl"])
   static let kerberos = isMet([ApacheServer.program] + KerberosRealm.programs)
   static let httpbin = HTTPBinServer.isInstalled
-  static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
+  static let multipartReaders = isMet(
+    [PythonEnvironment.program], PythonEnvironment.has("python-multipart"))
 
-  static let webSocketPeer = isMet([WebSocketPeer.program, "/usr/bin/openssl"], WebSocketPeer.isInstalled)
+  static let webSocketPeer = isMet(
+    WebSocketPeer.Package.allCases.map(\.program) + ["/usr/bin/openssl"], WebSocketPeer.areInstalled)
 
-  static let tusPeer = isMet([], TusPeer.isInstalled)
+  static let tusPeer = isMet([], PythonEnvironment.has("tuspyserver"))
 
   private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {
     if ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
@@ -51,6 +53,7 @@ extension Trait where Self == ConditionTrait {
   }
   static var needsWebSocketPeer: Self {
     .enabled(
-      if: ServerRequirement.webSocketPeer, "Python's websockets is missing; run Scripts/install test")
+      if: ServerRequirement.webSocketPeer,
+      "websockets or wsproto of Python is missing; run Scripts/install httpbin")
   }
 }

@@ -2,14 +2,6 @@ import Foundation
 
 /// A server of tus 1.0: the package `tuspyserver` of Python in `.build/venv`, by other authors.
 final class TusPeer: Sendable {
-  static let program = HTTPBinServer.packageRoot.appendingPathComponent(".build/venv/bin/python").path
-
-  /// Whether the environment has the package. An older environment may lack it.
-  static var isInstalled: Bool {
-    let list = HTTPBinServer.packageRoot.appendingPathComponent(".build/venv/installed.txt")
-    return (try? String(contentsOf: list, encoding: .utf8))?.contains("tuspyserver==") == true
-  }
-
   private let folder: URL
   private let port: UInt16
   private let process: ServerProcess
@@ -21,7 +13,8 @@ final class TusPeer: Sendable {
     let file = folder.appendingPathComponent("peer.py")
     try Data(Self.script.utf8).write(to: file)
     port = try Loopback.freePorts(1)[0]
-    process = try ServerProcess([Self.program, "-I", file.path, folder.path, String(port)], in: folder)
+    process = try ServerProcess(
+      [PythonEnvironment.program, "-I", file.path, folder.path, String(port)], in: folder)
     try await process.untilAnswering([port])
   }
 

@@ -2,9 +2,10 @@ import Alamofire
 import FoundationNetworking
 import Testing
 
-/// Connections to a server by other authors.
-@Suite("WebSocket requests to Python's websockets", .needsWebSocketPeer, .timeLimit(.minutes(5)))
+/// Connections to servers by other authors.
+@Suite("WebSocket requests to websockets and wsproto of Python", .needsWebSocketPeer, .timeLimit(.minutes(5)))
 struct WebSocketPeerTests {
+  typealias Package = WebSocketPeer.Package
   private typealias Event = WebSocketRequest.Event<URLSessionWebSocketTask.Message, Never>
 
   /// A request, and the session that it needs.
@@ -15,10 +16,10 @@ struct WebSocketPeerTests {
   }
 
   private func client(
-    _ entrance: WebSocketPeer.Entrance, _ path: String,
+    _ package: WebSocketPeer.Package, _ entrance: WebSocketPeer.Entrance, _ path: String,
     _ configuration: WebSocketRequest.Configuration = .default
   ) async throws -> Client {
-    let peer = try await WebSocketPeer.shared
+    let peer = try await WebSocketPeer.shared(package)
     var options = TransportOptions()
     options.trustStore = .file(peer.authority)
     let session = Session.isolated(options)
@@ -62,22 +63,22 @@ struct WebSocketPeerTests {
       .data(Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })),
     ] + [125, 126, 65_535, 65_536].map { .data(Data(repeating: 7, count: $0)) }
 
-  @Test("Messages return as they were sent", arguments: WebSocketPeer.Entrance.allCases)
-  func echo(entrance: WebSocketPeer.Entrance) async throws {
-    let client = try await client(entrance, "/echo")
+  @Test("Messages return as they were sent", arguments: Package.allCases, WebSocketPeer.Entrance.allCases)
+  func echo(package: Package, entrance: WebSocketPeer.Entrance) async throws {
+    let client = try await client(package, entrance, "/echo")
     try await expectEcho(client, Self.messages + Self.messages)
     let head = client.socket.response
     let extensions = head?.value(forHTTPHeaderField: "Sec-WebSocket-Extensions") ?? ""
     let parameters = extensions.split(separator: ";").map { $0.drop { $0 == " " } }
-    #expect(Set(parameters.map(String.init)) == entrance.parameters)
+    #expect(Set(parameters.map(String.init)) == entrance.parameters(package))
     #expect(head?.value(forHTTPHeaderField: "Sec-WebSocket-Protocol") == "chat")
   }
 
-  @Test("Fragments of one byte are joined", arguments: WebSocketPeer.Entrance.allCases)
-  func fragments(entrance: WebSocketPeer.Entrance) async throws {
+  @Test("Fragments of one byte are joined", arguments: Package.allCases, WebSocketPeer.Entrance.allCases)
+  func fragments(package: Package, entrance: WebSocketPeer.Entrance) async throws {
     let text = String((0..<1000).map { "aöx👋"[$0 % 4] })
     try await expectEcho(
-      try await client(entrance, "/fragments"),
+      try await client(package, entrance, "/fragments"),
       [.string(text), .data(Data((0..<5000).map { UInt8(truncatingIfNeeded: $0) })), .string("x")])
   }
 
@@ -100,16 +101,19 @@ struct WebSocketPeerTests {
 
   @Test(
     "64 MB arrive whole in both directions",
-    arguments: [WebSocketPeer.Entrance.plain, .compressed, .compressedAlone])
-  func largeMessage(entrance: WebSocketPeer.Entrance) async throws {
+    arguments: Package.allCases, [WebSocketPeer.Entrance.plain, .compressed, .compressedAlone])
+  func largeMessage(package: Package, entrance: WebSocketPeer.Entrance) async throws {
     let data = Self.largeData
-    try await expectEcho(try await client(entrance, "/echo", .maximumMessageSize(data.count)), [.data(data)])
+    try await expectEcho(
+      try await client(package, entrance, "/echo", .maximumMessageSize(data.count)), [.data(data)])
   }
 
-  @Test("Ten thousand pings are answered by each side", arguments: [WebSocketPeer.Entrance.plain, .secure])
-  func pings(entrance: WebSocketPeer.Entrance) async throws {
+  @Test(
+    "Ten thousand pings are answered by each side", arguments: Package.allCases,
+    [WebSocketPeer.Entrance.plain, .secure])
+  func pings(package: Package, entrance: WebSocketPeer.Entrance) async throws {
     let count = 10_000
-    let client = try await client(entrance, "/pings?count=\(count)")
+    let client = try await client(package, entrance, "/pings?count=\(count)")
     var events = client.task.streamingMessageEvents().makeAsyncIterator()
     guard case .connected? = await events.next()?.kind else {
       Issue.record("not connected")
@@ -154,13 +158,17 @@ struct WebSocketPeerTests {
     return ends
   }
 
+  private static let places: [(Package, WebSocketPeer.Entrance)] = Package.allCases.flatMap { package in
+    [(package, .plain), (package, .secure)]
+  }
+
   private static let codes = [1000, 1001, 1003, 1007, 1011, 3000, 4001, 4999]
 
   @Test("A closure by the server is delivered with its code and reason", arguments: codes, ["", "adjø"])
   func serverCloses(code: Int, reason: String) async throws {
     let query = try #require(reason.addingPercentEncoding(withAllowedCharacters: .urlQueryAllowed))
-    for entrance in [WebSocketPeer.Entrance.plain, .secure] {
-      let client = try await client(entrance, "/close?code=\(code)&reason=\(query)")
+    for (package, entrance) in Self.places {
+      let client = try await client(package, entrance, "/close?code=\(code)&reason=\(query)")
       let shown = reason.isEmpty ? "-" : reason
       #expect(await ends(client.task.streamingMessageEvents()) == ["\(code) \(shown)", "end"])
       #expect(client.socket.isFinished)
@@ -169,22 +177,23 @@ struct WebSocketPeerTests {
 
   @Test("A closure by the client arrives with its code and reason", arguments: codes, ["", "adjø"])
   func clientCloses(code: Int, reason: String) async throws {
-    for entrance in [WebSocketPeer.Entrance.plain, .secure] {
+    for (package, entrance) in Self.places {
       let name = UUID().uuidString
-      let client = try await client(entrance, "/record?name=\(name)")
+      let client = try await client(package, entrance, "/record?name=\(name)")
       let events = client.task.streamingMessageEvents()
       client.socket.close(sending: WebSocketCloseCode(rawValue: code), reason: Data(reason.utf8))
       #expect(await ends(events) == ["\(code) \(reason.isEmpty ? "-" : reason)", "end"])
-      let recall = try await self.client(entrance, "/recall?name=\(name)")
+      let recall = try await self.client(package, entrance, "/recall?name=\(name)")
       var messages = recall.task.streamingMessages().makeAsyncIterator()
       #expect(await messages.next().map(Content.init) == .text("\(code) \(reason)"))
     }
   }
 
   @Test(
-    "A connection without a closing handshake is lost", arguments: [WebSocketPeer.Entrance.plain, .secure])
-  func abort(entrance: WebSocketPeer.Entrance) async throws {
-    let client = try await client(entrance, "/abort")
+    "A connection without a closing handshake is lost", arguments: Package.allCases,
+    [WebSocketPeer.Entrance.plain, .secure])
+  func abort(package: Package, entrance: WebSocketPeer.Entrance) async throws {
+    let client = try await client(package, entrance, "/abort")
     let ends = await ends(client.task.streamingMessageEvents())
     #expect(ends == ["\(URLError.Code.networkConnectionLost.rawValue)"])
   }

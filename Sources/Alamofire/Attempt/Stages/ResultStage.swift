@@ -21,14 +21,27 @@ extension AttemptDriver {
 
   // MARK: The response for the caller
 
-  func storeResult() throws(AFError) -> AttemptEvent {
-    guard core.webSocket != nil, let head = values.response?.head else {
-      keepResult()
-      return .done
-    }
+  /// Keeps the last response, unless it refuses a WebSocket handshake.
+  func storeResultAtOnce() -> AttemptEvent? {
+    if core.webSocket != nil, let head = values.response?.head, head.status != 101 { return nil }
     keepResult()
-    try checkUpgrade(head)
     return .done
+  }
+
+  /// Ends a WebSocket request, which has no other result than a connection. The error is that of a validator, if one
+  /// rejects the response.
+  @inline(never)
+  nonisolated(nonsending) func storeRefusal() async throws(AFError) -> AttemptEvent {
+    let response = values.response
+    keepResult()
+    if let failure = await core.handshakeFailure() { throw failure }
+    guard let response else { return .done }
+    let error = WebSocketHandshakeError.status(
+      response.head.status,
+      supportedVersions: response.head.block.values(of: "Sec-WebSocket-Version").first)
+    let excerpt = response.body.map(BodyExcerpt.sentence) ?? ""
+    throw .sessionTaskFailed(
+      error: URLError.made(.badServerResponse, error.message + excerpt, url: values.request.url))
   }
 
   /// Keeps the last response as that of the request.
@@ -43,15 +56,6 @@ extension AttemptDriver {
     let isTaken = core.observers.contains(.task) || request.sink != nil
     let body = isTaken ? core.shown(response.body, of: request, isKept: values.deliversBody) : response.body
     core.keep(exchange, body: values.deliversBody ? body : nil)
-  }
-
-  /// Throws unless the connection was upgraded, because a WebSocket request has no other result.
-  private func checkUpgrade(_ head: ResponseHead) throws(AFError) {
-    guard head.status != 101 else { return }
-    let error = WebSocketHandshakeError.status(
-      head.status, supportedVersions: head.block.values(of: "Sec-WebSocket-Version").first)
-    throw .sessionTaskFailed(
-      error: URLError.made(.badServerResponse, error.message, url: values.request.url))
   }
 
   /// Returns the result of the attempt so far, with `head` as the head of its last response.

@@ -63,8 +63,8 @@ package final class RequestCore: Sendable {
     change(request, to: .suspended) { $0.lifecycle.suspended() }
   }
 
-  func cancel(_ request: Request) {
-    change(request, to: .cancelled) { $0.cancel(because: .explicitlyCancelled) }
+  func cancel(_ request: Request, because error: AFError = .explicitlyCancelled) {
+    change(request, to: .cancelled) { $0.cancel(because: error) }
   }
 
   /// Cancels a WebSocket request by a closing handshake, which `beginClosing` begins. A request that has not been

@@ -109,6 +109,20 @@ extension RequestCore {
     }
   }
 
+  /// Validates the response to a WebSocket handshake. Returns the failure of the first validator that rejects it, or
+  /// the error with which the request has ended meanwhile.
+  nonisolated(nonsending) func handshakeFailure() async -> AFError? {
+    let (validators, request, body) = judged()
+    guard !validators.isEmpty, let exchange = outcome.exchange else { return nil }
+    let failure = await session.offLoop { () -> AFError? in
+      for validator in validators {
+        if let failure = validator.failure(request, exchange, body) { return failure }
+      }
+      return nil
+    }
+    return error ?? failure
+  }
+
   /// Makes the metrics of an attempt that ended before anything was sent.
   func makeMissingExchange() { state.withLock { $0.results.makeMissingExchange() } }
 }

@@ -27,6 +27,8 @@ final class WebSocketFlow: Sendable {
     var isDirect = false
     /// The messages that wait for a channel.
     var queued: [(message: WebSocketMessage, completion: SendCompletion?)] = []
+    /// The memory of ``queued``.
+    var queuedSize = 0
     /// The closure that was asked for before the channel was direct.
     var closing: (code: WebSocketCloseCode, reason: String)?
     var readers: [any WebSocketReader] = []
@@ -56,20 +58,33 @@ final class WebSocketFlow: Sendable {
   // MARK: Sending
 
   /// Sends a message, as soon as there is a connection.
-  func send(_ message: WebSocketMessage, _ completion: SendCompletion?) {
-    let (channel, isOver) = state.withLock { state in
-      if !state.isDirect, !state.isOver { state.queued.append((message, completion)) }
-      return (state.isDirect ? state.channel : nil, state.isOver)
+  ///
+  /// - Parameter isLimited: Whether the message is refused if too many bytes are not sent yet.
+  /// - Returns: The error of a refused message, whose completion is not called.
+  func send(_ message: WebSocketMessage, isLimited: Bool, _ completion: SendCompletion?) -> AFError? {
+    let limit = isLimited ? options.unsentLimit : .max
+    let (channel, isOver, full) = state.withLock { state -> (WebSocketChannel?, Bool, WebSocketSendError?) in
+      if state.isDirect || state.isOver { return (state.channel, state.isOver, nil) }
+      guard state.queuedSize < limit else {
+        return (nil, false, WebSocketSendError.outputFull(count: state.queuedSize))
+      }
+      state.queued.append((message, completion))
+      state.queuedSize += message.memorySize
+      return (nil, false, nil)
     }
-    if let channel { return Self.send(message, over: channel, completion) }
+    if let full { return AFError(full.failure, url: "") }
+    if let channel { return Self.send(message, over: channel, limit, completion) }
     if isOver { completion?(Self.notConnected) }
+    return nil
   }
 
   private static func send(
-    _ message: WebSocketMessage, over channel: WebSocketChannel, _ completion: SendCompletion?
-  ) {
-    guard let completion else { return channel.send(message, nil) }
-    channel.send(message) { failure in completion(failure.map { AFError($0, url: "") }) }
+    _ message: WebSocketMessage, over channel: WebSocketChannel, _ limit: Int, _ completion: SendCompletion?
+  ) -> AFError? {
+    let onWritten = completion.map { completion in
+      { @Sendable (failure: TransportFailure?) in completion(failure.map { AFError($0, url: "") }) }
+    }
+    return channel.send(message, limit: limit, onWritten).map { AFError($0, url: "") }
   }
 
   /// Begins the closing handshake, as soon as there is a connection.
@@ -119,6 +134,7 @@ final class WebSocketFlow: Sendable {
       defer {
         state.isOver = true
         state.queued = []
+        state.queuedSize = 0
         state.readers = []
         state.channel = nil
         state.isDirect = false
@@ -142,24 +158,31 @@ final class WebSocketFlow: Sendable {
 }
 
 extension WebSocketFlow: WebSocketChannelObserver {
-  func channelOpened(_ channel: WebSocketChannel, _ head: ResponseHead, subprotocol: String?) {
-    // Before the event, whose handlers may read the response and send a ping.
-    let request = state.withLock { state in
-      state.channel = channel
-      return state.request
-    }
-    request?.core.connected(head)
+  nonisolated(nonsending) func validate(_ head: ResponseHead) async throws(TransportFailure) {
+    guard let core = state.withLock({ $0.request })?.core else { return }
+    // Before the validators, which may read the response.
+    core.connected(head)
+    guard let failure = await core.handshakeFailure() else { return }
+    throw TransportFailure(.cancelled, "The response to the handshake was rejected.", cause: failure)
+  }
+
+  func channelOpened(_ channel: WebSocketChannel, subprotocol: String?) {
+    // Before the event, whose handlers may send a ping.
+    state.withLock { $0.channel = channel }
     tellDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
     tell([.connected(protocol: subprotocol)])
     // Later messages are queued as well, until the earlier ones were sent.
     while true {
       let queued = state.withLock { state in
-        defer { state.queued = [] }
+        defer {
+          state.queued = []
+          state.queuedSize = 0
+        }
         if state.queued.isEmpty { state.isDirect = true }
         return state.queued
       }
       if queued.isEmpty { break }
-      for item in queued { Self.send(item.message, over: channel, item.completion) }
+      for item in queued { _ = Self.send(item.message, over: channel, .max, item.completion) }
     }
     if let closing = state.withLock({ $0.closing }) { channel.close(closing.code, reason: closing.reason) }
   }

@@ -26,7 +26,7 @@ import Synchronization
 ///
 /// The opening handshake is a GET over HTTP/1.1, with the cookies, credentials, interceptors, proxies and trust
 /// evaluation of the session. `timeoutIntervalForRequest` limits the handshake, and `timeoutIntervalForResource` the
-/// whole connection. A status other than 101 is a `URLError.badServerResponse`.
+/// whole connection. A status other than 101 is a `URLError.badServerResponse`, or the error of a validator.
 public final class WebSocketRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 
@@ -60,6 +60,10 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     /// next an interval after each pong. If no pong comes within an interval, the request ends with
     /// `URLError.timedOut`. Default: `nil`, no pings.
     public var pingInterval: TimeInterval?
+    /// The number of bytes of messages that are not sent yet, from which on a further message is refused with
+    /// `URLError.dataLengthExceedsMaximum`. A message may be larger by itself. ``WebSocketTask/send(_:)`` waits instead.
+    /// Default: 16 mebibytes.
+    public var maximumUnsentSize = 16_777_216
     /// Whether the compression of messages (permessage-deflate, RFC 7692) is offered. Default: `false`. Compression
     /// takes about 300 kB of memory. The size of compressed messages can reveal parts of secrets that they contain
     /// together with text of an attacker.
@@ -90,6 +94,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
       options.maximumMessageSize = max(0, maximumMessageSize)
       options.pingInterval = pingInterval.flatMap { $0 > 0 ? Duration.retryDelay($0) : nil }
       options.compresses = compressesMessages
+      options.unsentLimit = max(1, maximumUnsentSize)
       options.closeTimeout = closeTimeout
       return options
     }
@@ -112,11 +117,14 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
   // MARK: Sending
 
-  /// Sends a message after all earlier ones, as soon as the connection is open.
+  /// Sends a message after all earlier ones, as soon as the connection is open. If too many bytes are not sent yet, the
+  /// request is cancelled with the error, so that no message is lost between others; see
+  /// ``Configuration/maximumUnsentSize``.
   ///
   /// - Parameter message: A text or bytes, of any size.
   public func send(_ message: URLSessionWebSocketTask.Message) {
-    flow.send(WebSocketMessage(message), nil)
+    guard let error = flow.send(WebSocketMessage(message), isLimited: true, nil) else { return }
+    core.cancel(self, because: error)
   }
 
   /// Sends a message after all earlier ones, as soon as the connection is open.
@@ -125,22 +133,26 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   ///   - message: A text or bytes, of any size.
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - completionHandler: Called once: when the system has accepted the bytes of the message, or with the error if
-  ///     the connection has ended before.
+  ///     the connection has ended before, or if too many bytes are not sent yet; see
+  ///     ``Configuration/maximumUnsentSize``.
   @preconcurrency
   public func send(
     _ message: URLSessionWebSocketTask.Message, queue: DispatchQueue = .main,
     completionHandler: @escaping @Sendable (Result<Void, any Error>) -> Void
   ) {
-    send(WebSocketMessage(message)) { error in
+    send(WebSocketMessage(message), isLimited: true) { error in
       queue.async { completionHandler(error.map { .failure($0) } ?? .success(())) }
     }
   }
 
-  func send(_ message: WebSocketMessage, _ completion: @escaping @Sendable (AFError?) -> Void) {
+  func send(
+    _ message: WebSocketMessage, isLimited: Bool, _ completion: @escaping @Sendable (AFError?) -> Void
+  ) {
     let core = core
-    flow.send(message) { error in
+    let refusal = flow.send(message, isLimited: isLimited) { error in
       completion(error.map { error in core.error ?? error })
     }
+    if let refusal { completion(refusal) }
   }
 
   // MARK: The end

@@ -2,8 +2,15 @@ package import FoundationEssentials
 
 extension WebSocketConnection {
   /// Adds a message to the output.
-  package mutating func send(_ message: WebSocketMessage) throws(WebSocketSendError) {
+  ///
+  /// - Parameter outputLimit: The number of bytes to write from which on the message is refused. Default: none.
+  package mutating func send(
+    _ message: WebSocketMessage, outputLimit: Int = .max
+  ) throws(WebSocketSendError) {
     guard phase == .open else { throw .notOpen }
+    guard outputLimit == .max || outputByteCount < outputLimit else {
+      throw .outputFull(count: outputByteCount)
+    }
     guard output.append(message) else { throw .compressionFailed }
   }
 

@@ -31,6 +31,8 @@ package enum WebSocketSendError: Error, Sendable, Equatable {
   /// A reason needs a code in front of it.
   case reasonWithoutCode
   case compressionFailed
+  /// The bytes to write have reached the limit.
+  case outputFull(count: Int)
 
   package var message: String {
     switch self {
@@ -42,6 +44,8 @@ package enum WebSocketSendError: Error, Sendable, Equatable {
     case .longReason(let count):
       "The close reason has \(count) bytes of UTF-8. At most 123 are allowed (RFC 6455 §5.5)."
     case .reasonWithoutCode: "A close reason is sent behind a close code. Add a code (RFC 6455 §5.5.1)."
+    case .outputFull(let count):
+      "\(count) bytes of earlier messages are not sent yet. Wait until a message was sent, or raise the limit."
     case .compressionFailed: "The message could not be compressed. There may not be enough memory."
     }
   }

@@ -1,0 +1,102 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Unsent messages of WebSocket requests", .timeLimit(.minutes(5))) struct WebSocketUnsentTests {
+  private static let message = URLSessionWebSocketTask.Message.data(Data(count: 600_000))
+
+  private static let configuration: WebSocketRequest.Configuration = {
+    var configuration = WebSocketRequest.Configuration.default
+    configuration.maximumUnsentSize = 1_000_000
+    return configuration
+  }()
+
+  /// Sends messages and records the code of each error, or `nil`.
+  private func send(_ count: Int, over socket: WebSocketRequest) -> Recorder<URLError.Code?> {
+    let results = Recorder<URLError.Code?>()
+    for _ in 0..<count {
+      socket.send(Self.message, queue: .global()) { result in
+        guard case .failure(let error) = result else { return results.add(nil) }
+        results.add(error.asAFError?.transferCode)
+      }
+    }
+    return results
+  }
+
+  @Test("A message above the limit is refused, and one after the others were sent is not")
+  func connected() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected(Self.configuration)
+    stream.holdWrites()
+    // The fourth message finds 1,800,000 bytes, of which 262,144 are being written.
+    let results = send(4, over: socket)
+    #expect(await results.wait(for: 1) == [.dataLengthExceedsMaximum])
+    stream.finishWrites()
+    #expect(await results.wait(for: 4).dropFirst() == [nil, nil, nil])
+    #expect(await send(1, over: socket).wait(for: 1) == [nil])
+    #expect(stream.events.count == 4)
+    socket.cancel()
+  }
+
+  @Test("Many small messages are limited by their memory")
+  func small() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected(Self.configuration)
+    stream.holdWrites()
+    let results = Recorder<URLError.Code?>()
+    for _ in 0..<20_000 {
+      socket.send(.data(Data()), queue: .global()) { result in
+        if case .failure(let error) = result { results.add(error.asAFError?.transferCode) }
+      }
+    }
+    #expect(await results.wait(for: 1).first == .dataLengthExceedsMaximum)
+    socket.cancel()
+  }
+
+  @Test("Messages that wait for a connection are limited as well", arguments: [false, true])
+  func waiting(isResumed: Bool) async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/", configuration: Self.configuration)
+    if isResumed { socket.resume() }
+    let results = send(3, over: socket)
+    #expect(await results.wait(for: 1) == [.dataLengthExceedsMaximum])
+    socket.resume()
+    let stream = await fake.streams.streams.wait(for: 1)[0]
+    await stream.accept()
+    #expect(await results.wait(for: 3).dropFirst() == [nil, nil])
+    socket.cancel()
+  }
+
+  @Test("A refused message without a handler ends the request", arguments: [false, true])
+  func withoutHandler(isConnected: Bool) async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/", configuration: Self.configuration)
+    if isConnected {
+      let events = socket.recorded()
+      let stream = await fake.streams.streams.wait(for: 1)[0]
+      await stream.accept()
+      await events.wait(for: 1)
+      stream.holdWrites()
+    }
+    for _ in 0..<4 { socket.send(Self.message) }
+    #expect(await socket.events().last == .completed(.dataLengthExceedsMaximum))
+    #expect(socket.error?.localizedDescription.contains("not sent yet") == true)
+  }
+
+  @Test("The async form waits in place of an error")
+  func waits() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected(Self.configuration)
+    stream.holdWrites()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<5 { group.addTask { try await socket.webSocketTask().send(Self.message) } }
+      await stream.writes.wait(for: 2)
+      stream.finishWrites()
+      try await group.waitForAll()
+    }
+    #expect(stream.events.count == 5)
+    socket.cancel()
+  }
+}
