@@ -137,6 +137,7 @@ package struct PhaseLimits: Sendable, Equatable {
     firstByte = nanoseconds(limits.firstByte)
     guard min(nameLookup, connect, tlsHandshake, requestSend, firstByte) < .max else { return nil }
   }
+
   subscript(phase: TransportOptions.TimeLimits.Phase) -> UInt64 {
     switch phase {
     case .nameLookup: nameLookup
