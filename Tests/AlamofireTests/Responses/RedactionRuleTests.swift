@@ -35,7 +35,12 @@ import Testing
   @Test(
     "Secrets of URLs",
     arguments: [
-      ("https://ann:planted@h/a", "https://ann:redacted@h/a"),
+      ("https://ann:planted@h/a", "https://redacted@h/a"),
+      // GitHub, Stripe and others take a token as the user name, with and without a password.
+      ("https://planted@h/a", "https://redacted@h/a"), ("https://planted:@h/a", "https://redacted@h/a"),
+      ("https://planted:x-oauth-basic@h/", "https://redacted@h/"),
+      ("https://:planted@h/", "https://redacted@h/"),
+      ("https://@h/a@b", "https://@h/a@b"), ("/a@b?c@d", "/a@b?c@d"),
       ("https://h/a?access_token=planted&b=1", "https://h/a?access_token=redacted&b=1"),
       ("https://h/a?b=1&key=planted#top", "https://h/a?b=1&key=redacted#top"),
       ("https://h/a?api%5Fkey=planted", "https://h/a?api%5Fkey=redacted"),
@@ -55,6 +60,16 @@ import Testing
   }
 
   @Test(
+    "User information of URLs without a scheme",
+    arguments: [
+      ("planted@h/a", "redacted@h/a"), ("ann:planted@h", "redacted@h"), ("//planted@h/a", "//redacted@h/a"),
+    ]
+  )
+  func urlsWithoutScheme(text: String, shown: String) {
+    #expect(Self.redaction.url(text) == shown)
+  }
+
+  @Test(
     "Secrets of bodies",
     arguments: [
       (#"{"password": "planted", "a": 1}"#, #"{"password": "redacted", "a": 1}"#),
@@ -69,7 +84,7 @@ import Testing
       ),
       (
         #"["https://ann:planted@h/", {"token": "planted"}]"#,
-        #"["https://ann:redacted@h/", {"token": "redacted"}]"#
+        #"["https://redacted@h/", {"token": "redacted"}]"#
       ),
       ("see https://h/?token=planted now", "see https://h/?token=redacted now"), ("", ""), ("[", "["),
     ])
