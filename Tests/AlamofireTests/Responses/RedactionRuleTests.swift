@@ -99,6 +99,26 @@ import Testing
         == "user=ann&password=redacted&code=redacted")
   }
 
+  @Test("Secrets of multipart bodies, also of one that was cut off") func multipart() {
+    let body = [
+      "--b\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nann\r\n",
+      "--b\r\ncontent-disposition: form-data; name=\"pass\\\"word\"\r\n\r\nplanted\r\nplanted\r\n",
+      "--b\r\nContent-Disposition: form-data; name=key\r\n\r\nplanted\r\n",
+      "--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"token\"\r\n",
+      "Content-Type: application/json\r\n\r\n{\"token\": \"planted\"}\r\n", "--b--\r\n",
+    ].joined()
+    let type = "multipart/form-data; boundary=\"b\""
+    let shown = Self.redaction.body(body, contentType: type)
+    #expect(!shown.contains("planted"), "\(shown)")
+    #expect(shown.contains("\r\n\r\nann\r\n--b\r\n") && shown.hasSuffix("\"}\r\n--b--\r\n"))
+    #expect(shown.components(separatedBy: "redacted").count == 4)
+    for count in 0...body.count {
+      let shown = Self.redaction.body(String(body.prefix(count)), contentType: type)
+      #expect(!shown.contains("plant"), "\(shown)")
+    }
+    #expect(Self.redaction.body("--b", contentType: "multipart/form-data") == "--b")
+  }
+
   @Test("Names of the caller are secret too") func additionalNames() {
     let redaction = Redaction(additionalNames: ["X-Customer"]).adding(["iban"])
     #expect(redaction.isSecret(headerField: "x_customer"))
