@@ -12,7 +12,7 @@ enum ServerRequirement {
   static let kerberos = isMet([ApacheServer.program] + KerberosRealm.programs)
   static let httpbin = HTTPBinServer.isInstalled
   static let multipartReaders = isMet([MultipartReader.program], MultipartReader.areInstalled)
-
+  static let archiveReader = isMet([], ArchiveReader.isInstalled)
   static let webSocketPeer = isMet([WebSocketPeer.program, "/usr/bin/openssl"], WebSocketPeer.isInstalled)
 
   static let tusPeer = isMet([], TusPeer.isInstalled)
@@ -45,6 +45,9 @@ extension Trait where Self == ConditionTrait {
     .enabled(
       if: ServerRequirement.multipartReaders,
       "Werkzeug or python-multipart is missing; run Scripts/install httpbin")
+  }
+  static var needsArchiveReader: Self {
+    .enabled(if: ServerRequirement.archiveReader, "haralyzer is missing; run Scripts/install httpbin")
   }
   static var needsTusPeer: Self {
     .enabled(if: ServerRequirement.tusPeer, "tuspyserver is missing; run Scripts/install httpbin")
