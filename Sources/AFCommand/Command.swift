@@ -81,7 +81,8 @@ package enum Command {
       ).run(kept)
     case .events:
       return try await EventExchange(
-        environment: environment, invocation: invocation, request: request, archive: archive
+        environment: environment, invocation: invocation, request: outgoing.requestWithBody(),
+        archive: archive
       ).run(kept)
     case .request: break
     }

@@ -113,6 +113,40 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
+  @Test(
+    "Secrets of bodies and targets are masked in every output of a request",
+    arguments: [["--offline"], ["-v"], ["-p", "HB"]], [["-f"], [], ["--multipart"], ["--raw"]])
+  func secretsOfBodies(option: [String], kind: [String]) async throws {
+    let items =
+      kind == ["--raw"]
+      ? [#"{"user":"ann","password":"planted","list":[{"token":"planted"}]}"#]
+      : ["user=ann", "password=planted", "api_key=planted"]
+    let head = kind == ["--raw"] ? [] : kind
+    let url = server.url("/x?token=planted").replacing("http://", with: "http://planted@")
+    for reply in [Reply.text("shown"), .json(#"{"password": "shown"}"#)] {
+      server.enqueue(reply)
+      let run = await Terminal().run(
+        option + head + ["POST", url] + (kind == ["--raw"] ? ["--raw"] : []) + items)
+      #expect(run.status == .success)
+      #expect(!run.output.contains("planted"), "\(run.output)")
+      #expect(run.output.contains("redacted") && run.output.contains("ann"), "\(run.output)")
+      // The body of a response is the result of the command.
+      if option == ["-v"] { #expect(run.output.contains("shown"), "\(run.output)") }
+      if option != ["--offline"] {
+        let sent = try await server.takeRequest()
+        #expect(sent.bodyText.contains("planted") && sent.target == "/x?token=planted")
+      }
+    }
+  }
+
+  @Test("--timing masks secrets of URLs") func secretsOfTimings() async {
+    server.enqueue(.text(""))
+    let run = await Terminal().run(
+      "--timing", server.url("/x?token=planted").replacing("http://", with: "http://planted@"))
+    #expect((run.output + run.error).contains("/x?token=redacted →"))
+    #expect(!(run.output + run.error).contains("planted"))
+  }
+
   @Test("--pretty decides about colours and layout")
   func pretty() async {
     let json = #"{"a":1}"#

@@ -57,6 +57,30 @@ import Testing
     #expect(server.recordedRequests.first?.header("Accept") == "text/event-stream")
   }
 
+  @Test(
+    "Data is sent with one POST, whose events end the command", arguments: ["items", "form", "file", "put"])
+  func answer(kind: String) async throws {
+    let folder = try Folder()
+    let file = try folder.file("question.json", #"{"q": "why"}"#)
+    let arguments =
+      switch kind {
+      case "items": ["sse", server.url("/answers"), "q=why"]
+      case "form": ["-f", "sse", server.url("/answers"), "q=why"]
+      case "put": ["sse", "PUT", server.url("/answers"), "q=why"]
+      default: ["sse", server.url("/answers"), "@\(file)"]
+      }
+    server.enqueue(
+      Reply(headers: [.contentType("text/event-stream")], body: .parts(["retry: 1\ndata: because\n\n"])),
+      .status(204))
+    let run = await Terminal.pipe.run(arguments)
+    #expect(run.status == .success && run.output == "because\n", "\(run.error)")
+    let request = try await server.takeRequest()
+    #expect(request.method == (kind == "put" ? "PUT" : "POST"))
+    #expect(request.bodyText == (kind == "form" ? "q=why" : #"{"q": "why"}"#))
+    #expect(request.header("Accept") == "text/event-stream")
+    #expect(server.requestCount == 1)
+  }
+
   @Test("On a terminal the type of an event stands in front of it")
   func eventTypes() async {
     server.enqueue(

@@ -101,7 +101,10 @@ package struct ArgumentParser {
     {
       invocation.action = action
       positionals = positionals.dropFirst()
-    } else if positionals.count > 1, let first = positionals.first, Self.isMethod(first) {
+    }
+    if invocation.action != .webSocket, positionals.count > 1, let first = positionals.first,
+      Self.isMethod(first)
+    {
       invocation.method = first.uppercased()
       positionals = positionals.dropFirst()
     }
@@ -149,11 +152,14 @@ package struct ArgumentParser {
     if invocation.rawBody != nil, invocation.hasDataItems {
       throw UsageError("The body is given as a whole; leave out the data items, or --raw and @FILE.")
     }
-    if invocation.action != .request {
-      guard !invocation.hasBody, invocation.output == nil, !invocation.isOffline, !invocation.isCurlWanted
-      else {
-        throw UsageError("'af \(invocation.action.rawValue)' takes a URL, header fields and query items.")
-      }
+    if invocation.action == .webSocket, invocation.hasBody {
+      throw UsageError("'af ws' takes a URL, header fields and query items.")
+    }
+    if invocation.action != .request,
+      invocation.output != nil || invocation.isOffline || invocation.isCurlWanted
+    {
+      throw UsageError(
+        "'af \(invocation.action.rawValue)' takes no --output, --download, --offline and --curl.")
     }
     if invocation.isContinued {
       guard case .file = invocation.output else {

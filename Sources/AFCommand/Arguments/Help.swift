@@ -13,7 +13,8 @@ package enum Help {
   static let usage = """
     Usage: af [OPTION ...] [METHOD] URL [ITEM ...]
            af [OPTION ...] ws URL    messages: lines of the input and of the output
-           af [OPTION ...] sse URL   events, over as many connections as it takes
+           af [OPTION ...] sse [METHOD] URL [ITEM ...]
+               events; over as many connections as it takes, with data over one
 
     METHOD is GET, or POST when there is data. URL may be short: :8080/path stands
     for http://localhost:8080/path, example.com for https://example.com.

@@ -12,7 +12,10 @@ package enum ManualPage {
     [\\fIOPTION\\fR ...] [\\fIMETHOD\\fR] \\fIURL\\fR [\\fIITEM\\fR ...]
     .br
     .B af
-    [\\fIOPTION\\fR ...] ws | sse \\fIURL\\fR [\\fIITEM\\fR ...]
+    [\\fIOPTION\\fR ...] ws \\fIURL\\fR [\\fIITEM\\fR ...]
+    .br
+    .B af
+    [\\fIOPTION\\fR ...] sse [\\fIMETHOD\\fR] \\fIURL\\fR [\\fIITEM\\fR ...]
     .SH DESCRIPTION
     .B af
     sends a request. On a terminal it shows the head of the response and its body, with JSON laid out.
@@ -24,6 +27,7 @@ package enum ManualPage {
     \\fBaf ws\\fR opens a WebSocket connection. Each line of the standard input is sent as a message, and each message
     of the server is written as a line. At the end of the input the connection is closed.
     \\fBaf sse\\fR writes the data of server-sent events, and connects again when a connection ends.
+    With data it sends one POST, and ends with the events of the response.
     .SH ITEMS
     \(items.map { ".TP\n.B \(escaped($0.0))\n\(escaped($0.1))" }.joined(separator: "\n"))
     .SH OPTIONS

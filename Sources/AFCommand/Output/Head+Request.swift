@@ -19,7 +19,9 @@ extension Head {
     if headers["Accept"] == nil { headers.add(name: "Accept", value: "*/*") }
     if let bodyLength { headers.update(name: "Content-Length", value: "\(bodyLength)") }
     self.init(
-      start: .request(method: request.httpMethod ?? "GET", target: path + query), version: "HTTP/1.1",
+      start: .request(
+        method: request.httpMethod ?? "GET", target: Redaction.standard.url(path + query)),
+      version: "HTTP/1.1",
       fields: headers.sorted().map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
   }
 }

@@ -152,7 +152,8 @@ struct ResponsePrinter: Sendable {
   private func text(of body: SentBody, type: String?) -> String {
     switch body {
     case .none: ""
-    case .data(let data): BodyText.format(data, contentType: type, layout: layout) + "\n"
+    case .data(let data):
+      BodyText.format(Secrets.masked(body: data, contentType: type), contentType: type, layout: layout) + "\n"
     case .note(let note): palette.paint("(\(note))\n", .faint) + "\n"
     }
   }

@@ -1,7 +1,7 @@
 import Alamofire
 import Foundation
 
-/// Masks secrets in the header fields of a request.
+/// Masks secrets in the header fields and the body of a request.
 package enum Secrets {
   /// Returns the value with its secrets masked. The scheme of an `Authorization` field stays visible.
   package static func masked(name: String, value: String) -> String {
@@ -18,6 +18,12 @@ package enum Secrets {
       return maskedCookies(value, isResponse: name.hasPrefix("set"))
     }
     return "****"
+  }
+
+  /// Returns the body with its secrets masked. A body that is not text is not shown, and is returned as it is.
+  static func masked(body: Data, contentType: String?) -> Data {
+    guard let text = String(validating: body, as: UTF8.self) else { return body }
+    return Data(Redaction.standard.body(text, contentType: contentType).utf8)
   }
 
   /// Masks the values of cookies; names, and the attributes that a server sets, are not secret.

@@ -1,8 +1,8 @@
 import Alamofire
 import Foundation
 
-/// A source of server-sent events: the data of each event is written as it comes, and a connection that ends is made
-/// again.
+/// A source of server-sent events: the data of each event is written as it comes. A connection that ends is made again
+/// if the method is safe.
 struct EventExchange {
   let environment: Environment
   let invocation: Invocation

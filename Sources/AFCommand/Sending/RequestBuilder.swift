@@ -13,6 +13,20 @@ package struct OutgoingRequest {
 
   package var request: URLRequest
   package var body: Body
+
+  /// Returns the request with its body in memory.
+  func requestWithBody() throws -> URLRequest {
+    var request = request
+    switch body {
+    case .ofRequest: break
+    case .file(let url): request.httpBody = try Data(contentsOf: url)
+    case .form(let form): request.httpBody = try form.encode()
+    case .stream:
+      throw UsageError(
+        "'af sse' takes at most 256 KiB of standard input, and not --chunked; name a file with @FILE.")
+    }
+    return request
+  }
 }
 
 /// Makes the request that an invocation describes.

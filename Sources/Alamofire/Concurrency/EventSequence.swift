@@ -1,8 +1,8 @@
 import Foundation
 public import HTTPWire
 
-/// The events of an ``EventSourceRequest`` in a loop. It ends when the server ends the stream with status 204 or the
-/// request is cancelled, and throws the error of the request otherwise.
+/// The events of an ``EventSourceRequest`` in a loop. It ends when the server ends the stream with status 204, the
+/// request is cancelled, or a stream without reconnection ends. Otherwise it throws the error of the request.
 ///
 /// Read it once, in one loop. Events that arrive before the loop begins are held; while it runs, the server waits if
 /// the loop is about a mebibyte behind.

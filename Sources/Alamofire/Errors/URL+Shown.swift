@@ -1,17 +1,17 @@
 import Foundation
 
 extension URL {
-  /// The text without password and secret query items, for descriptions and errors.
+  /// The text without user information and secret query items, for descriptions and errors.
   var shownText: String { Redaction.standard.url(absoluteString) }
 
-  /// Returns an invalid URL without the text between the first colon and the last `@`. That text may be a password,
+  /// Returns an invalid URL without the text in front of the last `@` if that text has a colon. It may be a password,
   /// because a password without percent-encoding often makes a URL invalid.
   static func shown(invalid text: String) -> String {
     let rest = text[(text.range(of: "://")?.upperBound ?? text.startIndex)...]
-    guard let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") else {
+    guard let at = rest.lastIndex(of: "@"), rest[..<at].contains(":") else {
       return Redaction.standard.url(text)
     }
-    return Redaction.standard.url("\(text[...colon])\(Redaction.mask)\(text[at...])")
+    return Redaction.standard.url("\(text[..<rest.startIndex])\(Redaction.mask)\(text[at...])")
   }
 
   /// Returns the sentences about a text that is not a URL.

@@ -4,7 +4,7 @@ extension Redaction {
   /// Returns the text of a body without its secrets.
   ///
   /// The values of secret members of JSON and of secret fields of a form are masked, also in a text that was cut off.
-  /// JSON and other texts lose the secrets of the URLs in them.
+  /// The form may be URL-encoded or multipart. JSON and other texts lose the secrets of the URLs in them.
   ///
   /// - Parameters:
   ///   - text:        The body, or its beginning.
@@ -12,6 +12,9 @@ extension Redaction {
   public func body(_ text: String, contentType: String? = nil) -> String {
     let type = contentType?.lowercased() ?? ""
     if type.contains("x-www-form-urlencoded") { return form(text) }
+    if type.hasPrefix("multipart/"), let contentType, let masked = multipart(text, contentType: contentType) {
+      return masked
+    }
     let first = text.first { !$0.isWhitespace }
     if type.contains("json") || first == "{" || first == "[" {
       // Some encoders escape the ampersand, which divides the items of a query.

@@ -66,9 +66,10 @@ public struct Redaction: Sendable, Hashable {
     fields.map { HTTPHeader(name: $0.name, value: value($0.value, ofHeaderField: $0.name)) }
   }
 
-  /// Returns the text of a URL without its password and the secrets of its query. The text need not be a valid URL.
+  /// Returns the text of a URL without its user information and the secrets of its query. The text need not be a valid
+  /// URL.
   public func url(_ text: String) -> String {
-    withoutSecretItems(withoutPassword(text))
+    withoutSecretItems(withoutUserInformation(text))
   }
 
   /// Returns a text without the secrets of the URLs in it.
@@ -91,14 +92,14 @@ public struct Redaction: Sendable, Hashable {
     character.isWhitespace || "\"<>".contains(character)
   }
 
-  private func withoutPassword(_ text: String) -> String {
-    guard let mark = text.range(of: "://") else { return text }
-    let rest = text[mark.upperBound...]
+  /// Masks the user name and the password, because many services take a token as the user name. A text without a scheme
+  /// is masked too.
+  private func withoutUserInformation(_ text: String) -> String {
+    let mark = text.hasPrefix("//") ? text.range(of: "//") : text.range(of: "://")
+    let rest = text[(mark?.upperBound ?? text.startIndex)...]
     let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-    guard let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") else {
-      return text
-    }
-    return "\(text[...colon])\(Self.mask)\(text[at...])"
+    guard let at = authority.lastIndex(of: "@"), at > authority.startIndex else { return text }
+    return "\(text[..<authority.startIndex])\(Self.mask)\(text[at...])"
   }
 
   /// Masks the items of the query, and those of a fragment, in which OAuth 2.0 sends tokens (RFC 6749 §4.2.2).

@@ -26,7 +26,12 @@ package struct MediaType: Equatable, Sendable {
   /// Returns the `charset` of a `Content-Type` value, or `nil`. The text before the parameters is not checked.
   package static func charset(ofContentType value: String) -> String? {
     guard let semicolon = value.utf8.firstIndex(of: UInt8(ascii: ";")) else { return nil }
-    return parameters(value[semicolon...]).first { $0.name == "charset" }?.value
+    return parameter("charset", in: value[semicolon...])
+  }
+
+  /// Returns the first parameter of this name, which is given in small letters, in the text behind another value.
+  package static func parameter(_ name: String, in text: Substring) -> String? {
+    parameters(text).first { $0.name == name }?.value
   }
 
   package var isWildcard: Bool { type == "*" && subtype == "*" }

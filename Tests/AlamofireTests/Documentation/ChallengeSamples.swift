@@ -13,6 +13,10 @@ private func proxies(secret: String) {
   show(session)
 }
 
+private func proxies(perScheme options: inout TransportOptions) {
+  options.proxy = .perScheme(http: .environment, https: .socks5h("127.0.0.1", port: 9050))
+}
+
 private func proxyServer(secret: String, options: inout TransportOptions) {
   var server = ProxyServer(
     .http, host: "proxy.example.com", port: 3128, username: "ann", password: secret)

@@ -37,6 +37,16 @@ private func decoded() async throws {
   }
 }
 
+private struct Question: Encodable, Sendable {
+  let text: String
+}
+
+private func answered(_ question: Question) async throws {
+  let request = try JSONParameterEncoder.default.encode(
+    question, into: URLRequest(url: "https://example.com/answers", method: .post))
+  for try await event in AF.eventSourceRequest(request).events() { print(event.data) }
+}
+
 private func continued(_ storedID: String) -> EventSourceRequest {
   var configuration = EventSourceRequest.Configuration()
   configuration.lastEventID = storedID

@@ -121,6 +121,59 @@ struct EventSourceTests {
     #expect(request.retryCount == 2)
   }
 
+  @Test(
+    "The end of the stream ends a request that is not safe, or that does not reconnect",
+    arguments: [(HTTPMethod.post, nil), (.patch, nil), (.post, false), (.get, false)] as [(HTTPMethod, Bool?)]
+  )
+  func singleConnection(method: HTTPMethod, reconnects: Bool?) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 1\n\ndata: 1\n\ndata: 2\n\ndata: incomplete"), .status(204))
+    var configuration = EventSourceRequest.Configuration()
+    configuration.reconnects = reconnects
+    var question = try URLRequest(url: server.url("/events"), method: method)
+    if method != .get { question.httpBody = Data("question".utf8) }
+    let request = Session.real().eventSourceRequest(question, configuration: configuration)
+    var data: [String] = []
+    for try await event in request.events() { data.append(event.data) }
+    #expect(data == ["1", "2"])
+    #expect(request.error == nil && request.isFinished && request.retryCount == 0)
+    let sent = try await server.takeRequest()
+    #expect(sent.method == method.rawValue && sent.bodyText == (method == .get ? "" : "question"))
+    #expect(server.requestCount == 1)
+  }
+
+  @Test(
+    "A failed connection ends a request that is not safe",
+    arguments: [Reply.Effect.closeAfterBody(bytes: 40), .resetAfterBody(bytes: 40), .truncatedChunked])
+  func singleFailure(effect: Reply.Effect) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Self.events("retry: 1\nid: 1\ndata: one\n\nid: 2\ndata: two\n\nid: 3\ndata: three\n\n").with(
+        effect: effect), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events"), method: .post)
+    do {
+      for try await _ in request.events() {}
+      Issue.record("no error")
+    } catch {
+      #expect(error.transferCode == .networkConnectionLost)
+    }
+    #expect(request.retryCount == 0 && server.requestCount == 1)
+  }
+
+  @Test("A request that is not safe connects again if it is asked for") func askedReconnection() async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 1\nid: 1\ndata: 1\n\n"), Self.events("data: 2\n\n"), .status(204))
+    var configuration = EventSourceRequest.Configuration()
+    configuration.reconnects = true
+    let request = Session.real().eventSourceRequest(
+      server.url("/events"), method: .post, configuration: configuration)
+    var data: [String] = []
+    for try await event in request.events() { data.append(event.data) }
+    #expect(data == ["1", "2"] && request.retryCount == 2)
+    #expect(server.recordedRequests.map(\.method) == ["POST", "POST", "POST"])
+  }
+
   @Test("Cancelling during the delay ends the request as cancelled") func cancelledDelay() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(Self.events("retry: 600000\ndata: 1\n\n"))

@@ -93,6 +93,38 @@ import Testing
     #expect(texts == ["bbb", nil])
   }
 
+  @Test("Bodies in memory are recorded for each hop that sends them") func requestBodies() async throws {
+    let recorder = RequestRecorder(bodyLimit: 1_000)
+    let session = session(recorder)
+    let data = Data("data".utf8)
+    server.enqueue(.redirect(to: "/1", status: 307), .redirect(to: "/2", status: 303), .text(""))
+    _ = await session.upload(data, to: server.url("/0")).serializingData().response
+    server.enqueue(.status(503), .text(""))
+    _ = await session.upload(
+      data, to: server.url("/3"),
+      interceptor: RetryPolicy(exponentialBackoffScale: 0.001, retryableHTTPMethods: [.post])
+    )
+    .validate().serializingData().response
+    _ = await session.upload(
+      multipartFormData: { form in
+        form.append(Data("planted".utf8), withName: "password")
+        form.append(Data("shown".utf8), withName: "a")
+      }, to: server.url("/4")
+    ).serializingData().response
+    _ = await session.upload(InputStream(data: data), to: server.url("/5")).serializingData().response
+    _ = await session.upload(Data(repeating: 0x61, count: 1_001), to: server.url("/6")).serializingData()
+      .response
+    let texts = try entries(recorder).map { entry in
+      let request = entry["request"] as? [String: Any]
+      return (request?["postData"] as? [String: Any])?["text"] as? String
+    }
+    #expect(texts.count == 8)
+    #expect(Array(texts.prefix(5)) == ["data", "data", nil, "data", "data"])
+    let form = try #require(texts[5])
+    #expect(form.contains("shown") && form.contains("redacted") && !form.contains("planted"))
+    #expect(Array(texts.suffix(2)) == [nil, nil])
+  }
+
   /// Names of header fields, query items, form fields and JSON members with secrets.
   private static let names = [
     "access_token", "refresh-token", "id_token", "api_key", "apiKey", "X-API-Key", "client_secret",

@@ -35,7 +35,12 @@ import Testing
   @Test(
     "Secrets of URLs",
     arguments: [
-      ("https://ann:planted@h/a", "https://ann:redacted@h/a"),
+      ("https://ann:planted@h/a", "https://redacted@h/a"),
+      // GitHub, Stripe and others take a token as the user name, with and without a password.
+      ("https://planted@h/a", "https://redacted@h/a"), ("https://planted:@h/a", "https://redacted@h/a"),
+      ("https://planted:x-oauth-basic@h/", "https://redacted@h/"),
+      ("https://:planted@h/", "https://redacted@h/"),
+      ("https://@h/a@b", "https://@h/a@b"), ("/a@b?c@d", "/a@b?c@d"),
       ("https://h/a?access_token=planted&b=1", "https://h/a?access_token=redacted&b=1"),
       ("https://h/a?b=1&key=planted#top", "https://h/a?b=1&key=redacted#top"),
       ("https://h/a?api%5Fkey=planted", "https://h/a?api%5Fkey=redacted"),
@@ -55,6 +60,16 @@ import Testing
   }
 
   @Test(
+    "User information of URLs without a scheme",
+    arguments: [
+      ("planted@h/a", "redacted@h/a"), ("ann:planted@h", "redacted@h"), ("//planted@h/a", "//redacted@h/a"),
+    ]
+  )
+  func urlsWithoutScheme(text: String, shown: String) {
+    #expect(Self.redaction.url(text) == shown)
+  }
+
+  @Test(
     "Secrets of bodies",
     arguments: [
       (#"{"password": "planted", "a": 1}"#, #"{"password": "redacted", "a": 1}"#),
@@ -69,7 +84,7 @@ import Testing
       ),
       (
         #"["https://ann:planted@h/", {"token": "planted"}]"#,
-        #"["https://ann:redacted@h/", {"token": "redacted"}]"#
+        #"["https://redacted@h/", {"token": "redacted"}]"#
       ),
       ("see https://h/?token=planted now", "see https://h/?token=redacted now"), ("", ""), ("[", "["),
     ])
@@ -82,6 +97,26 @@ import Testing
     #expect(
       Self.redaction.body("user=ann&password=planted&code=planted", contentType: type)
         == "user=ann&password=redacted&code=redacted")
+  }
+
+  @Test("Secrets of multipart bodies, also of one that was cut off") func multipart() {
+    let body = [
+      "--b\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nann\r\n",
+      "--b\r\ncontent-disposition: form-data; name=\"pass\\\"word\"\r\n\r\nplanted\r\nplanted\r\n",
+      "--b\r\nContent-Disposition: form-data; name=key\r\n\r\nplanted\r\n",
+      "--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"token\"\r\n",
+      "Content-Type: application/json\r\n\r\n{\"token\": \"planted\"}\r\n", "--b--\r\n",
+    ].joined()
+    let type = "multipart/form-data; boundary=\"b\""
+    let shown = Self.redaction.body(body, contentType: type)
+    #expect(!shown.contains("planted"), "\(shown)")
+    #expect(shown.contains("\r\n\r\nann\r\n--b\r\n") && shown.hasSuffix("\"}\r\n--b--\r\n"))
+    #expect(shown.components(separatedBy: "redacted").count == 4)
+    for count in 0...body.count {
+      let shown = Self.redaction.body(String(body.prefix(count)), contentType: type)
+      #expect(!shown.contains("plant"), "\(shown)")
+    }
+    #expect(Self.redaction.body("--b", contentType: "multipart/form-data") == "--b")
   }
 
   @Test("Names of the caller are secret too") func additionalNames() {

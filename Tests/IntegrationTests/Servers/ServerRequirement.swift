@@ -13,7 +13,7 @@ enum ServerRequirement {
   static let httpbin = HTTPBinServer.isInstalled
   static let multipartReaders = isMet(
     [PythonEnvironment.program], PythonEnvironment.has("python-multipart"))
-
+  static let archiveReader = isMet([PythonEnvironment.program], PythonEnvironment.has("haralyzer"))
   static let webSocketPeer = isMet(
     WebSocketPeer.Package.allCases.map(\.program) + ["/usr/bin/openssl"], WebSocketPeer.areInstalled)
 
@@ -47,6 +47,9 @@ extension Trait where Self == ConditionTrait {
     .enabled(
       if: ServerRequirement.multipartReaders,
       "Werkzeug or python-multipart is missing; run Scripts/install httpbin")
+  }
+  static var needsArchiveReader: Self {
+    .enabled(if: ServerRequirement.archiveReader, "haralyzer is missing; run Scripts/install httpbin")
   }
   static var needsTusPeer: Self {
     .enabled(if: ServerRequirement.tusPeer, "tuspyserver is missing; run Scripts/install httpbin")

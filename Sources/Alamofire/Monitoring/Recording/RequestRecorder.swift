@@ -28,8 +28,8 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
   /// Makes a recorder.
   ///
   /// - Parameters:
-  ///   - bodyLimit:  The largest body that is recorded, in bytes. Only text is recorded, and only of data requests.
-  ///     Default: 0, none.
+  ///   - bodyLimit:  The largest body that is recorded, in bytes. Only text is recorded: of requests whose body is in
+  ///     memory, and of responses to data requests. Default: 0, none.
   ///   - entryLimit: The number of entries. The oldest ones are removed. Default: 1,000.
   ///   - redaction:  The rules for secrets.
   public init(bodyLimit: Int = 0, entryLimit: Int = 1_000, redaction: Redaction = .standard) {
@@ -78,9 +78,9 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
       return RecordedTransaction(
         request: request.id,
         entry: HARDocument.Entry(
-          transaction, sent: index == 0 ? request.request?.httpBody : nil, received: body,
-          bodyLimit: bodyLimit,
-          redaction: redaction))
+          // A request whose head was not sent has no body in its metrics.
+          transaction, sent: transaction.requestBody ?? (index == 0 ? request.request?.httpBody : nil),
+          received: body, bodyLimit: bodyLimit, redaction: redaction))
     }
     records.withLock { records in
       records += new

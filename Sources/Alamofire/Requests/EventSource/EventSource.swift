@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import HTTPWire
 import Synchronization
 
@@ -26,6 +27,8 @@ final class EventSource: Sendable {
     var skipped = 0
     /// The number of connections in a row without an event.
     var failureCount = 0
+    /// Whether another connection follows. Known with the first request.
+    var reconnects = false
   }
 
   /// The largest body of another response that is read, so that the connection can be used again.
@@ -50,16 +53,20 @@ final class EventSource: Sendable {
     }
   }
 
+  /// Whether another connection follows.
+  var reconnects: Bool { state.withLock { $0.reconnects } }
+
   // MARK: A connection
 
   /// Returns the fields of the next request.
-  func fields(for url: URL?) -> [HTTPHeader] {
+  func fields(for request: URLRequest) -> [HTTPHeader] {
     state.withLock { state in
       if state.reconnection == nil {
         state.reconnection = EventStreamReconnection(
-          url: url?.absoluteString ?? "", lastEventID: configuration.lastEventID, policy: configuration.policy
-        )
+          url: request.url?.absoluteString ?? "", lastEventID: configuration.lastEventID,
+          policy: configuration.policy)
       }
+      state.reconnects = configuration.reconnects ?? Invalidation.isSafe(request.httpMethod ?? "GET")
       // A retrier of the caller asked for this connection without a delay of ours.
       if case .events = state.reading { _ = state.endConnection(random: 0) }
       return state.reconnection?.fields ?? []

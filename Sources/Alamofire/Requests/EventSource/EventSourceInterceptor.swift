@@ -13,7 +13,7 @@ struct EventSourceInterceptor: RequestInterceptor {
   ) {
     var adapted = urlRequest
     adapted.cachePolicy = .reloadIgnoringLocalCacheData
-    for field in source.fields(for: urlRequest.url) { adapted.headers.update(field) }
+    for field in source.fields(for: urlRequest) { adapted.headers.update(field) }
     completion(.success(adapted))
   }
 
@@ -21,7 +21,8 @@ struct EventSourceInterceptor: RequestInterceptor {
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    guard Self.isTemporary(error), let delay = source.delay(random: .random(in: 0...1)) else {
+    guard source.reconnects, Self.isTemporary(error), let delay = source.delay(random: .random(in: 0...1))
+    else {
       return completion(.doNotRetry)
     }
     completion(.retryWithDelay(delay / .seconds(1)))
@@ -42,9 +43,10 @@ struct EventStreamEnd: LocalizedError {
 }
 
 extension EventSource {
-  /// Validates the response of a connection. The end of an event stream is a failure, so that retriers are asked.
+  /// Validates the response of a connection. The end of an event stream is a failure if another connection follows, so
+  /// that retriers are asked.
   func validation(_ response: HTTPURLResponse) -> Request.ValidationResult {
-    if isReadingEvents { return .failure(EventStreamEnd()) }
+    if isReadingEvents { return reconnects ? .failure(EventStreamEnd()) : .success(()) }
     if response.statusCode == 204 { return .success(()) }
     let reason =
       ValidationRules.statusCode(response.statusCode, in: [200])

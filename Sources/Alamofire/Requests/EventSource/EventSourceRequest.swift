@@ -2,8 +2,8 @@ public import Foundation
 import FoundationNetworking
 public import HTTPWire
 
-/// A request for server-sent events (WHATWG HTML §9.2). It connects again when a connection ends, until it is
-/// cancelled.
+/// A request for server-sent events (WHATWG HTML §9.2). With GET, it connects again when a connection ends, until it is
+/// cancelled. With POST, the end of the stream is the end of the request (``Configuration/reconnects``).
 ///
 /// - Each connection is an attempt: adapters run for each, and the request carries `Last-Event-ID` behind the first
 ///   event with an ID. Every event with an ID is delivered once, if the server continues behind that ID.
@@ -41,6 +41,11 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
     public var maximumFailureCount: Int?
     /// The largest event in bytes. A larger one ends the request. Default: 4 MiB.
     public var maximumEventSize = 4_194_304
+
+    /// Whether the request connects again when a connection ends or fails. If not, the end of the stream ends the
+    /// request without an error. Default: `nil`, only with a safe method such as GET, because the server performs each
+    /// request.
+    public var reconnects: Bool?
 
     /// Makes the default configuration.
     public init() {}

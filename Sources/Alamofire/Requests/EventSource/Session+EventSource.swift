@@ -13,7 +13,7 @@ extension Session {
   ///
   /// - Parameters:
   ///   - convertible: The URL; strings are parsed when the request is made.
-  ///   - method: Default: `GET`.
+  ///   - method: Default: `GET`. With a method that is not safe, the request connects once.
   ///   - headers: Header fields; they take precedence over those of the session.
   ///   - configuration: Delays and limits. Default: those of the standard.
   ///   - interceptor: Adapts each connection and is asked when one ends, after the session's. Default: none.

@@ -16,6 +16,8 @@ public final class TransactionMetrics: Sendable {
   public let requestFields: [HTTPHeader]
 
   let transfer: TransferMetrics
+  /// The body in memory that was sent. Kept while ``requestHead`` is.
+  let requestBody: Data?
   private let lazyResponse: LazyResponse
   private let head: ResponseHead?
 
@@ -31,6 +33,11 @@ public final class TransactionMetrics: Sendable {
     head = hop.head
     resourceFetchType = hop.fetchType
     transfer = hop.metrics
+    if hop.metrics.requestHead != nil, case .bytes(let data) = hop.request.body {
+      requestBody = data
+    } else {
+      requestBody = nil
+    }
     lazyResponse = response ?? LazyResponse(url: url, head: hop.head)
   }
 
