@@ -127,7 +127,7 @@ import Testing
     }
   }
 
-  /// A space in a query is `+` or `%20`.
+  /// Returns the target with `%20` for each space, which clients write as `+` or as `%20`.
   private static func canonical(_ target: String) -> String {
     target.replacingOccurrences(of: "+", with: "%20")
   }

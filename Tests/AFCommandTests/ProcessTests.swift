@@ -20,7 +20,7 @@ import Testing
     let authority: String
   }
 
-  /// A server that requires a client certificate, and an identity that it accepts.
+  /// Starts a server that requires a client certificate, with an identity that it accepts.
   private func client() throws -> Client {
     let authority = try TestIdentity(.init(commonName: "Clients", isCA: true))
     let identity = try TestIdentity(.init(commonName: "Ada", issuer: authority))

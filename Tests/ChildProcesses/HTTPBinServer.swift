@@ -34,6 +34,6 @@ package final class HTTPBinServer: Sendable {
     try await process.untilAnswering([port])
   }
 
-  /// The URL of a path, which begins with a slash.
+  /// Returns the URL of a path, which begins with a slash.
   package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 }

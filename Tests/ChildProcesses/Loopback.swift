@@ -2,8 +2,8 @@ import Glibc
 
 /// Ports of 127.0.0.1.
 package enum Loopback {
-  /// Ports below those that Linux assigns to connections and to servers without a fixed port, because assigned ports are
-  /// reused at once.
+  /// Ports below those that Linux assigns to connections and to servers without a fixed port, because assigned ports
+  /// are reused at once.
   private static let candidates: Range<UInt16> = 15_000..<32_000
 
   /// Returns different ports without a listening server.

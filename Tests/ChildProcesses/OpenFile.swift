@@ -4,6 +4,8 @@ import Foundation
 package struct OpenFile {
   private let descriptor: Int32
 
+  /// Finds the file among the descriptors of this process.
+  ///
   /// - Parameter path: Its path without symbolic links.
   package init?(path: String) {
     let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []

@@ -1,8 +1,8 @@
 import ChildProcesses
 package import Testing
 
-/// Runs a test once for each sample server: the test server, then a real httpbin if it is installed. The tests of a suite
-/// with this trait run one after the other, and share the proxy of httpbin.
+/// Runs a test once for each sample server: the test server, then a real httpbin if it is installed. The tests of a
+/// suite with this trait run one after the other, and share the proxy of httpbin.
 package struct EverySampleServer: SuiteTrait, TestTrait, TestScoping {
   private let proxy = HTTPBinProxy()
 

@@ -3,11 +3,11 @@ import Foundation
 package import HTTPTestServer
 import Synchronization
 
-/// A reverse proxy of a real httpbin. A test server receives requests over TLS and records them, and this forwards those
-/// for httpbin.org. Responses are returned byte for byte.
+/// A reverse proxy of a real httpbin. A test server receives requests over TLS and records them, and the proxy forwards
+/// those for httpbin.org. Responses are returned byte for byte.
 ///
-/// Many samples ignore the response. So each request for httpbin.org goes to a test server as well, and ``takeDifferences()``
-/// compares both responses.
+/// Many samples ignore the response. So each request for httpbin.org goes to a test server as well, and
+/// ``takeDifferences()`` compares both responses.
 package final class HTTPBinProxy: Sendable {
   private struct State {
     var port: UInt16 = 0
@@ -25,7 +25,7 @@ package final class HTTPBinProxy: Sendable {
   /// Sets the port of httpbin.
   package func forward(to port: UInt16) { state.withLock { $0.port = port } }
 
-  /// The routes of the test server in proxy.
+  /// Returns the routes of the test server in proxy.
   ///
   /// - Parameter others: The port of the test server that answers for all other hosts, over plain HTTP.
   package func routes(others: Int) -> Routes {

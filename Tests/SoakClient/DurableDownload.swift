@@ -1,8 +1,8 @@
 import Alamofire
 import Synchronization
 
-/// A download that survives the end of its process. It saves its resume data as soon as there is some, and a new process
-/// continues from the saved data. It repeats failed attempts until the file is complete.
+/// A download that survives the end of its process. It saves its resume data as soon as there is some, and a new
+/// process continues from the saved data. It repeats failed attempts until the file is complete.
 ///
 ///     SoakClient download <url> <destination> <file for resume data> <crash point>
 struct DurableDownload {
@@ -51,6 +51,8 @@ struct DurableDownload {
     throw SoakClient.Failure(description: "there is no file yet")
   }
 
+  /// Requests the file once, from the resume data if there is some.
+  ///
   /// - Parameter isCautious: Whether the download is cancelled as soon as there is progress to save. A request field
   ///   announces that to the server, which can then hold the rest back.
   private func attempt(
@@ -92,6 +94,8 @@ struct DurableDownload {
 final class CrashPoint: Sendable {
   private let length: Atomic<Int>
 
+  /// Makes a crash point.
+  ///
   /// - Parameter length: The number of the call that kills the process; 0 for none.
   init(_ length: Int) { self.length = Atomic(length) }
 

@@ -15,6 +15,8 @@ enum EarlyAnswer {
     var goesOn: Bool
   }
 
+  /// Sends an upload that the server answers early, and measures the time and the idleness afterwards.
+  ///
   /// - Parameter clock: A URL whose response takes a second. Requests to it replace sleeps.
   static func run(
     _ url: String, _ options: TransportOptions, bytes: Int, clock: String

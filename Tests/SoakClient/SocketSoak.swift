@@ -26,6 +26,8 @@ enum SocketSoak {
     }
   }
 
+  /// Opens and closes `count` connections, and compares the figures of the process before and after.
+  ///
   /// - Parameter url: The server without a path.
   static func run(_ url: String, _ options: TransportOptions, count: Int) async throws -> Report {
     let session = Session(transportOptions: options)

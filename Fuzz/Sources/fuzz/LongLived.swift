@@ -12,7 +12,8 @@ enum WebSocketReading {
     var phase = WebSocketConnection.Phase.open
   }
 
-  /// The first byte chooses the role and the parameters.
+  /// Reads the bytes as frames, whole and in chunks, and compares the results. The first byte chooses the role and the
+  /// parameters.
   static func check(_ bytes: UnsafeRawBufferPointer) {
     guard let first = bytes.first else { return }
     let bits = Int(first >> 1) % 8 + 8
@@ -72,7 +73,8 @@ extension WebSocketEvent {
 
 /// Opening handshakes: the fields of either side, and both of them together.
 enum WebSocketOpening {
-  /// The first byte holds the parameters of both sides. The rest is a field block.
+  /// Reads the bytes as the extension field and as the head of a handshake. The first byte holds the parameters of both
+  /// sides. The rest is a field block.
   static func check(_ bytes: UnsafeRawBufferPointer) {
     guard let first = bytes.first else { return }
     var options = WebSocketDeflateOptions()

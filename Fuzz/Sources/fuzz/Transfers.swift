@@ -3,7 +3,7 @@ import HTTPWire
 
 /// Responses to resumable uploads and to segments of a download: numbers and ranges are within their limits.
 enum TransferAnswers {
-  /// The first byte chooses the status. The rest is a field block.
+  /// Reads the bytes as the response to a transfer. The first byte chooses the status. The rest is a field block.
   static func check(_ bytes: UnsafeRawBufferPointer) {
     guard let first = bytes.first else { return }
     let statuses = [104, 200, 201, 204, 206, 400, 409, 413, 416, 503]

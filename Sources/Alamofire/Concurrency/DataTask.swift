@@ -90,8 +90,9 @@ extension DataRequest {
   }
 
   /// Makes a task that awaits the decoded response. It is decoded on the thread of the first awaiting task, unless a
-  /// retrier needs the failure. The parameters are those of
-  /// ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
+  /// retrier needs the failure. The parameters of
+  /// ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)``
+  /// have the same meaning.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingDecodable<Value: Decodable & Sendable>(

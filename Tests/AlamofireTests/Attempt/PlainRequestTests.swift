@@ -4,8 +4,8 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// A plain request needs no task until it has to wait. The result must not depend on that. Therefore each request is also
-/// sent with an interceptor that has no effect but makes the request start in a task.
+/// A plain request needs no task until it has to wait. The result must not depend on that. Therefore each request is
+/// also sent with an interceptor that has no effect but makes the request start in a task.
 @Suite("Requests without a task", .timeLimit(.minutes(5)))
 struct PlainRequestTests {
   struct Scene: Sendable, CustomTestStringConvertible {

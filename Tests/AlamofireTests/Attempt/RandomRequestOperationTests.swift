@@ -5,8 +5,8 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Random concurrent operations on requests. Every handler is called once, everything awaited returns, and every object is
-/// released.
+/// Random concurrent operations on requests. Every handler is called once, everything awaited returns, and every object
+/// is released.
 @Suite("Random concurrent operations on requests", .timeLimit(.minutes(5)), .serialized)
 struct RandomRequestOperationTests {
   typealias RandomNumbers = RandomRequestOperations.RandomNumbers

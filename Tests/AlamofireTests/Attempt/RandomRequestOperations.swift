@@ -40,6 +40,8 @@ final class RandomRequestOperations: Sendable {
   private let requests = Mutex(Requests())
   private let canReleaseSession: Bool
 
+  /// Makes the requests, which the seed decides.
+  ///
   /// - Parameters:
   ///   - make: Returns the session, with the interceptor and the monitors that observe it.
   ///   - url: The URLs of the requests.
@@ -60,7 +62,8 @@ final class RandomRequestOperations: Sendable {
     }
   }
 
-  /// The folder is released with the last request. Each attempt of a download leaves a file of its own in it.
+  /// Makes a request of a kind that `kind` selects. The folder is released with the last request. Each attempt of a
+  /// download leaves a file of its own in it.
   private static func request(
     _ kind: Int, _ session: Session, _ url: String, _ folder: TemporaryFolder?, _ random: inout RandomNumbers
   ) -> Request {

@@ -16,8 +16,8 @@ struct RequestAttemptTests {
   private static let end: [AttemptStep] = [.settle, .serialize]
   private static let failure: [AttemptStep] = [.waitForCookies, .recordFailure, .askRetriers]
 
-  /// Performs an attempt. Its steps end as those of a plain GET, except for `events`, which replace the outcomes of their
-  /// steps in this order.
+  /// Performs an attempt. Its steps end as those of a plain GET, except for `events`, which replace the outcomes of
+  /// their steps in this order.
   private static func steps(
     kind: Kind = .data, after first: AttemptEvent = .begun, _ events: (AttemptStep, AttemptEvent)...
   ) -> [AttemptStep] {
@@ -253,7 +253,7 @@ struct RequestAttemptTests {
     }
   }
 
-  /// The events with which a step may end.
+  /// Returns the events with which a step may end.
   private static func events(of step: AttemptStep) -> [AttemptEvent] {
     switch step {
     case .waitForResume: [.done, .observed, .failed]

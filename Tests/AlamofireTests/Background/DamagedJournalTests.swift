@@ -11,7 +11,7 @@ import Testing
 
   init() throws { fixture = try BackgroundFixture() }
 
-  /// The files of an interrupted download, as a killed process leaves them.
+  /// Returns the files of an interrupted download, as a killed process leaves them.
   private func leftFiles(_ server: HTTPTestServer, after count: Int64) async throws -> [String: Data] {
     let session = fixture.session()
     let arrived = Latch()
@@ -26,7 +26,7 @@ import Testing
     return files
   }
 
-  /// The files of an upload to which the server has not responded, as a killed process leaves them.
+  /// Returns the files of an upload to which the server has not responded, as a killed process leaves them.
   private func leftFiles(of method: HTTPMethod, _ body: Data, _ server: HTTPTestServer, _ gate: Gate)
     async throws -> [String: Data]
   {

@@ -43,8 +43,8 @@ extension Session {
 }
 
 extension ByteStreamRequest {
-  /// Writes until the stream ends, to a peer that does not read, and returns the errors of the writes. The writes exceed
-  /// the system's buffers, and each fits into one TLS record.
+  /// Writes until the stream ends, to a peer that does not read, and returns the errors of the writes. The writes
+  /// exceed the system's buffers, and each fits into one TLS record.
   func flooded() async -> [AFError?] {
     var ends: [AFError?] = []
     // On a slow machine the first writes may time out before they begin, which does not affect the result.
@@ -316,8 +316,8 @@ extension ByteStreamRequest {
     let other = try StreamTestServer { try send($0, sentToOther) }
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     var count = try await stream.read(atMost: 1).data.count
-    // While the same loop transfers all of another stream, it reads no bytes of this one without a pending read. The sender
-    // is never further ahead than the buffers of both sockets.
+    // While the same loop transfers all of another stream, it reads no bytes of this one without a pending read. The
+    // sender is never further ahead than the buffers of both sockets.
     let quick = session.byteStream(host: "127.0.0.1", port: other.port)
     var countOfOther = 0
     while true {

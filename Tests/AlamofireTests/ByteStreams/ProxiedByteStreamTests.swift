@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 @Suite("Streams of bytes through proxies", .timeLimit(.minutes(5))) struct ProxiedByteStreamTests {
-  /// An HTTP proxy that supports `CONNECT` only, and connects every host to one port.
+  /// Starts an HTTP proxy that supports `CONNECT` only, and connects every host to one port.
   static func proxy(
     _ security: HTTPTestServer.Security = .none, to port: Int, seen: Recorder<String>,
     status: String = "200 OK"

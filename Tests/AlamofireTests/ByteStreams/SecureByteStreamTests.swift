@@ -162,7 +162,8 @@ import Testing
     #expect(server.receivedByteCount == count)
   }
 
-  /// The handshake waits for the evaluator in the middle of the stream, because the connection cannot be made again.
+  /// Checks the handshake in the middle of a stream too: it waits for the evaluator, because the connection cannot be
+  /// made again.
   @Test("An evaluator of the user runs once, on another thread", arguments: [true, false]) func userEvaluator(
     isFromStart: Bool
   ) async throws {
@@ -225,7 +226,7 @@ import Testing
       maximumVersion: version, clientAuthority: authority.certificatePEM, requiresClientCertificate: true)
   }
 
-  /// The handshake waits for the delegate, because the connection cannot be made again.
+  /// Checks that the handshake waits for the delegate, because the connection cannot be made again.
   @Test("A delegate chooses the client certificate", arguments: [TLSOptions.Version.tls1_2, .tls1_3])
   func delegateIdentity(version: TLSOptions.Version) async throws {
     // A certificate that no client would choose without its issuer.
@@ -254,7 +255,7 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  /// A TLS record that was made cannot be discarded, and the next write would follow it.
+  /// Checks that no write follows a TLS record that was only partly sent. A record that was made cannot be discarded.
   @Test("A write that times out ends the stream") func writeTimeout() async throws {
     let gate = Gate()
     let server = try StreamTestServer(.tls(.localhost)) { connection in

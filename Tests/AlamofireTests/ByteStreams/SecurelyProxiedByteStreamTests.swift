@@ -12,7 +12,7 @@ struct SecurelyProxiedByteStreamTests {
     return .forStreams({ $0.proxy = .server(proxy) }, timeout: timeout)
   }
 
-  /// A proxy that answers CONNECT and then acts as the server.
+  /// Starts a proxy that answers CONNECT and then acts as the server.
   private func proxy(
     _ options: TLSOptions = TLSOptions(), behind: @escaping @Sendable (StreamTestConnection) throws -> Void
   ) throws -> StreamTestServer {
@@ -69,7 +69,7 @@ struct SecurelyProxiedByteStreamTests {
     #expect(try await stream.read(atLeast: 6).data == Data("secret".utf8))
   }
 
-  /// A full buffer in one direction does not block the other direction.
+  /// Checks that a full buffer in one direction does not block the other direction.
   @Test("Large transfers in one direction do not block", arguments: [true, false]) func oneDirection(
     isSecure: Bool
   ) async throws {
@@ -91,7 +91,7 @@ struct SecurelyProxiedByteStreamTests {
     #expect(data.count == count && data.allSatisfy { $0 == 7 })
   }
 
-  /// libcurl searches its pool for idle connections when it needs one.
+  /// Sends requests while a stream is open, because libcurl searches its pool for idle connections when it needs one.
   @Test("Concurrent requests do not disturb a stream") func concurrentRequests() async throws {
     let proxy = try proxy { connection in
       try connection.write("early")

@@ -17,8 +17,8 @@ struct CacheFixture {
   let fake: FakeTransport
   let session: Session
 
-  /// The default is no monitor, because notifications observe all requests once another test uses one of their names, and
-  /// partial responses to observed requests are not stored.
+  /// Makes a session with a cache. The default is no monitor, because notifications observe all requests once another
+  /// test uses one of their names, and partial responses to observed requests are not stored.
   init(
     _ fake: FakeTransport, policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
     observers: SessionObservers = SessionObservers(eventMonitors: []),

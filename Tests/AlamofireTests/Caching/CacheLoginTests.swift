@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 @Suite("The cache and credentials", .timeLimit(.minutes(5))) struct CacheLoginTests {
-  /// A server whose response depends on the credential. Every response may be stored.
+  /// Makes a server whose response depends on the credential. `control` decides whether the response may be stored.
   private static func server(_ control: String = "max-age=60", challengesMayBeStored: Bool = false)
     -> FakeTransport
   {

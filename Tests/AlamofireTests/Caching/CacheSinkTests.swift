@@ -94,7 +94,7 @@ import Testing
     #expect(text == Self.body + "0" && bench.fake.requests.count == 1)
   }
 
-  /// The cache is at most a mebibyte ahead of a slow reader.
+  /// Checks that the cache is at most a mebibyte ahead of a slow reader.
   @Test("A slow reader of a stored response causes back-pressure") func slowReader() async throws {
     let large = String(repeating: "x", count: 3 << 20)
     let bench = CacheFixture(FakeTransport { _, _ in .cacheable(large, "max-age=60") })

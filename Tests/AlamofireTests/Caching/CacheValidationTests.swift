@@ -38,7 +38,7 @@ import Testing
     #expect(bench.fake.requests[1].fields.allSatisfy { !$0.name.hasPrefix("If-") })
   }
 
-  /// The body of the revalidation belongs to the cache, and not to a request that has its response already.
+  /// Checks that the body of the revalidation belongs to the cache, and not to a request that has its response already.
   @Test("A background revalidation of an observed request is stored completely") func observedRevalidation()
     async
   {
@@ -121,7 +121,7 @@ import Testing
     #expect(await bench.get().description == "200 0 c")
   }
 
-  /// A cache that counts its lookups.
+  /// Counts the calls of a cache.
   @Test("A request with no-store does not look up the cache") func noStoreLookups() async {
     final class Counting: URLCache, @unchecked Sendable {
       let calls = Recorder<String>()

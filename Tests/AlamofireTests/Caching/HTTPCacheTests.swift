@@ -202,7 +202,7 @@ import Testing
     #expect(try body("http://a.test/x", in: cache) == nil && cache.memoryCapacity == 0)
   }
 
-  /// Two objects stand for two processes, because they share no state.
+  /// Uses two objects for two processes, because they share no state.
   @Test("Two caches can use one folder") func twoCaches() async throws {
     let caches = [cache(memory: 0), cache(memory: 0)]
     await withTaskGroup(of: Void.self) { group in

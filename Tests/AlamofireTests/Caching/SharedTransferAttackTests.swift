@@ -13,7 +13,7 @@ import Testing
     return options
   }
 
-  /// The first response waits until the gate is open. Each response is the index of its request.
+  /// Makes a session whose first response waits until the gate is open. Each response is the index of its request.
   private func bench() -> (Session, FakeTransport, gate: Latch, reached: Latch) {
     let (gate, reached) = (Latch(), Latch())
     let fake = FakeTransport(FakeReply.text("0").held(by: gate, reached: reached)) { _, index in

@@ -14,7 +14,7 @@ import Testing
     .end()
   }
 
-  /// An origin server that responds with the challenge of a proxy.
+  /// Responds as an origin server with the challenge of a proxy.
   @Test("A 407 of an origin server is not answered") func proxyChallengeOfServer() async {
     let fake = FakeTransport { _, _ in
       .status(

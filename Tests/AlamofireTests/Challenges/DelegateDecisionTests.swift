@@ -36,12 +36,13 @@ struct DelegateDecisionTests {
       fake: fake, configuration: .uncached, observers: SessionObservers(delegate: delegate))
   }
 
-  /// The expected body.
+  /// Returns the expected body.
   private func expected(_ decision: Decision, _ length: Int) -> Data {
     decision == .answer ? Data("in".utf8) : Data(repeating: UInt8(ascii: "c"), count: length)
   }
 
-  /// Without a credential of its own only the delegate can answer; with one, only the delegate can decline.
+  /// Returns the request's own credential, if it has one. Without it only the delegate can answer; with it, only the
+  /// delegate can decline.
   private func credential(_ isKnown: Bool) -> URLCredential? {
     isKnown ? URLCredential(user: "known", password: "pass", persistence: .none) : nil
   }
@@ -150,8 +151,8 @@ struct DelegateDecisionTests {
     #expect(request.uploadProgress.completedUnitCount == 1000)
   }
 
-  /// The session has no monitors: those of the notifications become active when any test of the process uses a name of
-  /// one, and the delegate is then called for their sake.
+  /// Uses a session without monitors: those of the notifications become active when any test of the process uses a name
+  /// of one, and the delegate is then called for their sake.
   @Test("A delegate whose interest comes while the request runs is asked from the next hop on")
   func lateInterest() async {
     let reached = Latch()

@@ -125,7 +125,7 @@ struct PreemptiveCredentialTests {
 
   // MARK: Redirects
 
-  /// For every redirect status, every pair of origins and every kind of credential.
+  /// Redirects with every status, between every pair of origins and with every kind of credential.
   @Test("No credential reaches another origin", arguments: [301, 302, 303, 307, 308])
   func origins(status: Int) async throws {
     let netrc = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

@@ -5,8 +5,8 @@ import Testing
 
 /// The compiler's diagnostics for code of users that is not `Sendable`, in both language modes.
 ///
-/// The targets of `SourceCompatibility` compile the same file in the Swift 5 mode. They cannot compile it in the Swift 6
-/// mode, where it has warnings, because their warnings are errors.
+/// The targets of `SourceCompatibility` compile the same file in the Swift 5 mode. They cannot compile it in the Swift
+/// 6 mode, where it has warnings, because their warnings are errors.
 @Suite(.timeLimit(.minutes(5))) struct SendabilityDiagnosticsTests {
   @Test("Closures that are not Sendable are not errors in either language mode", arguments: ["5", "6"])
   func modes(mode: String) async throws {

@@ -22,7 +22,7 @@ import Testing
     #expect(bench.sent == [nil, nil] && bench.storage.cookies?.isEmpty != false)
   }
 
-  /// Each cookie can cause a write of the file, which the response waits for.
+  /// Sends 10,000 cookies. Each of them can cause a write of the file, which the response waits for.
   @Test("The number of cookies of one response is limited") func manyCookies() async throws {
     var reply = FakeReply.ok
     reply.fields = (0..<10_000).map { HTTPHeader(name: "Set-Cookie", value: "n\($0)=1; Path=/") }
@@ -32,7 +32,7 @@ import Testing
     #expect(names == Set((0..<CookieRules.domainLimit).map { "n\($0)" }))
   }
 
-  /// Concurrent writes of the user and of the server lose no cookie.
+  /// Checks that concurrent writes of the user and of the server lose no cookie.
   @Test("Concurrent writes lose no cookie") func concurrentWrites() async throws {
     let bench = try CookieFixture(
       FakeTransport { _, index in FakeReply.ok.setting("server\(index)=1; Path=/") })

@@ -10,6 +10,8 @@ struct CookieFixture {
   let session: Session
   let storage: HTTPCookieStorage
 
+  /// Makes the session with an empty cookie storage.
+  ///
   /// - Parameter replies: The replies of the fake.
   init(
     _ fake: FakeTransport = FakeTransport(), configure: (URLSessionConfiguration) -> Void = { _ in },

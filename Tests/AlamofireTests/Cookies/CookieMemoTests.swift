@@ -8,7 +8,7 @@ import Testing
 @Suite("Cookie fields of repeated requests", .timeLimit(.minutes(5))) struct CookieMemoTests {
   private static let start: Int64 = 1_800_000_000
 
-  /// The cookies of a request do not depend on earlier requests.
+  /// Compares the memoized field of each request with a selection that uses no memo.
   @Test("The cookies of a request do not depend on earlier requests", arguments: 1...4 as ClosedRange<UInt64>)
   func independence(_ seed: UInt64) throws {
     var random = StepRandom(seed)
@@ -56,7 +56,8 @@ import Testing
     #expect(bench.sent == ["a=1", "a=1", "a=1", "a=2", "b=1; a=2", "b=1", nil])
   }
 
-  /// A request with a document of another site sends no `SameSite` cookie, whatever the requests before it sent.
+  /// Checks that a request with a document of another site sends no `SameSite` cookie, whatever the requests before it
+  /// sent.
   @Test("The document decides which SameSite cookies are sent") func document() async throws {
     let bench = try CookieFixture(
       FakeTransport(
@@ -78,7 +79,7 @@ import Testing
     #expect([all, foreign].contains(bench.sent.last ?? ""))
   }
 
-  /// After redirects, the document of the first request decides.
+  /// Checks that the document of the first request decides after a redirect.
   @Test("The document decides for each hop") func documentOfRedirect() async throws {
     let bench = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("strict=1; SameSite=Strict"), .redirect(302, to: "https://a.test/")))

@@ -27,7 +27,8 @@ struct CookieScopeTests {
     }
   }
 
-  /// The value contains all facts: TLS, host, domain, secure, path, and the path of the URL.
+  /// Returns a random cookie field. Its value contains all facts: TLS, host, domain, secure, path, and the path of the
+  /// URL.
   private static func setCookie(at place: Place, _ random: inout StepRandom) -> String {
     let domain = ["", "a.test", "www.a.test", "co.uk", "test", "b.test", place.host][random.next(7)]
     let isSecure = random.next(3) == 0

@@ -19,7 +19,7 @@ import Testing
     #expect(count > 40)
   }
 
-  /// Each test of a requirement is named in the table.
+  /// Checks that the table names each test of a requirement.
   @Test("Each test of a requirement is named") func requirementTests() throws {
     let document = try PackageFiles.text(of: "Documentation/HTTPCaching.md")
     for path in PackageFiles.paths(in: ["Tests/HTTPWireTests/Caching"], suffix: "RequirementTests.swift") {

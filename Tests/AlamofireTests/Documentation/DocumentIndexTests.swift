@@ -10,7 +10,7 @@ import Testing
       "Benchmarks/README.md",
     ], suffix: ".md")
 
-  /// The links of a document to other files or to sections: the path of the file, and the name of the section.
+  /// Returns the links of a document to other files or to sections: the path of the file, and the name of the section.
   private static func links(of path: String) throws -> [(target: String, section: String?)] {
     let folder = PackageFiles.root.appendingPathComponent(path).deletingLastPathComponent()
     let root = PackageFiles.root.standardizedFileURL.path + "/"

@@ -48,7 +48,7 @@ private func policies() {
   show(session)
 }
 
-/// Every shorthand in the place of an interceptor.
+/// Uses every shorthand in the place of an interceptor.
 private func shorthands(adapt: @escaping AdaptHandler, retry: @escaping RetryHandler) {
   show(Session(interceptor: .adapter(using: adapt)))
   show(Session(interceptor: .retrier(using: retry)))

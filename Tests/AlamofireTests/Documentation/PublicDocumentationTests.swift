@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Every public declaration has a comment. A rule of the formatter in `Scripts/lint` covers most of them. This test also
-/// covers types, `open` members, the cases of public enums and the requirements of public protocols.
+/// Every public declaration has a comment. A rule of the formatter in `Scripts/lint` covers most of them. This test
+/// also covers types, `open` members, the cases of public enums and the requirements of public protocols.
 @Suite("Comments of public declarations") struct PublicDocumentationTests {
   private static let sources = PackageFiles.paths(
     in: ["Sources/Alamofire", "Sources/HTTPWire", "Sources/HTTPTestServer"], suffix: ".swift")
@@ -20,7 +20,7 @@ import Testing
     var modifiers: Set<Substring> = []
     var kind: Substring = ""
 
-    /// The declaration at the beginning of a line, after its attributes.
+    /// Reads the declaration at the beginning of a line, after its attributes.
     init?(_ line: Substring) {
       var rest = line
       while true {

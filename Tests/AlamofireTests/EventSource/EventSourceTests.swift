@@ -13,8 +13,8 @@ struct EventSourceTests {
     .text(text).with(header: "Content-Type", value: "text/event-stream")
   }
 
-  /// Sends the events behind `Last-Event-ID`, some on each connection, and 204 behind the last one. A connection ends in the
-  /// middle of an event.
+  /// Sends the events behind `Last-Event-ID`, some on each connection, and 204 behind the last one. A connection ends
+  /// in the middle of an event.
   private static func numbered(_ count: Int, perConnection: Int) -> Routes {
     Routes.none.adding("/events") { request, _ in
       let first = (request.header("Last-Event-ID").flatMap { Int($0) } ?? 0) + 1

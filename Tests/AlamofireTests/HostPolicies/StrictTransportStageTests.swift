@@ -78,7 +78,8 @@ struct StrictTransportStageTests {
     #expect(response.metrics?.redirectCount == 2)
   }
 
-  /// RFC 6797 upgrades the URL after the redirect is evaluated, so credentials are dropped by the redirect to http.
+  /// Checks that the redirect to HTTP drops credentials, because RFC 6797 upgrades the URL after the redirect is
+  /// evaluated.
   @Test("A redirect to HTTP that is upgraded drops credentials") func credentialsOfRedirect() async throws {
     hosts.preload("a.test")
     let fake = FakeTransport(.redirect(302, to: "http://a.test/x"))

@@ -15,7 +15,7 @@ import Testing
     WireLog { [entries] in entries.add($0) }
   }
 
-  /// The entries so far, with one for each run of pieces of one body.
+  /// Returns the entries so far, with one for each run of pieces of one body.
   private func texts(_ log: WireLog) -> [String] {
     log.queue.sync {}
     var texts: [String] = []
@@ -32,7 +32,7 @@ import Testing
     return texts
   }
 
-  /// The head as the server received it.
+  /// Returns the head as the server received it.
   private func receivedHead(_ index: Int = 0) -> [String] {
     let request = server.recordedRequests[index]
     return ["\(request.method) \(request.target) \(request.version)"]

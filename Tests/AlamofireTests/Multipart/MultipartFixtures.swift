@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 
 extension MultipartFormData {
-  /// The body as text, or `nil` if the two encoders differ. Not for forms with streams.
+  /// Returns the body as text, or `nil` if the two encoders differ. Not for forms with streams.
   func text() throws -> String? {
     let folder = try TemporaryFolder()
     let encoded = try encode()
@@ -12,7 +12,7 @@ extension MultipartFormData {
   }
 }
 
-/// The failure of an encoding; `nil` after a success.
+/// Returns the failure of an encoding; `nil` after a success.
 func multipartFailure(_ body: () throws -> Void) -> AFError.MultipartEncodingFailureReason? {
   do {
     try body()

@@ -204,7 +204,7 @@ import Testing
     #expect(place == file)
   }
 
-  /// A serializer that reads the file, and one that reads its bytes.
+  /// Uses a serializer that reads the file, and one that reads its bytes.
   @Test("Serializers of the user receive the file") func ownSerializers() async throws {
     struct Name: DownloadResponseSerializerProtocol {
       func serializeDownload(
@@ -229,7 +229,7 @@ import Testing
     #expect(none.error?.isInvalidURLError == true)
   }
 
-  /// Deprecated, so that its calls of deprecated functions are no warnings.
+  /// Calls the deprecated `responseJSON`. Deprecated as well, so that the call is no warning.
   @available(*, deprecated)
   private func json(
     _ request: DownloadRequest, _ handler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void

@@ -88,7 +88,7 @@ import Testing
     #expect(try String(contentsOf: url, encoding: .utf8) == "0123456789")
   }
 
-  /// The sum of the existing and the announced bytes would overflow.
+  /// Announces a length whose sum with the existing bytes would overflow.
   @Test("A length that contradicts the range starts the download again") func contradictoryLength()
     async throws
   {

@@ -22,7 +22,7 @@ import Testing
     #expect(code(response) == .requestBodyStreamExhausted)
   }
 
-  /// For such a URL, Foundation makes a stream whose first call ends the process.
+  /// Sends streams of a URL without a file. The first call of such a stream of Foundation's ends the process.
   @Test("A stream of a URL without a file is an error") func streamOfURL() async throws {
     let url = try #require(URL(string: "http://127.0.0.1/body"))
     let stream = try #require(InputStream(url: url))

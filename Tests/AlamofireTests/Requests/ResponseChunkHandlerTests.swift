@@ -261,7 +261,7 @@ import Testing
     #expect(server.recordedRequests.count == 1)
   }
 
-  /// With a delegate, which receives each chunk as it arrives, and without.
+  /// Adds the handler with a delegate, which receives each chunk as it arrives, and without.
   @Test("A handler that is added during the transfer receives the whole body", arguments: [true, false])
   func handlerDuringTransfer(isWatched: Bool) async {
     final class Delegate: SessionDelegate, @unchecked Sendable {

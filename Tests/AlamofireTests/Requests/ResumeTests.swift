@@ -204,7 +204,7 @@ import Testing
     #expect(try contents(response) == file.bytes)
   }
 
-  /// As if an earlier process was killed while it resumed, and the server has the older version again.
+  /// Resumes as if an earlier process was killed while it resumed, and the server has the older version again.
   @Test("A part is not overwritten by another version") func otherVersion() async throws {
     let file = VersionedFile(size: 50_000)
     let server = try HTTPTestServer(routes: file.routes)

@@ -63,7 +63,7 @@ extension AFError {
 }
 
 extension UploadRequest {
-  /// The response of the request without validation.
+  /// Returns the response of the request without validation.
   func response() async -> AFDataResponse<Data?> {
     await withCheckedContinuation { continuation in response { continuation.resume(returning: $0) } }
   }

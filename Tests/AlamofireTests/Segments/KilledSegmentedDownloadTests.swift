@@ -4,8 +4,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Downloads in segments whose process is killed (SIGKILL) while its connections transfer bytes. The environment variable
-/// `ALAMOFIRE_SEGMENT_KILLS` sets the number of kills.
+/// Downloads in segments whose process is killed (SIGKILL) while its connections transfer bytes. The environment
+/// variable `ALAMOFIRE_SEGMENT_KILLS` sets the number of kills.
 @Suite("Killed downloads in segments", .timeLimit(.minutes(5))) struct KilledSegmentedDownloadTests {
   private static let kills =
     ProcessInfo.processInfo.environment["ALAMOFIRE_SEGMENT_KILLS"].flatMap { Int($0) } ?? 6
@@ -25,7 +25,7 @@ import Testing
       complaints: temporary.url.appendingPathComponent("complaints"))
   }
 
-  /// The ranges that the record of the killed process has.
+  /// Returns the ranges that the record of the killed process has.
   private func recorded() throws -> ByteRanges {
     let path = folder.destination.path
     guard let text = try? String(contentsOfFile: path + ".alamofire-ranges", encoding: .utf8) else {

@@ -46,7 +46,7 @@ final class SegmentedFile: Sendable {
   var questions: [Question] { state.withLock { $0.questions } }
   /// The ranges that were sent, in the order of the requests.
   var ranges: [Range<Int>] { questions.compactMap(\.range) }
-  /// The ranges that were sent, beginning with the request of this number.
+  /// Returns the ranges that were sent, beginning with the request of this number.
   func ranges(after count: Int) -> [Range<Int>] { questions.dropFirst(count).compactMap(\.range) }
 
   /// The bytes of the current version.

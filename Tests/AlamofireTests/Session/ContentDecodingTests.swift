@@ -39,7 +39,7 @@ struct ContentDecodingTests {
     #expect(await Session.real(options: options).request(server.url("/")).end().data == Data(Self.gzip))
   }
 
-  /// Stored bodies are decoded, so a request for the encoded bytes cannot use them.
+  /// Checks that a request for the encoded bytes does not use stored bodies, because they are decoded.
   @Test("A request without decoding does not use the cache") func cache() async {
     let stored = reply().with(header: "Cache-Control", value: "max-age=600")
     server.enqueue(stored, stored, stored)

@@ -203,6 +203,8 @@ private struct Stage {
 
   var url: String { server.url("").hasSuffix("/") ? String(server.url("").dropLast()) : server.url("") }
 
+  /// Makes a session of this kind that trusts the server, and uses the proxy if there is one.
+  ///
   /// - Parameter port: The port of the server behind the proxy; the default is the server's own.
   func session(over engine: Engine, _ kind: LifetimeTests.Kind, behind port: Int? = nil) -> Session {
     var options = TransportOptions()

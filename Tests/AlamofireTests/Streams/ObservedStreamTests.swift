@@ -78,7 +78,7 @@ struct ObservedStreamTests {
     #expect(check.isRight(check.count) && check.count < Self.size)
   }
 
-  /// The loop waits for the next chunk at the moment of the cancellation.
+  /// Cancels at the moment at which the loop waits for the next chunk.
   @Test("A stream can be cancelled during a read") func cancelDuringRead() async {
     let gate = Gate()
     server.enqueue(.parts("first", .gate(gate), "second"))

@@ -28,7 +28,8 @@ struct StreamSequenceTests {
     #expect(kinds == "sssc")
   }
 
-  /// Several loops may read a stream of upstream's API. Each element is delivered once, and every loop ends.
+  /// Reads one stream in several loops, which upstream's API permits. Each element is delivered once, and every loop
+  /// ends.
   @Test("Loops share one stream") func sharedStream() async throws {
     let server = try HTTPTestServer()
     let session = Session.real()

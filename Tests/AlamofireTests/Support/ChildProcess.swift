@@ -11,6 +11,8 @@ struct ChildProcess {
   private let program: ChildProgram
   private let complaints: URL
 
+  /// Starts the program.
+  ///
   /// - Parameters:
   ///   - folder: Its temporary folder, and the home of Foundation's files.
   ///   - complaints: The file for its standard error.

@@ -22,7 +22,7 @@ final class FakeTransport: Transport {
   /// Whether it requires a task for a request at random.
   private let sometimesNeedsTask: Bool
 
-  /// Each request uses one of the replies in order; then `responder` replies.
+  /// Makes a transport. Each request uses one of the replies in order; then `responder` replies.
   init(
     _ replies: FakeReply..., isDirect: Bool = true, sometimesNeedsTask: Bool = false,
     responder: @escaping Responder = { _, _ in .text("ok") }

@@ -22,7 +22,7 @@ final class TokenAuthenticator: Authenticator {
   let queues = Recorder<String>()
   private let onRefresh: Refresh
 
-  /// By default, a refresh returns the next token at once.
+  /// Makes an authenticator. By default, a refresh returns the next token at once.
   init(_ onRefresh: @escaping Refresh = { token, completion in completion(.success(token.next)) }) {
     self.onRefresh = onRefresh
   }

@@ -37,6 +37,8 @@ final class UnreliableFile: Sendable {
   private let validator: Validator
   private let state: Mutex<State>
 
+  /// Makes the file, whose validator is an entity tag or a date.
+  ///
   /// - Parameter troubles: The number of faults. After that all responses are complete.
   init(_ validator: Validator, seed: UInt64, troubles: Int) {
     self.validator = validator

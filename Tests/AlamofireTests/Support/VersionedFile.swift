@@ -35,7 +35,7 @@ final class VersionedFile: Sendable {
   /// Interrupts the next responses after these numbers of bytes.
   func breakAfter(_ counts: Int...) { state.withLock { $0.breaks += counts } }
 
-  /// From now on responds with other ranges than requested.
+  /// Sends other ranges than requested from now on.
   func sendWrongRanges() { state.withLock { $0.wrongRange = true } }
 
   private static func bytes(_ size: Int, _ version: Int) -> Data {

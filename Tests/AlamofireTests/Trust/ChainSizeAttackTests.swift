@@ -10,7 +10,7 @@ import Testing
     try #require(Certificate.all(in: Data(identity.certificatePEM.utf8)).first).data
   }
 
-  /// OpenSSL takes 100 KiB of certificates from a server, which are some 250.
+  /// Measures the verification of chains that are nearly as long as OpenSSL permits: 100 KiB of certificates, some 250.
   @Test("Verification of a long chain ends soon", arguments: ["row", "crowd"], [false, true])
   func size(shape: String, isShuffled: Bool) throws {
     let trustFixtures = try TrustFixtures.shared.get()

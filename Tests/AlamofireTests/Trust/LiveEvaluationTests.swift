@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  /// Without a manager, sessions decide as the default evaluator, with errors of Foundation.
+  /// Checks that sessions without a manager decide as the default evaluator, with errors of Foundation.
   @Test("A session without a manager decides as the default evaluator", arguments: names)
   func noManager(name: String) async throws {
     let fixture = try #require(try TrustFixtures.allFixtures.get()[name])

@@ -82,8 +82,8 @@ import Testing
     }
   }
 
-  /// An attacker can replace the list of an authority by that of another one once. The forged list must not prevent the
-  /// download of the right one until it expires.
+  /// Replaces the list of an authority once by that of another one, as an attacker can. The forged list must not
+  /// prevent the download of the right one until it expires.
   @Test("A stored list of another issuer is ignored") func foreignList() throws {
     let office = try HTTPTestServer(routes: .none)
     func authority(_ name: String) throws -> (TestIdentity, TestIdentity) {
@@ -102,7 +102,7 @@ import Testing
     #expect(office.requestCount == 2)
   }
 
-  /// With a proxy, requests to responders use the proxy.
+  /// Checks that requests to responders use the proxy, if there is one.
   @Test("Responders are requested through the proxy") func proxy() async throws {
     let authority = try TrustFixtures.authority("Office")
     let straight = try HTTPTestServer(routes: .none)

@@ -151,7 +151,7 @@ import Testing
     await script.stopped.wait(for: 1)
   }
 
-  /// The time of the decision about the head does not count as idle time.
+  /// Checks that the time of the decision about the head does not count as idle time.
   @Test("A request that waits for the decision about its head does not time out") func headDecision() async {
     let loaders = Recorder<@Sendable () -> Void>()
     let script = ProtocolScript { loader, client in

@@ -184,7 +184,7 @@ extension FakeByteStream {
     send(Data(await acceptance(fields: fields).utf8) + bytes)
   }
 
-  /// The head of the response that accepts the handshake.
+  /// Returns the head of the response that accepts the handshake.
   func acceptance(fields: String = "") async -> String {
     let head = String(decoding: await writes.wait(for: 1)[0], as: UTF8.self)
     let line = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }
@@ -213,7 +213,7 @@ extension FakeByteStream {
   }
 }
 
-/// A frame of a server.
+/// Returns a frame of a server.
 func serverFrame(_ first: UInt8, _ payload: [UInt8] = []) -> Data {
   var frame = Data([first])
   switch payload.count {
@@ -228,7 +228,7 @@ func serverFrame(_ first: UInt8, _ payload: [UInt8] = []) -> Data {
   return frame + payload
 }
 
-/// A Close frame of a server.
+/// Returns a Close frame of a server.
 func closeFrame(_ code: Int = 1000, _ reason: String = "") -> Data {
   serverFrame(0x88, [UInt8(code >> 8), UInt8(code & 255)] + Array(reason.utf8))
 }

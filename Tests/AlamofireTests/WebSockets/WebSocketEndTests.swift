@@ -192,7 +192,7 @@ import Testing
     #expect(await eventually { server.openConnectionCount == 0 })
   }
 
-  /// A server that answers no Close frame, and a client that would wait for it for an hour.
+  /// Starts a server that answers no Close frame, with a client that would wait for it for an hour.
   private func unansweredClosure(
     seen: Recorder<WebSocketTestConnection.Event> = Recorder()
   ) async throws -> (WebSocketRequest, HTTPTestServer) {

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 @Suite("Handshakes of WebSocket requests", .timeLimit(.minutes(5))) struct WebSocketHandshakeTests {
-  /// The events of a connection that the server closes after its handshake.
+  /// Returns the events of a connection that the server closes after its handshake.
   private static func closed(_ subprotocol: String? = nil) -> [SocketEvent] {
     [.connected(subprotocol), .disconnected(1000, nil), .completed(nil)]
   }

@@ -11,7 +11,7 @@ struct WebSocketPolicyTests {
 
   private let hosts = StrictTransportSecurity()
 
-  /// A server whose endpoint closes each connection, for `shop.example` if it uses TLS.
+  /// Starts a server whose endpoint closes each connection, for `shop.example` if it uses TLS.
   private func server(isSecure: Bool, fields: [HTTPHeader] = []) throws -> HTTPTestServer {
     let identity = try TestIdentity(
       .init(commonName: "shop", dnsNames: ["shop.example", "localhost"], issuer: .localhostAuthority))

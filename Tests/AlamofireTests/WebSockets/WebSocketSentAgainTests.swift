@@ -23,7 +23,8 @@ import Testing
     [.text("connection \(number)"), .disconnected(1000, nil), .completed(nil)]
   }
 
-  /// The events until the completion. A handler that is added to a running request may have missed that it is connected.
+  /// Returns the events until the completion, without `connected`, which a handler that is added to a running request
+  /// may have missed.
   private func ended(_ recorder: Recorder<SocketEvent>) async -> [SocketEvent] {
     _ = await eventually { recorder.values.last == .completed(nil) }
     return recorder.values.filter { $0 != .connected(nil) }

@@ -41,7 +41,7 @@ extension WebSocketRequest {
     return events
   }
 
-  /// The events until the completion.
+  /// Returns the events until the completion.
   func events() async -> [SocketEvent] {
     var events: [SocketEvent] = []
     for await event in webSocketTask().streamingMessageEvents() { events.append(SocketEvent(event)) }
@@ -76,10 +76,10 @@ extension Session {
 }
 
 extension HTTPTestServer {
-  /// The URL of a path with the scheme `ws` or `wss`.
+  /// Returns the URL of a path with the scheme `ws` or `wss`.
   func socketURL(_ path: String = "/socket") -> String { "ws" + url(path).dropFirst(4) }
 
-  /// A server whose path `/socket` is an endpoint.
+  /// Starts a server whose path `/socket` is an endpoint.
   static func webSocket(
     _ security: Security = .none, _ endpoint: WebSocketEndpoint = WebSocketEndpoint()
   ) throws -> HTTPTestServer {

@@ -14,7 +14,7 @@ public final class ONOXMLDocument {
 
 // Creating a Custom Response Serializer
 extension Request {
-  /// A serializer for XML.
+  /// Returns a serializer for XML.
   public static func XMLResponseSerializer() -> ResponseSerializer<ONOXMLDocument, NSError> {
     return ResponseSerializer { request, response, data, error in
       guard error == nil else { return .Failure(error!) }

@@ -88,8 +88,8 @@ extension Samples {
       #expect(value("files.rainbow", of: json) == "picture")
     }
 
-    /// Runs `body`, which downloads to the folder of documents under an unused name. Removes the file, and the folder if it
-    /// did not exist before. Returns the contents of the file at `name` with the value of `body`.
+    /// Runs `body`, which downloads to the folder of documents under an unused name. Removes the file, and the folder
+    /// if it did not exist before. Returns the contents of the file at `name` with the value of `body`.
     private func inDocuments<Value>(
       _ name: String = Site.fileName, _ body: () async throws -> Value
     ) async throws -> (Value, lines: Int) {

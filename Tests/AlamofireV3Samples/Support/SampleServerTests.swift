@@ -8,7 +8,8 @@ extension Samples {
     let site: Site
     init() throws { site = try Site() }
 
-    /// gunicorn sends a `Server` field, the test server does not. Skipped if the samples run with the test server only.
+    /// Recognizes httpbin by the `Server` field of gunicorn, which the test server does not send. Skipped if the
+    /// samples run with the test server only.
     @Test(.needsHTTPBin, arguments: ["httpbin.org", "example.com"])
     func httpbinAnswersForItsHostAlone(host: String) async throws {
       let server: String? = await waiting { done in

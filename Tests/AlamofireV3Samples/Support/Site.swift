@@ -92,7 +92,7 @@ struct UncheckedBox<Value>: @unchecked Sendable {
   let value: Value
 }
 
-/// The value of a path of a JSON document, as text.
+/// Returns the value of a path of a JSON document, as text.
 func value(_ path: String, of json: Any?) -> String? {
   var value = json
   for key in path.split(separator: ".") { value = (value as? [String: Any])?[String(key)] }

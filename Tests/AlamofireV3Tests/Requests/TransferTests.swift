@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  /// `Content-Length` is the number of encoded bytes.
+  /// Checks that `Content-Length` is not the total, because it is the number of encoded bytes.
   @Test("Progress of an encoded body has no total") func encodedBody() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()

@@ -124,7 +124,7 @@ final class Folder: Sendable {
   }
 }
 
-/// The value of a path of a JSON document, as text.
+/// Returns the value of a path of a JSON document, as text.
 func value(_ path: String, of json: Any?) -> String? {
   var value = json
   for key in path.split(separator: ".") { value = (value as? [String: Any])?[String(key)] }

@@ -22,7 +22,7 @@ import Testing
     #expect(status == 200)
   }
 
-  /// The replacements of the functions of Security.
+  /// Uses the replacements of the functions of Security.
   @Test("Types of Security have methods for its functions") func securityTypes() throws {
     let pem = Data(TestIdentity.localhost.certificatePEM.utf8)
     let root = Data(TestIdentity.localhostAuthority.caPEM.utf8)

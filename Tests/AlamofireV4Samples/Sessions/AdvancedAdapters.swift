@@ -47,7 +47,7 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier {
 
   // MARK: - Initialization
 
-  /// As the document has it.
+  /// Makes a handler with the tokens of a login.
   public init(clientID: String, baseURLString: String, accessToken: String, refreshToken: String) {
     self.clientID = clientID
     self.baseURLString = baseURLString

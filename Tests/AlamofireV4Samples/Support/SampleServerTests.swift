@@ -9,7 +9,7 @@ extension Samples {
     let environment: SampleEnvironment
     init() throws { environment = try SampleEnvironment.set() }
 
-    /// Skipped if the samples run with the test server only.
+    /// Records the sample server of each run. Skipped if the samples run with the test server only.
     @Test(.needsHTTPBin) func aSampleRunsOnceWithEachSampleServer() async throws {
       let runs = SampleRuns()
       let test = try #require(Test.current)
@@ -19,7 +19,7 @@ extension Samples {
       #expect(servers.map(\.isReal) == [false, true])
     }
 
-    /// gunicorn sends a `Server` field, the test server does not.
+    /// Recognizes httpbin by the `Server` field of gunicorn, which the test server does not send.
     @Test(arguments: SampleEnvironment.hosts) func httpbinAnswersForItsHostAlone(host: String) async {
       Alamofire.request("https://\(host)/get").responseJSON { response in
         print(response.response?.allHeaderFields["Server"] ?? "nobody")
@@ -31,7 +31,7 @@ extension Samples {
       #expect(host != "httpbin.org" || lines[1] == "https://httpbin.org/get")
     }
 
-    /// httpbin echoes the request that the server in front has recorded.
+    /// Compares the request that httpbin echoes with the one that the server in front has recorded.
     @Test func requestsAreLedOnAsTheyAre() async throws {
       let body = Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
       let fields = ["X-Case": "AbC", "Content-Type": "application/x-own"]

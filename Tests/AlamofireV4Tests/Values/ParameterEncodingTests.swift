@@ -50,7 +50,8 @@ import Testing
     #expect(try other.encode(request(), with: parameters).url?.query == "a=true&a=false&b=true&n=1")
   }
 
-  /// This generation has one type of parameters, so the declared type of a variable has no influence.
+  /// Encodes variables of several declared types. These have no influence, because this generation has one type of
+  /// parameters.
   @Test("Items are ordered for every type of dictionary") func orderOfItems() throws {
     let homogeneous: [String: [String]] = ["b": ["y", "a"]]
     let mixed: [String: Any] = ["b": ["y", "a"]]

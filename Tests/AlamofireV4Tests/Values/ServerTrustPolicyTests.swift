@@ -25,7 +25,7 @@ import Testing
     try #require(certificate(identity).publicKey)
   }
 
-  /// The trust of `api.test`. Its root is in the trust store only if `isKnown` is true.
+  /// Returns the trust of `api.test`. Its root is in the trust store only if `isKnown` is true.
   private func trust(isKnown: Bool = true) throws -> SecTrust {
     var options = TransportOptions()
     options.trustStore = .pem(Data((isKnown ? root : other).certificatePEM.utf8))

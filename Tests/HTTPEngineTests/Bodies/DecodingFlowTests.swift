@@ -22,7 +22,8 @@ import Testing
     return try client.request(url, sink: sink, idleTimeout: idleTimeout)
   }
 
-  /// libcurl up to 8.12 decodes all that it has read while it is paused, and gives up at 64 MiB.
+  /// Sends 128 MiB to a full sink. libcurl up to 8.12 decodes all that it has read while it is paused, and gives up at
+  /// 64 MiB.
   @Test("A full sink stops decoding") func fullSink() async throws {
     let size = 128 << 20
     server.enqueue(try coded(Data(count: size)))
@@ -105,7 +106,7 @@ import Testing
     #expect(try await response.body?.count == size)
   }
 
-  /// A few bytes that decode to many must not delay the commands of the loop.
+  /// Checks that a few bytes that decode to many do not delay the commands of the loop.
   @Test("A body that is decoded can be cancelled") func cancel() async throws {
     // 64 MiB of zeros.
     let brotli =
@@ -122,7 +123,7 @@ import Testing
     #expect(try await client.get(server.url("/")).body?.count == 64 << 20)
   }
 
-  /// A transfer that waits for its reader has no idle timeout.
+  /// Checks that a transfer that waits for its reader has no idle timeout.
   @Test("A full sink does not time out", arguments: [false, true])
   func noTimeout(isCoded: Bool) async throws {
     let bytes = Data(Content.bytes(2_000_000))
@@ -138,7 +139,7 @@ import Testing
     #expect(sink.bytes == Array(bytes))
   }
 
-  /// After a pause for the sink, the server's silence counts again.
+  /// Checks that the server's silence counts again after a pause for the sink.
   @Test("An idle server behind a full sink times out") func idleServer() async throws {
     let gate = Gate()
     server.enqueue(Reply(body: .parts([.bytes(Content.bytes(50_000)), .gate(gate), "rest"])))

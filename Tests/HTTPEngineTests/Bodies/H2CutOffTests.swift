@@ -27,7 +27,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  /// A server may send GOAWAY as soon as it has answered.
+  /// Sends GOAWAY as soon as the response is complete, as a server may.
   @Test("A connection that closes after the stream is not a failure", arguments: [false, true])
   func endOfConnection(isCut: Bool) async throws {
     let bytes = Content.bytes(50_000)
@@ -79,7 +79,7 @@ import Testing
     #expect(failure.helps(host: "localhost"), "\(failure.message)")
   }
 
-  /// libcurl before 8.0.0 took some of the streams of a lost connection for complete.
+  /// Checks that all streams of a lost connection fail. libcurl before 8.0.0 took some of them for complete.
   @Test("A lost connection ends all of its streams", arguments: Loss.allCases, [2, 5])
   func lostConnection(loss: Loss, count: Int) async throws {
     let areShown = (0..<count).map { _ in Gate() }
@@ -160,7 +160,8 @@ import Testing
     #expect(try await Client().failure(of: url(server)).kind == .connectionLost)
   }
 
-  /// libcurl before 8.4.0 could end a paused stream before all of its data was delivered.
+  /// Checks that a paused stream does not end before all of its data was delivered, as it could with libcurl before
+  /// 8.4.0.
   @Test("A paused stream that ends loses no byte", arguments: [1, 50_000, 400_000], [false, true])
   func pausedStream(count: Int, closes: Bool) async throws {
     let bytes = Content.bytes(count)
@@ -185,7 +186,7 @@ import Testing
     #expect(sink.bytes == bytes)
   }
 
-  /// The data before the fault is delivered, and the request fails.
+  /// Checks that the data before the fault is the beginning of the body, and that the request fails.
   @Test("A paused stream that breaks off is a failure", arguments: [1, 50_000, 400_000])
   func pausedTruncation(count: Int) async throws {
     let bytes = Content.bytes(count)

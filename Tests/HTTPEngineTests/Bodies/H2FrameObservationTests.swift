@@ -191,7 +191,7 @@ import Testing
     }
   }
 
-  /// A server may reset a stream with NO_ERROR after a complete response, to stop the upload (RFC 9113 §8.1).
+  /// Resets the stream with NO_ERROR after a complete response. A server may do so to stop the upload (RFC 9113 §8.1).
   @Test("An early answer to an upload is a success")
   func earlyAnswer() async throws {
     let server = try HTTP2Server.start { http2, connection in

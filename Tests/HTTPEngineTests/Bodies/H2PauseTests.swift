@@ -39,7 +39,7 @@ import Testing
     func finish() -> TransportFailure? { nil }
   }
 
-  /// A server that sends the content in one write.
+  /// Starts a server that sends the content in one write.
   private func serve(
     _ content: [UInt8], inFramesOf size: Int, _ fields: [(String, String)] = []
   ) throws -> StreamTestServer {

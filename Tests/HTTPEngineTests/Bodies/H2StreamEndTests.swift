@@ -131,7 +131,8 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  /// libcurl 7.88 drops the bytes of one read with RST_STREAM, even the head, and then waits forever.
+  /// Sends a response and RST_STREAM in one record. libcurl 7.88 drops the bytes of one read with RST_STREAM, even the
+  /// head, and then waits forever.
   @Test("A response that is reset in one record is a failure", arguments: [0, 2, 8], [0, 1000])
   func oneRecord(code: UInt8, count: Int) async throws {
     let counter = Counter()
@@ -183,8 +184,8 @@ import Testing
     #expect(server.connectionCount <= 2)
   }
 
-  /// Without TLS the frames are not observed: libcurl 7.88 takes most of these ends for success, and sometimes leaves
-  /// the stream open.
+  /// Ends streams without TLS, where the frames are not observed: libcurl 7.88 takes most of these ends for success,
+  /// and sometimes leaves the stream open.
   @Test("Without TLS, the idle timeout ends what no fault ends", arguments: Fault.allCases, [0, 100, 40_000])
   func withoutTLS(fault: Fault, count: Int) async throws {
     let hasHead = Gate()

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct CancellationTests {
-  /// The kind of failure, `nil` for a response.
+  /// Sends a request, and returns the kind of its failure, `nil` for a response.
   static func kind(_ client: Client, _ request: WireRequest, _ watcher: any TransferObserver) async
     -> TransportFailure.Kind?
   {

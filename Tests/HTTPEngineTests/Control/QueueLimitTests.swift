@@ -7,7 +7,7 @@ import Testing
 @Suite("Limits of queues", .timeLimit(.minutes(5))) struct QueueLimitTests {
   private typealias Limits = TransportOptions.RequestLimits
 
-  /// The order in which the server got requests.
+  /// Returns the paths of the requests in the order in which the server got them.
   private func paths(_ server: HTTPTestServer, _ count: Int) async throws -> [String] {
     var paths: [String] = []
     for _ in 0..<count { paths.append(try await server.takeRequest().target) }
@@ -180,7 +180,7 @@ private final class Order: Sendable {
 @Suite("Bandwidth", .timeLimit(.minutes(5))) struct BandwidthTests {
   private static let size = 400_000
 
-  /// The shortest time for bytes at a rate, less what is allowed at once.
+  /// Returns the shortest time for bytes at a rate, less what is allowed at once.
   private static func shortest(_ bytes: Int, _ rate: Int) -> Duration {
     .milliseconds((bytes - BandwidthMeter.largestPiece * 2) * 1000 / rate - 50)
   }

@@ -75,7 +75,7 @@ import Testing
     #expect(proxy.connectionCount == 0)
   }
 
-  /// The handle of a request to an alternative service is used for the next request, which has none.
+  /// Sends a request to an alternative service, and then one without, for which its handle is used.
   @Test("The next request is sent to its origin") func nextRequest() async throws {
     let server = try Self.server()
     let silent = try UnresponsivePort()

@@ -94,8 +94,8 @@ import Testing
     #expect(server.connectionCount == 3)
   }
 
-  /// libcurl reads the clock after sending. A delay in between, on a busy machine, makes the wait seem shorter, never
-  /// longer. So the longest of a few waits counts.
+  /// Compares the longest of a few waits with the delay of the server. libcurl reads the clock after sending. On a busy
+  /// machine, a delay in between makes the wait seem shorter, never longer.
   @Test("The time to the first byte is measured", arguments: [false, true])
   func timeToFirstByte(isTLS: Bool) async throws {
     let server = try HTTPTestServer(isTLS ? .tls(.localhost) : .none, routes: .none)

@@ -49,7 +49,7 @@ import Testing
     #expect(watcher.last?.expectedToReceive == 8)
   }
 
-  /// The body of a redirect that is followed is discarded.
+  /// Checks that the body of a redirect that is followed is discarded.
   @Test("Coding and end of a discarded body are ignored") func discardedBody() async throws {
     let server = try HTTPTestServer(.tls(.localhost), routes: .none)
     let coded = Array(try #require(Deflater.compress(Data(Content.bytes(5000)), .gzip)))
@@ -146,7 +146,7 @@ import Testing
     #expect(failure.helps(host: "127.0.0.1"), "\(failure.message)")
   }
 
-  /// A range counts encoded bytes, so its end is not the end of the coding.
+  /// Checks a partial response. Its range counts encoded bytes, so its end is not the end of the coding.
   @Test("A range of an encoded body can end anywhere") func range() async throws {
     let bytes = Content.bytes(10_000)
     let coded = Array(try #require(Deflater.compress(Data(bytes), .gzip)))

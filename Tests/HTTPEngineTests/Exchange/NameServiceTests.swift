@@ -84,7 +84,8 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  /// libcurl's own look-up would verify the name service by the name of the transfer.
+  /// Checks that the engine does not use libcurl's own look-up, which would verify the name service by the name of the
+  /// transfer.
   @Test("The service is verified by its own name") func nameOfService() async throws {
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(Self.shop()), routes: names.routes)

@@ -4,8 +4,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Responses whose first field line begins with white space. libcurl 7.83 to 8.0 appends such a line to the last field of
-/// the handle's previous transfer, whose memory is free by then.
+/// Responses whose first field line begins with white space. libcurl 7.83 to 8.0 appends such a line to the last field
+/// of the handle's previous transfer, whose memory is free by then.
 @Suite(.timeLimit(.minutes(5))) struct FoldedHeadTests {
   private static let folded =
     "HTTP/1.1 200 OK\r\n folded: value that is long enough to move\r\nContent-Length: 0\r\n\r\n"
@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  /// libcurl delivers lines of more than 16 KiB in parts.
+  /// Sends a field line of more than 16 KiB, which libcurl delivers in parts.
   @Test("The rest of a long field line is no line of its own", arguments: ["X-Long:", "X-Long: "])
   func longFirstField(name: String) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -192,7 +192,7 @@ import Testing
     #expect(refusals.withLock { $0 } == 1 && sizes.withLock { $0 } == [40_000])
   }
 
-  /// An earlier refusal is no evidence about a later attempt.
+  /// Checks that an earlier refusal is no evidence about a later attempt.
   @Test("A POST that is read after a refusal is not sent again") func postAfterRefusal() async throws {
     let log = Log()
     let server = try Self.server([[.refuse, .close], [.close]], log)
@@ -256,7 +256,8 @@ import Testing
     #expect(log.bodies.withLock { $0 } == [PatternSource.bytes(60_000)])
   }
 
-  /// With libcurl 7.83 to 8.0, the handle of the first request is replaced unless it reads HTTP/2.
+  /// Serves HTTP/2 on the first connection, and HTTP/1.1 on later ones. With libcurl 7.83 to 8.0, the handle of the
+  /// first request is replaced unless it reads HTTP/2.
   @Test("A host that changes to HTTP/1.1 is served", arguments: ["GET", "POST"])
   func changeToHTTP11(method: String) async throws {
     let connections = Mutex(0)

@@ -100,7 +100,7 @@ import Testing
     #expect(failure.partial?.body == Data("bo".utf8))
   }
 
-  /// Other pooled connections may also have ended.
+  /// Checks that a repeated request uses no other pooled connection, because these may also have ended.
   @Test("A repeated request has a connection of its own") func ownConnection() async throws {
     let gate = Gate()
     let server = try StreamTestServer { connection in

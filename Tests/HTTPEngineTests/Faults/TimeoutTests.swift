@@ -6,9 +6,9 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TimeoutTests {
   static let short = Duration.milliseconds(150)
 
-  /// The path selects the silent reply. On a busy machine, the timeout can end before the server has read the request,
-  /// which it may then read after the next one. The connection exists before, so that connecting does not take the
-  /// time.
+  /// Expects the timeout of a silent reply, and a response afterwards. The path selects the silent reply. On a busy
+  /// machine, the timeout can end before the server has read the request, which it may then read after the next one.
+  /// The connection exists before, so that connecting does not take the time.
   static func expectTimeout(
     _ reply: Reply, isTLS: Bool = false, _ location: SourceLocation = #_sourceLocation
   ) async throws {

@@ -6,7 +6,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// When the system has no thread left, the caller runs the loop.
+/// The caller runs the loop if the system has no thread left.
 @Suite("The loop on the thread of a caller", .timeLimit(.minutes(1)))
 struct BorrowedThreadTests {
   private final class Permission: Sendable {

@@ -6,7 +6,8 @@ import Testing
 
 /// A loop without work uses no processor time. Each test has a process of its own.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct IdleTests {
-  /// The processor time that the process takes while nothing should happen, on the loop of another client.
+  /// Expects that the process takes little processor time while nothing should happen, measured on the loop of another
+  /// client.
   static func expectIdle(_ location: SourceLocation = #_sourceLocation) async throws {
     let other = Client()
     let before = ProcessFacts.processorTime

@@ -13,7 +13,7 @@ import Testing
     return bytes(UInt16(4 + value.count)) + bytes(type) + value + padding
   }
 
-  /// `rtmsg` with what matters of it.
+  /// Returns an `rtmsg` with its attributes. The fields that do not matter are constant.
   private static func route(
     family: UInt8 = 2, prefix: UInt8 = 0, table: UInt8 = 254, type: UInt8 = 1, _ attributes: [UInt8]
   ) -> ArraySlice<UInt8> {

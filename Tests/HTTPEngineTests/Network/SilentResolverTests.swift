@@ -26,8 +26,8 @@ import Testing
   }
 }
 
-/// A network namespace with a loopback interface, which has the addresses of the system's name servers. The threads that
-/// are started in it belong to it, and so does the loop of a client.
+/// A network namespace with a loopback interface, which has the addresses of the system's name servers. The threads
+/// that are started in it belong to it, and so does the loop of a client.
 private enum SilentResolver {
   private struct Nothing: LoopWork {
     func runOnLoop() {}

@@ -45,7 +45,8 @@ struct DigestAnswerTests {
         """)
   }
 
-  /// With SHA-512/256 proper: the RFC's own numbers are those of a SHA-512 that was cut off. The response is Python's.
+  /// Compares with values that Python computes with SHA-512/256 proper. The RFC's own values are those of a SHA-512
+  /// that was cut off.
   @Test("The example of RFC 7616 with a hashed name is computed") func hashedName() throws {
     let challenge = try challenge(
       """
@@ -75,7 +76,7 @@ struct DigestAnswerTests {
     #expect(values["algorithm"] == nil, "what the server did not name is not named to it")
   }
 
-  /// The number is that of the erratum 749 to RFC 2069.
+  /// Compares with the value of the erratum 749 to RFC 2069.
   @Test("A challenge without a quality is answered") func noQuality() throws {
     let challenge = try challenge(
       #"Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#)

@@ -4,7 +4,8 @@ import HTTPEngine
 import HTTPWire
 import Testing
 
-/// A process that is being started has copies of all descriptors until its program begins. Locks must not wait for that.
+/// A process that is being started has copies of all descriptors until its program begins. Locks must not wait for
+/// that.
 @Suite("Locks of files", .timeLimit(.minutes(5))) struct FileLockTests {
   private let folder: TemporaryFolder
 

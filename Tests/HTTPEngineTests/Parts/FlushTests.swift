@@ -5,7 +5,8 @@ import HTTPEngine
 import HTTPWire
 import Testing
 
-/// The kernel reports once that it could not write bytes to the disk. Later flushes succeed although the bytes are lost.
+/// The kernel reports once that it could not write bytes to the disk. Later flushes succeed although the bytes are
+/// lost.
 @Suite("Failed flushes", .timeLimit(.minutes(5))) struct FlushTests {
   private let folder: TemporaryFolder
 

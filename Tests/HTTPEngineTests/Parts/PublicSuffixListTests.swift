@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  /// The published vectors: `checkPublicSuffix('b.example.com', 'example.com');`, and `null` for none.
+  /// Returns the published vectors: `checkPublicSuffix('b.example.com', 'example.com');`, and `null` for none.
   private static func vectors() -> [(host: String, domain: String?)] {
     let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
     let folder = ProcessInfo.processInfo.environment["ALAMOFIRE_TEST_DATA"] ?? "/\(root)/../shared/data"

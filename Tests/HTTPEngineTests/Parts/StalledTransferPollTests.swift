@@ -2,7 +2,7 @@ import HTTPEngine
 import Testing
 
 @Suite struct StalledTransferPollTests {
-  /// A poll for two transfers that may share a connection.
+  /// Makes a poll for two transfers that may share a connection.
   private static func makePoll() -> StalledTransferPoll {
     var poll = StalledTransferPoll()
     for _ in 0..<2 { poll.transferStarted(sharesConnection: true) }

@@ -23,8 +23,8 @@ final class Thread {
   }
 }
 
-/// A single thread that runs closures in order. A serial `DispatchQueue` runs them in order too, but each on any thread of
-/// its pool.
+/// A single thread that runs closures in order. A serial `DispatchQueue` runs them in order too, but each on any thread
+/// of its pool.
 final class SerialThread: Sendable {
   private final class Queue: Sendable {
     private let closures = Mutex<[(@Sendable () -> Void)?]>([])

@@ -3,7 +3,7 @@ import HTTPWire
 import Testing
 
 @Suite("Opening handshake of WebSocket with OpenSSL") struct WebSocketOpeningTests {
-  /// RFC 6455 §1.3.
+  /// Checks the example of RFC 6455 §1.3.
   @Test("The accept value is that of the RFC") func accept() {
     #expect(
       WebSocketKey.accept("dGhlIHNhbXBsZSBub25jZQ==", sha1: OpenSSLHashes.sha1)

@@ -62,7 +62,8 @@ struct StoredTransferTests {
     #expect(continuation(synced, fileSize: 70, boot: "new") == .resume(received: 50))
     #expect(continuation(synced, fileSize: 20, boot: "new") == .resume(received: 20))
     #expect(continuation(synced, fileSize: 70) == .resume(received: 70))
-    // The bytes before the offset of a later response were trusted then, and are on the disk as far as they were before.
+    // The bytes before the offset of a later response were trusted then, and are on the disk as far as they were
+    // before.
     let later = try transfer(
       "GET", head, .synced(size: 50), .responded(Self.head(206), offset: 50, boot: "new"))
     #expect(continuation(later, fileSize: 90, boot: "third") == .resume(received: 50))

@@ -156,7 +156,7 @@ import Testing
     #expect(flow.read(2, least: 1, most: 1) == [.fail(2, .cancelled)])
   }
 
-  /// For random events, every operation is completed once, the end comes once and last, and only received bytes are
+  /// Checks that every operation is completed once, that the end comes once and last, and that only received bytes are
   /// delivered.
   @Test("The invariants hold for random events", arguments: 0..<40 as Range<UInt64>) func randomEvents(
     seed: UInt64

@@ -167,7 +167,7 @@ import Testing
     #expect(index.read(ids[0], nil) == [ids[0]] && !index.mayHold(1))
   }
 
-  /// For random operations, the usage is that of the stored responses, and no removed response is found.
+  /// Checks that the usage is that of the stored responses, and that no removed response is found.
   @Test("The invariants hold for random operations") func randomOperations() throws {
     var generator = SplitMix(seed: 11)
     var index = CacheIndex(memoryCapacity: 6_000, diskCapacity: 40_960)

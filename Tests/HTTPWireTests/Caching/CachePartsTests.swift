@@ -17,7 +17,8 @@ import Testing
     #expect(CacheControl(text).maxAge == seconds)
   }
 
-  /// RFC 9111 allows no whitespace around the equals sign, so such a directive is read in the strictest way.
+  /// Reads directives with whitespace around the equals sign. RFC 9111 does not allow it, so they are read in the
+  /// strictest way.
   @Test("A directive with whitespace around the equals sign is read in the strictest way")
   func whitespaceAroundEqualsSign() {
     let control = CacheControl(

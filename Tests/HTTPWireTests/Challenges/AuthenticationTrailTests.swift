@@ -83,7 +83,7 @@ struct AuthenticationTrailTests {
     #expect(!trail.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
   }
 
-  /// No sequence of challenges keeps a request running.
+  /// Checks that no sequence of challenges keeps a request running.
   @Test("Every request ends") func end() throws {
     var trail = AuthenticationTrail()
     var count = 0

@@ -97,7 +97,7 @@ struct ChallengeParserTests {
     }
   }
 
-  /// 100,000 deterministic inputs: half of them are random bytes, half are random tokens of the grammar.
+  /// Parses 100,000 deterministic inputs: half of them are random bytes, half are random tokens of the grammar.
   @Test("Any bytes are parsed") func anyBytes() {
     var state: UInt64 = 0x9E37_79B9_7F4A_7C15
     func random(_ limit: Int) -> Int {

@@ -7,7 +7,7 @@ import Testing
   private static let sent = Progress(isSent: true, hasResponse: false)
   private static let answered = Progress(isSent: true, hasResponse: true)
 
-  /// A timer with limits of 10, 20, 30, 40 and 50 nanoseconds.
+  /// Makes a timer with limits of 10, 20, 30, 40 and 50 nanoseconds.
   private func timer() throws -> PhaseTimer {
     let limits = TransportOptions.TimeLimits(
       nameLookup: .nanoseconds(10), connect: .nanoseconds(20), tlsHandshake: .nanoseconds(30),

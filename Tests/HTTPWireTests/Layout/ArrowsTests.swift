@@ -16,7 +16,7 @@ import Testing
     return try await ScriptRun("arrows", on: tree.root, arguments)
   }
 
-  /// The lines of `A.swift` in which the folder `From` names a type of the folder `To`.
+  /// Returns the lines of `A.swift` in which the folder `From` names a type of the folder `To`.
   private func places(_ text: String) async throws -> String {
     try await run(
       [

@@ -12,7 +12,7 @@ import Testing
     return policy
   }
 
-  /// An upload whose resource is known, before its first bytes are sent again.
+  /// Makes an upload whose resource is known, before its first bytes are sent again.
   private static func begun(
     _ dialect: UploadResumption.Dialect, length: Int64 = 100, sent: Int64 = 60,
     _ change: (inout UploadResumption.Policy) -> Void = { _ in }

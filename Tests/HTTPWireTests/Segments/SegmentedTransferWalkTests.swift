@@ -123,8 +123,8 @@ private struct Walk {
     transferChunk(id, response)
   }
 
-  /// A retrier sends the request again. Its range is asked for, or its response comes, before the last bytes of the attempt
-  /// that failed are written.
+  /// Sends a request again, as a retrier does. Its range is asked for, or its response comes, before the last bytes of
+  /// the attempt that failed are written.
   private mutating func retry(_ id: Int, _ response: Response) {
     let condition = transfer.condition(of: id)
     let asked = transfer.range(of: id)

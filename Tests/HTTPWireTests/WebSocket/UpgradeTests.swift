@@ -47,7 +47,7 @@ import Testing
 
   // MARK: Responses
 
-  /// The head, the body and the rest of a response that comes in chunks; `nil` without a complete head.
+  /// Returns the head, the body and the rest of a response that comes in chunks; `nil` without a complete head.
   private static func read(
     _ text: String, chunk: Int, limit: Int = 1000
   ) -> (status: Int, body: String, rest: String, isComplete: Bool)? {

@@ -3,7 +3,7 @@ import HTTPWire
 import Testing
 
 @Suite("Frames of WebSocket") struct WebSocketFrameTests {
-  /// RFC 6455 §5.7.
+  /// Checks the examples of RFC 6455 §5.7.
   @Test("The examples of the RFC are received") func examples() {
     let client = WebSocketPeer(.client)
     client.receive([0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F])

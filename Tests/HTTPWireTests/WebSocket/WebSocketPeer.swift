@@ -43,7 +43,7 @@ enum RawFrame {
   static let fin: UInt8 = 0x80
   static let rsv1: UInt8 = 0x40
 
-  /// A frame of a server with a length in the fewest bytes.
+  /// Returns a frame of a server with a length in the fewest bytes.
   static func of(_ first: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
     [first] + length(payload.count) + payload
   }
@@ -54,7 +54,7 @@ enum RawFrame {
     of(fin | 8, [UInt8(truncatingIfNeeded: code >> 8), UInt8(truncatingIfNeeded: code)] + reason)
   }
 
-  /// A frame of a client, masked by a loop of its own.
+  /// Returns a frame of a client, masked by a loop of its own.
   static func masked(
     _ first: UInt8, _ payload: [UInt8] = [], key: [UInt8] = [0x37, 0xFA, 0x21, 0x3D]
   ) -> [UInt8] {

@@ -105,7 +105,8 @@ struct ApacheChallengeTests {
     #expect(await get(session, server.url("/basic/page")) == (200, 1))
   }
 
-  /// Apache sends the next nonce (`nextnonce`) if nonces are valid for less than half a minute.
+  /// Checks that a request uses the next nonce (`nextnonce`). Apache sends it if nonces are valid for less than half a
+  /// minute.
   @Test("The next nonce is used") func nextNonce() async throws {
     let server = try await ApacheServer.shared
     let session = Session.isolated()
@@ -123,7 +124,7 @@ struct ApacheChallengeTests {
     }
   }
 
-  /// The nonces of this location are valid for eight seconds. After a pause they are stale (`stale`).
+  /// Waits until the nonce is stale (`stale`). The nonces of this location are valid for eight seconds.
   @Test("A stale nonce is replaced") func staleNonce() async throws {
     let server = try await ApacheServer.shared
     let session = Session.isolated()

@@ -41,7 +41,8 @@ import Testing
     #expect(Set(loggedRequests.map(\.connection)).count == 4)
   }
 
-  /// nginx closes accepted connections that have not sent a request yet. On a new connection that is a clear error.
+  /// Reloads the server during requests. nginx closes accepted connections that have not sent a request yet. On a new
+  /// connection that is a clear error.
   @Test("A reload fails few requests", arguments: NginxServer.Entrance.allCases)
   func reload(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer()

@@ -6,6 +6,8 @@ final class NTLMGateway: Sendable {
   let proxyPort: UInt16
   private let process: ServerProcess
 
+  /// Starts the gateway, and returns when it accepts connections.
+  ///
   /// - Parameter server: The port of the server behind it, over plain HTTP.
   init(to server: UInt16) async throws {
     let folder = try ServerProcess.makeFolder("gateway")

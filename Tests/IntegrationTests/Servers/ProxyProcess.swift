@@ -26,7 +26,7 @@ final class ProxyProcess: Sendable {
 
   private static let started = Mutex<[Key: Task<ProxyProcess, any Error>]>([:])
 
-  /// The proxies of all tests, started by the first use. The end of the process ends them.
+  /// Returns the proxy of this kind that all tests share, started by the first use. The end of the process ends it.
   static func shared(_ program: Program, asks: Bool) async throws -> ProxyProcess {
     let task = started.withLock { started in
       let key = Key(program: program, asks: asks)

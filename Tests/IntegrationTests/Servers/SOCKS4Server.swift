@@ -42,6 +42,8 @@ final class SOCKS4Server: Sendable {
   let port: UInt16
   private let process: ServerProcess
 
+  /// Starts the proxy, and returns when it accepts connections.
+  ///
   /// - Parameter takesNames: Whether it accepts names and refuses addresses, instead of the opposite.
   init(takesNames: Bool) async throws {
     let folder = try ServerProcess.makeFolder("socks4")

@@ -34,7 +34,7 @@ final class WebSocketPeer: Sendable {
 
     var isSecure: Bool { self == .secure || self == .compressedAlone }
 
-    /// The parameters of the extension that the server accepts.
+    /// Returns the parameters of the extension that the server accepts.
     func parameters(_ package: Package) -> Set<String> {
       let alone: Set = ["permessage-deflate", "server_no_context_takeover", "client_no_context_takeover"]
       // wsproto always answers `client_max_window_bits`. It never names a window of its own that was not asked for.
@@ -64,7 +64,8 @@ final class WebSocketPeer: Sendable {
 
   private static let startingForScale = Task { try await WebSocketPeer(.websockets) }
 
-  /// A server apart from ``shared(_:)``, which one large message can occupy for longer than a closing handshake may take.
+  /// A server apart from ``shared(_:)``, which one large message can occupy for longer than a closing handshake may
+  /// take.
   static var forScale: WebSocketPeer {
     get async throws { try await startingForScale.value }
   }

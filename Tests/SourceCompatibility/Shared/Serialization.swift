@@ -125,7 +125,7 @@ private struct LineDecoder: DataDecoder {
 }
 
 extension DataRequest {
-  /// A handler of a user.
+  /// Adds a handler of a user.
   @discardableResult
   fileprivate func responseXML(
     queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<[String]>) -> Void

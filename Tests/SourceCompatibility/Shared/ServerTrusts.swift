@@ -91,7 +91,7 @@ private func failures(_ error: AFError) -> String {
   }
 }
 
-/// The certificate pinning of a session delegate, written for Apple's Security framework.
+/// Whether a trust passes the certificate pinning of a session delegate, written for Apple's Security framework.
 private func pinsCertificate(_ trust: SecTrust, host: String, pinned: Data) -> Bool {
   SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, host as CFString))
   var error: CFError?
@@ -105,7 +105,7 @@ private func pinsCertificate(_ trust: SecTrust, host: String, pinned: Data) -> B
   return SecCertificateCopyData(leaf) as Data == SecCertificateCopyData(wanted) as Data
 }
 
-/// The key pinning of a session delegate, with the functions of older systems.
+/// Compares keys as the key pinning of a session delegate, with the functions of older systems.
 private func pinsKey(_ trust: SecTrust, pinned: Set<Data>) -> Bool {
   for index in 0..<SecTrustGetCertificateCount(trust) {
     guard let certificate = SecTrustGetCertificateAtIndex(trust, index),

@@ -9,8 +9,8 @@ extension WebSocketRequest {
   /// The body of a response other than 101, at most a mebibyte; `nil` without one.
   public var data: Data? { core.state.withLock { $0.collectedBody } }
 
-  /// Adds a validator of the response to the handshake. Validators run in their order, before `connected` and before the
-  /// retriers; the first failure stops them and closes the connection. An error that is no `AFError` becomes
+  /// Adds a validator of the response to the handshake. Validators run in their order, before `connected` and before
+  /// the retriers; the first failure stops them and closes the connection. An error that is no `AFError` becomes
   /// `.customValidationFailed`. A status other than 101 is an error also if all validators accept it. Never called on
   /// the engine's thread.
   @preconcurrency

@@ -61,8 +61,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     /// `URLError.timedOut`. Default: `nil`, no pings.
     public var pingInterval: TimeInterval?
     /// The number of bytes of messages that are not sent yet, from which on a further message is refused with
-    /// `URLError.dataLengthExceedsMaximum`. A message may be larger by itself. ``WebSocketTask/send(_:)`` waits instead.
-    /// Default: 16 mebibytes.
+    /// `URLError.dataLengthExceedsMaximum`. A message may be larger by itself. ``WebSocketTask/send(_:)`` waits
+    /// instead. Default: 16 mebibytes.
     public var maximumUnsentSize = 16_777_216
     /// Whether the compression of messages (permessage-deflate, RFC 7692) is offered. Default: `false`. Compression
     /// takes about 300 kB of memory. The size of compressed messages can reveal parts of secrets that they contain
