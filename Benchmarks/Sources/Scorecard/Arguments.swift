@@ -13,6 +13,8 @@ package struct Arguments: Sendable {
   package private(set) var words: [String] = []
   private var values: [String: String] = [:]
 
+  /// Parses a command line.
+  ///
   /// - Parameters:
   ///   - arguments: The command line without the name of the program.
   ///   - options: The options that take a value.

@@ -17,6 +17,8 @@ struct BenchResult: Encodable {
   /// The largest number of connections that a run opened, as the server counted them.
   var connections: Int
 
+  /// Computes the medians of the runs of a client.
+  ///
   /// - Parameters:
   ///   - runs:   Of one client, one for each round.
   ///   - floors: Of the floor, of the same rounds; empty when it did not run.

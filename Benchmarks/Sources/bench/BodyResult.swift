@@ -14,6 +14,8 @@ struct BodyResult: Encodable {
   /// The peak of memory, without what the client held before the transfer.
   var aboveIdleMegabytes: Double
 
+  /// Computes the medians of the runs of a client.
+  ///
   /// - Parameters:
   ///   - runs:   Of one client, one for each round.
   ///   - floors: Of the floor, of the same rounds.

@@ -40,6 +40,8 @@ struct SocketResult: Encodable {
   /// The peak of memory, without what the client held before the messages.
   var aboveIdleMegabytes: Double
 
+  /// Computes the medians of the runs of a client.
+  ///
   /// - Parameters:
   ///   - runs:   Of one client, one for each round.
   ///   - floors: Of the floor, of the same rounds.

@@ -31,6 +31,8 @@ struct Option: Sendable {
   let completion: Completion
   let effect: Effect
 
+  /// Makes an option.
+  ///
   /// - Parameter names: The long name, then the short one if there is one, separated by a space.
   init(
     _ names: String, _ group: Group, _ summary: String, completion: Completion = .none, effect: Effect

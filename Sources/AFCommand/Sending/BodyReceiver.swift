@@ -37,6 +37,8 @@ final class BodyReceiver: Sendable {
   private let hops: HopLog?
   private let state = Mutex(State())
 
+  /// Makes the receiver of the response to a request.
+  ///
   /// - Parameters:
   ///   - request: The request, for the display of its body.
   ///   - hops:    The requests as they are sent, shown in front of a body that is written as it arrives; `nil` if

@@ -7,6 +7,8 @@ package struct CurlCommand {
   private let request: URLRequest
   private let headers: HTTPHeaders
 
+  /// Makes the command that sends the request of an invocation.
+  ///
   /// - Parameters:
   ///   - request: The request that is sent.
   ///   - headers: The fields that the session adds.

@@ -25,6 +25,9 @@ final class FrameObserver {
   @exclusivity(unchecked) private var incoming: RecordReader
   @exclusivity(unchecked) private var outgoing: RecordReader
 
+  /// Makes the observer of a connection, or `nil` if its keys are not known or OpenSSL has buffered bytes of it
+  /// already.
+  ///
   /// - Parameters:
   ///   - session: A connection whose handshake has just been completed.
   ///   - key: The requests that can share the connection.

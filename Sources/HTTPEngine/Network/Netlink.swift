@@ -7,6 +7,8 @@ package import HTTPWire
 package final class NetlinkSocket: Sendable {
   package let descriptor: Int32
 
+  /// Opens a socket and binds it.
+  ///
   /// - Parameter isListening: Whether the socket receives changes of links, addresses and routes.
   /// - Returns: `nil` if the system has no netlink sockets, or none left.
   package init?(isListening: Bool) {

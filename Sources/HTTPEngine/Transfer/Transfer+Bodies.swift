@@ -213,6 +213,8 @@ package enum BodyDestination {
   /// The body is read, so that the connection can be used again, and dropped.
   case discarded
 
+  /// Makes the destination of a body after the decision about its head.
+  ///
   /// - Parameter sink: The sink of the request. Without one, a body is not discarded: it stays small and in memory.
   package init(sink: (any BodySink)?, _ disposition: HeadDisposition) {
     switch (sink, disposition) {

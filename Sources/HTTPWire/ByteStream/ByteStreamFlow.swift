@@ -72,6 +72,8 @@ package struct ByteStreamFlow: Sendable {
   private var hasSentPart = false
   private var reasonOfEnd = Reason.closed
 
+  /// Makes the flow of an idle stream.
+  ///
   /// - Parameter secure: Names the securing that comes before everything else, if there is one.
   package init(secure: Number? = nil) {
     guard let secure else { return }

@@ -15,6 +15,8 @@ package struct CookieTarget: Sendable, Hashable {
     self.isSecure = isSecure
   }
 
+  /// Makes the target of a request to a URL.
+  ///
   /// - Parameters:
   ///   - url:    An absolute URL.
   ///   - origin: The origin of the URL.

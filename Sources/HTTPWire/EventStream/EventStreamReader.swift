@@ -30,6 +30,8 @@ package struct EventStreamReader: Sendable {
   private var line: [UInt8] = []
   private var event: EventBuffer
 
+  /// Makes a reader for the stream of one connection.
+  ///
   /// - Parameter lastEventID: The ID of the last event of the connection before this one.
   package init(limits: Limits = Limits(), lastEventID: String = "") {
     self.limits = limits

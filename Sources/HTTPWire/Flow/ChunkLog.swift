@@ -101,6 +101,9 @@ package struct ChunkLog: Sendable {
   /// The last chunk while it may grow, which is closed before a reader gets it.
   private var open: OpenChunk?
 
+  /// Makes an empty log. If a reader is `highMark` bytes behind, the writer waits until it is at most `lowMark` bytes
+  /// behind.
+  ///
   /// - Parameter overhead: The size of each chunk in addition to its bytes, which limits the number of small ones.
   package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18, overhead: Int = 0) {
     self.overhead = overhead

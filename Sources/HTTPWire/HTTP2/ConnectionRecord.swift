@@ -51,6 +51,8 @@ package final class ConnectionRecord {
   /// Whether requests and streams cannot be told apart any more. Streams from then on have no number.
   private var isConfused = false
 
+  /// Makes the record of a connection without requests.
+  ///
   /// - Parameter isAuthentic: Called before the server's frames about refused and broken streams are used. Without
   ///   it, an attacker could cause a request to be sent twice.
   package init(isAuthentic: @escaping () -> Bool) { self.isAuthentic = isAuthentic }

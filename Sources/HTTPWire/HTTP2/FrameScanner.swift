@@ -52,6 +52,8 @@ package struct FrameScanner: Sendable {
   /// Whether the bytes are not those of HTTP/2; nothing is found from there on.
   package private(set) var isLost = false
 
+  /// Makes a scanner for one direction of a connection, from its first byte on.
+  ///
   /// - Parameter isClient: Whether the bytes are those of a client, which begin with the connection preface.
   package init(ofClient isClient: Bool) {
     part = isClient ? .preface : .header

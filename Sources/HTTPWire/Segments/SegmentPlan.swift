@@ -23,6 +23,8 @@ package struct SegmentPlan: Sendable {
   package private(set) var present: ByteRanges
   package private(set) var segments: [Int: Segment] = [:]
 
+  /// Makes a plan for the missing bytes of a file, without segments.
+  ///
   /// - Parameter connections: The number of segments at a time.
   package init(length: Int, present: ByteRanges = ByteRanges(), connections: Int, minimum: Int) {
     self.length = max(0, length)

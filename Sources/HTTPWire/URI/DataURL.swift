@@ -21,6 +21,8 @@ package struct DataURL: Sendable, Equatable {
     }
   }
 
+  /// Decodes the content of a URL.
+  ///
   /// - Parameter url: The whole URL; its fragment is no content.
   package init(_ url: String) throws(Flaw) {
     let bytes = url.utf8.prefix { $0 != UInt8(ascii: "#") }

@@ -16,6 +16,8 @@ package struct RevocationCheck: Sendable {
   private let lists: RevocationLists
   private let stapledResponse: Data?
 
+  /// Makes a check that asks responders, reads lists, or does both.
+  ///
   /// - Parameters:
   ///   - requiresAnswer:  Whether a certificate with an unknown status is refused.
   ///   - usesNetwork:     Whether responders and lists may be requested, for which the thread waits.

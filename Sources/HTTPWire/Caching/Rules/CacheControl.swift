@@ -31,6 +31,8 @@ package struct CacheControl: Sendable, Equatable {
 
   package init() {}
 
+  /// Reads the directives of a message.
+  ///
   /// - Parameter value: The values of all fields of that name, joined by commas; `nil` without any.
   package init(_ value: String?) {
     guard let value else { return }

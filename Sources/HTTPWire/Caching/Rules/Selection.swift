@@ -23,6 +23,8 @@ package struct Selection: Sendable, Equatable {
     self.fields = fields
   }
 
+  /// Makes the selection for a response that is stored.
+  ///
   /// - Parameters:
   ///   - head:    The head of the response.
   ///   - control: The directives of the response.

@@ -6,6 +6,8 @@ package struct CacheKey: Sendable, Hashable {
   /// A hash that is equal in every process, and computed without allocating (``hash(of:_:)``). Two URLs may share one.
   package let hash: UInt64
 
+  /// Makes the key for the URL of a request.
+  ///
   /// - Parameter partition: Separates responses that other sessions would not have received or trusted. Empty for
   ///   responses that all sessions may share.
   package init(_ url: String, _ origin: Origin, partition: String = "") {

@@ -10,6 +10,8 @@ package struct StoredAnswer: Sendable {
     self.body = body
   }
 
+  /// Makes the answer to a request from a stored response.
+  ///
   /// - Parameters:
   ///   - method:      `HEAD` gets no body.
   ///   - fields:      The fields of the request; for a single byte range, that part is returned (RFC 9110 §14).

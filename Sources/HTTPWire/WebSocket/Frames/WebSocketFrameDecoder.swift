@@ -18,6 +18,8 @@ package struct WebSocketFrameDecoder: Sendable {
   private var shortestLength: UInt64 = 0
   private var key: UInt32 = 0
 
+  /// Makes a decoder for the frames of one connection.
+  ///
   /// - Parameters:
   ///   - role: The side that receives the frames.
   ///   - allowsCompression: Whether permessage-deflate was agreed on.

@@ -5,6 +5,8 @@ package struct WebSocketClientHandshake: Sendable {
   private let subprotocols: [String]
   private let offer: WebSocketDeflateParameters?
 
+  /// Makes the handshake of one connection. Throws if the name of a subprotocol is no token or comes twice.
+  ///
   /// - Parameters:
   ///   - nonce: Random bytes, a new value for each handshake.
   ///   - subprotocols: The names of the accepted subprotocols, the preferred one first.

@@ -32,6 +32,8 @@ package struct WebSocketServerHandshake: Sendable {
   private let subprotocols: [String]
   private let deflate: WebSocketDeflateOptions?
 
+  /// Makes the handshake with the features of a server.
+  ///
   /// - Parameters:
   ///   - subprotocols: The subprotocols of the server. Of those that it knows, the first one that the client lists is
   ///     chosen; without one the connection has none.

@@ -40,6 +40,8 @@ package struct WebSocketConnection: ~Copyable {
   private var controlPayload: [UInt8] = []
   var output: WebSocketOutput
 
+  /// Makes the state of a connection whose handshake is complete.
+  ///
   /// - Parameters:
   ///   - compression: Makes the compressors, if `options` has parameters of permessage-deflate.
   ///   - makeKey: Returns a masking key that cannot be predicted (RFC 6455 §5.3). Called for each frame of a client.
