@@ -72,7 +72,7 @@ import Testing
       ("/// Where it ends.", "the comment begins with \"Where\""),
       ("/// This is sent.", "the comment begins with \"This\""),
       ("/// Nothing.", "the comment begins with \"Nothing\""),
-      ("  // " + String(repeating: "é", count: 116), "a comment of 121 columns"),
+      ("  // a " + String(repeating: "é", count: 114), "a comment of 121 columns"),
       ("// For nobody.", "\"nobody\": name the thing instead"),
       ("let a = \"b\"  // To whom", "\"whom\": name the thing instead"),
     ])
@@ -101,7 +101,19 @@ import Testing
     #expect(run.status == 1)
   }
 
-  @Test("Verbs before methods, nouns before other declarations and comments of 120 columns are accepted")
+  @Test(
+    "A comment of an initializer that begins without a verb is reported with its line",
+    arguments: ["init(_ x: Int) {}", "public convenience init?(_ x: Int) {}", "@A(b) init<X>(_ x: X) {}"])
+  func initializerCommentFault(declaration: String) async throws {
+    let text = "class A {\n  /// - Parameter x: A value.\n  \(declaration)\n}\n"
+    let run = try await run(["Sources/X/A.swift": text])
+    #expect(
+      run.output
+        == "Sources/X/A.swift:2: the comment of an initializer begins with \"-\" instead of a verb\n")
+    #expect(run.status == 1)
+  }
+
+  @Test("Verbs before methods and initializers, nouns before other declarations and long links are accepted")
   func acceptedOpenings() async throws {
     let text = """
       /// Percent-encodes a text.
@@ -113,12 +125,15 @@ import Testing
       /// The program.
       @main struct D {
         func e() {}
-        /// Items, in their order.
+        /// Makes an item.
         init() {}
         /// One item.
-        let f: Int
+        let f: Int = .init(1)
         func g() {}
-        // \(String(repeating: "é", count: 115))
+        /// The type of
+        /// ``\(String(repeating: "x", count: 120))``.
+        struct H { init() {} }
+        // a \(String(repeating: "é", count: 113))
       }
       """
     let run = try await run(["Sources/X/A.swift": text])
