@@ -1,4 +1,5 @@
 import Glibc
+import HTTPWire
 
 /// The state of the server; guarded by the lock of ``ServerCore``.
 struct ServerState {
@@ -88,3 +89,6 @@ struct ServerState {
     return waiters.map { ($0.waiter, .failure(.stopped)) }
   }
 }
+
+/// The lock of this module; see ``TrackedMutex``.
+typealias Mutex = TrackedMutex

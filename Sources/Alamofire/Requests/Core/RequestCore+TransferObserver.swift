@@ -190,7 +190,10 @@ extension RequestCore {
         state.run.openHeadDecision()
         return state.results.retryCount
       }
-      let answer = DispositionOnce { [self] disposition in decided(disposition, attempt: attempt) }
+      // A completion that is released without a call cannot hang the request.
+      let answer = GuardedCompletion(whenForgotten: Request.ResponseDisposition.allow) { [self] disposition in
+        decided(disposition, attempt: attempt)
+      }
       handler.queue.async { closure(response) { answer($0) } }
       return .hold
     }
@@ -252,27 +255,6 @@ extension RequestCore {
     await withCheckedContinuation { continuation in
       let waits = state.withLock { $0.run.wait(forHeadDecision: continuation) }
       if !waits { continuation.resume() }
-    }
-  }
-}
-
-/// The completion of a head handler. Its first call counts. A completion that is released without a call allows the
-/// response, so that it cannot hang the request.
-private final class DispositionOnce: Sendable {
-  private let decide: Mutex<(@Sendable (Request.ResponseDisposition) -> Void)?>
-
-  init(_ decide: @escaping @Sendable (Request.ResponseDisposition) -> Void) {
-    self.decide = Mutex(decide)
-  }
-
-  deinit { take()?(.allow) }
-
-  func callAsFunction(_ disposition: Request.ResponseDisposition) { take()?(disposition) }
-
-  private func take() -> (@Sendable (Request.ResponseDisposition) -> Void)? {
-    decide.withLock { decide in
-      defer { decide = nil }
-      return decide
     }
   }
 }
