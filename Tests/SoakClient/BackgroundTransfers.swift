@@ -40,7 +40,7 @@ struct BackgroundTransfers {
         group.addTask { try await wait(for: request, name, log) }
       }
       for number in 0..<count {
-        for kind in ["download", "put", "post"] where !names.contains("\(kind)-\(number)") {
+        for kind in ["download", "put", "post", "draft", "tus"] where !names.contains("\(kind)-\(number)") {
           let name = "\(kind)-\(number)"
           let request = make(session, kind, name)
           group.addTask { try await wait(for: request, name, log) }
@@ -56,12 +56,24 @@ struct BackgroundTransfers {
 
   private func make(_ session: Session, _ kind: String, _ name: String) -> Request {
     let target = folder.appendingPathComponent(name)
+    let file = folder.appendingPathComponent("body-\(name)")
     return switch kind {
     case "download": session.download("\(url)/\(name)", to: { _, _ in (target, []) })
-    case "put":
-      session.upload(folder.appendingPathComponent("body-\(name)"), to: "\(url)/\(name)", method: .put)
-    default: session.upload(folder.appendingPathComponent("body-\(name)"), to: "\(url)/\(name)")
+    case "put": session.upload(file, to: "\(url)/\(name)", method: .put)
+    case "draft": session.upload(file, to: "\(url)/\(name)").resumable(options(.draft))
+    case "tus": session.upload(file, to: "\(url)/\(name)").resumable(options(.tus))
+    default: session.upload(file, to: "\(url)/\(name)")
     }
+  }
+
+  /// Options with many requests for each upload, and none whose loss would end it.
+  private func options(_ scheme: ResumableUpload.Scheme) -> ResumableUpload {
+    var options = ResumableUpload(scheme)
+    options.createsWithContent = false
+    options.maximumPartSize = 40_000
+    options.initialDelay = 0.01
+    options.maximumFailureCount = 100
+    return options
   }
 
   /// Adds the handler that logs the completion, unless an earlier process has done so.

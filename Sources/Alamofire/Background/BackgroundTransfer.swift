@@ -97,7 +97,14 @@ package final class BackgroundTransfer: Sendable {
   package var age: TimeInterval { stored?.description.age(at: owner.now()) ?? 0 }
 
   /// Writes the first record. Does nothing if there is one.
-  package func describe(_ request: URLRequest, kind: TransferDescription.Kind) throws(AFError) {
+  ///
+  /// - Parameters:
+  ///   - resumption: The options of a resumable upload.
+  ///   - upload: The resumable upload that the request continues.
+  package func describe(
+    _ request: URLRequest, kind: TransferDescription.Kind, resumption: UploadResumption.Policy? = nil,
+    continuing upload: StoredUpload? = nil
+  ) throws(AFError) {
     let files = try owner.files()
     guard !isDescribed else { return }
     var description = TransferDescription(
@@ -108,9 +115,13 @@ package final class BackgroundTransfer: Sendable {
     if !request.timeoutInterval.isNaN { description.timeout = request.timeoutInterval.storable }
     description.cachePolicy = request.cachePolicy.rawValue
     description.earliestBegin = earliestBegin.map { $0.timeIntervalSince1970.storable }
-    guard let line = owner.log.line(of: .described(description)) else { throw owner.failure(EINVAL) }
-    if let code = files.make(names.journal, line) { throw owner.failure(code) }
-    state.withLock { $0.stored = StoredTransfer(description) }
+    description.resumption = resumption
+    // One write, because without its second record the upload would begin again.
+    var records = [TransferRecord.described(description)]
+    if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
+    guard let lines = lines(of: records) else { throw owner.failure(EINVAL) }
+    if let code = files.make(names.journal, lines) { throw owner.failure(code) }
+    state.withLock { $0.stored = StoredTransfer(records) }
   }
 
   /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the
@@ -176,10 +187,16 @@ package final class BackgroundTransfer: Sendable {
       return files.append(line, to: names.journal)
     }
     state.appendedSize = 0
-    let lines = stored.records.compactMap { owner.log.line(of: $0) }
-    guard lines.count == stored.records.count, files.replace(names.journal, by: Data(lines.joined())) == nil
-    else { return files.append(line, to: names.journal) }
+    guard let lines = lines(of: stored.records), files.replace(names.journal, by: lines) == nil else {
+      return files.append(line, to: names.journal)
+    }
     return nil
+  }
+
+  /// Returns the lines of records; `nil` if one cannot be encoded.
+  private func lines(of records: [TransferRecord]) -> Data? {
+    let lines = records.compactMap { owner.log.line(of: $0) }
+    return lines.count == records.count ? Data(lines.joined()) : nil
   }
 
   /// Notes that the server may receive the whole request from now on. Throws if the note cannot be written for a
@@ -190,8 +207,20 @@ package final class BackgroundTransfer: Sendable {
   }
 
   private func noteSent(in state: inout State) -> Int32? {
-    guard state.isOpen, state.stored?.description.isIdempotent == false else { return nil }
-    return append(.sent, to: &state)
+    guard state.isOpen, let description = state.stored?.description else { return nil }
+    guard description.isIdempotent else { return append(.sent, to: &state) }
+    // The server might lose a resumable upload. Whether it may have had all bytes then decides.
+    if description.resumption != nil { _ = append(.sent, to: &state) }
+    return nil
+  }
+
+  /// The server has named a resumable upload, no longer has it, or lacks bytes of it. Does nothing if that is known.
+  package func note(_ upload: StoredUpload?, mayBeComplete: Bool) {
+    state.withLock { state in
+      guard state.isOpen, let stored = state.stored else { return }
+      guard upload != stored.upload || mayBeComplete != stored.isSent else { return }
+      _ = append(.uploading(upload, mayBeComplete: mayBeComplete), to: &state)
+    }
   }
 
   /// Begins the file of a response, unless the session has ended, and then notes the head. The head is noted last,
@@ -383,6 +412,20 @@ package final class BackgroundTransfer: Sendable {
     return (head, stored.offset, size)
   }
 
+  /// The options of a resumable upload; `nil` for any other transfer.
+  package var resumption: UploadResumption.Policy? { stored?.description.resumption }
+
+  /// The resumable upload that the server has named, and whether the server may have all bytes of it.
+  package var upload: (StoredUpload, mayBeComplete: Bool)? {
+    stored.flatMap { stored in stored.upload.map { ($0, stored.mayBeComplete(boot: owner.boot)) } }
+  }
+
+  /// The file that the upload sends, as the journal has it.
+  package var storedBody: TransferDescription.BodyFile? { stored?.description.bodyFile }
+
+  /// Whether the file that the upload sends belongs to the journal.
+  package func owns(_ file: URL) -> Bool { file.path == owner.path(of: names.body) }
+
   /// The URL of the response, if it is not that of the request.
   package var location: URL? { stored?.location.flatMap { URL(string: $0) } }
 
@@ -428,7 +471,8 @@ package final class BackgroundTransfer: Sendable {
     if isOwned, BodyFiles.move(path, to: place) == nil { (path, isOwned) = (place, false) }
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     let size = (attributes?[.size] as? NSNumber)?.int64Value ?? 0
-    let body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: size)
+    var body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: size)
+    if path != place { body.modified = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 }
     state.withLock { $0.adoptedFile = body }
   }
 }

@@ -27,16 +27,19 @@ final class JournalledFile: FileBodySink {
   func finish() -> TransportFailure? { file.finish() }
 }
 
-/// The body of a background upload whose request may not be sent twice: tells the transfer before the last bytes are
-/// handed out. Until then the server cannot have received the whole request.
+/// The body of a background upload, or a part of it: tells the transfer before the last bytes are handed out. Until then
+/// the server cannot have received the whole upload.
 final class JournalledBody: BodySource {
   private let source: any BodySource
   private let transfer: BackgroundTransfer
+  /// Whether the last bytes are those of the upload.
+  private let isEnd: Bool
   private let rest: Atomic<Int64>
 
-  init(_ source: any BodySource, _ transfer: BackgroundTransfer) {
+  init(_ source: any BodySource, _ transfer: BackgroundTransfer, isEnd: Bool = true) {
     self.source = source
     self.transfer = transfer
+    self.isEnd = isEnd
     rest = Atomic(source.length)
   }
 
@@ -47,7 +50,7 @@ final class JournalledBody: BodySource {
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     rest.store(length, ordering: .relaxed)
     do throws(AFError) {
-      if length <= 0 { try transfer.noteSent() }
+      if length <= 0, isEnd { try transfer.noteSent() }
     } catch {
       return TransportFailure(.cannotCreateFile, error.underlyingError?.localizedDescription ?? "")
     }
@@ -59,7 +62,7 @@ final class JournalledBody: BodySource {
       let reading = source.read(into: room)
       guard case .bytes(let count) = reading else { return (reading, false) }
       let left = rest.subtract(Int64(count), ordering: .relaxed).newValue
-      return (reading, left <= 0)
+      return (reading, isEnd && left <= 0)
     }
   }
 

@@ -29,7 +29,8 @@ extension SessionCore {
         ? session.download(
           convertible, runsUserCode: false, nil, nil, destination, nil, transfer: transfer)
         : session.upload(
-          DamagedTransfer(), with: convertible, runsUserCode: false, nil, nil, .default, transfer: transfer)
+          DamagedTransfer(), with: convertible, runsUserCode: false, nil, nil, .default, transfer: transfer,
+          resumer: UploadResumer(transfer))
     }
     keepRestored(requests)
     background.whenRestoredEnded { [weak self] in self?.tellRestoredEnded() }

@@ -95,9 +95,21 @@ extension Session {
   package func upload(
     _ uploadable: any UploadableConvertible, with convertible: any URLRequestConvertible,
     runsUserCode: Bool? = nil, _ interceptor: (any RequestInterceptor)?,
-    _ shouldAutomaticallyResume: Bool?, _ fileManager: FileManager, transfer: BackgroundTransfer? = nil
+    _ shouldAutomaticallyResume: Bool?, _ fileManager: FileManager
   ) -> UploadRequest {
-    let transfer = transfer ?? core.background?.make()
+    upload(
+      uploadable, with: convertible, runsUserCode: runsUserCode, interceptor, shouldAutomaticallyResume,
+      fileManager, transfer: core.background?.make())
+  }
+
+  /// - Parameters:
+  ///   - transfer: The journal of the upload; `nil` if it has none.
+  ///   - resumer: The decisions about a resumable upload; `nil` for an ordinary one.
+  func upload(
+    _ uploadable: any UploadableConvertible, with convertible: any URLRequestConvertible,
+    runsUserCode: Bool?, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,
+    _ fileManager: FileManager, transfer: BackgroundTransfer?, resumer: UploadResumer? = nil
+  ) -> UploadRequest {
     let body = UploadBody(convertible: uploadable, fileManager: fileManager, transfer: transfer)
     let request = UploadRequest(
       core: RequestCore(
@@ -107,6 +119,7 @@ extension Session {
         kind: .upload(body), interceptor: core.interceptor(interceptor, of: transfer),
         shouldAutomaticallyResume: shouldAutomaticallyResume))
     request.core.useIdentifierOfTransfer()
+    if let resumer { request.core.resume(by: resumer) }
     request.core.setUp(request, requestSetup)
     return request
   }

@@ -42,7 +42,7 @@ extension Conversation {
       let count = try decoder.feed(buffer[...], into: &bytes)
       buffer.removeFirst(count)
       let kept = bytes.prefix(cut - body.length)
-      if let target = exchange.target { endpoint.take(kept, for: target) }
+      if let target = exchange.target, !endpoint.take(kept, for: target) { return false }
       body.length += kept.count
       if body.length >= cut { return false }
       body.isComplete = decoder.isComplete

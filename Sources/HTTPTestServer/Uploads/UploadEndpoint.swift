@@ -74,6 +74,8 @@ public final class UploadEndpoint: Sendable {
     public internal(set) var metadata: String?
     /// Whether the server has lost it, or the client has removed it.
     public internal(set) var isForgotten = false
+    /// The number of requests for it. A later one ends the earlier ones, whose clients may have gone.
+    var turn = 0
   }
 
   struct State {

@@ -5,6 +5,8 @@ struct UploadExchange {
   /// The upload that takes the content, and the number of bytes that it takes before the connection breaks.
   struct Target {
     var index: Int
+    /// The value of ``UploadEndpoint/Upload/turn`` during the exchange.
+    var turn = 0
     var cut: Int?
     var isEnd: Bool
     var created: Bool
@@ -41,6 +43,7 @@ extension UploadEndpoint {
     if fault == .forget, let index { forget(index) }
     exchange.losesResponse = fault == .loseResponse
     if case .statusAfterContent(let status) = fault { exchange.statusAfterContent = status }
+    if let index { state.withLock { $0.uploads[index].turn += 1 } }
     if let refusal = violation(head, index: index) {
       exchange.refusal = refusal
       return exchange
@@ -177,27 +180,30 @@ extension UploadEndpoint {
       isEnd = complete
     }
     guard exchange.refusal == nil else { return }
-    exchange.target = .init(index: index, cut: nil, isEnd: isEnd, created: false)
+    exchange.target = .init(index: index, turn: upload.turn, cut: nil, isEnd: isEnd, created: false)
   }
 
   // MARK: Responses
 
-  /// Takes bytes of a content.
-  func take(_ bytes: ArraySlice<UInt8>, for target: UploadExchange.Target) {
+  /// Takes bytes of a content. Returns false, and takes none, if a later request for the upload has come.
+  func take(_ bytes: ArraySlice<UInt8>, for target: UploadExchange.Target) -> Bool {
     state.withLock { state in
+      guard state.uploads[target.index].turn == target.turn else { return false }
       state.uploads[target.index].content += bytes
       state.receivedByteCount += bytes.count
       // tus has no other end than the last byte.
       if dialect == .tus, state.uploads[target.index].content.count == state.uploads[target.index].length {
         state.complete(target.index)
       }
+      return true
     }
   }
 
   /// Returns the response behind a complete content.
   func end(_ exchange: UploadExchange, _ target: UploadExchange.Target, path: String) -> Reply {
     let upload = state.withLock { state -> Upload in
-      if target.isEnd { state.complete(target.index) }
+      let isCurrent = state.uploads[target.index].turn == target.turn
+      if target.isEnd, isCurrent { state.complete(target.index) }
       return state.uploads[target.index]
     }
     if let status = exchange.statusAfterContent { return marked(.status(status)) }

@@ -18,7 +18,7 @@ package struct StoredTransfer: Sendable, Equatable {
 
   /// The way in which a new process continues a transfer.
   package enum Continuation: Sendable, Equatable {
-    /// Send the request, from the beginning.
+    /// Send the request, from the beginning. A resumable upload that the server has named continues at its offset.
     case send
     /// Ask for the rest of the file, after its first `received` bytes.
     case resume(received: Int64)
@@ -36,7 +36,10 @@ package struct StoredTransfer: Sendable, Equatable {
   package private(set) var isDelivering = false
   /// The URL of the last response, if it is not that of the request.
   package private(set) var location: String?
-  private var isSent = false
+  /// The resumable upload that the server has named.
+  package private(set) var upload: StoredUpload?
+  /// Whether the server may have received the whole request.
+  package private(set) var isSent = false
   /// The boot in which the bytes of the file were written, and the number of those that are on the disk.
   private var bodyBoot = ""
   private var syncedSize: Int64 = 0
@@ -77,8 +80,12 @@ package struct StoredTransfer: Sendable, Equatable {
     case .answered(let hasBody): phase = .answered(hasBody: hasBody)
     case .restarted:
       if isComplete { phase = .waiting }
-      isSent = false
+      // A resumable upload continues, so that the bytes of the earlier attempts stay sent.
+      if upload == nil { isSent = false }
     case .delivering: isDelivering = true
+    case .uploading(let upload, let mayBeComplete):
+      self.upload = upload?.resource == nil ? nil : upload
+      isSent = mayBeComplete
     }
   }
 
@@ -96,7 +103,8 @@ package struct StoredTransfer: Sendable, Equatable {
     case .answered(let hasBody): records.append(.answered(hasBody: hasBody))
     }
     records.append(.synced(size: syncedSize))
-    if isSent { records.append(.sent) }
+    if let upload { records.append(.uploading(upload, mayBeComplete: isSent)) }
+    if isSent, upload == nil { records.append(.sent) }
     if isDelivering { records.append(.delivering) }
     return records
   }
@@ -110,7 +118,13 @@ package struct StoredTransfer: Sendable, Equatable {
   }
 
   /// Whether the request may be sent again after a failure.
-  package var mayRepeat: Bool { description.isIdempotent || !isSent }
+  package var mayRepeat: Bool { description.isIdempotent || !isSent || upload != nil }
+
+  /// Returns whether the server may have all bytes of a resumable upload.
+  package func mayBeComplete(boot: String) -> Bool {
+    // A journal of another boot may lack its last records.
+    isSent || boot != description.boot
+  }
 
   /// Returns the number of bytes at the beginning of the file that are known to be right.
   ///
@@ -141,8 +155,7 @@ package struct StoredTransfer: Sendable, Equatable {
       return .deliver
     case .waiting, .receiving, .completed, .moving, .answered: break
     }
-    // A journal of another boot may lack its last records.
-    guard description.isIdempotent || (!isSent && description.boot == boot) else { return .lost }
+    guard description.isIdempotent || upload != nil || !mayBeComplete(boot: boot) else { return .lost }
     let received = receivedSize(boot: boot, fileSize: fileSize)
     return received > 0 ? .resume(received: received) : .send
   }

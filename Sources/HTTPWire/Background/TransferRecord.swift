@@ -24,6 +24,35 @@ package enum TransferRecord: Codable, Sendable, Equatable {
   case restarted
   /// The response handlers are being called.
   case delivering
+  /// The server has named the URL of a resumable upload, or no longer has the upload (`nil`).
+  ///
+  /// - Parameter mayBeComplete: Whether the server may have all bytes.
+  case uploading(StoredUpload?, mayBeComplete: Bool)
+}
+
+/// A resumable upload that the server has named. The offset is not written, because the server is asked for it.
+package struct StoredUpload: Codable, Sendable, Equatable {
+  /// The URL of the upload.
+  package let url: String
+  /// The URL that created the upload. Credentials go to its origin alone.
+  package let creationURL: String
+  package let dialect: UploadResumption.Dialect
+
+  package init(_ resource: UploadResource, creation: UploadResource, dialect: UploadResumption.Dialect) {
+    url = resource.url
+    creationURL = creation.url
+    self.dialect = dialect
+  }
+
+  package var creation: UploadResource? { UploadResource(url: creationURL) }
+
+  /// `nil` if the URL is invalid, or would leave TLS.
+  package var resource: UploadResource? {
+    guard let creation, let resource = UploadResource(url: url),
+      creation.origin.scheme == "http" || resource.origin.scheme == "https"
+    else { return nil }
+    return resource
+  }
 }
 
 /// The request of a background transfer, as far as another process needs it.
@@ -36,6 +65,8 @@ package struct TransferDescription: Codable, Sendable, Equatable {
     /// Whether the file is removed after the transfer.
     package var isOwned: Bool
     package var size: Int64
+    /// The time of the last change, in seconds since 1970. `nil` if the file belongs to the journal.
+    package var modified: Double?
 
     package init(path: String, isOwned: Bool, size: Int64) {
       self.path = path
@@ -56,6 +87,8 @@ package struct TransferDescription: Codable, Sendable, Equatable {
   package var created: Double
   /// The second since 1970 before which nothing is sent.
   package var earliestBegin: Double?
+  /// The options of a resumable upload; `nil` for any other transfer.
+  package var resumption: UploadResumption.Policy?
   /// The identifier of the machine's boot.
   package var boot: String
 

@@ -7,14 +7,14 @@
 /// - Offsets grow. The upload begins again only if the server has lost one that it cannot have processed.
 package struct UploadResumption: Sendable, Equatable {
   /// The protocol of an upload.
-  package enum Dialect: Sendable, Equatable {
+  package enum Dialect: String, Codable, Sendable {
     /// The IETF's draft.
     case draft
     /// tus 1.0.
     case tus
   }
 
-  package struct Policy: Sendable, Equatable {
+  package struct Policy: Codable, Sendable, Equatable {
     /// `nil` if the server is asked.
     package var dialect: Dialect?
     package var interopVersion: Int64 = 6
@@ -105,7 +105,7 @@ package struct UploadResumption: Sendable, Equatable {
   /// The end of the bytes that were read to be sent, over all requests.
   var readEnd: Int64 = 0
   /// Whether the server may have all bytes, so that it may have processed the upload.
-  var mayBeComplete = false
+  package internal(set) var mayBeComplete = false
   /// The failure of the server behind the last byte, which the end of the upload does not mend.
   var statusAfterLastByte: Int?
   /// The largest part that the server has not refused.
@@ -126,15 +126,18 @@ package struct UploadResumption: Sendable, Equatable {
   }
 
   /// Continues or removes an upload of another process.
+  ///
+  /// - Parameter mayBeComplete: Whether the server may have all bytes.
   package init(
-    length: Int64, resource: UploadResource, dialect: Dialect, policy: Policy, isRemoved: Bool = false
+    length: Int64, resource: UploadResource, dialect: Dialect, policy: Policy, mayBeComplete: Bool = true,
+    isRemoved: Bool = false
   ) {
     self.init(length: length, policy: policy)
     self.isRemoved = isRemoved
     self.resource = resource
     self.dialect = dialect
     readEnd = length
-    mayBeComplete = true
+    self.mayBeComplete = mayBeComplete
     mustAskOffset = true
   }
 

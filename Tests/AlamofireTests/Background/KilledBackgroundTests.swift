@@ -10,8 +10,19 @@ import Testing
 
   /// The requests that the server has seen: the first byte that each download asked for, and the complete uploads.
   private final class Traffic: Sendable {
+    /// The resumable uploads by name.
+    let endpoints: [String: UploadEndpoint]
     let starts = Mutex<[String: [Int]]>([:])
     let uploads = Mutex<[String: [[UInt8]]]>([:])
+
+    init(count: Int) {
+      var endpoints: [String: UploadEndpoint] = [:]
+      for number in 0..<count {
+        endpoints["draft-\(number)"] = UploadEndpoint(.draft)
+        endpoints["tus-\(number)"] = UploadEndpoint(.tus)
+      }
+      self.endpoints = endpoints
+    }
   }
 
   /// The contents by name, each made once, because a sanitizer makes that slow.
@@ -31,7 +42,9 @@ import Testing
   }
 
   private static func routes(_ traffic: Traffic) -> Routes {
-    Routes.none
+    let uploads = traffic.endpoints.reduce(Routes.none) { $0.adding($1.value, at: "/\($1.key)") }
+    return
+      uploads
       .adding("/{name}", methods: ["GET"]) { request, names in
         let whole = bytes(names[0])
         let start = request.header("Range").flatMap { Int($0.dropFirst(6).dropLast()) } ?? 0
@@ -67,9 +80,11 @@ import Testing
   /// Transfers all files by processes that are killed. Returns the number of kills; negative after a failure.
   private func transferFiles() async throws -> Int {
     let folder = try TemporaryFolder()
-    let traffic = Traffic()
+    let traffic = Traffic(count: Self.count)
     let server = try HTTPTestServer(routes: Self.routes(traffic))
-    let names = (0..<Self.count).flatMap { ["download-\($0)", "put-\($0)", "post-\($0)"] }
+    let names = (0..<Self.count).flatMap { number in
+      ["download", "put", "post", "draft", "tus"].map { "\($0)-\(number)" }
+    }
     for name in names { _ = try folder.file("body-\(name)", Data(Self.bytes(name))) }
     let words = ["background", String(server.url("/").dropLast()), folder.url.path, "\(Self.count)"]
     var kills = 0
@@ -113,6 +128,12 @@ import Testing
         // Never again from the start, after a part was there.
         let starts = traffic.starts.withLock { $0[name] } ?? []
         #expect(starts == starts.sorted(), "\(starts)")
+      } else if let endpoint = traffic.endpoints[name] {
+        #expect(outcome == "ok", "\(name): \(outcome ?? "none")")
+        // An upload whose creation was not noted has no bytes. No byte of the others was sent again.
+        let contents = endpoint.uploads.map(\.content).filter { !$0.isEmpty }
+        #expect(contents == [Self.bytes(name)] && endpoint.processedCount == 1, "\(name)")
+        #expect(endpoint.receivedByteCount == Self.size, "\(name)")
       } else if name.hasPrefix("put") {
         #expect(outcome == "ok")
         #expect(bodies.allSatisfy { $0 == Self.bytes(name) } && !bodies.isEmpty)

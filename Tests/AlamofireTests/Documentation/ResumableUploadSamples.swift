@@ -1,4 +1,6 @@
 import Alamofire
+import Foundation
+import FoundationNetworking
 import HTTPTestServer
 import Testing
 
@@ -26,6 +28,11 @@ private func continued(fileURL: URL, checkpointURL: URL) throws {
   AF.upload(resumingWith: checkpoint, file: fileURL).response { response in
     if response.error == nil { try? FileManager.default.removeItem(at: checkpointURL) }
   }
+}
+
+private func background(fileURL: URL) {
+  let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
+  session.upload(fileURL, to: "https://example.com/files").resumable().response { print($0.result) }
 }
 
 private func endpoint(bytes: [UInt8]) throws {

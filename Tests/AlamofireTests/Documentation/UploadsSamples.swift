@@ -17,6 +17,14 @@ private func sources(data: Data, fileURL: URL, stream: InputStream) {
   show((first, second, third))
 }
 
+private func sequence() {
+  let lines = AsyncStream<Data> { continuation in
+    for number in 1...3 { continuation.yield(Data("line \(number)\n".utf8)) }
+    continuation.finish()
+  }
+  AF.upload(lines, to: "https://example.com/log").response { print($0.result) }
+}
+
 private func progress(fileURL: URL) async throws {
   let reply = try await AF.upload(fileURL, to: url)
     .uploadProgress(queue: .global()) { progress in print(progress.fractionCompleted) }

@@ -106,6 +106,48 @@ struct StoredTransferTests {
     #expect(continuation(try transfer("POST", .sent, .restarted)) == .send, "the caller wanted a retry")
   }
 
+  static let upload = UploadResource(url: "https://example.com/files/1").flatMap { resource in
+    UploadResource(url: "https://example.com/files").map {
+      StoredUpload(resource, creation: $0, dialect: .tus)
+    }
+  }
+
+  private static let uploading = TransferRecord.uploading(upload, mayBeComplete: false)
+
+  @Test("A resumable upload that the server has named continues, whatever was sent") func resumable() throws {
+    for method in ["POST", "PUT"] {
+      let begun = try transfer(method, Self.uploading)
+      #expect(begun.upload == Self.upload)
+      #expect(continuation(begun) == .send && continuation(begun, boot: "new") == .send && begun.mayRepeat)
+      #expect(!begun.mayBeComplete(boot: "boot") && begun.mayBeComplete(boot: "new"))
+      let sent = try transfer(method, Self.uploading, .sent)
+      #expect(continuation(sent) == .send && sent.mayRepeat && sent.mayBeComplete(boot: "boot"))
+      let named = try transfer(method, .sent, .uploading(Self.upload, mayBeComplete: true))
+      #expect(continuation(named) == .send && named.mayBeComplete(boot: "boot"))
+    }
+    #expect(continuation(try transfer("POST", Self.uploading, .sent, .answered(hasBody: false))) == .deliver)
+  }
+
+  @Test("A retry of a resumable upload does not forget what was sent") func resumableRetry() throws {
+    let retried = try transfer("POST", Self.uploading, .sent, .restarted)
+    #expect(retried.mayBeComplete(boot: "boot") && continuation(retried) == .send)
+    let asked = try transfer("POST", Self.uploading, .sent, .restarted, Self.uploading)
+    #expect(!asked.mayBeComplete(boot: "boot"))
+  }
+
+  @Test("An upload that the server has lost, or that would leave TLS, is none") func forgottenUpload() throws
+  {
+    let forgotten = try transfer("POST", Self.uploading, .uploading(nil, mayBeComplete: false))
+    #expect(forgotten.upload == nil && continuation(forgotten) == .send)
+    let again = try transfer("POST", Self.uploading, .uploading(nil, mayBeComplete: false), .sent)
+    #expect(continuation(again) == .lost)
+    let plain = try #require(UploadResource(url: "http://example.com/files/1"))
+    let secure = try #require(UploadResource(url: "https://example.com/files"))
+    let downgraded = StoredUpload(plain, creation: secure, dialect: .draft)
+    let unsafe = try transfer("POST", .uploading(downgraded, mayBeComplete: true))
+    #expect(unsafe.upload == nil && continuation(unsafe) == .lost)
+  }
+
   @Test("A retry of a complete transfer begins from the start, one of a part goes on") func retries() throws {
     let head = TransferRecord.responded(Self.head(503), offset: 0, boot: "boot")
     let complete = try transfer("GET", head, .completed(size: 80), .restarted)
@@ -137,6 +179,7 @@ struct StoredTransferTests {
       .synced(size: 30), .synced(size: 90), .sent, .located(url: "https://example.com/b"),
       .completed(size: 70),
       .moving(to: "/a", options: 2), .moved, .answered(hasBody: true), .restarted, .delivering,
+      Self.uploading, .uploading(Self.upload, mayBeComplete: true), .uploading(nil, mayBeComplete: true),
     ]
     for _ in 0..<2000 {
       let count = Int.random(in: 0...12, using: &generator)

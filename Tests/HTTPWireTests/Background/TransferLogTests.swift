@@ -12,7 +12,11 @@ struct TransferLogTests {
       created: 1_700_000_000.25, boot: "boot")
     description.body = Data([0, 10, 255])
     description.bodyFile = .init(path: "/tmp/a b", isOwned: true, size: 7)
+    description.bodyFile?.modified = 1_700_000_000.123456
     description.earliestBegin = 1_700_000_100
+    description.resumption = UploadResumption.Policy()
+    description.resumption?.dialect = .tus
+    description.resumption?.metadata = "filename YQ=="
     return description
   }()
 
@@ -24,6 +28,7 @@ struct TransferLogTests {
       boot: "b"),
     .synced(size: 1 << 40), .completed(size: 3), .moving(to: "/x\n", options: 3), .moved,
     .answered(hasBody: true), .restarted, .located(url: "https://a/"), .delivering,
+    .uploading(StoredTransferTests.upload, mayBeComplete: true), .uploading(nil, mayBeComplete: false),
   ]
 
   private func bytes(_ records: [TransferRecord]) throws -> Data {
@@ -63,6 +68,25 @@ struct TransferLogTests {
       #expect(read == Array(Self.records.prefix(read.count)))
       #expect(length <= position)
     }
+  }
+
+  @Test("Journals from before resumable uploads are read") func olderJournal() throws {
+    let json =
+      #"{"described":{"_0":{"bodyFile":{"isOwned":false,"path":"/a","size":7},"boot":"b","cachePolicy":0,"#
+      + #""created":1000,"fields":{},"kind":"upload","method":"POST","timeout":60,"url":"https://a/"}}}"#
+    let sum = try #require(SumOfBytes().text(.sha256, Array(json.utf8)))
+    let line = Data("\(sum.prefix(16)) \(json)\n".utf8)
+    let sent = try #require(log.line(of: .sent))
+    let (records, length) = log.records(in: line + sent)
+    #expect(length == line.count + sent.count)
+    let stored = try #require(StoredTransfer(records))
+    #expect(stored.description.bodyFile?.size == 7 && stored.description.bodyFile?.modified == nil)
+    #expect(stored.description.resumption == nil && stored.upload == nil && stored.isSent)
+    // A journal without the new options is written as before.
+    var description = TransferDescription(
+      kind: .upload, url: "https://a/", method: "POST", fields: [:], created: 1000, boot: "b")
+    description.bodyFile = .init(path: "/a", isOwned: false, size: 7)
+    #expect(try #require(log.line(of: .described(description))) == line)
   }
 
   @Test("Arbitrary bytes are no journal") func noise() {

@@ -464,4 +464,24 @@ import Testing
     _ = gone.next()
     #expect(gone.judge(UploadAnswer(status: 404), at: Self.url) == .failure(.uploadIsGone))
   }
+
+  @Test(
+    "An upload of another process begins again only if bytes were missing", arguments: dialects, [404, 410])
+  func expired(dialect: UploadResumption.Dialect, status: Int) throws {
+    let resource = try #require(UploadResource(url: "https://a.example/files/1"))
+    for mayBeComplete in [true, false] {
+      var upload = UploadResumption(
+        length: 100, resource: resource, dialect: dialect, policy: Self.policy(dialect),
+        mayBeComplete: mayBeComplete)
+      #expect(upload.next() == .offset)
+      let verdict = upload.judge(UploadAnswer(status: status), at: resource.url)
+      #expect(verdict == (mayBeComplete ? .failure(.uploadIsGone) : .proceed))
+      guard !mayBeComplete else { continue }
+      #expect(upload.resource == nil && !upload.mayBeComplete)
+      guard case .creation = upload.next() else {
+        Issue.record("The upload does not begin again.")
+        return
+      }
+    }
+  }
 }

@@ -18,7 +18,7 @@ extension AttemptDriver {
     guard !transfer.isLost else { throw Self.lost(values.urlRequest) }
     try await begin(transfer)
     // The source of an upload tells of its last bytes; other requests are small.
-    if core.download != nil { try transfer.noteSent() }
+    if core.download != nil || core.resumer?.endsWithoutContent == true { try transfer.noteSent() }
     return .done
   }
 
@@ -37,7 +37,11 @@ extension AttemptDriver {
   private func describe(_ transfer: BackgroundTransfer) throws(AFError) {
     guard !transfer.isDescribed else { return }
     let initial = core.state.withLock { $0.hasExtras ? $0.extras.initialRequest : nil } ?? values.urlRequest
-    try transfer.describe(initial, kind: core.download == nil ? .upload : .download)
+    guard let resumer = core.resumer else {
+      return try transfer.describe(initial, kind: core.download == nil ? .upload : .download)
+    }
+    let (policy, upload) = resumer.description
+    try transfer.describe(initial, kind: .upload, resumption: policy, continuing: upload)
   }
 
   private static func lost(_ request: URLRequest) -> AFError {
@@ -56,7 +60,8 @@ extension AttemptDriver {
       return .done
     }
     let body = core.state.withLock { $0.results.data }
-    let url = values.redirectCount > 0 ? values.exchange?.url : nil
+    let hasOtherURL = values.redirectCount > 0 || core.resumer?.isActive == true
+    let url = hasOtherURL ? values.exchange?.url : nil
     await core.session.offLoop {
       transfer.noteAnswer(head, body, from: url)
     }

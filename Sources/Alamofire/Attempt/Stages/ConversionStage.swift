@@ -22,11 +22,11 @@ extension AttemptDriver {
   private func converted() throws(AFError) -> URLRequest {
     do {
       var request = try core.convertible.asURLRequest()
-      if let body = core.body, let resumer = body.resumer {
+      if core.transfer?.isDescribed == false { core.state.withLock { $0.extras.initialRequest = request } }
+      if let body = core.body, let resumer = body.resumer, core.transfer?.completed == nil {
         request = try resumer.request(from: request) { Self.made(body) }
       }
       try check(request)
-      if core.transfer?.isDescribed == false { core.state.withLock { $0.extras.initialRequest = request } }
       return request
     } catch {
       let failure = error as? AFError ?? .createURLRequestFailed(error: error)

@@ -34,6 +34,13 @@ struct DamagedTransfer: URLRequestConvertible, UploadableConvertible {
 }
 
 extension BackgroundTransfer {
+  /// Whether the file that a resumable upload sends is still the one of the journal.
+  var hasSameFile: Bool {
+    guard let stored = storedBody else { return false }
+    let file = UploadFileIdentity(URL(fileURLWithPath: stored.path))
+    return file?.size == stored.size && (stored.modified == nil || stored.modified == file?.modified)
+  }
+
   /// Returns the file that the upload sends. A body in memory is written to one, so that another process has it too.
   func uploadable(
     _ make: () throws -> UploadRequest.Uploadable

@@ -53,7 +53,7 @@ final class InputStreamSource: BodySource {
       )
     }
     guard isFirst else { return nil }
-    guard stream.isUsable else { return Self.unreadable }
+    guard stream.isUsable else { return unreadable }
     Thread { [self] in pump() }.start()
     return nil
   }
@@ -69,20 +69,24 @@ final class InputStreamSource: BodySource {
   }
 
   func stop() {
-    let mustSignal = state.withLock { state in
+    let (mustSignal, hasGiven) = state.withLock { state in
       defer { state.isStopped = true }
       state.wake = nil
-      return state.isRead && !state.isStopped
+      return (state.isRead && !state.isStopped, state.hasGiven)
     }
     if mustSignal { room.signal() }
+    if hasGiven { endSequence() }
   }
 
+  /// Ends the iteration of a body that is an asynchronous sequence, because nothing is sent of it any more.
+  func endSequence() { (stream as? SequenceStream)?.close() }
+
   private func pump() {
-    guard stream.isUsable else { return end(Self.unreadable) }
+    guard stream.isUsable else { return end(unreadable) }
     switch stream.streamStatus {
     case .notOpen: stream.open()
     // The caller has read or closed the stream. An empty body would not be the caller's.
-    case .closed: return end(Self.unreadable)
+    case .closed: return end(unreadable)
     default: break
     }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
@@ -94,7 +98,7 @@ final class InputStreamSource: BodySource {
       }
       guard count > 0 else { return finish(count, total) }
       // The stream may be a subclass of the caller, which returns any number.
-      guard count <= buffer.count else { return end(Self.unreadable) }
+      guard count <= buffer.count else { return end(unreadable) }
       guard length < 0 || total <= length else { return end(Self.failure("is longer", length)) }
       let written = put(Data(buffer[..<count]))
       if !written.mayGoOn { room.wait() }
@@ -123,7 +127,7 @@ final class InputStreamSource: BodySource {
   /// Decides by the status, because Foundation traps if it is asked for an error that is not there.
   private func finish(_ count: Int, _ total: Int64) {
     if count < 0 || stream.streamStatus == .error {
-      end(Self.unreadable)
+      end(unreadable)
     } else if length >= 0, total < length {
       end(Self.failure("is shorter (\(total) bytes)", length))
     } else {
@@ -137,8 +141,11 @@ final class InputStreamSource: BodySource {
     wake?()
   }
 
-  private static var unreadable: TransportFailure {
-    TransportFailure(.cannotReadBody, "The stream with the body of the request could not be read.")
+  private var unreadable: TransportFailure {
+    let error = (stream as? SequenceStream)?.streamError
+    return TransportFailure(
+      .cannotReadBody, "The stream with the body of the request could not be read.",
+      cause: error.map { $0.asAFError(or: .sessionTaskFailed(error: $0)) })
   }
 
   private static func failure(_ what: String, _ length: Int64) -> TransportFailure {
@@ -148,6 +155,12 @@ final class InputStreamSource: BodySource {
 }
 
 extension RequestCore {
+  /// Ends the iteration of a body that is an asynchronous sequence.
+  func endBodySequence() {
+    guard body != nil else { return }
+    state.withLock { $0.hasExtras ? $0.extras.streamSource : nil }?.endSequence()
+  }
+
   /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be
   /// sent again, and the rest alone must not be sent.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {

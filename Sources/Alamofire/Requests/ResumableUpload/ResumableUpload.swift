@@ -49,7 +49,7 @@ public struct ResumableUpload: Sendable {
   /// tus 1.0.
   public static var tus: ResumableUpload { ResumableUpload(.tus) }
 
-  func policy() throws(ResumableUploadError) -> UploadResumption.Policy {
+  var policy: Result<UploadResumption.Policy, ResumableUploadError> {
     var policy = UploadResumption.Policy()
     switch scheme {
     case .automatic: break
@@ -62,8 +62,12 @@ public struct ResumableUpload: Sendable {
     policy.failureLimit = max(0, maximumFailureCount)
     policy.initialDelay = .retryDelay(initialDelay)
     policy.maximumDelay = .retryDelay(maximumDelay)
-    policy.metadata = try UploadMetadata.field(metadata)
-    return policy
+    do throws(ResumableUploadError) {
+      policy.metadata = try UploadMetadata.field(metadata)
+      return .success(policy)
+    } catch {
+      return .failure(error)
+    }
   }
 }
 

@@ -15,23 +15,18 @@ struct UploadCheckpoint: Codable, Equatable {
   var isTus: Bool
   var file: UploadFileIdentity
 
-  init(
-    resource: UploadResource, creationURL: String, method: String, dialect: UploadResumption.Dialect,
-    file: UploadFileIdentity
-  ) {
-    url = resource.url
-    self.creationURL = creationURL
+  init(_ upload: StoredUpload, method: String, file: UploadFileIdentity) {
+    url = upload.url
+    creationURL = upload.creationURL
     self.method = method
-    isTus = dialect == .tus
+    isTus = upload.dialect == .tus
     self.file = file
   }
 
   /// Decodes the data. Throws for data of another library or version.
   init(_ data: Data) throws(ResumableUploadError) {
     guard let decoded = try? PropertyListDecoder().decode(UploadCheckpoint.self, from: data),
-      decoded.version == Self.version, decoded.file.size >= 0, let creation = decoded.creation,
-      let resource = decoded.resource,
-      creation.origin.scheme == "http" || resource.origin.scheme == "https"
+      decoded.version == Self.version, decoded.file.size >= 0, decoded.upload?.resource != nil
     else { throw .invalidCheckpoint }
     self = decoded
   }
@@ -42,9 +37,13 @@ struct UploadCheckpoint: Codable, Equatable {
     return try? encoder.encode(self)
   }
 
-  var resource: UploadResource? { UploadResource(url: url) }
-  var creation: UploadResource? { UploadResource(url: creationURL) }
-  var dialect: UploadResumption.Dialect { isTus ? .tus : .draft }
+  /// `nil` if a URL is invalid.
+  var upload: StoredUpload? {
+    guard let resource = UploadResource(url: url), let creation = UploadResource(url: creationURL) else {
+      return nil
+    }
+    return StoredUpload(resource, creation: creation, dialect: isTus ? .tus : .draft)
+  }
 }
 
 /// The properties by which a file is recognised.

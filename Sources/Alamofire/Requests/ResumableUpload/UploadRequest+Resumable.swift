@@ -15,7 +15,8 @@ extension UploadRequest {
   ///   ``ResumableUploadError/bodyIsStream``.
   /// - ``Request/requests`` and ``Request/allMetrics`` hold the last request alone.
   ///
-  /// In a background session it has no effect, because the journal of the session repeats requests in its own way.
+  /// In a background session the upload continues in another process too, and so do ``ResumableUpload``'s options. It has
+  /// no effect for ``Session/restoredRequests``, which are resumable if they were before.
   ///
   /// Call it before the request is resumed. A later call concerns the next attempt.
   ///
@@ -27,15 +28,9 @@ extension UploadRequest {
   /// - Parameter upload: The protocol, delays and limits. Default: the protocol of the server.
   @discardableResult
   public func resumable(_ upload: ResumableUpload = .automatic) -> Self {
-    resume(by: UploadResumer(upload))
+    guard core.transfer?.isRestored != true else { return self }
+    core.resume(by: UploadResumer(upload, transfer: core.transfer))
     return self
-  }
-
-  private func resume(by resumer: UploadResumer) {
-    guard let body = core.body, body.transfer == nil else { return }
-    body.resumer = resumer
-    core.state.withLock { $0.extras.forgetsEarlierAttempts = true }
-    core.add(.interceptors)
   }
 
   /// The data with which another process can continue the upload: the URL of the upload, and the size and the
@@ -99,16 +94,21 @@ extension Session {
     _ checkpoint: Data, _ body: UploadRequest.Uploadable, _ upload: ResumableUpload, _ headers: HTTPHeaders?,
     _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?, isRemoved: Bool = false
   ) -> UploadRequest {
-    let convertible = CheckpointRequest(checkpoint: checkpoint, headers: headers)
-    let body = UploadBody(convertible: body, fileManager: .default)
-    body.resumer = UploadResumer(upload, checkpoint: checkpoint, isRemoved: isRemoved)
-    let core = RequestCore(
-      session: core, convertible: convertible, convertsByUserCode: true, kind: .upload(body),
-      interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
-    core.state.withLock { $0.extras.forgetsEarlierAttempts = true }
-    core.add(.interceptors)
-    let request = UploadRequest(core: core)
-    core.setUp(request, requestSetup)
-    return request
+    let transfer = isRemoved ? nil : core.background?.make()
+    return self.upload(
+      body, with: CheckpointRequest(checkpoint: checkpoint, headers: headers), runsUserCode: true,
+      interceptor,
+      shouldAutomaticallyResume, .default, transfer: transfer,
+      resumer: UploadResumer(upload, checkpoint: checkpoint, isRemoved: isRemoved, transfer: transfer))
+  }
+}
+
+extension RequestCore {
+  /// Makes the upload resumable.
+  func resume(by resumer: UploadResumer) {
+    guard let body else { return }
+    body.resumer = resumer
+    state.withLock { $0.extras.forgetsEarlierAttempts = true }
+    add(.interceptors)
   }
 }

@@ -38,16 +38,31 @@ final class UploadResumer: Sendable {
     var notedURL: String?
   }
 
-  private let options: ResumableUpload
+  private let policy: Result<UploadResumption.Policy, ResumableUploadError>
   /// The checkpoint of another process.
   private let checkpoint: Data?
   private let isRemoved: Bool
+  /// The transfer of a background session, whose journal has the upload; `nil` in other sessions.
+  let transfer: BackgroundTransfer?
   private let state = Mutex(State())
 
-  init(_ options: ResumableUpload, checkpoint: Data? = nil, isRemoved: Bool = false) {
-    self.options = options
+  init(
+    _ options: ResumableUpload, checkpoint: Data? = nil, isRemoved: Bool = false,
+    transfer: BackgroundTransfer? = nil
+  ) {
+    policy = options.policy
     self.checkpoint = checkpoint
     self.isRemoved = isRemoved
+    self.transfer = transfer
+  }
+
+  /// Continues the upload of a journal. `nil` if it is not resumable.
+  init?(_ transfer: BackgroundTransfer) {
+    guard let policy = transfer.resumption else { return nil }
+    self.policy = .success(policy)
+    checkpoint = nil
+    isRemoved = false
+    self.transfer = transfer
   }
 
   /// Forgets everything but the handler, because the caller sends the upload again.
@@ -75,6 +90,7 @@ final class UploadResumer: Sendable {
     case .success(.data(let data)): body = .data(data)
     case .success(.file(let url, let isRemoved)):
       // Without a file the ordinary request has an error that says more.
+      let isRemoved = isRemoved || transfer?.owns(url) == true
       body = UploadFileIdentity(url).map { .file(url, $0, isRemoved: isRemoved) }
     case .success(.stream): throw .bodyIsStream
     case .failure: break
@@ -88,16 +104,22 @@ final class UploadResumer: Sendable {
   }
 
   private func resumption(of body: Body) throws(ResumableUploadError) -> UploadResumption {
-    let policy = try options.policy()
+    let policy = try policy.get()
+    if let (upload, mayBeComplete) = transfer?.upload, let resource = upload.resource {
+      guard transfer?.hasSameFile == true else { throw .fileHasChanged }
+      return UploadResumption(
+        length: body.length, resource: resource, dialect: upload.dialect, policy: policy,
+        mayBeComplete: mayBeComplete)
+    }
     guard
       let checkpoint = try checkpoint.map({ data throws(ResumableUploadError) in try UploadCheckpoint(data) })
     else { return UploadResumption(length: body.length, policy: policy) }
-    guard let resource = checkpoint.resource else { throw .invalidCheckpoint }
+    guard let upload = checkpoint.upload, let resource = upload.resource else { throw .invalidCheckpoint }
     if !isRemoved {
       guard case .file(_, checkpoint.file, _) = body else { throw .fileHasChanged }
     }
     return UploadResumption(
-      length: body.length, resource: resource, dialect: checkpoint.dialect, policy: policy,
+      length: body.length, resource: resource, dialect: upload.dialect, policy: policy,
       isRemoved: isRemoved)
   }
 
@@ -145,10 +167,11 @@ final class UploadResumer: Sendable {
     switch body {
     case .data(let data):
       let start = data.startIndex + Int(part.offset)
-      return .source(UploadPartSource(data[start..<start + Int(part.count)], part, of: self))
+      return .source(
+        journalled(UploadPartSource(data[start..<start + Int(part.count)], part, of: self), part))
     case .file(let url, _, _):
       let file = try BodyFiles.source(path: url.path, range: part.offset..<part.end)
-      return .source(UploadPartSource(file, part, of: self))
+      return .source(journalled(UploadPartSource(file, part, of: self), part))
     }
   }
 
@@ -171,15 +194,24 @@ final class UploadResumer: Sendable {
     state.withLock { $0.resumption?.contentRead(upTo: end) }
   }
 
+  private func journalled(_ source: any BodySource, _ part: UploadResumption.Part) -> any BodySource {
+    transfer.map { JournalledBody(source, $0, isEnd: part.isLast) } ?? source
+  }
+
+  /// Whether the current request ends the upload, and has no content.
+  var endsWithoutContent: Bool {
+    state.withLock { $0.request?.part.map { $0.isLast && $0.count == 0 } ?? false }
+  }
+
   /// Whether the current request is one of the protocol.
   var isActive: Bool { state.withLock { $0.request != nil } }
 
   /// Returns the origin to which credentials may be sent: that of the first request, or of the one that created the
   /// upload in another process.
   func owner(orFirst url: String, _ origin: Origin) -> Origin {
-    state.withLock { state in
+    let earlier = transfer?.upload?.0 ?? checkpoint.flatMap { try? UploadCheckpoint($0).upload }
+    return state.withLock { state in
       if state.creation == nil {
-        let earlier = checkpoint.flatMap { try? UploadCheckpoint($0) }
         state.creation = earlier?.creation ?? UploadResource(url: url)
       }
       return state.creation?.origin ?? origin
@@ -216,7 +248,7 @@ final class UploadResumer: Sendable {
   /// Reads an informational response, which may name the upload.
   func informational(_ head: ResponseHead, at url: String) {
     state.withLock { _ = $0.resumption?.informational(UploadAnswer(head), at: url) }
-    noteCheckpoint()
+    noteUpload()
   }
 
   /// Whether another request follows a response.
@@ -236,13 +268,29 @@ final class UploadResumer: Sendable {
       if verdict == .result, (200..<300).contains(head.status) { state.isComplete = true }
       return verdict
     }
-    noteCheckpoint()
+    noteUpload()
     return verdict
   }
 
   /// Returns the delay before another attempt; `nil` if there is none.
   func delay(after failure: UploadResumption.Failure, random: Double) -> Duration? {
     state.withLock { $0.resumption?.delay(after: failure, random: random) }
+  }
+
+  // MARK: The journal
+
+  /// The options for the first record of the journal, and the upload that the checkpoint continues.
+  var description: (UploadResumption.Policy?, StoredUpload?) {
+    (try? policy.get(), checkpoint.flatMap { try? UploadCheckpoint($0).upload })
+  }
+
+  /// Tells the journal and the handler of the upload.
+  private func noteUpload() {
+    if let transfer {
+      let (upload, mayBeComplete) = state.withLock { ($0.upload, $0.resumption?.mayBeComplete ?? false) }
+      transfer.note(upload, mayBeComplete: mayBeComplete)
+    }
+    noteCheckpoint()
   }
 
   // MARK: Checkpoints
@@ -271,12 +319,16 @@ final class UploadResumer: Sendable {
 }
 
 extension UploadResumer.State {
+  /// The upload that the server has named.
+  fileprivate var upload: StoredUpload? {
+    guard let resource = resumption?.resource, let dialect = resumption?.dialect, let creation else {
+      return nil
+    }
+    return StoredUpload(resource, creation: creation, dialect: dialect)
+  }
+
   fileprivate var checkpoint: Data? {
-    guard let resumption, let resource = resumption.resource, let dialect = resumption.dialect, let creation,
-      case .file(_, let identity, false)? = body
-    else { return nil }
-    return UploadCheckpoint(
-      resource: resource, creationURL: creation.url, method: method, dialect: dialect, file: identity
-    ).data
+    guard let upload, case .file(_, let identity, false)? = body else { return nil }
+    return UploadCheckpoint(upload, method: method, file: identity).data
   }
 }
