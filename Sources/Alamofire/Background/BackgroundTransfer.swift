@@ -214,7 +214,8 @@ package final class BackgroundTransfer: Sendable {
     return nil
   }
 
-  /// The server has named a resumable upload, no longer has it, or lacks bytes of it. Does nothing if that is known.
+  /// Notes that the server has named a resumable upload, no longer has it, or lacks bytes of it. Does nothing if that
+  /// is known.
   package func note(_ upload: StoredUpload?, mayBeComplete: Bool) {
     state.withLock { state in
       guard state.isOpen, let stored = state.stored else { return }

@@ -27,8 +27,8 @@ final class JournalledFile: FileBodySink {
   func finish() -> TransportFailure? { file.finish() }
 }
 
-/// The body of a background upload, or a part of it: tells the transfer before the last bytes are handed out. Until then
-/// the server cannot have received the whole upload.
+/// The body of a background upload, or a part of it: tells the transfer before the last bytes are handed out. Until
+/// then the server cannot have received the whole upload.
 final class JournalledBody: BodySource {
   private let source: any BodySource
   private let transfer: BackgroundTransfer

@@ -102,6 +102,8 @@ extension Session {
       fileManager, transfer: core.background?.make())
   }
 
+  /// Makes an upload.
+  ///
   /// - Parameters:
   ///   - transfer: The journal of the upload; `nil` if it has none.
   ///   - resumer: The decisions about a resumable upload; `nil` for an ordinary one.

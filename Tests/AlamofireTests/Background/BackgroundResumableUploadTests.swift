@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  /// The only restored request of another session.
+  /// Returns the only restored request of another session.
   private func restored(_ session: Session) throws -> UploadRequest {
     #expect(session.restoredRequests.count == 1)
     return try #require(session.restoredRequests.first as? UploadRequest)

@@ -41,8 +41,8 @@ final class SequenceStream: InputStream {
   override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
 }
 
-/// The iteration of a sequence by a task, for a thread that reads. A read asks for the next element when all bytes of the
-/// one before are read, so that one element at most is held.
+/// The iteration of a sequence by a task, for a thread that reads. A read asks for the next element when all bytes of
+/// the one before are read, so that one element at most is held.
 private final class SequenceFeed: Sendable {
   private struct State {
     var status = Stream.Status.notOpen

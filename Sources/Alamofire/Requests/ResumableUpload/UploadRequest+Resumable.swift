@@ -15,8 +15,8 @@ extension UploadRequest {
   ///   ``ResumableUploadError/bodyIsStream``.
   /// - ``Request/requests`` and ``Request/allMetrics`` hold the last request alone.
   ///
-  /// In a background session the upload continues in another process too, and so do ``ResumableUpload``'s options. It has
-  /// no effect for ``Session/restoredRequests``, which are resumable if they were before.
+  /// In a background session the upload continues in another process too, with the options of ``ResumableUpload``. The
+  /// call has no effect for ``Session/restoredRequests``, which are resumable if they were before.
   ///
   /// Call it before the request is resumed. A later call concerns the next attempt.
   ///
