@@ -85,7 +85,7 @@ package enum Command {
       ).run(kept)
     case .request: break
     }
-    if let output = invocation.output, invocation.segments != nil || invocation.checksum != nil {
+    if let output = invocation.output, invocation.usesSegments {
       return try await SegmentedExchange(
         environment: environment, invocation: invocation, request: request, archive: archive
       ).run(kept, output)
