@@ -42,7 +42,8 @@ package enum Command {
 
   private static func run(_ typed: Invocation, in environment: Environment) async throws -> ExitCode {
     let kept = try KeptState(typed, variables: environment.variables)
-    var invocation = kept.applied(to: typed.withInput(isRedirected: environment.isInputRedirected))
+    var invocation = kept.applied(
+      to: try typed.withHeaderFiles().withInput(isRedirected: environment.isInputRedirected))
     if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
       invocation.credentials?.password = try environment.askPassword("Password of \(user): ")
     }

@@ -53,7 +53,7 @@ struct Delivery {
     meter?.finish()
     let outcome = receiver.finish(response)
     if outcome.response != nil {
-      try kept.store(session.sessionConfiguration.httpCookieStorage?.cookies ?? [], invocation)
+      try kept.store(from: session, invocation)
     }
     return outcome
   }

@@ -31,7 +31,7 @@ struct SegmentedExchange {
     }
     meter?.finish()
     if response.response != nil {
-      try kept.store(session.sessionConfiguration.httpCookieStorage?.cookies ?? [], invocation)
+      try kept.store(from: session, invocation)
     }
     return finish(response, path: path, output, partialPath: download.partialFileURL.path)
   }
