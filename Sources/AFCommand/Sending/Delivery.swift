@@ -49,6 +49,7 @@ struct Delivery {
     if let hops { sending.eventMonitor(hops.log) }
     let receiver = BodyReceiver(
       printer, resumption, meter, request: outgoing.request, sentBody: sentBody, hops: hops)
+    environment.interruption.onSignal { sending.cancel() }
     let response = await receive(sending, receiver)
     meter?.finish()
     let outcome = receiver.finish(response)

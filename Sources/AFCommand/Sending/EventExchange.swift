@@ -23,6 +23,7 @@ struct EventExchange {
     // Serial, so that events keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.events")
     let write = environment.writeOutput
+    environment.interruption.onSignal { source.cancel() }
     let completion = await withCheckedContinuation { continuation in
       source.responseEvents(on: queue) { stream in
         switch stream.event {

@@ -20,6 +20,7 @@ struct WebSocketExchange {
     if !invocation.ignoresInput { sendInput(to: socket, printer) }
     // Serial, so that messages keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.messages")
+    environment.interruption.onSignal { socket.cancel() }
     let end = await withCheckedContinuation { continuation in
       socket.streamMessageEvents(on: queue) { event in
         switch event.kind {
@@ -130,7 +131,7 @@ private final class MessagePrinter: Sendable {
 
   func finish(_ completion: WebSocketRequest.Completion) -> ExitCode {
     let end = end.withLock { $0 }
-    if end.isUnread { return .success }
+    if end.isUnread || environment.interruption.signal != nil { return .success }
     if let error = completion.error {
       let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success
       Command.complain(
