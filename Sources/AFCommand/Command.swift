@@ -9,7 +9,10 @@ import Glibc
 package enum Command {
   /// Runs with the arguments of the process and ends it.
   package static func main() async -> Never {
-    exit(await run(in: .process()).rawValue)
+    let environment = Environment.process()
+    let code = await run(in: environment)
+    if let signal = environment.interruption.signal { environment.interruption.end(signal) }
+    exit(code.rawValue)
   }
 
   /// Runs in an environment.
@@ -42,7 +45,8 @@ package enum Command {
 
   private static func run(_ typed: Invocation, in environment: Environment) async throws -> ExitCode {
     let kept = try KeptState(typed, variables: environment.variables)
-    var invocation = kept.applied(to: typed.withInput(isRedirected: environment.isInputRedirected))
+    var invocation = kept.applied(
+      to: try typed.withHeaderFiles().withInput(isRedirected: environment.isInputRedirected))
     if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
       invocation.credentials?.password = try environment.askPassword("Password of \(user): ")
     }
@@ -57,11 +61,10 @@ package enum Command {
       Delivery(environment: environment, invocation: invocation, outgoing: outgoing).showRequest()
       return .success
     }
-    guard let archive = try ArchiveFile(invocation) else {
-      return try await exchange(outgoing, kept, invocation, environment, nil)
-    }
-    let code = try await exchange(outgoing, kept, invocation, environment, archive)
-    guard let failure = archive.write() else { return code }
+    let archive = try ArchiveFile(invocation)
+    let ended = try await exchange(outgoing, kept, invocation, environment, archive)
+    let code = environment.interruption.exitCode ?? ended
+    guard let failure = archive?.write() else { return code }
     complain(failure, in: environment)
     return code == .success ? .failure : code
   }
@@ -70,6 +73,7 @@ package enum Command {
     _ outgoing: OutgoingRequest, _ kept: KeptState, _ invocation: Invocation, _ environment: Environment,
     _ archive: ArchiveFile?
   ) async throws -> ExitCode {
+    defer { environment.interruption.requestEnded() }
     let request = outgoing.request
     var environment = environment
     if invocation.isQuiet { environment.writeOutput = { _ in true } }
@@ -86,14 +90,19 @@ package enum Command {
       ).run(kept)
     case .request: break
     }
-    if let output = invocation.output, invocation.segments != nil || invocation.checksum != nil {
+    if let output = invocation.output, invocation.usesSegments {
       return try await SegmentedExchange(
         environment: environment, invocation: invocation, request: request, archive: archive
       ).run(kept, output)
     }
     var shown = environment
-    let pager = invocation.isPaged && environment.isOutputTerminal ? environment.startPager() : nil
+    let isPaged = invocation.isPaged && environment.isOutputTerminal
+    let pager = isPaged ? environment.startPager() : nil
     if let pager { shown.writeOutput = pager.write }
+    if isPaged, pager == nil {
+      let name = Pager.command(environment.variables)
+      complain("The pager '\(name)' is not there; the output is shown without it.", in: environment)
+    }
     let delivery = Delivery(
       environment: shown, invocation: invocation, outgoing: outgoing, archive: archive)
     do throws(UsageError) {
@@ -124,6 +133,8 @@ package enum Command {
       let table = TimingTable(metrics).text(width: environment.width, palette: environment.errorPalette)
       environment.writeError(environment.isOutputTerminal ? "\n" + table : table)
     }
+    // What the user has interrupted has not failed.
+    if environment.interruption.signal != nil { return .failure }
     if let failure = outcome.failure {
       let usesHTTP2 = outcome.response == nil && invocation.isHTTP2Wanted && invocation.url.hasPrefix("http:")
       complain(failure + (usesHTTP2 ? " Without --http2, the request uses HTTP/1.1." : ""), in: environment)

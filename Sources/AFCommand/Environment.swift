@@ -25,6 +25,8 @@ package struct Environment: Sendable {
   package var readSecret: @Sendable (_ prompt: String) -> String?
   /// Makes an output that a person reads page by page; `nil` if there is no pager.
   package var startPager: @Sendable () -> Pager?
+  /// The signals that cancel a request.
+  package var interruption: Interruption
   /// The folder of downloads without a name.
   package var folder: String
   /// Returns the time that paces the line of progress.
@@ -36,7 +38,8 @@ package struct Environment: Sendable {
     writeOutput: @escaping @Sendable (Data) -> Bool, writeError: @escaping @Sendable (String) -> Void,
     isInputRedirected: Bool = false, isOutputTerminal: Bool, isErrorTerminal: Bool, width: Int,
     readSecret: @escaping @Sendable (_ prompt: String) -> String? = { _ in nil },
-    startPager: @escaping @Sendable () -> Pager? = { nil }, folder: String = ".",
+    startPager: @escaping @Sendable () -> Pager? = { nil }, interruption: Interruption = Interruption(),
+    folder: String = ".",
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.arguments = arguments
@@ -50,6 +53,7 @@ package struct Environment: Sendable {
     self.width = width
     self.readSecret = readSecret
     self.startPager = startPager
+    self.interruption = interruption
     self.folder = folder
     self.now = now
   }
@@ -91,7 +95,7 @@ package struct Environment: Sendable {
 
 extension Environment {
   /// The environment variables that the command reads by itself.
-  static let variableNames = ["COLUMNS", "NO_COLOR", "PAGER", "TERM", "XDG_DATA_HOME"]
+  static let variableNames = ["COLUMNS", "NO_COLOR", "PAGER", "PATH", "TERM", "XDG_DATA_HOME"]
 
   /// Returns the environment of this process.
   package static func process() -> Environment {
@@ -106,14 +110,14 @@ extension Environment {
       writeError: { _ = write(Data($0.utf8), to: STDERR_FILENO) }, isInputRedirected: isInputRedirected,
       isOutputTerminal: isatty(STDOUT_FILENO) == 1, isErrorTerminal: isatty(STDERR_FILENO) == 1,
       width: columns(variables), readSecret: { SecretPrompt.read($0) },
-      startPager: { Pager.start(variables: variables) })
+      startPager: { Pager.start(variables: variables) }, interruption: Interruption(isProcess: true))
   }
 
   private static func readInput(into room: UnsafeMutableRawBufferPointer) throws -> Int {
     while true {
       let count = Glibc.read(STDIN_FILENO, room.baseAddress, room.count)
       if count >= 0 { return count }
-      if errno != EINTR {
+      if !canRepeat(on: STDIN_FILENO, POLLIN) {
         throw UsageError("Standard input cannot be read: \(String(cString: strerror(errno))).")
       }
     }
@@ -133,11 +137,20 @@ extension Environment {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
-      } else if errno != EINTR {
+      } else if !canRepeat(on: descriptor, POLLOUT) {
         return false
       }
     }
     return true
+  }
+
+  /// Returns whether a failed read or write can be repeated. If another process has made the descriptor non-blocking,
+  /// it waits until the descriptor is ready.
+  private static func canRepeat(on descriptor: Int32, _ events: Int32) -> Bool {
+    if errno == EINTR { return true }
+    guard errno == EAGAIN else { return false }
+    var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    return poll(&entry, 1, -1) > 0 || errno == EINTR
   }
 
   private static func columns(_ variables: [String: String]) -> Int {

@@ -12,6 +12,10 @@ package enum ExitCode: Int32, Sendable {
   case clientError = 4
   /// The server failed (5xx).
   case serverError = 5
+  /// SIGINT has ended the request.
+  case interrupted = 130
+  /// SIGTERM has ended the request.
+  case terminated = 143
 
   /// Makes the exit code for the class of a status code (RFC 9110 §15).
   package init(statusCode: Int) {

@@ -101,6 +101,24 @@ import Testing
     #expect(other.recordedRequests.first?.header("X-A") == nil)
   }
 
+  @Test("A session keeps the value of a file and a repeated field, and a typed field replaces a kept one")
+  func sessionFields() async throws {
+    let session = folder.path("me")
+    let file = try folder.file("value", "from a file\n")
+    func sent(_ items: String...) async throws -> RecordedRequest {
+      server.forgetRequests()
+      _ = await Terminal.pipe.run(["--session", session, server.url("/get")] + items)
+      return try #require(server.recordedRequests.first)
+    }
+    _ = try await sent("X-A:old", "X-B:1", "X-B:2", "X-C:1", "X-C:")
+    let typed = try await sent("X-A:@\(file)")
+    #expect(typed.header("X-A") == "from a file" && typed.header("X-B") == "1, 2")
+    #expect(typed.header("X-C") == nil)
+    #expect(try await sent().header("X-A") == "from a file")
+    #expect(try await sent("X-B:3").header("X-B") == "3")
+    #expect(try await sent().header("X-B") == "3")
+  }
+
   @Test("A cookie jar has curl's format, and is read back")
   func cookieJar() async throws {
     let path = folder.path("jar")

@@ -1,7 +1,9 @@
-import AFCommand
+import Alamofire
 import Foundation
 import HTTPTestServer
 import Testing
+
+@testable import AFCommand
 
 /// Options of the connection, and errors in the words of the command.
 @Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
@@ -59,6 +61,59 @@ import Testing
     #expect(run.status != .success)
     #expect(server.requestCount == 1)
     #expect(proxy.recordedRequests.map(\.method) == ["CONNECT"])
+  }
+
+  @Test(
+    "--max-time ends a request whose bytes still come, and --connect-timeout a connection that is not made")
+  func timeLimits() async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer()
+    server.enqueue(Reply(body: .parts(["begun", .gate(gate)])))
+    let total = await Terminal.pipe.run("--max-time", "0.3", server.url("/"))
+    gate.open()
+    #expect(total.status == .failure)
+    #expect(total.error.hasSuffix(" within 0.3 seconds. With --max-time SECONDS it may take longer.\n"))
+    let secure = try HTTPTestServer(.tls(.localhost))
+    secure.enqueue(connections: .stall)
+    let connecting = await Terminal.pipe.run("-k", "--connect-timeout", "0.3", secure.url("/get"))
+    #expect(connecting.status == .failure)
+    #expect(connecting.error.hasSuffix(" With --connect-timeout and --timeout SECONDS it may take longer.\n"))
+    let ample = await Terminal.pipe.run("--max-time=60", "--connect-timeout=60", server.url("/get"))
+    #expect(ample.status == .success)
+  }
+
+  @Test(
+    "--retry sends an idempotent request again after a temporary failure, and shows the last response alone")
+  func retry() async throws {
+    let server = try HTTPTestServer()
+    let busy = Reply(status: 503, body: .bytes(Array("busy".utf8)))
+    server.enqueue(busy, .text("done"))
+    let run = await Terminal.pipe.run("--retry", "1", "PUT", server.url("/"), "--raw", "x")
+    #expect(run.status == .success && run.output == "done" && run.error == "")
+    #expect(server.recordedRequests.map(\.bodyText) == ["x", "x"])
+    server.enqueue(busy, busy)
+    let last = await Terminal.pipe.run("--retry", "1", server.url("/"))
+    #expect(last.status == .serverError && last.output == "busy")
+    server.enqueue(busy)
+    let post = await Terminal.pipe.run("--retry", "1", "POST", server.url("/"))
+    #expect(post.status == .serverError && post.output == "busy")
+    #expect(server.requestCount == 5)
+  }
+
+  @Test("--retry requests no body again that has begun")
+  func retryOfBegunBody() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.closeAfterBody(bytes: 5))
+    let run = await Terminal.pipe.run("--retry", "2", server.url("/"))
+    #expect(run.status == .failure && run.bytes.count == 5)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test("--limit-rate limits both directions")
+  func bandwidth() throws {
+    var invocation = Invocation()
+    invocation.bandwidth = 1000
+    #expect(try Session.options(invocation).sessionBandwidth == .init(download: 1000, upload: 1000))
   }
 
   @Test("--unix-socket that is not there is named")

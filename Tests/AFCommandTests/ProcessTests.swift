@@ -137,6 +137,92 @@ import Testing
     #expect(String(decoding: paged.output, as: UTF8.self).contains("CONTENT-TYPE"))
   }
 
+  @Test("Without the pager the output is shown directly", .enabled(if: Programs.isInstalled("python3")))
+  func noPager() async throws {
+    let server = try HTTPTestServer()
+    let words = ["/usr/bin/env", "PATH=\(folder.path)", "TERM=dumb"]
+    let request = [Programs.af, "--pager", "-b", server.url("/bytes/0"), "X-A:1"]
+    for (pager, name) in [("PAGER=", "less"), ("PAGER=LESS=R none -R", "LESS=R none -R")] {
+      server.enqueue(.text("shown"))
+      let run = try await Programs.runOnTerminal(words + [pager] + request)
+      let output = String(decoding: run.output, as: UTF8.self)
+      #expect(run.status == 0 && output.contains("shown"), "\(output)")
+      #expect(output.contains("The pager '\(name)' is not there"))
+    }
+  }
+
+  // MARK: Streams
+
+  /// Returns the screen of a new terminal, and the terminal itself. The Glibc module declares no `openpty`.
+  private static func openTerminal() throws -> (screen: FileHandle, terminal: Int32) {
+    let screen = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
+    var (lock, number) = (Int32(0), Int32(0))
+    let isOpen = screen >= 0 && ioctl(screen, setLock, &lock) == 0 && ioctl(screen, getNumber, &number) == 0
+    try #require(isOpen)
+    let terminal = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    try #require(terminal >= 0)
+    return (FileHandle(fileDescriptor: screen, closeOnDealloc: true), terminal)
+  }
+
+  @Test("An event is on the terminal before the server sends the next one", arguments: ["GET", "sse"])
+  func firstEvent(word: String) async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(
+      Reply(
+        headers: [.contentType("text/event-stream")],
+        body: .parts(["data: one\n\n", .gate(gate), "data: two\n\n"])),
+      .status(204))
+    let (screen, terminal) = try Self.openTerminal()
+    let program = try ChildProgram([Programs.af, "-b", word, server.url("/x")], output: terminal)
+    func waitFor(_ text: String) throws {
+      var shown = ""
+      while !shown.contains(text), let piece = try screen.read(upToCount: 1), !piece.isEmpty {
+        shown += String(decoding: piece, as: UTF8.self)
+      }
+      #expect(shown.contains(text))
+    }
+    try waitFor("one\r\n")
+    gate.open()
+    try waitFor("two\r\n")
+    close(terminal)
+    #expect(await program.end() == .exited(0))
+  }
+
+  @Test("A standard input and output that do not block lose nothing")
+  func nonBlocking() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(
+      .webSocket(
+        WebSocketEndpoint { connection in
+          try connection.send("hello")
+          for _ in 0..<100 { try connection.send(String(repeating: "-", count: 99_999)) }
+          try connection.echo()
+        }))
+    let (input, output) = (Pipe(), Pipe())
+    for end in [input.fileHandleForReading, output.fileHandleForWriting] {
+      #expect(fcntl(end.fileDescriptor, F_SETFL, O_NONBLOCK | fcntl(end.fileDescriptor, F_GETFL)) == 0)
+    }
+    let program = try ChildProgram(
+      [Programs.af, "ws", server.url("/")], input: input.fileHandleForReading.fileDescriptor,
+      output: output.fileHandleForWriting.fileDescriptor)
+    try output.fileHandleForWriting.close()
+    let reader = output.fileHandleForReading
+    func read(_ count: Int) throws -> Data {
+      var data = Data()
+      while data.count < count, let piece = try reader.read(upToCount: count - data.count) { data += piece }
+      return data
+    }
+    #expect(try read(6) == Data("hello\n".utf8))
+    #expect(try read(10_000_000).count == 10_000_000)
+    // The program has tried to read before this line is there.
+    try input.fileHandleForWriting.write(contentsOf: Data("typed\n".utf8))
+    #expect(try read(6) == Data("typed\n".utf8))
+    try input.fileHandleForWriting.close()
+    #expect(await program.end() == .exited(0))
+  }
+
   // MARK: Connections
 
   @Test("--unix-socket sends the request through it", .enabled(if: Programs.isInstalled("python3")))
@@ -156,7 +242,8 @@ import Testing
     #expect(await server.end() == .exited(0))
   }
 
-  private static let socketServer = """
+  /// A server for one request through the socket at the path of its argument.
+  static let socketServer = """
     import socket, sys
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(sys.argv[1])

@@ -90,6 +90,45 @@ import Testing
     #expect(await Terminal().run("sse", server.url("/")).output == "price: 1\n")
   }
 
+  @Test("-v shows the heads of requests and responses, secrets masked")
+  func heads() async throws {
+    server.enqueue(.webSocket())
+    let run = await Terminal(isOutputTerminal: false, input: "one\n").run(
+      "-v", "-a", "u:p", "ws", ":\(server.port)/chat")
+    let blocks = run.output.components(separatedBy: "\n\n")
+    #expect(blocks.first?.hasPrefix("GET /chat HTTP/1.1\n") == true)
+    #expect(blocks.first?.contains("\nAuthorization: Basic ****") == true)
+    #expect(blocks.dropFirst().first?.hasPrefix("HTTP/1.1 101") == true)
+    #expect(blocks.last == "one\n")
+    let events = Reply(headers: [.contentType("text/event-stream")], body: .parts(["retry: 1\ndata: 1\n\n"]))
+    server.enqueue(events, events, .status(204))
+    let source = await Terminal.pipe.run("-v", "sse", server.url("/prices"))
+    let starts = source.output.components(separatedBy: "\n\n").map { $0.prefix { $0 != "\n" } }
+    #expect(starts == ["GET /prices HTTP/1.1", "HTTP/1.1 200 OK", "1", "HTTP/1.1 200 OK", "1"])
+  }
+
+  @Test("Sessions and cookie jars are kept by messages and events", arguments: ["ws", "sse"])
+  func keptState(action: String) async throws {
+    let folder = try Folder()
+    let cookie = HTTPHeader(name: "Set-Cookie", value: "k=v")
+    if action == "ws" {
+      server.enqueue(.webSocket(WebSocketEndpoint(fields: [cookie]) { try $0.close() }))
+    } else {
+      server.enqueue(
+        Reply(headers: [.contentType("text/event-stream"), cookie], body: .parts(["data: 1\n\n"])),
+        .status(204))
+    }
+    let (session, jar) = (folder.path("s"), folder.path("jar"))
+    let run = await Terminal.pipe.run(
+      "-I", "--session", session, "--cookie-jar", jar, action, server.url("/"), "X-A:1")
+    #expect(run.status == .success, "\(run.error)")
+    #expect(try String(contentsOfFile: jar, encoding: .utf8).contains("\tk\tv\n"))
+    server.forgetRequests()
+    _ = await Terminal.pipe.run("--session", session, server.url("/get"))
+    #expect(server.recordedRequests.first?.header("X-A") == "1")
+    #expect(server.recordedRequests.first?.header("Cookie") == "k=v")
+  }
+
   @Test("A response that is no event stream is a failure of its class")
   func noEvents() async {
     #expect(await Terminal.pipe.run("sse", server.url("/status/503")).status == .serverError)

@@ -26,6 +26,8 @@ struct Terminal: Sendable {
   var variables: [String: String] = [:]
   /// The folder of downloads without a name.
   var folder = "."
+  /// The signals that cancel a request; `nil` if the test sends none.
+  var interruption: Interruption?
   /// Whether the reader of the output is there.
   var acceptsOutput = true
   /// Called after each write to the standard error.
@@ -68,7 +70,7 @@ struct Terminal: Sendable {
       },
       isInputRedirected: isInputRedirected, isOutputTerminal: isOutputTerminal,
       isErrorTerminal: isErrorTerminal, width: width,
-      readSecret: { _ in secret }, folder: folder,
+      readSecret: { _ in secret }, interruption: interruption ?? Interruption(), folder: folder,
       now: {
         clock.withLock { time in
           defer { time += tick }

@@ -161,6 +161,7 @@ package struct ArgumentParser {
       throw UsageError(
         "'af \(invocation.action.rawValue)' takes no --output, --download, --offline and --curl.")
     }
+    try checkOneResponse(invocation)
     if invocation.isContinued {
       guard case .file = invocation.output else {
         throw UsageError("--continue needs the partial file: --output FILE.")
@@ -169,7 +170,7 @@ package struct ArgumentParser {
         throw UsageError("--continue is for a GET without a body.")
       }
     }
-    if invocation.segments != nil || invocation.checksum != nil { try checkSegments(invocation) }
+    if invocation.usesSegments { try checkSegments(invocation) }
     if invocation.certificateKey ?? invocation.certificatePassphrase != nil, invocation.certificate == nil {
       throw UsageError("--cert-key and --cert-key-pass are of a certificate; add --cert FILE.")
     }
@@ -188,6 +189,20 @@ package struct ArgumentParser {
       throw UsageError("--auth-type needs credentials: add --auth.")
     }
     try checkItems(invocation)
+  }
+
+  /// Options of a response that a stream of messages or a download in segments does not have.
+  private static func checkOneResponse(_ invocation: Invocation) throws(UsageError) {
+    let isStream = invocation.action != .request
+    if invocation.retryLimit != nil, isStream || invocation.usesSegments {
+      throw UsageError("--retry is not for ws, sse, --segments and --checksum; leave it out.")
+    }
+    if isStream, case .parts = invocation.shown, !invocation.isQuiet {
+      throw UsageError("--print is for one response; -v shows the heads of 'af ws' and 'af sse'.")
+    }
+    if isStream, invocation.showsTiming {
+      throw UsageError("--timing is for one response; --har records the times of 'af ws' and 'af sse'.")
+    }
   }
 
   private static func checkSegments(_ invocation: Invocation) throws(UsageError) {

@@ -106,6 +106,8 @@ package struct Invocation: Equatable, Sendable {
   /// The number of requests at a time for one file.
   package var segments: Int?
   package var checksum: FileChecksum?
+  /// Whether the file is downloaded by the library, in one segment or several.
+  var usesSegments: Bool { segments != nil || checksum != nil }
   package var credentials: Credentials?
   /// The value of `--auth`.
   var typedCredentials: String?
@@ -131,6 +133,14 @@ package struct Invocation: Equatable, Sendable {
   package var certificatePassphrase: String?
   /// Seconds without a byte after which the request fails.
   package var timeout: Double?
+  /// The largest number of seconds for one attempt of the request, with its redirects.
+  package var totalTimeout: Double?
+  /// The largest number of seconds for the look-up, the connection and the TLS handshake together.
+  package var connectTimeout: Double?
+  /// Bytes of bodies in a second, in each direction.
+  package var bandwidth: Int?
+  /// The largest number of retries after temporary failures.
+  package var retryLimit: Int?
   package var redirects: Redirects = .follow(limit: nil)
   /// The path of a PEM file.
   package var trustFile: String?

@@ -47,6 +47,9 @@ package enum ManualPage {
     .TP
     .B 3, 4, 5
     A status of 3xx, 4xx or 5xx. \\fB\\-\\-no\\-check\\-status\\fR makes it 0.
+    .TP
+    .B 130, 143
+    SIGINT or SIGTERM has ended the request.
     .SH ENVIRONMENT
     .TP
     .B NO_COLOR

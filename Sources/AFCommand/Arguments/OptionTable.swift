@@ -119,7 +119,25 @@ extension Option {
   private static let connectionOptions: [Option] = [
     Option(
       "--timeout", .connection, "give up after so long without a byte (default 60)",
-      effect: .value("SECONDS", OptionValue.setTimeout)),
+      effect: .value("SECONDS") { (invocation, text) throws(UsageError) in
+        invocation.timeout = try OptionValue.seconds(text, of: "--timeout")
+      }),
+    Option(
+      "--max-time", .connection, "give up after so long in total, redirects included",
+      effect: .value("SECONDS") { (invocation, text) throws(UsageError) in
+        invocation.totalTimeout = try OptionValue.seconds(text, of: "--max-time")
+      }),
+    Option(
+      "--connect-timeout", .connection, "give up if connecting takes longer",
+      effect: .value("SECONDS") { (invocation, text) throws(UsageError) in
+        invocation.connectTimeout = try OptionValue.seconds(text, of: "--connect-timeout")
+      }),
+    Option(
+      "--limit-rate", .connection, "bytes in a second, such as 200k or 1.5M",
+      effect: .value("RATE", OptionValue.setBandwidth)),
+    Option(
+      "--retry", .connection, "retry N times after a temporary failure; not POST",
+      effect: .value("N", OptionValue.setRetryLimit)),
     Option(
       "--max-redirects", .connection, "follow at most so many (default 20)",
       effect: .value("N", OptionValue.setRedirectLimit)),

@@ -63,11 +63,30 @@ enum OptionValue {
     invocation.addresses.append(Invocation.Address(host: parts[0], port: Int(port), target: target))
   }
 
-  static func setTimeout(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+  static func seconds(_ text: String, of name: String) throws(UsageError) -> Double {
     guard let seconds = Double(text), seconds > 0, seconds < 1e9 else {
-      throw UsageError("--timeout needs a number of seconds above zero, such as 2.5, not '\(text)'.")
+      throw UsageError("\(name) needs a number of seconds above zero, such as 2.5, not '\(text)'.")
     }
-    invocation.timeout = seconds
+    return seconds
+  }
+
+  /// Reads a number of bytes, with curl's suffixes for powers of 1024.
+  static func setBandwidth(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    let power = text.last.flatMap { "kmg".firstIndex(of: Character($0.lowercased())) }
+      .map { "kmg".distance(from: "kmg".startIndex, to: $0) + 1 }
+    guard let number = Double(power == nil ? text : String(text.dropLast())),
+      case let rate = number * pow(1024, Double(power ?? 0)), rate >= 1, rate < 1e15
+    else {
+      throw UsageError("--limit-rate needs bytes in a second, such as 50000, 200k or 1.5M, not '\(text)'.")
+    }
+    invocation.bandwidth = Int(rate)
+  }
+
+  static func setRetryLimit(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    guard let limit = Int(text), (0...1000).contains(limit) else {
+      throw UsageError("--retry needs a number from 0 to 1000, not '\(text)'.")
+    }
+    invocation.retryLimit = limit
   }
 
   /// Reads a URL, or a scheme and the URL of its proxy as in HTTPie: `http:http://127.0.0.1:3128`.

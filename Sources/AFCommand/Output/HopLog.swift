@@ -41,8 +41,23 @@ final class HopLog: Sendable {
   var hops: [Hop] {
     // The entries of a response are made before its head is delivered, but on the queue of the log.
     log.queue.sync {}
+    return Self.hops(entries.values.withLock { $0 })
+  }
+
+  /// Returns the heads of the hops since the last call, an empty line after each.
+  func takeText(_ palette: Palette) -> String {
+    log.queue.sync {}
+    let new = entries.values.withLock { entries in
+      defer { entries = [] }
+      return entries
+    }
+    return Self.hops(new).flatMap { [$0.request, $0.response] }
+      .compactMap { $0.map { $0.text(palette) + "\n" } }.joined()
+  }
+
+  private static func hops(_ entries: [WireLog.Entry]) -> [Hop] {
     var hops: [Hop] = []
-    for entry in entries.values.withLock({ $0 }) {
+    for entry in entries {
       switch entry.part {
       case .requestHead: if let head = Head(wire: entry.text) { hops.append(Hop(request: head)) }
       case .requestBody: if !hops.isEmpty { hops[hops.count - 1].hasBody = true }

@@ -13,7 +13,8 @@ package struct Pager: Sendable {
   }
 
   static func start(variables: [String: String]) -> Pager? {
-    let command = variables["PAGER"].flatMap { $0.isEmpty ? nil : $0 } ?? "less"
+    let command = command(variables)
+    guard isThere(command, path: variables["PATH"] ?? "") else { return nil }
     // As git does it: colours pass, and a text of less than a page is not paged.
     setenv("LESS", "FRX", 0)
     // The end of the pager is an error of a write, not the end of this process.
@@ -27,6 +28,23 @@ package struct Pager: Sendable {
         return count == data.count && fflush(stream) == 0
       },
       finish: { _ = pclose(stream) })
+  }
+}
+
+extension Pager {
+  static func command(_ variables: [String: String]) -> String {
+    variables["PAGER"].flatMap { $0.isEmpty ? nil : $0 } ?? "less"
+  }
+
+  /// Returns whether the program of a command of the shell exists, because the output would be lost without it. A
+  /// command that begins with more than a plain word is left to the shell.
+  private static func isThere(_ command: String, path: String) -> Bool {
+    let words = command.split(whereSeparator: \.isWhitespace).drop { $0.contains("=") }
+    guard let word = words.first, !word.contains(where: { "\"'$`(){}|&;<>~*?[\\".contains($0) }) else {
+      return true
+    }
+    let folders = word.contains("/") ? [""] : path.split(separator: ":").map { $0 + "/" }
+    return folders.contains { access($0 + word, X_OK) == 0 }
   }
 }
 

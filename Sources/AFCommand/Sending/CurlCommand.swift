@@ -51,6 +51,10 @@ package struct CurlCommand {
     if let timeout = invocation.timeout {
       options.append(["--speed-limit", "1", "--speed-time", "\(max(1, Int(timeout.rounded(.up))))"])
     }
+    if let seconds = invocation.totalTimeout { options.append(["--max-time", "\(seconds)"]) }
+    if let rate = invocation.bandwidth { options.append(["--limit-rate", "\(rate)"]) }
+    if let limit = invocation.retryLimit { options.append(["--retry", "\(limit)"]) }
+    if let seconds = invocation.connectTimeout { options.append(["--connect-timeout", "\(seconds)"]) }
     if let file = invocation.trustFile { options.append(["--cacert", Self.quoted(file)]) }
     return options + connection + files
   }

@@ -6,7 +6,20 @@ struct Delivery {
   let environment: Environment
   let invocation: Invocation
   let outgoing: OutgoingRequest
-  var archive: ArchiveFile?
+  let archive: ArchiveFile?
+  private let retry: TransientRetry?
+
+  init(
+    environment: Environment, invocation: Invocation, outgoing: OutgoingRequest, archive: ArchiveFile? = nil
+  ) {
+    self.environment = environment
+    self.invocation = invocation
+    self.outgoing = outgoing
+    self.archive = archive
+    // A stream can be sent once.
+    let isOnce = if case .stream = outgoing.body { true } else { false }
+    retry = isOnce ? nil : invocation.retryLimit.map { TransientRetry(limit: $0) }
+  }
 
   /// The response, and the failure that matters to the user.
   struct Outcome: Sendable {
@@ -25,6 +38,7 @@ struct Delivery {
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let resumption = try Resumption(invocation)
     let sending = request(resumption, in: session)
+    if let retry { sending.validate { _, response, _ in retry.validate(response) } }
     let meter = ProgressMeter(environment, invocation)
     if let meter {
       // Serial, so that the line is drawn in order; the main queue waits for the response.
@@ -37,11 +51,12 @@ struct Delivery {
     if let hops { sending.eventMonitor(hops.log) }
     let receiver = BodyReceiver(
       printer, resumption, meter, request: outgoing.request, sentBody: sentBody, hops: hops)
+    environment.interruption.onSignal { sending.cancel() }
     let response = await receive(sending, receiver)
     meter?.finish()
     let outcome = receiver.finish(response)
     if outcome.response != nil {
-      try kept.store(session.sessionConfiguration.httpCookieStorage?.cookies ?? [], invocation)
+      try kept.store(from: session, invocation)
     }
     return outcome
   }
@@ -54,9 +69,12 @@ struct Delivery {
   private func receive(_ sending: DataRequest, _ receiver: BodyReceiver) async -> AFDataResponse<Data?> {
     // Serial, so that the head comes first.
     let queue = DispatchQueue(label: "af.body")
+    let retry = retry
     return await withCheckedContinuation { continuation in
-      sending.onHTTPResponse(on: queue) { response, completion in
-        completion(receiver.begin(response) ? .allow : .cancel)
+      // The request keeps this handler, so that a strong reference would be a cycle.
+      sending.onHTTPResponse(on: queue) { [weak sending] response, completion in
+        let isDiscarded = sending.flatMap { retry?.discards(response, of: $0) } ?? false
+        completion(isDiscarded || receiver.begin(response) ? .allow : .cancel)
       }
       sending.responseChunks(on: queue) { chunk in
         if !receiver.add(chunk) { sending.cancel() }
@@ -77,10 +95,10 @@ struct Delivery {
 
   private func made(_ request: URLRequest, in session: Session) -> DataRequest {
     switch outgoing.body {
-    case .ofRequest: session.request(request)
-    case .file(let url): session.upload(url, with: request)
+    case .ofRequest: session.request(request, interceptor: retry)
+    case .file(let url): session.upload(url, with: request, interceptor: retry)
     case .stream(let stream): session.upload(stream, with: request)
-    case .form(let form): session.upload(multipartFormData: form, with: request)
+    case .form(let form): session.upload(multipartFormData: form, with: request, interceptor: retry)
     }
   }
 

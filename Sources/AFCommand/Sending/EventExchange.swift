@@ -16,15 +16,19 @@ struct EventExchange {
     if invocation.authentication == .digest, let credentials = invocation.credentials {
       source.authenticate(username: credentials.user, password: credentials.password ?? "")
     }
+    let hops = invocation.shown == .everything ? HopLog() : nil
+    if let hops { source.eventMonitor(hops.log) }
     let palette = environment.palette(of: invocation)
     let names = environment.isOutputTerminal || invocation.shown == .everything
     // Serial, so that events keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.events")
     let write = environment.writeOutput
+    environment.interruption.onSignal { source.cancel() }
     let completion = await withCheckedContinuation { continuation in
       source.responseEvents(on: queue) { stream in
         switch stream.event {
         case .stream(.success(let event)):
+          if let hops { _ = write(Data(hops.takeText(palette).utf8)) }
           let head = names && event.type != "message" ? palette.paint("\(event.type): ", .name) : ""
           if !write(Data((head + event.data + "\n").utf8)) { stream.cancel() }
         case .stream(.failure): break
@@ -32,6 +36,7 @@ struct EventExchange {
         }
       }
     }
+    if completion.response != nil { try kept.store(from: session, invocation) }
     return finish(completion)
   }
 

@@ -12,7 +12,7 @@ enum FailureMessage {
     if !isVerbose, let detail = message.range(of: " (libcurl ") {
       message = String(message[..<detail.lowerBound])
     }
-    return [inOptions(message), advice(transport.code)].compactMap { $0 }.joined(separator: " ")
+    return [inOptions(message), advice(transport)].compactMap { $0 }.joined(separator: " ")
   }
 
   /// The library's names, and those of the options.
@@ -24,6 +24,7 @@ enum FailureMessage {
     ("TransportOptions.netrcFile", "--netrc-file"),
     (" Correct it, or set it to nil.", ""),
     (" (timeoutIntervalForRequest)", ""),
+    (" (timeLimits.total)", ""),
     (" (timeoutIntervalForResource)", ""),
     ("HTTP/1.1 (httpVersions)", "--http1.1"),
     ("; use Data or a file.", "; name a file in place of standard input."),
@@ -36,9 +37,15 @@ enum FailureMessage {
     names.reduce(text) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
   }
 
-  private static func advice(_ code: URLError.Code) -> String? {
-    switch code {
-    case .timedOut: "With --timeout SECONDS it may take longer."
+  private static func advice(_ error: URLError) -> String? {
+    switch error.code {
+    case .timedOut:
+      switch error.timedOutPhase {
+      case .total: "With --max-time SECONDS it may take longer."
+      case .nameLookup, .connect, .tlsHandshake:
+        "With --connect-timeout and --timeout SECONDS it may take longer."
+      case .requestSend, .firstByte, .idle, nil: "With --timeout SECONDS it may take longer."
+      }
     case .serverCertificateHasUnknownRoot: "Name its certificate with --ca FILE."
     case .httpTooManyRedirects: "With --max-redirects N more are followed, with --no-follow none."
     case .clientCertificateRequired: "Name a certificate with --cert FILE."

@@ -3,8 +3,8 @@ import Foundation
 
 /// The state that is kept from one run of the command to the next: a session, a cookie jar, or both.
 struct KeptState {
-  private var session: NamedSession?
-  private var sessionPath: String?
+  private var named: NamedSession?
+  private var path: String?
   private let jarPath: String?
   /// The cookies of both.
   private(set) var cookies: [HTTPCookie] = []
@@ -17,20 +17,21 @@ struct KeptState {
       let path = try NamedSession.path(name, host: host, variables: variables)
       let kept = try NamedSession(path: path)
       cookies += kept.cookies.compactMap { CookieJar.cookie($0) }
-      session = kept
-      sessionPath = invocation.isSessionReadOnly ? nil : path
+      named = kept
+      self.path = invocation.isSessionReadOnly ? nil : path
     }
     if let jarPath { cookies += try CookieJar.read(jarPath) }
   }
 
-  func applied(to invocation: Invocation) -> Invocation { session?.applied(to: invocation) ?? invocation }
+  func applied(to invocation: Invocation) -> Invocation { named?.applied(to: invocation) ?? invocation }
 
   /// Stores what was typed, and the cookies that are there after the response.
-  func store(_ cookies: [HTTPCookie], _ invocation: Invocation) throws(UsageError) {
-    if var session, let sessionPath {
-      session.remember(invocation)
-      session.cookies = CookieJar.lines(cookies)
-      try session.write(to: sessionPath)
+  func store(from session: Session, _ invocation: Invocation) throws(UsageError) {
+    let cookies = session.sessionConfiguration.httpCookieStorage?.cookies ?? []
+    if var named, let path {
+      named.remember(invocation)
+      named.cookies = CookieJar.lines(cookies)
+      try named.write(to: path)
     }
     if let jarPath { try CookieJar.write(cookies, to: jarPath) }
   }

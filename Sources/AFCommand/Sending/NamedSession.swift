@@ -80,15 +80,24 @@ struct NamedSession: Codable, Equatable, Sendable {
 
   /// Remembers what was typed: fields, but those of one body or of one condition, and credentials.
   mutating func remember(_ invocation: Invocation) {
-    for case .header(let name, let value) in invocation.items {
-      let key = name.lowercased()
-      if key.hasPrefix("content-") || key.hasPrefix("if-") || key == "range" || key == "cookie" { continue }
-      headers.removeAll { $0.name.lowercased() == key }
-      headers.append(Field(name: name, value: value))
+    var typed: [Field] = []
+    for item in invocation.items {
+      switch item {
+      case .header(let name, let value) where Self.isKept(name): typed.append(Field(name: name, value: value))
+      case .omission(let name): typed.removeAll { $0.name.lowercased() == name.lowercased() }
+      default: continue
+      }
     }
+    let names = Set(typed.map { $0.name.lowercased() })
+    headers = headers.filter { !names.contains($0.name.lowercased()) } + typed
     if let typed = invocation.credentials, let password = typed.password {
       credentials = Credentials(
         type: invocation.authentication.rawValue, user: typed.user, password: password)
     }
+  }
+
+  private static func isKept(_ name: String) -> Bool {
+    let key = name.lowercased()
+    return !key.hasPrefix("content-") && !key.hasPrefix("if-") && key != "range" && key != "cookie"
   }
 }

@@ -33,6 +33,17 @@ extension RequestItem {
   }
 }
 
+extension Invocation {
+  /// Returns the invocation with the values of header fields in place of their files, so that a session keeps them.
+  func withHeaderFiles() throws(UsageError) -> Invocation {
+    var invocation = self
+    for (index, item) in items.enumerated() {
+      if case .headerFile = item { invocation.items[index] = try item.withFileContent() }
+    }
+    return invocation
+  }
+}
+
 /// Files that arguments name.
 enum LocalFile {
   /// Returns the path with the home folder in place of `~`, which shells leave alone behind an `@`.

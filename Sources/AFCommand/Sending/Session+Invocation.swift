@@ -29,7 +29,8 @@ extension Session {
       transportOptions: options)
   }
 
-  private static func options(_ invocation: Invocation) throws(UsageError) -> TransportOptions {
+  /// Returns the options of the transport.
+  static func options(_ invocation: Invocation) throws(UsageError) -> TransportOptions {
     var options = TransportOptions()
     if invocation.isHTTP1Only { options.httpVersions = .http1Only }
     if invocation.isHTTP2Wanted { options.httpVersions = .http2PriorKnowledge }
@@ -45,6 +46,9 @@ extension Session {
     // A GET with a body was requested explicitly.
     options.allowsBodyInGETRequests = true
     options.netrcFile = invocation.netrcFile
+    options.timeLimits.total = invocation.totalTimeout.map { .seconds($0) }
+    options.sessionBandwidth = .init(download: invocation.bandwidth, upload: invocation.bandwidth)
+    options.connectTimeout = invocation.connectTimeout.map { .seconds($0) }
     options.preemptiveBasicAuthentication = invocation.authentication == .basic
     if case .follow(let limit?) = invocation.redirects { options.redirectLimit = limit }
     return options

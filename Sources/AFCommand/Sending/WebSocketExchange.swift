@@ -20,10 +20,11 @@ struct WebSocketExchange {
     if !invocation.ignoresInput { sendInput(to: socket, printer) }
     // Serial, so that messages keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.messages")
+    environment.interruption.onSignal { socket.cancel() }
     let end = await withCheckedContinuation { continuation in
       socket.streamMessageEvents(on: queue) { event in
         switch event.kind {
-        case .connected: printer.begin(socket.response)
+        case .connected: printer.begin(socket.request ?? request, socket.response)
         case .receivedMessage(let message): if !printer.write(message) { event.cancel() }
         case .serializerFailed: break
         case .disconnected(let code, let reason): printer.disconnected(code, reason)
@@ -31,6 +32,7 @@ struct WebSocketExchange {
         }
       }
     }
+    if end.response != nil { try kept.store(from: session, invocation) }
     return printer.finish(end)
   }
 
@@ -95,9 +97,14 @@ private final class MessagePrinter: Sendable {
     self.invocation = invocation
   }
 
-  func begin(_ response: HTTPURLResponse?) {
-    guard invocation.shown == .everything || invocation.shown == .headers, let response else { return }
-    _ = environment.writeOutput(Data((Head(response).text(environment.palette(of: invocation)) + "\n").utf8))
+  /// Shows the heads of the handshake. The request is shown without the fields that the handshake adds.
+  func begin(_ request: URLRequest, _ response: HTTPURLResponse?) {
+    let isVerbose = invocation.shown == .everything
+    guard isVerbose || invocation.shown == .headers else { return }
+    let sent = isVerbose ? Head(request, common: Session.headers(invocation), bodyLength: nil) : nil
+    let palette = environment.palette(of: invocation)
+    let text = [sent, response.map { Head($0) }].compactMap { $0.map { $0.text(palette) + "\n" } }.joined()
+    _ = environment.writeOutput(Data(text.utf8))
   }
 
   /// Returns whether the message was written.
@@ -124,7 +131,7 @@ private final class MessagePrinter: Sendable {
 
   func finish(_ completion: WebSocketRequest.Completion) -> ExitCode {
     let end = end.withLock { $0 }
-    if end.isUnread { return .success }
+    if end.isUnread || environment.interruption.signal != nil { return .success }
     if let error = completion.error {
       let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success
       Command.complain(

@@ -54,14 +54,18 @@ import Testing
   func values() throws {
     let invocation = try invocation(
       "--timeout", "2.5", "--ca", "ca.pem", "--http1.1", "--timing", "--curl", "--no-check-status",
-      "--no-follow",
-      "-h", "example.com")
+      "--no-follow", "--max-time", "30", "--connect-timeout=0.5", "-h", "example.com")
     #expect(invocation.timeout == 2.5)
+    #expect(invocation.totalTimeout == 30 && invocation.connectTimeout == 0.5)
     #expect(invocation.trustFile == "ca.pem")
     #expect(invocation.isHTTP1Only && invocation.showsTiming && invocation.isCurlWanted)
     #expect(!invocation.checksStatus)
     #expect(invocation.redirects == .show)
     #expect(invocation.shown == .headers)
+    for (text, rate) in [("50000", 50_000), ("200k", 204_800), ("1.5M", 1_572_864), ("1g", 1_073_741_824)] {
+      #expect(try self.invocation("--limit-rate", text, "example.com").bandwidth == rate)
+    }
+    #expect(try self.invocation("--retry", "3", "example.com").retryLimit == 3)
     #expect(try self.invocation("--max-redirects=3", "example.com").redirects == .follow(limit: 3))
     #expect(try self.invocation("--raw", "-", "example.com").rawBody == .standardInput)
   }
@@ -90,9 +94,20 @@ import Testing
     #expect(message("example.com", "--session", "..")?.contains("name") == true)
     #expect(message("ws://example.com")?.contains("af ws ws://example.com") == true)
     #expect(message("ws", "example.com", "a=b")?.contains("af ws") == true)
+    #expect(message("--timing", "ws", "example.com")?.contains("--har records") == true)
+    #expect(message("-phb", "sse", "example.com")?.contains("-v shows") == true)
+    #expect(message("-q", "sse", "example.com") == nil)
     #expect(message("example.com", "--form=1") == "--form takes no value.")
     #expect(message("example.com", "--timeout", "soon")?.contains("'soon'") == true)
     #expect(message("example.com", "--timeout", "-1") != nil)
+    #expect(message("example.com", "--max-time", "0")?.hasPrefix("--max-time needs") == true)
+    for rate in ["", "k", "0", "-1k", "1kk", "nan", "1e99"] {
+      #expect(message("example.com", "--limit-rate", rate)?.contains("200k") == true, "\(rate)")
+    }
+    #expect(message("example.com", "--retry", "-1")?.contains("0 to 1000") == true)
+    #expect(message("--retry=1", "sse", "example.com")?.contains("--retry is not for") == true)
+    #expect(message("--retry=1", "--segments=2", "-d", "example.com")?.contains("--retry is not for") == true)
+    #expect(message("example.com", "--connect-timeout", "x")?.hasPrefix("--connect-timeout needs") == true)
     #expect(message("example.com", "--timeout", "nan") != nil)
     #expect(message("example.com", "--max-redirects", "-1") != nil)
     #expect(message("example.com", "--raw", "x", "a=b")?.contains("--raw") == true)
@@ -105,7 +120,8 @@ import Testing
       message("-XPUT", "example.com")
         == "There is no option -X; write the method in front of the URL: af PUT URL.")
     #expect(message("-H", "A: b", "example.com")?.contains("Name:text") == true)
-    #expect(message("-sS", "example.com") == "There is no option -s; write -q.")
+    #expect(message("-sS", "example.com")?.hasPrefix("There is no option -s; write -q;") == true)
+    #expect(message("-x", "p:1", "example.com")?.contains("--proxy URL; for the -x of HTTPie") == true)
     #expect(message("-d", "a=b", "http://example.com")?.contains("data stands behind the URL") == true)
     #expect(message("--stream", "example.com")?.contains("as they come") == true)
   }

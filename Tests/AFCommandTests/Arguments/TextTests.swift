@@ -69,7 +69,7 @@ import Testing
       #expect(run.status == 0)
       return String(decoding: run.output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
-    #expect(try await completed("af", "--max") == ["--max-redirects"])
+    #expect(try await completed("af", "--max") == ["--max-time", "--max-redirects"])
     #expect(try await completed("af", "--completion", "z") == ["zsh"])
     #expect(try await completed("af", "PO") == ["POST"])
     #expect(try await completed("af", "--timeout", "").isEmpty)

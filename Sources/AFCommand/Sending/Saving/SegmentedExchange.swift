@@ -26,12 +26,13 @@ struct SegmentedExchange {
       }
     }
     let queue = DispatchQueue(label: "af.segments")
+    environment.interruption.onSignal { download.cancel() }
     let response = await withCheckedContinuation { continuation in
       download.response(queue: queue) { continuation.resume(returning: $0) }
     }
     meter?.finish()
     if response.response != nil {
-      try kept.store(session.sessionConfiguration.httpCookieStorage?.cookies ?? [], invocation)
+      try kept.store(from: session, invocation)
     }
     return finish(response, path: path, output, partialPath: download.partialFileURL.path)
   }
@@ -73,7 +74,7 @@ struct SegmentedExchange {
   private func fail(
     _ error: AFError, _ response: SegmentedDownload.Response, partialPath: String
   ) -> ExitCode {
-    Command.complain(text(error), in: environment)
+    if environment.interruption.signal == nil { Command.complain(text(error), in: environment) }
     if FileManager.default.fileExists(atPath: partialPath) {
       environment.writeError("What came is in \(partialPath); the same command gets the rest.\n")
     }
