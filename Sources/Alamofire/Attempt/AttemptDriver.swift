@@ -114,13 +114,13 @@ final class AttemptDriver: @unchecked Sendable {
     case .evaluateTrust, .chooseIdentity, .waitForConnectivity: nil
     case .recordTransferFailure: try recordTransferFailure()
     case .updateCache: updateCacheAtOnce()
-    case .judgeCredentials: judgeCredentials()
+    case .evaluateCredentials: evaluateCredentials()
     case .answerChallenge: try answerChallengeAtOnce()
     case .followRedirect: try followRedirectAtOnce()
     case .storeResult: storeResultAtOnce()
     case .announceTaskEnd, .moveDownload: nil
     case .waitForCookies: core.hasPendingCookies ? nil : .done
-    case .judgeUpload: try judgeUpload()
+    case .processUploadResponse: try processUploadResponse()
     case .prepareContinuation: try prepareContinuation()
     case .completeStream: completeStream()
     case .waitForHeadDecision: core.mayAwaitHeadDecision ? nil : .done
@@ -171,7 +171,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .prepareLateHandlers, .settle: return await settle(step)
     case .serialize: return await serialize()
     case .begin, .makeRequest, .applyCachePolicy, .beginHop, .askForWholeBody, .recordTransferFailure,
-      .judgeCredentials, .judgeUpload, .prepareContinuation, .completeStream, .recordSuccess,
+      .evaluateCredentials, .processUploadResponse, .prepareContinuation, .completeStream, .recordSuccess,
       .prepareRetry, .finished:
       preconditionFailure("\(step) never waits")
     }

@@ -58,7 +58,7 @@ struct RequestAttempt: Sendable, Equatable {
 
     // The response of a hop
     case .updateCache: afterCache
-    case .judgeCredentials: .answerChallenge
+    case .evaluateCredentials: .answerChallenge
     case .answerChallenge: event == .challenge(isAnswered: true) ? beforeSending : .followRedirect
     case .followRedirect: event == .redirect(.followed) ? .chooseHandler : .storeResult
 
@@ -66,7 +66,7 @@ struct RequestAttempt: Sendable, Equatable {
     case .storeResult: taskIsAnnounced ? .announceTaskEnd : .waitForCookies
     case .announceTaskEnd: .waitForCookies
     case .waitForCookies: hasFailed ? .recordFailure : afterCookies
-    case .judgeUpload: event == .continued ? .prepareContinuation : .keepAnswer
+    case .processUploadResponse: event == .continued ? .prepareContinuation : .keepAnswer
     case .prepareContinuation: beginAgain()
     case .moveDownload, .keepAnswer, .completeStream: .waitForHeadDecision
     case .waitForHeadDecision: .validate
@@ -121,7 +121,7 @@ struct RequestAttempt: Sendable, Equatable {
     }
   }
 
-  private var afterCache: AttemptStep { response.mayContinue ? .judgeCredentials : .storeResult }
+  private var afterCache: AttemptStep { response.mayContinue ? .evaluateCredentials : .storeResult }
 
   private mutating func recover(from failure: TransferFailureFacts) -> AttemptStep {
     switch failure {
@@ -139,7 +139,7 @@ struct RequestAttempt: Sendable, Equatable {
     switch kind {
     case .download: .moveDownload
     case .stream: .completeStream
-    case .upload: .judgeUpload
+    case .upload: .processUploadResponse
     case .data: .waitForHeadDecision
     }
   }
@@ -178,9 +178,9 @@ enum AttemptStep: UInt8, Sendable, CaseIterable {
   // Recovery from a failed transfer
   case askForWholeBody, evaluateTrust, chooseIdentity, waitForConnectivity, recordTransferFailure
   // The response of a hop
-  case updateCache, judgeCredentials, answerChallenge, followRedirect
+  case updateCache, evaluateCredentials, answerChallenge, followRedirect
   // The result
-  case storeResult, announceTaskEnd, waitForCookies, judgeUpload, prepareContinuation
+  case storeResult, announceTaskEnd, waitForCookies, processUploadResponse, prepareContinuation
   case moveDownload, keepAnswer, completeStream, waitForHeadDecision
   case validate, recordSuccess
   // Failure and retry

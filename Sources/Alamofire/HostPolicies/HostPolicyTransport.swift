@@ -67,7 +67,7 @@ extension WireRequest {
 
 extension TransportFailure {
   /// Whether the request was not sent: the service could not be connected to, or was not authenticated. Certificates
-  /// that have to be judged on another thread count as not authenticated.
+  /// that have to be evaluated on another thread count as not authenticated.
   fileprivate var isBeforeRequest: Bool {
     switch kind {
     case .alternativeUnfit: true

@@ -93,12 +93,12 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   open var requestDidCancel: (@Sendable (Request) -> Void)?
   /// Called when the task of an attempt was cancelled.
   open var requestDidCancelTask: (@Sendable (Request, URLSessionTask) -> Void)?
-  /// Called when a validator has judged a response.
+  /// Called when a validator has evaluated a response.
   open var requestDidValidateRequestResponseDataWithResult:
     (@Sendable (DataRequest, URLRequest?, HTTPURLResponse, Data?, Request.ValidationResult) -> Void)?
   /// Called before a handler without serializer is called.
   open var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, AFError>) -> Void)?
-  /// Called when a validator has judged the response of a stream.
+  /// Called when a validator has evaluated the response of a stream.
   open var requestDidValidateRequestResponseWithResult:
     (@Sendable (DataStreamRequest, URLRequest?, HTTPURLResponse, Request.ValidationResult) -> Void)?
 
@@ -113,7 +113,7 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     (@Sendable (DownloadRequest, URLSessionTask, Result<URL, AFError>) -> Void)?
   /// Called when the destination of a download is known.
   open var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) -> Void)?
-  /// Called when a validator has judged a download.
+  /// Called when a validator has evaluated a download.
   open var requestDidValidateRequestResponseFileURLWithResult:
     (@Sendable (DownloadRequest, URLRequest?, HTTPURLResponse, URL?, Request.ValidationResult) -> Void)?
   /// Called before a handler without serializer is called.

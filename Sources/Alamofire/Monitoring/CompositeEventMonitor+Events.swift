@@ -198,7 +198,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didCancelTask: task) }
   }
 
-  /// Called when a validator has judged a response.
+  /// Called when a validator has evaluated a response.
   public func request(
     _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     data: Data?, withResult result: Request.ValidationResult
@@ -250,7 +250,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didCreateDestinationURL: url) }
   }
 
-  /// Called when a validator has judged a download.
+  /// Called when a validator has evaluated a download.
   public func request(
     _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     fileURL: URL?, withResult result: Request.ValidationResult
@@ -274,7 +274,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didParseResponse: response) }
   }
 
-  /// Called when a validator has judged the response of a stream.
+  /// Called when a validator has evaluated the response of a stream.
   public func request(
     _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     withResult result: Request.ValidationResult

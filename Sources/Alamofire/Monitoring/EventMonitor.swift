@@ -142,7 +142,7 @@ public protocol EventMonitor: Sendable {
   /// Called when the task of an attempt was cancelled.
   func request(_ request: Request, didCancelTask task: URLSessionTask)
 
-  /// Called when a validator has judged a response.
+  /// Called when a validator has evaluated a response.
   func request(
     _ request: DataRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     data: Data?, withResult result: Request.ValidationResult)
@@ -171,7 +171,7 @@ public protocol EventMonitor: Sendable {
   /// Called when the destination of a download is known.
   func request(_ request: DownloadRequest, didCreateDestinationURL url: URL)
 
-  /// Called when a validator has judged a download.
+  /// Called when a validator has evaluated a download.
   func request(
     _ request: DownloadRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     fileURL: URL?, withResult result: Request.ValidationResult)
@@ -183,7 +183,7 @@ public protocol EventMonitor: Sendable {
   func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
 
-  /// Called when a validator has judged the response of a stream.
+  /// Called when a validator has evaluated the response of a stream.
   func request(
     _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     withResult result: Request.ValidationResult)

@@ -13,7 +13,7 @@ import Synchronization
 public class DataRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 
-  /// Judges a response: the request, the response, and the data, which is `nil` when there is none.
+  /// Evaluates a response: the request, the response, and the data, which is `nil` when there is none.
   public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
 
   /// The value that makes the `URLRequest`; used anew for each attempt.

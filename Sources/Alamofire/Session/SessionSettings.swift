@@ -32,7 +32,7 @@ final class SessionSettings: Sendable {
     cookiePolicy = CookiePolicy(configuration.httpCookieAcceptPolicy)
     protocolClasses = Self.ownProtocols(of: configuration)
     profile = ConnectionProfile(
-      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, judge: trust,
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, evaluator: trust,
       systemProxies: configuration.connectionProxyDictionary.map { ProxyTable(dictionary: $0) })
   }
 

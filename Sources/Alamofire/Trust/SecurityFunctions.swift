@@ -147,7 +147,7 @@ public func SecTrustSetAnchorCertificatesOnly(
 /// Returns the policy for servers.
 ///
 /// - Parameters:
-///   - server: Whether the certificates are those of a server. Certificates of clients are judged in the same way here.
+///   - server: Whether the certificates are those of a server. Certificates of clients are evaluated in the same way.
 ///   - hostname: The host that the certificate has to be valid for; `nil` is any.
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
   hostname.map { SecPolicy.hostname($0) } ?? .default

@@ -76,7 +76,7 @@ extension AlamofireExtension where ExtendedType == SecTrust {
     policy: SecPolicy, errorProducer: (_ status: OSStatus, _ result: SecTrustResultType) -> any Error
   ) throws {
     type.policies = [policy]
-    try judge(errorProducer)
+    try evaluate(errorProducer)
   }
 
   /// Evaluates, and throws the error that is made of the result.
@@ -84,10 +84,10 @@ extension AlamofireExtension where ExtendedType == SecTrust {
   public func validate(
     errorProducer: (_ status: OSStatus, _ result: SecTrustResultType) -> any Error
   ) throws {
-    try judge(errorProducer)
+    try evaluate(errorProducer)
   }
 
-  private func judge(_ makeError: (OSStatus, SecTrustResultType) -> any Error) throws {
+  private func evaluate(_ makeError: (OSStatus, SecTrustResultType) -> any Error) throws {
     do {
       try type.evaluate()
     } catch {

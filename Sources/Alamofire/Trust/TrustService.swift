@@ -15,7 +15,7 @@ protocol TrustObservers: Sendable {
 
 /// Decides about the servers of a session, by evaluators that can run in a handshake, and by the verdicts of earlier
 /// evaluations outside of one.
-final class TrustService: TrustJudge {
+final class TrustService: ServerEvaluator {
   let manager: ServerTrustManager?
   private let observers: any TrustObservers
 
@@ -46,7 +46,7 @@ final class TrustService: TrustJudge {
     manager == nil && !observers.delegateAnswersTrust && !state.withLock { $0.hasAccepted }
   }
 
-  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
+  func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
     if let verdict = state.withLock({ $0.memory.verdict(on: chain, in: profile.partition) }) {
       return verdict == .accepted ? .accept : .usual
     }

@@ -78,7 +78,7 @@ extension WebSocketLink: TransferControl {
 
 extension WebSocketLink: ByteStreamWatcher {
   /// Fails the handshake, so that the attempt evaluates the server outside of it and sends the request again.
-  func judge(_ chain: PresentedChain) async -> TransportFailure? {
+  func evaluate(_ chain: PresentedChain) async -> TransportFailure? {
     TransportFailure(
       .trustUndecided, "The certificates of \(chain.host) have to be evaluated first.", chain: chain)
   }

@@ -10,7 +10,7 @@ public enum ServerTrustPolicy {
   /// one of these, be valid now, and optionally for the host. Without it, nothing else is verified.
   case PinCertificates(certificates: [SecCertificate], validateCertificateChain: Bool, validateHost: Bool)
   /// One of the public keys of the server's certificates must be one of these. With validation of the chain, it is
-  /// also judged as by default; without it, nothing else is looked at.
+  /// also evaluated as by default; without it, nothing else is looked at.
   case PinPublicKeys(publicKeys: [SecKey], validateCertificateChain: Bool, validateHost: Bool)
   /// Every server is accepted.
   case DisableEvaluation

@@ -13,7 +13,7 @@ public import FoundationNetworking
 open class DataRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 
-  /// Judges a response: the request, the response, and the body.
+  /// Evaluates a response: the request, the response, and the body.
   public typealias Validation = (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
 
   private let data: Alamofire::DataRequest
@@ -75,22 +75,24 @@ open class DataRequest: Request, @unchecked Sendable {
 struct ResultSerializer: Alamofire::DataResponseSerializerProtocol,
   Alamofire::DownloadResponseSerializerProtocol
 {
-  struct Judged: Sendable {}
+  struct Validated: Sendable {}
 
   let bridge: RequestBridge
 
   func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-  ) throws -> Judged {
-    try bridge.judge(RequestResult(request: request, response: response, data: data ?? Data(), error: error))
-    return Judged()
+  ) throws -> Validated {
+    try bridge.validate(
+      RequestResult(request: request, response: response, data: data ?? Data(), error: error))
+    return Validated()
   }
 
   func serializeDownload(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
-  ) throws -> Judged {
-    try bridge.judge(RequestResult(request: request, response: response, error: error, temporaryURL: fileURL))
-    return Judged()
+  ) throws -> Validated {
+    try bridge.validate(
+      RequestResult(request: request, response: response, error: error, temporaryURL: fileURL))
+    return Validated()
   }
 }
 

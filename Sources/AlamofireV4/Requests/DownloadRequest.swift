@@ -28,7 +28,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
   public typealias DownloadFileDestination =
     (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (destinationURL: URL, options: DownloadOptions)
 
-  /// Judges a response: the request, the response, where the file lay first and where it was moved.
+  /// Evaluates a response: the request, the response, where the file lay first and where it was moved.
   public typealias Validation = (URLRequest?, HTTPURLResponse, URL?, URL?) -> ValidationResult
 
   private let download: Alamofire::DownloadRequest

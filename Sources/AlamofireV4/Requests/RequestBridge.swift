@@ -24,10 +24,10 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     var isAbandoned = false
 
     var checks: [Boxed<Check>] = []
-    /// The number of checks that have judged the response of this attempt.
+    /// The number of checks that have evaluated the response of this attempt.
     var checkedCount = 0
     /// Whether all checks so far have run; a later check needs another end.
-    var isJudged = false
+    var isValidated = false
     /// The error of a check, or the error that the user has set.
     var failure: (any Error)?
     /// For how many ends of the core's the handlers have to wait.
@@ -196,7 +196,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     state.withLock { state in
       if retry == .retrier { state.retryCount += 1 }
       state.checkedCount = 0
-      state.isJudged = false
+      state.isValidated = false
       state.failure = nil
     }
     outcome.update { $0.prepareForRetry() }
@@ -221,7 +221,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     let check = Boxed(check)
     let isAgain = state.withLock { state in
       state.checks.append(check)
-      return state.isJudged && state.failure == nil && requireEnd(&state)
+      return state.isValidated && state.failure == nil && requireEnd(&state)
     }
     // The core may send the request again.
     if isAgain { sessionDelegate.remember(self) }
@@ -229,7 +229,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   }
 
   /// Runs the checks. The error that it throws is the failure of the attempt, for which the core then calls retriers.
-  func judge(_ seen: RequestResult) throws {
+  func validate(_ seen: RequestResult) throws {
     let isAbandoned = state.withLock { $0.isAbandoned }
     outcome.update { isAbandoned ? $0.complete() : $0.take(seen, refusal: original.refusal) }
     let status = seen.error == nil ? seen.response?.statusCode : nil
@@ -248,11 +248,11 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// Records that a closure takes the body. Returns whether the core has to be asked for another end, because the
   /// last one may not have waited for the chunks.
-  func waitForChunks() -> Bool { state.withLock { $0.isJudged && requireEnd(&$0) } }
+  func waitForChunks() -> Bool { state.withLock { $0.isValidated && requireEnd(&$0) } }
 
   /// Suspends the handlers until another end of the request. Returns `true`.
   private func requireEnd(_ state: inout State) -> Bool {
-    state.isJudged = false
+    state.isValidated = false
     state.pendingEnds += 1
     queue.isSuspended = true
     return true
@@ -261,7 +261,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   private func nextCheck() -> Boxed<Check>? {
     state.withLock { state in
       guard state.checkedCount < state.checks.count else {
-        state.isJudged = true
+        state.isValidated = true
         return nil
       }
       state.checkedCount += 1
@@ -275,7 +275,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     let (request, isFirst, relays, failure) = state.withLock { state in
       defer {
         state.isCompleted = true
-        state.isJudged = true
+        state.isValidated = true
         state.relays = state.relays.mapValues { Relays(latest: $0.latest) }
       }
       let relays = state.relays.values.compactMap(\.running)
@@ -325,7 +325,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// did not use them.
   func authenticated() -> Bool {
     let isAgain = state.withLock { state in
-      state.credentials.added() && state.isJudged && state.failure == nil && requireEnd(&state)
+      state.credentials.added() && state.isValidated && state.failure == nil && requireEnd(&state)
     }
     if isAgain { sessionDelegate.remember(self) }
     return isAgain

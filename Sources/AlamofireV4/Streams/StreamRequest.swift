@@ -79,7 +79,7 @@ open class StreamRequest: Request, @unchecked Sendable {
 
 extension SessionManager {
   /// Makes a connection to a host and a port, in the clear; `startSecureConnection()` of its task begins TLS, which is
-  /// judged by the manager's policies.
+  /// evaluated by the manager's policies.
   ///
   /// - Parameters:
   ///   - hostName: A name or an address.

@@ -236,7 +236,8 @@ final class StreamLink: @unchecked Sendable {
     case .waitsToWrite: events |= EPOLLOUT.rawValue
     case .failed(let failure): fail(failure)
     case .undecided(let chain):
-      ask({ watcher in await watcher.judge(chain).map { .failure($0) } ?? .success(()) }, then: { _, _ in })
+      ask(
+        { watcher in await watcher.evaluate(chain).map { .failure($0) } ?? .success(()) }, then: { _, _ in })
     case .asksForIdentity: ask({ await $0.identity() }, then: { $0.tls?.choose($1) })
     }
     return false

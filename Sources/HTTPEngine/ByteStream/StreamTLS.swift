@@ -12,7 +12,7 @@ final class StreamTLS {
   let session: OpaquePointer
   private let request: WireRequest
   let connection: any StreamConnection
-  private let judgement: ServerJudgement
+  private let evaluation: ServerEvaluation
   /// The reason for which OpenSSL was told to refuse the server or to wait, or for which no bytes move.
   var failure: TransportFailure?
   /// Whether an error has occurred. After an error, no function may be called, not even the shutdown.
@@ -37,7 +37,7 @@ final class StreamTLS {
     self.context = context
     self.session = session
     self.request = request
-    judgement = ServerJudgement(
+    evaluation = ServerEvaluation(
       profile: request.profile, host: request.origin.host, port: request.origin.port)
   }
 
@@ -116,17 +116,17 @@ final class StreamTLS {
     return true
   }
 
-  /// Whether the judge needs the stapled response, which may arrive after the certificates. Then the server is
+  /// Whether the evaluator needs the stapled response, which may arrive after the certificates. Then the server is
   /// evaluated after the handshake, before anything is sent.
   private var wantsStatus: Bool {
-    request.profile.judge?.wantsStapledResponse(ofHost: request.origin.host) ?? false
+    request.profile.evaluator?.wantsStapledResponse(ofHost: request.origin.host) ?? false
   }
 
   /// Whether the identity of the client is chosen when the server asks for it.
   private var isIdentityChosen: Bool {
     guard request.profile.options.clientIdentity == nil else { return false }
     let origin = request.origin
-    return request.profile.judge?.wantsToChooseIdentity(forHost: origin.host, port: origin.port) ?? false
+    return request.profile.evaluator?.wantsToChooseIdentity(forHost: origin.host, port: origin.port) ?? false
   }
 
   /// Sets the answer to ``StreamStep/asksForIdentity``, with which the handshake continues.
@@ -144,8 +144,8 @@ final class StreamTLS {
     var bytes: UnsafePointer<UInt8>?
     let count = openssl_stapled_response(session, &bytes)
     let stapled = count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
-    let certificates = ServerJudgement.certificates(SSL_get_peer_cert_chain(session))
-    guard let failure = judgement.failure(of: certificates, stapled: stapled) else { return step }
+    let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
+    guard let failure = evaluation.failure(of: certificates, stapled: stapled) else { return step }
     return failure.chain.map { .undecided($0) } ?? .failed(failure)
   }
 
@@ -220,8 +220,8 @@ final class StreamTLS {
   private func verdict(_ context: OpaquePointer) -> Int32 {
     X509_STORE_CTX_set_error(context, X509_V_OK)
     if wantsStatus { return 1 }
-    let certificates = ServerJudgement.certificates(X509_STORE_CTX_get0_untrusted(context))
-    guard let failure = judgement.failure(of: certificates, stapled: nil) else { return 1 }
+    let certificates = ServerEvaluation.certificates(X509_STORE_CTX_get0_untrusted(context))
+    guard let failure = evaluation.failure(of: certificates, stapled: nil) else { return 1 }
     self.failure = failure
     // OpenSSL checks this only if the callback returns success.
     if failure.chain != nil { return openssl_retry_verification(session) == 1 ? 1 : 0 }

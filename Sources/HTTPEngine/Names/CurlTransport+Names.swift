@@ -117,7 +117,7 @@ extension CurlTransport {
     options.decodesContent = true
     options.timeLimits = .init()
     return ConnectionProfile(
-      options: options, connectionsPerHost: profile.connectionsPerHost, judge: profile.judge,
+      options: options, connectionsPerHost: profile.connectionsPerHost, evaluator: profile.evaluator,
       systemProxies: profile.systemProxies, session: profile)
   }
 

@@ -4,13 +4,13 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// The parameters of one TLS handshake: the origin to authenticate and the judge of its certificates. Lives as
+/// The parameters of one TLS handshake: the origin to authenticate and the evaluator of its certificates. Lives as
 /// long as OpenSSL's context of the connection. Belongs to the loop's thread.
 ///
 /// A connection stays in the pool after its first request. Therefore nothing of the request is referenced here: its
 /// body would stay in memory, and its sink can reference the loop, which owns the connection.
 ///
-/// OpenSSL's verification is replaced as a whole, so that pins, lists and names are judged before a byte of the
+/// OpenSSL's verification is replaced as a whole, so that pins, lists and names are evaluated before a byte of the
 /// request is sent. Documentation/Proposals/ServerTrust.md says why.
 final class Handshake {
   /// The loop of the transfer that connects. The connection and this object outlive the transfer, because a server may
@@ -63,7 +63,8 @@ final class Handshake {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     SSL_CTX_set_cert_verify_callback(context, verify, reference.toOpaque())
     if handshake.proxy == nil, handshake.profile.options.clientIdentity == nil,
-      handshake.profile.judge?.wantsToChooseIdentity(forHost: request.origin.host, port: request.origin.port)
+      handshake.profile.evaluator?.wantsToChooseIdentity(
+        forHost: request.origin.host, port: request.origin.port)
         == true
     {
       SSL_CTX_set_client_cert_cb(context, noteIdentityRequest)
@@ -187,11 +188,11 @@ final class Handshake {
 
   var waitsForStatus: Bool {
     guard proxy == nil else { return false }
-    return profile.judge?.wantsStapledResponse(ofHost: origin.host) ?? false
+    return profile.evaluator?.wantsStapledResponse(ofHost: origin.host) ?? false
   }
 
   private func isAccepted(_ shown: OpaquePointer?, stapled: Data?) -> Bool {
-    let certificates = ServerJudgement.certificates(shown)
+    let certificates = ServerEvaluation.certificates(shown)
     guard let failure = failure(of: certificates, stapled: stapled) else {
       loop.presentedChains.remember(certificates)
       return true
@@ -203,8 +204,8 @@ final class Handshake {
   /// Returns the failure if the server or proxy is not accepted.
   func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
     if let proxy { return failure(of: certificates, of: proxy) }
-    let judgement = ServerJudgement(profile: profile, host: origin.host, port: origin.port)
-    return judgement.failure(of: certificates, stapled: stapled)
+    let evaluation = ServerEvaluation(profile: profile, host: origin.host, port: origin.port)
+    return evaluation.failure(of: certificates, stapled: stapled)
   }
 
   /// Verifies a proxy by its own name and its trust store.
@@ -214,7 +215,7 @@ final class Handshake {
     }
     guard case .failure(let fault) = verdict else { return nil }
     return TransportFailure(
-      fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: ServerJudgement.code)
+      fault.kind, fault.message(for: "the proxy \(proxy.host)"), curlCode: ServerEvaluation.code)
   }
 
   private var transfer: Transfer? { loop.transfers[ticket] }
@@ -236,7 +237,7 @@ extension Handshake {
 
   /// Returns the certificates that the server presented when `session` was made.
   private func certificates(of session: OpaquePointer, _ connection: OpaquePointer) -> [X509Certificate] {
-    let presented = ServerJudgement.certificates(SSL_get_peer_cert_chain(connection))
+    let presented = ServerEvaluation.certificates(SSL_get_peer_cert_chain(connection))
     if presented.count > 1 { return presented }
     if let leaf = presented.first { return loop.presentedChains.chain(from: leaf) }
     guard let pointer = SSL_SESSION_get0_peer(session), X509_up_ref(pointer) == 1,

@@ -4,8 +4,8 @@
 //  2. At the first operation on the ``ByteStream``, the transport connects as for any request: with proxies,
 //     overrides, guards and timeouts.
 //  3. The stream reads only for pending reads, and writes in order. ``ByteStream/secure(_:)`` begins TLS. Nothing is
-//     sent over TLS before the server is accepted, by the judge of the profile, or by the ``ByteStreamWatcher`` if
-//     the judge returns ``TrustVerdict/ask``.
+//     sent over TLS before the server is accepted, by the evaluator of the profile, or by the ``ByteStreamWatcher`` if
+//     the evaluator returns ``TrustVerdict/ask``.
 //  4. The stream ends once; pending operations fail before.
 
 package import FoundationEssentials
@@ -64,11 +64,11 @@ package struct StreamedBytes: Sendable {
 
 /// The owner of a stream.
 package protocol ByteStreamWatcher: AnyObject, Sendable {
-  /// Decides about a server for which the judge of the profile returned ``TrustVerdict/ask``. Never called on a
-  /// thread of the transport. `nil` accepts the server, and the judge is called again.
-  func judge(_ chain: PresentedChain) async -> TransportFailure?
-  /// Chooses the identity of the client for a server that asks for one, if the judge of the profile demands the choice.
-  /// Runs on no thread of the transport. `nil` is no identity.
+  /// Decides about a server for which the evaluator of the profile returned ``TrustVerdict/ask``. Never called on a
+  /// thread of the transport. `nil` accepts the server, and the evaluator is called again.
+  func evaluate(_ chain: PresentedChain) async -> TransportFailure?
+  /// Chooses the identity of the client for a server that asks for one, if the evaluator of the profile demands the
+  /// choice. Runs on no thread of the transport. `nil` is no identity.
   func identity() async -> Result<ClientIdentity?, TransportFailure>
   /// Called when the stream is connected. On the transport's thread.
   func streamOpened()

@@ -38,7 +38,7 @@ package struct CookieRules: Sendable {
   ///   - creation: When a new cookie was made, in microseconds.
   package func decide(_ wish: SetCookie, existing: [Cookie], creation: Int64) -> Decision {
     do throws(CookieRefusal) {
-      var cookie = try judged(wish)
+      var cookie = try checked(wish)
       cookie.creation = creation
       try checkShadow(cookie, existing)
       let old = existing.firstIndex { $0.hasIdentity(of: cookie) }
@@ -51,7 +51,7 @@ package struct CookieRules: Sendable {
   }
 
   /// Returns the cookie that a field asks for, if it may be stored.
-  private func judged(_ wish: SetCookie) throws(CookieRefusal) -> Cookie {
+  private func checked(_ wish: SetCookie) throws(CookieRefusal) -> Cookie {
     var cookie = Cookie(name: wish.name, value: wish.value, domain: target.host)
     if let domain = try domain(wish) {
       cookie.domain = domain

@@ -13,7 +13,7 @@ extension UploadResumption {
     return nil
   }
 
-  mutating func judgeDiscovery(_ support: TusSupport?) -> Verdict {
+  mutating func processDiscovery(_ support: TusSupport?) -> Verdict {
     dialect = support == nil ? .draft : .tus
     if let largest = support?.maximumSize { limits.maximumSize = largest }
     return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .proceed
@@ -21,9 +21,9 @@ extension UploadResumption {
 
   // MARK: Creation
 
-  mutating func judgeCreation(_ answer: UploadAnswer, _ part: Part, at url: String) -> Verdict {
-    if dialect == .tus { return judgeTusCreation(answer, at: url) }
-    guard answer.isSuccess else { return judgeFailedCreation(answer, part) }
+  mutating func processCreation(_ answer: UploadAnswer, _ part: Part, at url: String) -> Verdict {
+    if dialect == .tus { return processTusCreation(answer, at: url) }
+    guard answer.isSuccess else { return processFailedCreation(answer, part) }
     if part.isLast, answer.isComplete != false { return .result }
     guard resource != nil || answer.hasDraftFields else { return .failure(.unsupportedByServer) }
     if resource == nil {
@@ -32,17 +32,17 @@ extension UploadResumption {
       }
       resource = named
     }
-    return judgeAcceptance(answer, part)
+    return processAcceptance(answer, part)
   }
 
-  private mutating func judgeFailedCreation(_ answer: UploadAnswer, _ part: Part) -> Verdict {
-    if answer.status == 413 { return judgeTooLarge(answer, part) }
+  private mutating func processFailedCreation(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+    if answer.status == 413 { return processTooLarge(answer, part) }
     // Without an upload a further request might be processed as well.
     guard resource != nil, Self.isTemporary(answer.status) else { return part.isLast ? .result : .refusal }
     return failLate(answer, part)
   }
 
-  private mutating func judgeTusCreation(_ answer: UploadAnswer, at url: String) -> Verdict {
+  private mutating func processTusCreation(_ answer: UploadAnswer, at url: String) -> Verdict {
     if answer.status == 412 { return .failure(.unsupportedByServer) }
     guard answer.isSuccess else {
       return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .refusal
@@ -60,7 +60,7 @@ extension UploadResumption {
 
   // MARK: Offset
 
-  mutating func judgeOffset(_ answer: UploadAnswer) -> Verdict {
+  mutating func processOffset(_ answer: UploadAnswer) -> Verdict {
     switch answer.status {
     case 200..<300: break
     case 404, 410: return beginAgain()
@@ -77,26 +77,26 @@ extension UploadResumption {
     }
     acknowledged = offset
     mustAskOffset = false
-    if isComplete { return judgeCompletion(answer) }
+    if isComplete { return processCompletion(answer) }
     mayBeComplete = false
     statusAfterLastByte = nil
     return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .proceed
   }
 
-  /// Judges an upload of which the server has all bytes, but whose last response was lost. If that response was a
+  /// Processes an upload of which the server has all bytes, but whose last response was lost. If that response was a
   /// failure of the server, the upload has failed.
-  private mutating func judgeCompletion(_ answer: UploadAnswer) -> Verdict {
+  private mutating func processCompletion(_ answer: UploadAnswer) -> Verdict {
     guard let status = statusAfterLastByte else { return .result }
     return .failure(.failedAfterUpload(status: status))
   }
 
   // MARK: Append
 
-  mutating func judgeAppend(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+  mutating func processAppend(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     switch answer.status {
-    case 200..<300: return judgeAcceptance(answer, part)
+    case 200..<300: return processAcceptance(answer, part)
     case 404, 410: return beginAgain()
-    case 413: return judgeTooLarge(answer, part)
+    case 413: return processTooLarge(answer, part)
     case 412 where dialect == .tus: return .failure(.unsupportedByServer)
     case 400 where answer.problem == .completedUpload: return failTemporarily(answer)
     case 400 where answer.problem == .inconsistentLength:
@@ -108,8 +108,8 @@ extension UploadResumption {
     return part.isLast && dialect == .draft ? .result : .refusal
   }
 
-  /// Judges the answer of a server that has taken a part.
-  private mutating func judgeAcceptance(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+  /// Processes the answer of a server that has taken a part.
+  private mutating func processAcceptance(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     if dialect == .tus {
       guard let offset = answer.offset, offset >= part.offset, offset <= part.end else {
         return .failure(.wrongOffset(answer.offset))
@@ -133,8 +133,8 @@ extension UploadResumption {
     return hasProgress ? .proceed : failTemporarily(answer)
   }
 
-  /// Judges the answer that a part, or the whole upload, is too large.
-  private mutating func judgeTooLarge(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+  /// Processes the answer that a part, or the whole upload, is too large.
+  private mutating func processTooLarge(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     if let limit = violatedLimit { return .failure(.sizeNotAccepted(limit: limit)) }
     guard let largest = limits.maximumAppendSize, largest > 0, largest < part.count else {
       return part.isLast ? .result : .refusal

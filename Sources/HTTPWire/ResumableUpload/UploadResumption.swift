@@ -2,7 +2,8 @@
 /// clock, sends and waits.
 ///
 /// - ``next()`` returns the next request. The owner sends the request, tells the content that was read
-///   (``contentRead(upTo:)``), and passes the response to ``judge(_:at:)``. A request without a response is lost.
+///   (``contentRead(upTo:)``), and passes the response to ``process(_:support:at:)``. A request without a response is
+///   lost.
 /// - Behind a lost request the offset is asked for, unless no upload is known yet.
 /// - Offsets grow. The upload begins again only if the server has lost one that it cannot have processed.
 package struct UploadResumption: Sendable, Equatable {
@@ -203,15 +204,16 @@ package struct UploadResumption: Sendable, Equatable {
   /// Decides about a response behind all redirects.
   ///
   /// - Parameter url: The URL that was asked.
-  package mutating func judge(_ answer: UploadAnswer, support: TusSupport? = nil, at url: String) -> Verdict {
+  package mutating func process(_ answer: UploadAnswer, support: TusSupport? = nil, at url: String) -> Verdict
+  {
     guard let current, !isAnswered else { return .result }
     isAnswered = true
     if let newer = answer.limits { limits.update(with: newer) }
     switch current {
-    case .discovery: return judgeDiscovery(support)
-    case .creation(let part): return judgeCreation(answer, part, at: url)
-    case .offset: return judgeOffset(answer)
-    case .append(let part): return judgeAppend(answer, part)
+    case .discovery: return processDiscovery(support)
+    case .creation(let part): return processCreation(answer, part, at: url)
+    case .offset: return processOffset(answer)
+    case .append(let part): return processAppend(answer, part)
     case .removal: return .result
     }
   }

@@ -7,10 +7,10 @@ package final class ConnectionProfile: Sendable {
   /// A client has no more ports for the connections to one address.
   private static let mostConnections = 65_535
 
-  /// The judge of servers; `nil` leaves the decision to the engine: the trust store, the host, the dates.
-  package let judge: (any TrustJudge)?
+  /// The evaluator of servers; `nil` leaves the decision to the engine: the trust store, the host, the dates.
+  package let evaluator: (any ServerEvaluator)?
   /// Connections and TLS sessions of another partition are not used, because they have another identity or were
-  /// accepted by another judge.
+  /// accepted by another evaluator.
   package let partition: Int
   /// The proxies of the session's configuration, for options that leave the choice to the environment.
   package let systemProxies: ProxyTable?
@@ -39,13 +39,14 @@ package final class ConnectionProfile: Sendable {
 
   package init(
     options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
-    judge: (any TrustJudge)? = nil, systemProxies: ProxyTable? = nil, elsewhere: ConnectionProfile? = nil,
+    evaluator: (any ServerEvaluator)? = nil, systemProxies: ProxyTable? = nil,
+    elsewhere: ConnectionProfile? = nil,
     session: ConnectionProfile? = nil
   ) {
     self.elsewhere = elsewhere
     self.options = options
     self.connectionsPerHost = min(max(1, connectionsPerHost), Self.mostConnections)
-    self.judge = judge
+    self.evaluator = evaluator
     self.systemProxies = systemProxies
     proxies = ProxyTable.named(by: options, system: systemProxies)
     isDirect = proxies?.isDirect

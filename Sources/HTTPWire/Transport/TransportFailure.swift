@@ -33,7 +33,7 @@ package struct TransportFailure: Error, Sendable {
     case certificateNotYetValid
     /// The server's certificates were refused by an evaluator or a delegate; ``TransportFailure/cause`` is its error.
     case trustRefused
-    /// The server's certificates have to be judged by code that must not run in a handshake;
+    /// The server's certificates have to be evaluated by code that must not run in a handshake;
     /// ``TransportFailure/chain`` holds them. Nothing of the request was sent.
     case trustUndecided
     /// The server asks for a certificate, which the delegate wants to choose. Nothing of the request was sent.
@@ -105,7 +105,7 @@ package struct TransportFailure: Error, Sendable {
   package var metrics: TransferMetrics? { details.metrics }
   /// The error that the request ends with in place of this one, if there is one.
   package var cause: (any Error)? { details.cause }
-  /// The certificates of the server, if they have to be judged.
+  /// The certificates of the server, if they have to be evaluated.
   package var chain: PresentedChain? { details.chain }
   /// The head and the bytes that arrived before the failure; `nil` if no complete head had arrived.
   package var partial: PartialResponse? { details.partial }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Synchronization
 
 /// The options that decide which servers a connection trusts and which identity it presents. Within a session, which
-/// has one judge, connections are shared if these are equal.
+/// has one evaluator, connections are shared if these are equal.
 struct TrustPartition: Hashable {
   private let trustStore: TransportOptions.TrustStore
   private let revocationLists: [Data]

@@ -1,4 +1,4 @@
-/// The authority of a URL: `user:password@host:port` (RFC 3986 §3.2), taken apart and judged.
+/// The authority of a URL: `user:password@host:port` (RFC 3986 §3.2), taken apart and validated.
 package struct Authority: Equatable, Sendable {
   /// The text before the `@`, as it came; `nil` without one.
   package let userInfo: String?

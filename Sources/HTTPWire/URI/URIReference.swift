@@ -1,6 +1,6 @@
 /// A URI or a relative reference, cut into its components (RFC 3986 §3 and appendix B).
 ///
-/// Every text can be cut; nothing is judged here. A component that is absent is `nil`, which is not the
+/// Every text can be cut; nothing is validated here. A component that is absent is `nil`, which is not the
 /// same as empty: `http://a?` has an empty query, `http://a` has none.
 package struct URIReference: Equatable, Sendable {
   package var scheme: String?

@@ -9,7 +9,7 @@ struct RequestAttemptTests {
   private static let request: [AttemptStep] = [.convert, .adapt, .waitForResume, .makeRequest]
   private static let hop: [AttemptStep] = [.chooseHandler, .addCredentials] + again
   private static let again: [AttemptStep] = [.applyCachePolicy, .addCookies, .beginHop, .send]
-  private static let challenge: [AttemptStep] = [.judgeCredentials, .answerChallenge]
+  private static let challenge: [AttemptStep] = [.evaluateCredentials, .answerChallenge]
   private static let result: [AttemptStep] = [
     .storeResult, .waitForCookies, .waitForHeadDecision, .validate, .recordSuccess,
   ]
@@ -81,11 +81,11 @@ struct RequestAttemptTests {
   }
 
   @Test("A response to credentials is evaluated even if it is successful")
-  func credentialsAreJudged() {
+  func credentialsAreEvaluated() {
     let accepted = AttemptEvent.responded(ResponseFacts(status: 200, isHTTP: true, hasAuthentication: true))
-    #expect(Self.steps((.send, accepted)).contains(.judgeCredentials))
+    #expect(Self.steps((.send, accepted)).contains(.evaluateCredentials))
     let local = AttemptEvent.responded(ResponseFacts(status: 404, isHTTP: false))
-    #expect(!Self.steps((.send, local)).contains(.judgeCredentials))
+    #expect(!Self.steps((.send, local)).contains(.evaluateCredentials))
   }
 
   @Test("A stored response is replayed or revalidated before the request is sent")
@@ -158,8 +158,9 @@ struct RequestAttemptTests {
 
   @Test("A further request of a resumable upload begins with the conversion, and is no retry")
   func continuedUploads() {
-    let steps = Self.steps(kind: .upload, (.judgeUpload, .continued), (.judgeUpload, .failed))
-    let once = Array(steps.prefix { $0 != .judgeUpload }) + [.judgeUpload]
+    let steps = Self.steps(
+      kind: .upload, (.processUploadResponse, .continued), (.processUploadResponse, .failed))
+    let once = Array(steps.prefix { $0 != .processUploadResponse }) + [.processUploadResponse]
     #expect(
       steps == once + [.prepareContinuation] + once + Self.failure + Self.end && !once.contains(.validate))
   }
@@ -268,7 +269,7 @@ struct RequestAttemptTests {
     case .followRedirect: [.redirect(.none), .redirect(.followed), .redirect(.declined), .failed]
     case .askRetriers: [.retry(isWanted: true), .retry(isWanted: false), .retry(isWanted: false)]
     case .prepareRetry, .prepareContinuation: [.done, .failed]
-    case .judgeUpload: [.done, .done, .continued, .failed]
+    case .processUploadResponse: [.done, .done, .continued, .failed]
     case .serialize: [.serialized(.all), .serialized(.all), .serialized(.failed)]
     case .convert, .adapt, .prepareBody, .announceTask, .schedule, .makeRequest, .chooseHandler,
       .addCredentials,

@@ -118,7 +118,7 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
     let root = try #require(
       try SecCertificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
     let anchors = [try #require(SecCertificate(data: root.data))]
-    func judge(_ trust: SecTrust, for host: String) -> Bool {
+    func evaluate(_ trust: SecTrust, for host: String) -> Bool {
       trust.policies = [.hostname(host)]
       trust.anchors = anchors
       do { try trust.evaluate() } catch { return false }
@@ -137,9 +137,10 @@ private class ManagerWithATimeout: SessionManager, @unchecked Sendable {
         }
       }
     }
-    #expect(await response(.customEvaluation { judge($0, for: $1) }).status == 200)
+    #expect(await response(.customEvaluation { evaluate($0, for: $1) }).status == 200)
     #expect(
-      await response(.customEvaluation { trust, _ in judge(trust, for: "a.test") }).error?.code == .cancelled)
+      await response(.customEvaluation { trust, _ in evaluate(trust, for: "a.test") }).error?.code
+        == .cancelled)
   }
 
   @Test("Members of both generations are the same") func sharedMembers() throws {

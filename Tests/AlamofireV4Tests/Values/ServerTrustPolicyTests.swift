@@ -32,28 +32,28 @@ import Testing
     return ServerTrust(certificates: [try certificate(server)], host: "api.test", transportOptions: options)
   }
 
-  private func judge(_ policy: ServerTrustPolicy, isKnown: Bool = true, host: String = "api.test") throws
+  private func evaluate(_ policy: ServerTrustPolicy, isKnown: Bool = true, host: String = "api.test") throws
     -> Bool
   {
     policy.evaluate(try trust(isKnown: isKnown), forHost: host)
   }
 
   @Test("The default evaluates trust store and host") func defaultPolicy() throws {
-    #expect(try judge(.performDefaultEvaluation(validateHost: true)))
-    #expect(try !judge(.performDefaultEvaluation(validateHost: true), isKnown: false))
-    #expect(try !judge(.performDefaultEvaluation(validateHost: true), host: "else.test"))
-    #expect(try judge(.performDefaultEvaluation(validateHost: false), host: "else.test"))
+    #expect(try evaluate(.performDefaultEvaluation(validateHost: true)))
+    #expect(try !evaluate(.performDefaultEvaluation(validateHost: true), isKnown: false))
+    #expect(try !evaluate(.performDefaultEvaluation(validateHost: true), host: "else.test"))
+    #expect(try evaluate(.performDefaultEvaluation(validateHost: false), host: "else.test"))
   }
 
   @Test("Revocation is checked according to the flags") func revocation() throws {
     let quiet = kSecRevocationUseAnyAvailableMethod | kSecRevocationNetworkAccessDisabled
-    #expect(try judge(.performRevokedEvaluation(validateHost: true, revocationFlags: quiet)))
+    #expect(try evaluate(.performRevokedEvaluation(validateHost: true, revocationFlags: quiet)))
     let strict = quiet | kSecRevocationRequirePositiveResponse
-    #expect(try !judge(.performRevokedEvaluation(validateHost: true, revocationFlags: strict)))
+    #expect(try !evaluate(.performRevokedEvaluation(validateHost: true, revocationFlags: strict)))
     #expect(
-      try !judge(.performRevokedEvaluation(validateHost: true, revocationFlags: quiet), host: "else.test"))
+      try !evaluate(.performRevokedEvaluation(validateHost: true, revocationFlags: quiet), host: "else.test"))
     #expect(
-      try judge(.performRevokedEvaluation(validateHost: false, revocationFlags: quiet), host: "else.test"))
+      try evaluate(.performRevokedEvaluation(validateHost: false, revocationFlags: quiet), host: "else.test"))
     // The values of Apple's headers and of the core.
     #expect(kSecRevocationUseAnyAvailableMethod == RevocationTrustEvaluator.Options.any.rawValue)
     #expect(kSecRevocationPreferCRL == RevocationTrustEvaluator.Options.preferCRL.rawValue)
@@ -65,19 +65,20 @@ import Testing
 
   @Test("Pinned certificates are the anchors of a validated chain") func pinnedCertificates() throws {
     let (leaf, authority, stranger) = try (certificate(server), certificate(root), certificate(other))
-    #expect(try judge(pin([authority], chain: true, host: true), isKnown: false), "the store does not matter")
-    #expect(try judge(pin([leaf], chain: true, host: true), isKnown: false))
-    #expect(try !judge(pin([stranger], chain: true, host: true)))
-    #expect(try !judge(pin([], chain: true, host: true)))
-    #expect(try !judge(pin([authority], chain: true, host: true), host: "else.test"))
-    #expect(try judge(pin([authority], chain: true, host: false), host: "else.test"))
+    #expect(
+      try evaluate(pin([authority], chain: true, host: true), isKnown: false), "the store does not matter")
+    #expect(try evaluate(pin([leaf], chain: true, host: true), isKnown: false))
+    #expect(try !evaluate(pin([stranger], chain: true, host: true)))
+    #expect(try !evaluate(pin([], chain: true, host: true)))
+    #expect(try !evaluate(pin([authority], chain: true, host: true), host: "else.test"))
+    #expect(try evaluate(pin([authority], chain: true, host: false), host: "else.test"))
   }
 
   @Test("Without validation of the chain only the pin counts") func pinsWithoutValidation() throws {
     let (leaf, stranger) = try (certificate(server), certificate(other))
-    #expect(try judge(pin([leaf], chain: false, host: true), isKnown: false, host: "else.test"))
-    #expect(try !judge(pin([stranger], chain: false, host: true)))
-    #expect(try !judge(pin([], chain: false, host: false)))
+    #expect(try evaluate(pin([leaf], chain: false, host: true), isKnown: false, host: "else.test"))
+    #expect(try !evaluate(pin([stranger], chain: false, host: true)))
+    #expect(try !evaluate(pin([], chain: false, host: false)))
   }
 
   private func pin(keys: [SecKey], chain: Bool, host: Bool) -> ServerTrustPolicy {
@@ -86,25 +87,25 @@ import Testing
 
   @Test("Pinned keys are checked with the trust store") func pinnedKeys() throws {
     let (own, stranger) = try (key(server), key(other))
-    #expect(try judge(pin(keys: [own], chain: true, host: true)))
-    #expect(try judge(pin(keys: [stranger, key(root)], chain: true, host: true)))
-    #expect(try !judge(pin(keys: [own], chain: true, host: true), isKnown: false))
-    #expect(try !judge(pin(keys: [own], chain: true, host: true), host: "else.test"))
-    #expect(try judge(pin(keys: [own], chain: true, host: false), host: "else.test"))
-    #expect(try judge(pin(keys: [own], chain: false, host: true), isKnown: false, host: "else.test"))
-    #expect(try !judge(pin(keys: [stranger], chain: false, host: false)))
-    #expect(try !judge(pin(keys: [], chain: false, host: false)))
+    #expect(try evaluate(pin(keys: [own], chain: true, host: true)))
+    #expect(try evaluate(pin(keys: [stranger, key(root)], chain: true, host: true)))
+    #expect(try !evaluate(pin(keys: [own], chain: true, host: true), isKnown: false))
+    #expect(try !evaluate(pin(keys: [own], chain: true, host: true), host: "else.test"))
+    #expect(try evaluate(pin(keys: [own], chain: true, host: false), host: "else.test"))
+    #expect(try evaluate(pin(keys: [own], chain: false, host: true), isKnown: false, host: "else.test"))
+    #expect(try !evaluate(pin(keys: [stranger], chain: false, host: false)))
+    #expect(try !evaluate(pin(keys: [], chain: false, host: false)))
   }
 
   @Test("Disabled and custom policies decide alone") func customPolicies() throws {
-    #expect(try judge(.disableEvaluation, isKnown: false, host: "else.test"))
+    #expect(try evaluate(.disableEvaluation, isKnown: false, host: "else.test"))
     var hosts: [String] = []
     let custom = ServerTrustPolicy.customEvaluation { trust, host in
       hosts.append(host)
       return host == "api.test" && trust.certificates.count == 1
     }
-    #expect(try judge(custom, isKnown: false))
-    #expect(try !judge(custom, host: "else.test"))
+    #expect(try evaluate(custom, isKnown: false))
+    #expect(try !evaluate(custom, host: "else.test"))
     #expect(hosts == ["api.test", "else.test"])
   }
 
@@ -127,7 +128,7 @@ import Testing
     #expect(manager.serverTrustPolicy(forHost: "unlisted.test") == nil)
     let current = manager.current
     #expect(
-      type(of: current) == Alamofire::ServerTrustManager.self, "judged in the handshake, without asking")
+      type(of: current) == Alamofire::ServerTrustManager.self, "evaluated in the handshake, without asking")
     #expect(try current.serverTrustEvaluator(forHost: "api.test") is DisabledTrustEvaluator)
     #expect(
       try current.serverTrustEvaluator(forHost: "unlisted.test") == nil, "the system's default, no refusal")

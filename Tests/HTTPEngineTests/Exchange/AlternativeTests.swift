@@ -42,16 +42,16 @@ import Testing
     #expect(other.requestCount == 0)
   }
 
-  @Test("The judge evaluates the origin") func judge() async throws {
+  @Test("The evaluator evaluates the origin") func evaluate() async throws {
     let server = try Self.server()
     let client = Client()
-    let judge = FixedJudge(.refuse(FixedJudge.Refusal()))
-    let profile = ConnectionProfile(options: client.profile.options, judge: judge)
+    let evaluator = FixedEvaluator(.refuse(FixedEvaluator.Refusal()))
+    let profile = ConnectionProfile(options: client.profile.options, evaluator: evaluator)
     let failure = try await failure(
       of: client, by: AlternativeService(host: "127.0.0.1", port: server.port), profile: profile)
     #expect(failure.kind == .trustRefused)
-    #expect(judge.chains.map(\.host) == ["shop.example"])
-    #expect(judge.chains.map(\.port) == [8443])
+    #expect(evaluator.chains.map(\.host) == ["shop.example"])
+    #expect(evaluator.chains.map(\.port) == [8443])
   }
 
   @Test("Private addresses of services are refused") func privateAddresses() async throws {

@@ -59,8 +59,8 @@ import Testing
     #expect(server.connectionCount == 3)
   }
 
-  private struct ChoosingJudge: TrustJudge {
-    func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict { .accept }
+  private struct ChoosingEvaluator: ServerEvaluator {
+    func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict { .accept }
     func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { true }
   }
 
@@ -73,7 +73,7 @@ import Testing
       maximumVersion: version, clientAuthority: Self.authority.caPEM, requiresClientCertificate: false)
     let server = try HTTPTestServer(.tls(.localhost, options))
     let client = Client()
-    let profile = ConnectionProfile(options: client.profile.options, judge: ChoosingJudge())
+    let profile = ConnectionProfile(options: client.profile.options, evaluator: ChoosingEvaluator())
     for _ in 0..<3 {
       let failure = try await client.failure(of: client.request(server.url("/get"), profile: profile))
       #expect(failure.kind == .identityUndecided, "\(failure.message)")

@@ -102,26 +102,28 @@ import Testing
     let server = try HTTPTestServer(.tls(Self.shop()))
     let options = client(doh).profile.options
     for (verdict, kind) in [
-      (TrustVerdict.refuse(FixedJudge.Refusal()), TransportFailure.Kind.trustRefused),
+      (TrustVerdict.refuse(FixedEvaluator.Refusal()), TransportFailure.Kind.trustRefused),
       (.ask, .trustUndecided),
     ] {
-      let judge = FixedJudge(verdict)
+      let evaluator = FixedEvaluator(verdict)
       let client = Client()
       let request = try client.request(
-        "https://shop.example:\(server.port)/get", profile: ConnectionProfile(options: options, judge: judge))
+        "https://shop.example:\(server.port)/get",
+        profile: ConnectionProfile(options: options, evaluator: evaluator))
       let failure = try await client.failure(of: request)
       #expect(failure.kind == kind)
-      #expect(judge.chains.first?.host == "localhost")
-      #expect(judge.chains.first?.port == doh.port)
+      #expect(evaluator.chains.first?.host == "localhost")
+      #expect(evaluator.chains.first?.port == doh.port)
       if kind == .trustUndecided { #expect(failure.chain?.host == "localhost") }
     }
     #expect(names.questions.isEmpty)
-    let judge = FixedJudge(.usual)
+    let evaluator = FixedEvaluator(.usual)
     let client = Client()
     let request = try client.request(
-      "https://shop.example:\(server.port)/get", profile: ConnectionProfile(options: options, judge: judge))
+      "https://shop.example:\(server.port)/get",
+      profile: ConnectionProfile(options: options, evaluator: evaluator))
     #expect(try await client.send(request).status == 200)
-    #expect(Set(judge.chains.map(\.host)) == ["localhost", "shop.example"])
+    #expect(Set(evaluator.chains.map(\.host)) == ["localhost", "shop.example"])
   }
 
   @Test(

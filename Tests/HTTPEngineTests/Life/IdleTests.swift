@@ -110,7 +110,7 @@ import Testing
 private final class StreamEnd: ByteStreamWatcher {
   let ended = Moment()
 
-  func judge(_ chain: PresentedChain) async -> TransportFailure? { nil }
+  func evaluate(_ chain: PresentedChain) async -> TransportFailure? { nil }
   func identity() async -> Result<ClientIdentity?, TransportFailure> { .success(nil) }
   func streamOpened() {}
   func streamEnded(_ failure: TransportFailure?) { ended.come() }

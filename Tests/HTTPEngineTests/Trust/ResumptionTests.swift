@@ -5,8 +5,8 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// A judge with a list of verdicts, of which the last one is repeated. It counts its calls.
-private final class ScriptedJudge: TrustJudge {
+/// An evaluator with a list of verdicts, of which the last one is repeated. It counts its calls.
+private final class ScriptedEvaluator: ServerEvaluator {
   struct Refusal: Error, Equatable {}
 
   private let wantsStapled: Bool
@@ -19,7 +19,7 @@ private final class ScriptedJudge: TrustJudge {
 
   var chains: [PresentedChain] { state.withLock { $0.chains } }
 
-  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
+  func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
     state.withLock { state in
       state.chains.append(chain)
       return state.verdicts.count > 1 ? state.verdicts.removeFirst() : state.verdicts[0]
@@ -76,31 +76,32 @@ private final class ScriptedJudge: TrustJudge {
   }
 
   @Test(
-    "A judge that refuses the server of a session ends the request", arguments: TLSOptions.Version.allCases)
+    "An evaluator that refuses the server of a session ends the request",
+    arguments: TLSOptions.Version.allCases)
   func refusesAfterVerdict(version: TLSOptions.Version) async throws {
     let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
-    let judge = ScriptedJudge([.accept, .refuse(ScriptedJudge.Refusal())])
-    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let evaluator = ScriptedEvaluator([.accept, .refuse(ScriptedEvaluator.Refusal())])
+    let profile = ConnectionProfile(options: TransportOptions(), evaluator: evaluator)
     let client = Client()
     let request = try client.request(server.url("/get"), fields: Self.close, profile: profile)
     #expect(try await client.send(request).status == 200)
     let failure = try await client.failure(of: request)
     #expect(failure.kind == .trustRefused)
-    #expect(failure.cause as? ScriptedJudge.Refusal == ScriptedJudge.Refusal())
+    #expect(failure.cause as? ScriptedEvaluator.Refusal == ScriptedEvaluator.Refusal())
     #expect(server.requestCount == 1)
   }
 
-  @Test("A judge that decides on another thread receives the chain of the full handshake")
+  @Test("An evaluator that decides on another thread receives the chain of the full handshake")
   func asksAgain() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
-    let judge = ScriptedJudge([.accept, .ask])
-    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let evaluator = ScriptedEvaluator([.accept, .ask])
+    let profile = ConnectionProfile(options: TransportOptions(), evaluator: evaluator)
     let client = Client()
     let request = try client.request(server.url("/get"), fields: Self.close, profile: profile)
     #expect(try await client.send(request).status == 200)
     let failure = try await client.failure(of: request)
     #expect(failure.kind == .trustUndecided)
-    #expect(failure.chain == judge.chains.first)
+    #expect(failure.chain == evaluator.chains.first)
     #expect(server.requestCount == 1)
   }
 
@@ -109,8 +110,8 @@ private final class ScriptedJudge: TrustJudge {
   func fallsBackToFullHandshake(version: TLSOptions.Version) async throws {
     let chain = try Chain()
     let server = try HTTPTestServer(.tls(chain.server, TLSOptions(maximumVersion: version)))
-    let judge = ScriptedJudge([.accept, .refuse(ScriptedJudge.Refusal()), .accept])
-    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let evaluator = ScriptedEvaluator([.accept, .refuse(ScriptedEvaluator.Refusal()), .accept])
+    let profile = ConnectionProfile(options: TransportOptions(), evaluator: evaluator)
     let client = Client()
     var resumed: [Bool] = []
     for _ in 0..<3 {
@@ -120,24 +121,25 @@ private final class ScriptedJudge: TrustJudge {
     }
     // First a full handshake, then the refused session and a full one, then a session of that.
     #expect(resumed == [false, false, true])
-    #expect(judge.chains.count == 4)
-    #expect(Set(judge.chains).count == 1, "the chain of a session is the one that was presented")
+    #expect(evaluator.chains.count == 4)
+    #expect(Set(evaluator.chains).count == 1, "the chain of a session is the one that was presented")
   }
 
-  @Test("A judge of stapled responses gets one in each handshake", arguments: TLSOptions.Version.allCases)
+  @Test(
+    "An evaluator of stapled responses gets one in each handshake", arguments: TLSOptions.Version.allCases)
   func doesNotResumeWhereStaplesCount(version: TLSOptions.Version) async throws {
     var options = TLSOptions(maximumVersion: version)
     options.stapledResponse = [1, 2, 3]
     let server = try HTTPTestServer(.tls(.localhost, options))
-    let judge = ScriptedJudge([.accept], wantsStapledResponse: true)
-    let profile = ConnectionProfile(options: TransportOptions(), judge: judge)
+    let evaluator = ScriptedEvaluator([.accept], wantsStapledResponse: true)
+    let profile = ConnectionProfile(options: TransportOptions(), evaluator: evaluator)
     let client = Client()
     for _ in 0..<3 {
       let request = try client.request(server.url("/get"), fields: Self.close, profile: profile)
       #expect(try await client.send(request).status == 200)
       #expect(try await isResumed(server) == false)
     }
-    #expect(judge.chains.map(\.stapledResponse) == Array(repeating: Data([1, 2, 3]), count: 3))
+    #expect(evaluator.chains.map(\.stapledResponse) == Array(repeating: Data([1, 2, 3]), count: 3))
   }
 
   @Test("A proxy that is not trusted any more gets no CONNECT", arguments: TLSOptions.Version.allCases)

@@ -26,7 +26,7 @@ import Testing
       #expect(isNamed)
       upload.contentRead(upTo: sent)
     } else {
-      #expect(upload.judge(named(201), at: url) == .proceed)
+      #expect(upload.process(named(201), at: url) == .proceed)
       _ = upload.next()
       upload.contentRead(upTo: sent)
     }
@@ -75,7 +75,7 @@ import Testing
         guard upload.delay(after: .network(sentNothing: false), random: 0.5) != nil else { return nil }
         continue
       }
-      let verdict = upload.judge(final, at: url)
+      let verdict = upload.process(final, at: url)
       if verdict == .refusal, upload.delay(after: .response, random: 0.5) != nil { continue }
       if verdict != .proceed { return verdict }
     }
@@ -133,12 +133,12 @@ import Testing
     #expect(upload.fields(of: creation).contains(HTTPHeader(name: "Upload-Complete", value: "?0")))
     var created = Self.named(201)
     created.isComplete = false
-    #expect(upload.judge(created, at: Self.url) == .proceed)
+    #expect(upload.process(created, at: Self.url) == .proceed)
     #expect(upload.next() == .append(.init(offset: 0, count: 10, isLast: true)))
     // A server without the protocol has processed an empty request.
     var other = UploadResumption(length: 10, policy: policy)
     _ = other.next()
-    #expect(other.judge(UploadAnswer(status: 201), at: Self.url) == .failure(.unsupportedByServer))
+    #expect(other.evaluate(UploadAnswer(status: 201), at: Self.url) == .failure(.unsupportedByServer))
   }
 
   // MARK: Losses
@@ -156,13 +156,13 @@ import Testing
   func lostResponse(dialect: UploadResumption.Dialect) {
     var upload = Self.begun(dialect, sent: 100)
     #expect(upload.next() == .offset)
-    #expect(upload.judge(Self.offset(100, dialect == .draft ? true : nil), at: Self.url) == .result)
+    #expect(upload.process(Self.offset(100, dialect == .draft ? true : nil), at: Self.url) == .result)
   }
 
   @Test("The end of an upload is sent without content if only it was lost") func lostEnd() {
     var upload = Self.begun(.draft, sent: 100)
     #expect(upload.next() == .offset)
-    #expect(upload.judge(Self.offset(100, false), at: Self.url) == .proceed)
+    #expect(upload.process(Self.offset(100, false), at: Self.url) == .proceed)
     #expect(upload.next() == .append(.init(offset: 100, count: 0, isLast: true)))
   }
 
@@ -171,10 +171,10 @@ import Testing
       (500, UploadResumption.Verdict.failure(.failedAfterUpload(status: 500))), (502, .result),
     ] {
       var upload = Self.begun(.draft, sent: 100)
-      #expect(upload.judge(UploadAnswer(status: status), at: Self.url) == .refusal)
+      #expect(upload.process(UploadAnswer(status: status), at: Self.url) == .refusal)
       #expect(upload.delay(after: .response, random: 0) != nil)
       #expect(upload.next() == .offset)
-      #expect(upload.judge(Self.offset(100, true), at: Self.url) == verdict)
+      #expect(upload.process(Self.offset(100, true), at: Self.url) == verdict)
     }
   }
 
@@ -182,26 +182,26 @@ import Testing
   func lostUpload(dialect: UploadResumption.Dialect, status: Int) {
     var partly = Self.begun(dialect, sent: 60)
     #expect(partly.next() == .offset)
-    #expect(partly.judge(UploadAnswer(status: status), at: Self.url) == .proceed)
+    #expect(partly.evaluate(UploadAnswer(status: status), at: Self.url) == .proceed)
     #expect(partly.resource == nil && partly.acknowledged == 0)
     #expect(partly.next().part?.offset == 0)
     var whole = Self.begun(dialect, sent: 100)
     #expect(whole.next() == .offset)
-    #expect(whole.judge(UploadAnswer(status: status), at: Self.url) == .failure(.uploadIsGone))
+    #expect(whole.evaluate(UploadAnswer(status: status), at: Self.url) == .failure(.uploadIsGone))
   }
 
   @Test("An upload that is lost again and again ends") func endlessRestarts() {
     var upload = UploadResumption(length: 100, policy: Self.policy(.tus))
     for _ in 0..<5 {
       _ = upload.next()
-      #expect(upload.judge(Self.named(201), at: Self.url) == .proceed)
+      #expect(upload.process(Self.named(201), at: Self.url) == .proceed)
       _ = upload.next()
-      #expect(upload.judge(UploadAnswer(status: 404), at: Self.url) == .proceed)
+      #expect(upload.process(UploadAnswer(status: 404), at: Self.url) == .proceed)
     }
     _ = upload.next()
-    _ = upload.judge(Self.named(201), at: Self.url)
+    _ = upload.process(Self.named(201), at: Self.url)
     _ = upload.next()
-    #expect(upload.judge(UploadAnswer(status: 404), at: Self.url) == .failure(.uploadIsGone))
+    #expect(upload.process(UploadAnswer(status: 404), at: Self.url) == .failure(.uploadIsGone))
   }
 
   // MARK: Offsets
@@ -212,26 +212,26 @@ import Testing
     for wrong in [61, 100, 101, .max] as [Int64] {
       var upload = Self.begun(dialect, sent: 60)
       _ = upload.next()
-      #expect(upload.judge(Self.offset(wrong, isComplete), at: Self.url) == .failure(.wrongOffset(wrong)))
+      #expect(upload.process(Self.offset(wrong, isComplete), at: Self.url) == .failure(.wrongOffset(wrong)))
     }
     var upload = Self.begun(dialect, sent: 60)
     _ = upload.next()
-    #expect(upload.judge(Self.offset(50, isComplete), at: Self.url) == .proceed)
+    #expect(upload.process(Self.offset(50, isComplete), at: Self.url) == .proceed)
     #expect(upload.next() == .append(.init(offset: 50, count: 50, isLast: true)))
     #expect(upload.next() == .offset)
-    #expect(upload.judge(Self.offset(49, isComplete), at: Self.url) == .failure(.wrongOffset(49)))
+    #expect(upload.process(Self.offset(49, isComplete), at: Self.url) == .failure(.wrongOffset(49)))
     var missing = Self.begun(dialect, sent: 60)
     _ = missing.next()
-    #expect(missing.judge(Self.offset(nil, isComplete), at: Self.url) == .failure(.wrongOffset(nil)))
+    #expect(missing.evaluate(Self.offset(nil, isComplete), at: Self.url) == .failure(.wrongOffset(nil)))
   }
 
   @Test("Upload-Complete is required and must agree with the offset") func completeness() {
     var missing = Self.begun(.draft)
     _ = missing.next()
-    #expect(missing.judge(Self.offset(10, nil), at: Self.url) == .failure(.wrongOffset(nil)))
+    #expect(missing.evaluate(Self.offset(10, nil), at: Self.url) == .failure(.wrongOffset(nil)))
     var early = Self.begun(.draft)
     _ = early.next()
-    #expect(early.judge(Self.offset(10, true), at: Self.url) == .failure(.wrongOffset(10)))
+    #expect(early.evaluate(Self.offset(10, true), at: Self.url) == .failure(.wrongOffset(10)))
   }
 
   @Test("Another length is refused", arguments: dialects) func wrongLength(dialect: UploadResumption.Dialect)
@@ -240,7 +240,7 @@ import Testing
     _ = upload.next()
     var answer = Self.offset(10)
     answer.length = 99
-    #expect(upload.judge(answer, at: Self.url) == .failure(.wrongLength(99)))
+    #expect(upload.process(answer, at: Self.url) == .failure(.wrongLength(99)))
   }
 
   @Test("The offset of a response to PATCH is within its part", arguments: dialects)
@@ -251,10 +251,10 @@ import Testing
     ] as [(Int64, UploadResumption.Verdict)] {
       var upload = Self.begun(dialect, sent: 20) { $0.largestPart = 10 }
       _ = upload.next()
-      #expect(upload.judge(Self.offset(20), at: Self.url) == .proceed)
+      #expect(upload.process(Self.offset(20), at: Self.url) == .proceed)
       #expect(upload.next() == .append(.init(offset: 20, count: 10, isLast: false)))
       upload.contentRead(upTo: 30)
-      #expect(upload.judge(Self.offset(named), at: Self.url) == verdict)
+      #expect(upload.process(Self.offset(named), at: Self.url) == verdict)
     }
   }
 
@@ -265,16 +265,16 @@ import Testing
     for status in [408, 409, 423, 429, 500, 503] {
       var upload = Self.begun(dialect, sent: 60)
       _ = upload.next()
-      _ = upload.judge(Self.offset(50), at: Self.url)
+      _ = upload.process(Self.offset(50), at: Self.url)
       _ = upload.next()
-      #expect(upload.judge(UploadAnswer(status: status), at: Self.url) == .refusal)
+      #expect(upload.process(UploadAnswer(status: status), at: Self.url) == .refusal)
       #expect(upload.delay(after: .response, random: 0) != nil)
       #expect(upload.next() == .offset)
     }
     for status in [401, 403, 415] {
       var upload = Self.begun(dialect, sent: 60)
       _ = upload.next()
-      #expect(upload.judge(UploadAnswer(status: status), at: Self.url) == .refusal)
+      #expect(upload.process(UploadAnswer(status: status), at: Self.url) == .refusal)
       #expect(upload.delay(after: .response, random: 0) == nil)
     }
   }
@@ -287,7 +287,7 @@ import Testing
     func lost() -> Duration? { upload.delay(after: .network(sentNothing: false), random: 1) }
     #expect([lost(), lost(), lost()] == [.seconds(1), .seconds(2), .seconds(4)])
     _ = upload.next()
-    _ = upload.judge(Self.offset(10), at: Self.url)
+    _ = upload.process(Self.offset(10), at: Self.url)
     _ = upload.next()
     upload.contentRead(upTo: 100)
     #expect([lost(), lost(), lost(), lost()] == [1, 2, 4, 5].map { .seconds($0) })
@@ -299,7 +299,7 @@ import Testing
       var upload = Self.begun(.tus)
       var answer = UploadAnswer(status: 503)
       answer.retryAfter = asked
-      #expect(upload.judge(answer, at: Self.url) == .refusal)
+      #expect(upload.process(answer, at: Self.url) == .refusal)
       #expect(upload.delay(after: .response, random: 0) == .seconds(delay))
     }
   }
@@ -308,15 +308,15 @@ import Testing
     var upload = Self.begun(.draft, sent: 100)
     var answer = UploadAnswer(status: 413)
     answer.limits = UploadLimits("max-append-size=40")
-    #expect(upload.judge(answer, at: Self.url) == .proceed)
+    #expect(upload.process(answer, at: Self.url) == .proceed)
     #expect(upload.next() == .offset)
-    #expect(upload.judge(Self.offset(0), at: Self.url) == .proceed)
+    #expect(upload.process(Self.offset(0), at: Self.url) == .proceed)
     #expect(upload.next() == .append(.init(offset: 0, count: 40, isLast: false)))
     var whole = Self.begun(.draft)
     answer.limits = UploadLimits("max-size=99")
-    #expect(whole.judge(answer, at: Self.url) == .failure(.sizeNotAccepted(limit: 99)))
+    #expect(whole.evaluate(answer, at: Self.url) == .failure(.sizeNotAccepted(limit: 99)))
     var other = Self.begun(.draft)
-    #expect(other.judge(UploadAnswer(status: 413), at: Self.url) == .result)
+    #expect(other.evaluate(UploadAnswer(status: 413), at: Self.url) == .result)
   }
 
   // MARK: The protocol and the URL of the upload
@@ -331,17 +331,17 @@ import Testing
         HTTPHeader(name: "Tus-Version", value: "0.2.2, 1.0.0"), HTTPHeader(name: "Tus-Max-Size", value: "20"),
         HTTPHeader(name: "Tus-Extension", value: "expiration,creation"),
       ])
-    #expect(tus.judge(UploadAnswer(head), support: TusSupport(head), at: Self.url) == .proceed)
+    #expect(tus.evaluate(UploadAnswer(head), support: TusSupport(head), at: Self.url) == .proceed)
     #expect(tus.dialect == .tus)
     var large = UploadResumption(length: 21)
     _ = large.next()
     #expect(
-      large.judge(UploadAnswer(head), support: TusSupport(head), at: Self.url)
+      large.evaluate(UploadAnswer(head), support: TusSupport(head), at: Self.url)
         == .failure(.sizeNotAccepted(limit: 20)))
     for status in [200, 204, 404, 405, 501] {
       var draft = UploadResumption(length: 10)
       _ = draft.next()
-      #expect(draft.judge(UploadAnswer(status: status), at: Self.url) == .proceed)
+      #expect(draft.evaluate(UploadAnswer(status: status), at: Self.url) == .proceed)
       #expect(draft.next() == .creation(.init(offset: 0, count: 10, isLast: true)))
     }
   }
@@ -356,7 +356,7 @@ import Testing
       ])
     var upload = UploadResumption(length: 10)
     _ = upload.next()
-    #expect(upload.judge(UploadAnswer(head), support: TusSupport(head), at: Self.url) == .proceed)
+    #expect(upload.process(UploadAnswer(head), support: TusSupport(head), at: Self.url) == .proceed)
     #expect(upload.dialect == .tus)
     #expect(upload.limits.maximumSize == nil)
   }
@@ -396,7 +396,7 @@ import Testing
     _ = draft.informational(Self.named(104), at: Self.url)
     draft.contentRead(upTo: 9)
     #expect(Self.text(&draft, "PUT") == "HEAD Upload-Draft-Interop-Version: 6")
-    _ = draft.judge(Self.offset(4), at: Self.url)
+    _ = draft.evaluate(Self.offset(4), at: Self.url)
     #expect(
       Self.text(&draft, "PUT")
         == "PATCH Upload-Draft-Interop-Version: 6, Upload-Complete: ?1, Upload-Offset: 4, Content-Type: application/partial-upload"
@@ -407,7 +407,7 @@ import Testing
     #expect(
       Self.text(&tus, "PUT")
         == "POST Tus-Resumable: 1.0.0, Upload-Length: 10, Upload-Metadata: empty,name YSBi")
-    _ = tus.judge(Self.named(201), at: Self.url)
+    _ = tus.evaluate(Self.named(201), at: Self.url)
     #expect(
       Self.text(&tus, "PUT")
         == "PATCH Tus-Resumable: 1.0.0, Upload-Offset: 0, Content-Type: application/offset+octet-stream")
@@ -442,9 +442,9 @@ import Testing
     #expect(UploadAnswer(head, body: Data("{".utf8)).problem == nil)
     var upload = Self.begun(.draft)
     _ = upload.next()
-    _ = upload.judge(Self.offset(50), at: Self.url)
+    _ = upload.process(Self.offset(50), at: Self.url)
     _ = upload.next()
-    #expect(upload.judge(UploadAnswer(head, body: document), at: Self.url) == .refusal)
+    #expect(upload.process(UploadAnswer(head, body: document), at: Self.url) == .refusal)
     #expect(upload.delay(after: .response, random: 0) != nil && upload.next() == .offset)
   }
 
@@ -454,15 +454,15 @@ import Testing
     var upload = UploadResumption(
       length: 10, resource: resource, dialect: .draft, policy: Self.policy(.draft))
     #expect(upload.next() == .offset)
-    #expect(upload.judge(Self.offset(7), at: Self.url) == .proceed)
+    #expect(upload.process(Self.offset(7), at: Self.url) == .proceed)
     #expect(upload.next() == .append(.init(offset: 7, count: 3, isLast: true)))
     var removed = UploadResumption(
       length: 10, resource: resource, dialect: .tus, policy: Self.policy(nil), isRemoved: true)
     #expect(Self.text(&removed, "PUT") == "DELETE Tus-Resumable: 1.0.0")
-    #expect(removed.judge(UploadAnswer(status: 204), at: Self.url) == .result)
+    #expect(removed.evaluate(UploadAnswer(status: 204), at: Self.url) == .result)
     var gone = UploadResumption(length: 10, resource: resource, dialect: .tus, policy: Self.policy(nil))
     _ = gone.next()
-    #expect(gone.judge(UploadAnswer(status: 404), at: Self.url) == .failure(.uploadIsGone))
+    #expect(gone.evaluate(UploadAnswer(status: 404), at: Self.url) == .failure(.uploadIsGone))
   }
 
   @Test(
@@ -474,7 +474,7 @@ import Testing
         length: 100, resource: resource, dialect: dialect, policy: Self.policy(dialect),
         mayBeComplete: mayBeComplete)
       #expect(upload.next() == .offset)
-      let verdict = upload.judge(UploadAnswer(status: status), at: resource.url)
+      let verdict = upload.process(UploadAnswer(status: status), at: resource.url)
       #expect(verdict == (mayBeComplete ? .failure(.uploadIsGone) : .proceed))
       guard !mayBeComplete else { continue }
       #expect(upload.resource == nil && !upload.mayBeComplete)

@@ -68,10 +68,10 @@ extension AttemptDriver {
 
 extension AttemptDriver {
   /// Decides what the response of a resumable upload means.
-  func judgeUpload() throws(AFError) -> AttemptEvent {
+  func processUploadResponse() throws(AFError) -> AttemptEvent {
     guard let resumer = core.resumer, let head = values.exchange?.head else { return .done }
     let body = core.state.withLock { $0.results.data }
-    switch resumer.judge(head, body: body, at: values.request.url) {
+    switch resumer.process(head, body: body, at: values.request.url) {
     case .result: return .done
     case .proceed: return .continued
     case .refusal:

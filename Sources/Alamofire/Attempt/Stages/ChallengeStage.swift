@@ -7,7 +7,7 @@ import Synchronization
 extension AttemptDriver {
   /// Records whether the server accepts the credential of the request.
   @inline(never)
-  func judgeCredentials() -> AttemptEvent {
+  func evaluateCredentials() -> AttemptEvent {
     guard let head = values.response?.head, values.authentication != nil, let proof = trail.proof else {
       return .done
     }

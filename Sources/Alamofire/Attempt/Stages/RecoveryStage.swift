@@ -87,7 +87,7 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func evaluateTrust() async throws(AFError) -> AttemptEvent {
     let session = core.session
-    guard let chain = failure.chain, let judge = session.trust else { return .done }
+    guard let chain = failure.chain, let evaluator = session.trust else { return .done }
     let profile = values.request.profile
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     var verdict: TrustMemory.Verdict? = nil
@@ -108,12 +108,12 @@ extension AttemptDriver {
     try checkAlive()
     if verdict == nil {
       let deadline = values.request.deadline
-      let outcome = await session.offLoop { await judge.evaluated(trust, forHost: chain.host, deadline) }
+      let outcome = await session.offLoop { await evaluator.evaluated(trust, forHost: chain.host, deadline) }
       try checkAlive()
       try checkDeadline()
       do { verdict = try outcome.get() } catch { throw AFError(refusal: error) }
     }
-    judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
+    evaluator.remember(verdict ?? .usual, on: chain, in: profile.partition)
     return .done
   }
 
@@ -121,7 +121,7 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func chooseIdentity() async throws(AFError) -> AttemptEvent {
     let origin = values.request.origin
-    guard let judge = core.session.trust, let task = core.tasks(of: request).last else { return .done }
+    guard let evaluator = core.session.trust, let task = core.tasks(of: request).last else { return .done }
     let answer = await answer(to: .challengeForIdentity(of: origin), task)
     try checkAlive()
     try checkDeadline()
@@ -130,7 +130,7 @@ extension AttemptDriver {
       let profile = core.profile(presenting: identity, inPlaceOf: values.request.profile)
       values.request = values.request.changing { $0.profile = profile }
     case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
-    case .accept, .usual, .refuse: judge.remainAnonymous(toHost: origin.host, port: origin.port)
+    case .accept, .usual, .refuse: evaluator.remainAnonymous(toHost: origin.host, port: origin.port)
     }
     return .done
   }

@@ -95,7 +95,7 @@ extension AttemptDriver {
   func validateAtOnce() throws(AFError) -> AttemptEvent? {
     if let error = core.error { throw error }
     guard let exchange = values.exchange else { return .done }
-    let (validators, request, body) = core.judged()
+    let (validators, request, body) = core.validationInputs()
     if validators.isEmpty { return .done }
     guard !core.notifiesMonitors, validators.allSatisfy({ !$0.runsUserCode }) else { return nil }
     for validator in validators { try validator.check(request, exchange, body) }
@@ -107,7 +107,7 @@ extension AttemptDriver {
   nonisolated(nonsending) func validate() async throws(AFError) -> AttemptEvent {
     try checkAlive()
     guard let exchange = values.exchange else { return .done }
-    let (validators, request, body) = core.judged()
+    let (validators, request, body) = core.validationInputs()
     let driver = self
     let failure = await core.session.offLoop { () -> AFError? in
       for validator in validators {

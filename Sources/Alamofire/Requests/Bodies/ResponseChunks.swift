@@ -169,8 +169,8 @@ extension RequestCore {
     add(reader, for: request)
   }
 
-  /// Returns the validators, and the request and the body that they judge.
-  func judged() -> ([Validator], URLRequest?, ValidationBody) {
+  /// Returns the validators, and the request and the body that they evaluate.
+  func validationInputs() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, chunks) = state.withLock {
       ($0.handlers.validators, $0.results.request, $0.results.data, $0.hasExtras ? $0.extras.chunks : nil)
     }

@@ -4,12 +4,12 @@ import HTTPWire
 
 // The engine's calls about a stream: the trust of the server, the client identity, and the end.
 extension ByteStreamCore: ByteStreamWatcher {
-  func judge(_ chain: PresentedChain) async -> TransportFailure? {
-    guard let judge = session.trust, let profile = request?.profile else { return nil }
+  func evaluate(_ chain: PresentedChain) async -> TransportFailure? {
+    guard let evaluator = session.trust, let profile = request?.profile else { return nil }
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
     let deadline = timeToDecide
     var verdict: TrustMemory.Verdict?
-    if judge.isObserved {
+    if evaluator.isObserved {
       switch await answer(in: ServerProtectionSpace(trust, chain), deadline) {
       case .accept: verdict = .accepted
       case .usual, .identity: break
@@ -20,19 +20,19 @@ extension ByteStreamCore: ByteStreamWatcher {
       }
     }
     if verdict == nil {
-      switch await judge.evaluated(trust, forHost: chain.host, deadline) {
+      switch await evaluator.evaluated(trust, forHost: chain.host, deadline) {
       case .success(let found): verdict = found
       case .failure(let error):
         return TransportFailure(
           .trustRefused, "The certificates of \(chain.host) were refused.", cause: error)
       }
     }
-    judge.remember(verdict ?? .usual, on: chain, in: profile.partition)
+    evaluator.remember(verdict ?? .usual, on: chain, in: profile.partition)
     return nil
   }
 
   func identity() async -> Result<ClientIdentity?, TransportFailure> {
-    guard let judge = session.trust, let origin = request?.origin else { return .success(nil) }
+    guard let evaluator = session.trust, let origin = request?.origin else { return .success(nil) }
     let space = URLProtectionSpace(
       host: origin.host, port: origin.port, protocol: nil, realm: nil,
       authenticationMethod: NSURLAuthenticationMethodClientCertificate)
@@ -40,7 +40,7 @@ extension ByteStreamCore: ByteStreamWatcher {
     case .identity(let identity): return .success(identity)
     case .cancel: return .failure(Self.cancelled)
     case .accept, .usual, .refuse:
-      judge.remainAnonymous(toHost: origin.host, port: origin.port)
+      evaluator.remainAnonymous(toHost: origin.host, port: origin.port)
       return .success(nil)
     }
   }

@@ -66,7 +66,7 @@ final class ByteStreamCore: Sendable {
     let usual = session.settings.profile
     let profile = options.map {
       ConnectionProfile(
-        options: $0, connectionsPerHost: usual.connectionsPerHost, judge: session.trust,
+        options: $0, connectionsPerHost: usual.connectionsPerHost, evaluator: session.trust,
         systemProxies: usual.systemProxies, session: usual)
     }
     // The scheme of TLS, so that the stream uses the proxies for tunnels.

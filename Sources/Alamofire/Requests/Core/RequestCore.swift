@@ -344,7 +344,7 @@ extension RequestCore {
     change(&options)
     let usual = session.settings.profile
     return ConnectionProfile(
-      options: options, connectionsPerHost: usual.connectionsPerHost, judge: session.trust,
+      options: options, connectionsPerHost: usual.connectionsPerHost, evaluator: session.trust,
       systemProxies: usual.systemProxies, elsewhere: elsewhere,
       session: usual)
   }

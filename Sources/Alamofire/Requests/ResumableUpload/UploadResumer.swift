@@ -255,15 +255,15 @@ final class UploadResumer: Sendable {
   func isIntermediate(_ head: ResponseHead, at url: String) -> Bool {
     state.withLock { state in
       guard state.request != nil, var copy = state.resumption else { return false }
-      return copy.judge(UploadAnswer(head), support: TusSupport(head), at: url) == .proceed
+      return copy.process(UploadAnswer(head), support: TusSupport(head), at: url) == .proceed
     }
   }
 
   /// Decides about the response of a request.
-  func judge(_ head: ResponseHead, body: Data?, at url: String) -> UploadResumption.Verdict {
+  func process(_ head: ResponseHead, body: Data?, at url: String) -> UploadResumption.Verdict {
     let verdict = state.withLock { state -> UploadResumption.Verdict in
       guard state.request != nil, var resumption = state.resumption else { return .result }
-      let verdict = resumption.judge(UploadAnswer(head, body: body), support: TusSupport(head), at: url)
+      let verdict = resumption.process(UploadAnswer(head, body: body), support: TusSupport(head), at: url)
       state.resumption = resumption
       if verdict == .result, (200..<300).contains(head.status) { state.isComplete = true }
       return verdict

@@ -51,7 +51,7 @@ import HTTPWire
 /// are its `underlyingError`.
 open class ServerTrustManager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
-  /// Whether a host without an evaluator is refused. If not, it is judged as without a manager: by the trust store,
+  /// Whether a host without an evaluator is refused. If not, it is evaluated as without a manager: by the trust store,
   /// its name and the dates.
   public let allHostsMustBeEvaluated: Bool
   /// The evaluators by host: names, addresses without brackets, or `*.` and a name, which matches names with exactly

@@ -125,7 +125,7 @@ struct PathCandidates {
       let found = X509_STORE_CTX_get1_certs(context, name)
     else { return [] }
     defer { openssl_free_certificates(found) }
-    return ServerJudgement.certificates(found).filter {
+    return ServerEvaluation.certificates(found).filter {
       X509_check_issued($0.pointer, certificate.pointer) == X509_V_OK
     }
   }
@@ -184,7 +184,7 @@ struct PathCheck {
       let code = X509_STORE_CTX_get_error(context)
       return .failure(.verdict(code, depth: Int(X509_STORE_CTX_get_error_depth(context))))
     }
-    let path = ServerJudgement.certificates(X509_STORE_CTX_get0_chain(context))
+    let path = ServerEvaluation.certificates(X509_STORE_CTX_get0_chain(context))
     return path.isEmpty ? .failure(.noMemory) : .success(path)
   }
 

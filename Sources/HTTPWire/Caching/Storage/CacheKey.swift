@@ -61,7 +61,7 @@ extension ConnectionProfile {
   /// Whether the session reaches the usual servers, evaluates them as every session does, and presents no identity.
   /// Only then may a response be given to other sessions.
   package var isUsual: Bool {
-    judge?.usesDefaultEvaluation != false && TrustPartition.isUsual(options) && leadsToUsualServers
+    evaluator?.usesDefaultEvaluation != false && TrustPartition.isUsual(options) && leadsToUsualServers
       && !options.refusesPrivateAddresses
   }
 

@@ -5,8 +5,8 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// A judge with one verdict. It records the chains.
-final class FixedJudge: TrustJudge {
+/// An evaluator with one verdict. It records the chains.
+final class FixedEvaluator: ServerEvaluator {
   struct Refusal: Error, Equatable {}
 
   private let verdict: TrustVerdict
@@ -20,7 +20,7 @@ final class FixedJudge: TrustJudge {
 
   var chains: [PresentedChain] { seen.withLock { $0 } }
 
-  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
+  func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
     seen.withLock { $0.append(chain) }
     return verdict
   }
@@ -28,28 +28,29 @@ final class FixedJudge: TrustJudge {
   func wantsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct JudgeTests {
-  func profile(_ judge: FixedJudge, _ change: (inout TransportOptions) -> Void = { _ in })
+@Suite(.timeLimit(.minutes(5))) struct ServerEvaluatorTests {
+  func profile(_ evaluator: FixedEvaluator, _ change: (inout TransportOptions) -> Void = { _ in })
     -> ConnectionProfile
   {
-    ConnectionProfile(options: Client.profile(6, change).options, judge: judge)
+    ConnectionProfile(options: Client.profile(6, change).options, evaluator: evaluator)
   }
 
   @Test(
-    "A server that the judge accepts receives the request", arguments: [TLSOptions.Version.tls1_2, .tls1_3],
+    "A server that the evaluator accepts receives the request",
+    arguments: [TLSOptions.Version.tls1_2, .tls1_3],
     [false, true])
   func accepted(version: TLSOptions.Version, atStatus: Bool) async throws {
-    // The certificate is self-signed and for another host, so only the judge accepts it.
+    // The certificate is self-signed and for another host, so only the evaluator accepts it.
     let stranger = try TestIdentity(.init(commonName: "stranger", dnsNames: ["stranger.example"]))
     let server = try HTTPTestServer(.tls(stranger, TLSOptions(maximumVersion: version)))
-    let judge = FixedJudge(.accept, wantsStapledResponse: atStatus)
+    let evaluator = FixedEvaluator(.accept, wantsStapledResponse: atStatus)
     let client = Client()
     for _ in 0..<3 {
-      let request = try client.request(server.url("/get"), profile: profile(judge))
+      let request = try client.request(server.url("/get"), profile: profile(evaluator))
       #expect(try await client.send(request).status == 200)
     }
-    #expect(judge.chains.count == server.connectionCount)
-    let chain = try #require(judge.chains.first)
+    #expect(evaluator.chains.count == server.connectionCount)
+    let chain = try #require(evaluator.chains.first)
     #expect(chain.host == "localhost")
     #expect(server.url("/").contains(":\(chain.port)/"))
     #expect(chain.certificates.count == 1)
@@ -57,50 +58,53 @@ final class FixedJudge: TrustJudge {
     #expect(chain.stapledResponse == nil)
   }
 
-  @Test("The judge receives the whole chain in order") func chain() async throws {
+  @Test("The evaluator receives the whole chain in order") func chain() async throws {
     let root = try TestIdentity(.init(commonName: "Root", isCA: true))
     let middle = try TestIdentity(.init(commonName: "Middle", isCA: true, issuer: root))
     let leaf = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"], issuer: middle))
     let server = try HTTPTestServer(.tls(leaf))
-    let judge = FixedJudge(.accept)
+    let evaluator = FixedEvaluator(.accept)
     let client = Client()
-    _ = try await client.send(client.request(server.url("/get"), profile: profile(judge)))
-    let names = judge.chains.first?.certificates.map { X509Certificate(der: $0)?.subject }
+    _ = try await client.send(client.request(server.url("/get"), profile: profile(evaluator)))
+    let names = evaluator.chains.first?.certificates.map { X509Certificate(der: $0)?.subject }
     #expect(names == ["CN=localhost", "CN=Middle"])
   }
 
   @Test(
-    "A server that the judge refuses receives no byte", arguments: [TLSOptions.Version.tls1_2, .tls1_3],
+    "A server that the evaluator refuses receives no byte", arguments: [TLSOptions.Version.tls1_2, .tls1_3],
     [false, true])
   func refused(version: TLSOptions.Version, atStatus: Bool) async throws {
     let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
-    let judge = FixedJudge(.refuse(FixedJudge.Refusal()), wantsStapledResponse: atStatus)
+    let evaluator = FixedEvaluator(.refuse(FixedEvaluator.Refusal()), wantsStapledResponse: atStatus)
     let client = Client()
-    let failure = try await client.failure(of: client.request(server.url("/get"), profile: profile(judge)))
+    let failure = try await client.failure(
+      of: client.request(server.url("/get"), profile: profile(evaluator)))
     #expect(failure.kind == .trustRefused)
-    #expect(failure.cause as? FixedJudge.Refusal == FixedJudge.Refusal())
+    #expect(failure.cause as? FixedEvaluator.Refusal == FixedEvaluator.Refusal())
     #expect(failure.helps(host: "localhost"))
     #expect(server.requestCount == 0)
   }
 
   @Test("A server whose evaluation is pending receives no byte") func pending() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
-    let judge = FixedJudge(.ask)
+    let evaluator = FixedEvaluator(.ask)
     let client = Client()
-    let failure = try await client.failure(of: client.request(server.url("/get"), profile: profile(judge)))
+    let failure = try await client.failure(
+      of: client.request(server.url("/get"), profile: profile(evaluator)))
     #expect(failure.kind == .trustUndecided)
-    #expect(failure.chain == judge.chains.first)
+    #expect(failure.chain == evaluator.chains.first)
     #expect(server.requestCount == 0)
   }
 
-  @Test("A judge without a decision leaves it to the trust store") func undecided() async throws {
+  @Test("An evaluator without a decision leaves it to the trust store") func undecided() async throws {
     let good = try HTTPTestServer(.tls(.localhost))
     let stranger = try HTTPTestServer(.tls(TestIdentity(.init(commonName: "x", dnsNames: ["localhost"]))))
-    let judge = FixedJudge(.usual)
+    let evaluator = FixedEvaluator(.usual)
     let client = Client()
     #expect(
-      try await client.send(client.request(good.url("/get"), profile: profile(judge))).status == 200)
-    let failure = try await client.failure(of: client.request(stranger.url("/get"), profile: profile(judge)))
+      try await client.send(client.request(good.url("/get"), profile: profile(evaluator))).status == 200)
+    let failure = try await client.failure(
+      of: client.request(stranger.url("/get"), profile: profile(evaluator)))
     #expect(failure.kind == .certificateHasUnknownRoot)
   }
 

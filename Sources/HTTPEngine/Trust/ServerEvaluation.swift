@@ -4,8 +4,8 @@ import FoundationEssentials
 import Glibc
 import HTTPWire
 
-/// The trust evaluation of a server: by the judge of the profile or, without one, by the trust store.
-struct ServerJudgement {
+/// The trust evaluation of a server: by the evaluator of the profile or, without one, by the trust store.
+struct ServerEvaluation {
   let profile: ConnectionProfile
   let host: String
   let port: Int
@@ -25,10 +25,10 @@ struct ServerJudgement {
   /// Returns the failure if the server is not accepted; `.trustUndecided` if code outside of the handshake has to
   /// decide.
   func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
-    guard let judge = profile.judge else { return failure(of: certificates) }
+    guard let evaluator = profile.evaluator else { return failure(of: certificates) }
     let chain = PresentedChain(
       host: host, port: port, certificates: certificates.map(\.der), stapledResponse: stapled)
-    switch judge.judge(chain, for: profile) {
+    switch evaluator.evaluate(chain, for: profile) {
     case .accept: return nil
     case .usual: return failure(of: certificates)
     case .refuse(let error):

@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
 /// Decides whether a server is trusted.
-package protocol TrustJudge: Sendable {
+package protocol ServerEvaluator: Sendable {
   /// Called during a handshake, on the thread of the transport: pure and fast, without user code, files or network.
   /// If the decision needs any of these, it returns ``TrustVerdict/ask``.
-  func judge(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
+  func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict
   /// Whether it accepts exactly the servers that the trust store, the host name and the dates accept.
   var usesDefaultEvaluation: Bool { get }
   /// Whether it needs the stapled OCSP response of this host; then it is called at the end of the handshake.
@@ -15,7 +15,7 @@ package protocol TrustJudge: Sendable {
 
 package enum TrustVerdict: Sendable {
   case accept
-  /// The trust store of the profile, the name and the dates decide, as without a judge.
+  /// The trust store of the profile, the name and the dates decide, as without an evaluator.
   case usual
   /// The handshake fails; the request ends with this error.
   case refuse(any Error)
@@ -23,7 +23,7 @@ package enum TrustVerdict: Sendable {
   case ask
 }
 
-extension TrustJudge {
+extension ServerEvaluator {
   package var usesDefaultEvaluation: Bool { false }
   package func wantsStapledResponse(ofHost host: String) -> Bool { false }
   package func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { false }
