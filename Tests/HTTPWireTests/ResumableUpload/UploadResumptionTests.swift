@@ -138,7 +138,7 @@ import Testing
     // A server without the protocol has processed an empty request.
     var other = UploadResumption(length: 10, policy: policy)
     _ = other.next()
-    #expect(other.evaluate(UploadAnswer(status: 201), at: Self.url) == .failure(.unsupportedByServer))
+    #expect(other.process(UploadAnswer(status: 201), at: Self.url) == .failure(.unsupportedByServer))
   }
 
   // MARK: Losses
@@ -182,12 +182,12 @@ import Testing
   func lostUpload(dialect: UploadResumption.Dialect, status: Int) {
     var partly = Self.begun(dialect, sent: 60)
     #expect(partly.next() == .offset)
-    #expect(partly.evaluate(UploadAnswer(status: status), at: Self.url) == .proceed)
+    #expect(partly.process(UploadAnswer(status: status), at: Self.url) == .proceed)
     #expect(partly.resource == nil && partly.acknowledged == 0)
     #expect(partly.next().part?.offset == 0)
     var whole = Self.begun(dialect, sent: 100)
     #expect(whole.next() == .offset)
-    #expect(whole.evaluate(UploadAnswer(status: status), at: Self.url) == .failure(.uploadIsGone))
+    #expect(whole.process(UploadAnswer(status: status), at: Self.url) == .failure(.uploadIsGone))
   }
 
   @Test("An upload that is lost again and again ends") func endlessRestarts() {
@@ -222,16 +222,16 @@ import Testing
     #expect(upload.process(Self.offset(49, isComplete), at: Self.url) == .failure(.wrongOffset(49)))
     var missing = Self.begun(dialect, sent: 60)
     _ = missing.next()
-    #expect(missing.evaluate(Self.offset(nil, isComplete), at: Self.url) == .failure(.wrongOffset(nil)))
+    #expect(missing.process(Self.offset(nil, isComplete), at: Self.url) == .failure(.wrongOffset(nil)))
   }
 
   @Test("Upload-Complete is required and must agree with the offset") func completeness() {
     var missing = Self.begun(.draft)
     _ = missing.next()
-    #expect(missing.evaluate(Self.offset(10, nil), at: Self.url) == .failure(.wrongOffset(nil)))
+    #expect(missing.process(Self.offset(10, nil), at: Self.url) == .failure(.wrongOffset(nil)))
     var early = Self.begun(.draft)
     _ = early.next()
-    #expect(early.evaluate(Self.offset(10, true), at: Self.url) == .failure(.wrongOffset(10)))
+    #expect(early.process(Self.offset(10, true), at: Self.url) == .failure(.wrongOffset(10)))
   }
 
   @Test("Another length is refused", arguments: dialects) func wrongLength(dialect: UploadResumption.Dialect)
@@ -314,9 +314,9 @@ import Testing
     #expect(upload.next() == .append(.init(offset: 0, count: 40, isLast: false)))
     var whole = Self.begun(.draft)
     answer.limits = UploadLimits("max-size=99")
-    #expect(whole.evaluate(answer, at: Self.url) == .failure(.sizeNotAccepted(limit: 99)))
+    #expect(whole.process(answer, at: Self.url) == .failure(.sizeNotAccepted(limit: 99)))
     var other = Self.begun(.draft)
-    #expect(other.evaluate(UploadAnswer(status: 413), at: Self.url) == .result)
+    #expect(other.process(UploadAnswer(status: 413), at: Self.url) == .result)
   }
 
   // MARK: The protocol and the URL of the upload
@@ -331,17 +331,17 @@ import Testing
         HTTPHeader(name: "Tus-Version", value: "0.2.2, 1.0.0"), HTTPHeader(name: "Tus-Max-Size", value: "20"),
         HTTPHeader(name: "Tus-Extension", value: "expiration,creation"),
       ])
-    #expect(tus.evaluate(UploadAnswer(head), support: TusSupport(head), at: Self.url) == .proceed)
+    #expect(tus.process(UploadAnswer(head), support: TusSupport(head), at: Self.url) == .proceed)
     #expect(tus.dialect == .tus)
     var large = UploadResumption(length: 21)
     _ = large.next()
     #expect(
-      large.evaluate(UploadAnswer(head), support: TusSupport(head), at: Self.url)
+      large.process(UploadAnswer(head), support: TusSupport(head), at: Self.url)
         == .failure(.sizeNotAccepted(limit: 20)))
     for status in [200, 204, 404, 405, 501] {
       var draft = UploadResumption(length: 10)
       _ = draft.next()
-      #expect(draft.evaluate(UploadAnswer(status: status), at: Self.url) == .proceed)
+      #expect(draft.process(UploadAnswer(status: status), at: Self.url) == .proceed)
       #expect(draft.next() == .creation(.init(offset: 0, count: 10, isLast: true)))
     }
   }
@@ -396,7 +396,7 @@ import Testing
     _ = draft.informational(Self.named(104), at: Self.url)
     draft.contentRead(upTo: 9)
     #expect(Self.text(&draft, "PUT") == "HEAD Upload-Draft-Interop-Version: 6")
-    _ = draft.evaluate(Self.offset(4), at: Self.url)
+    _ = draft.process(Self.offset(4), at: Self.url)
     #expect(
       Self.text(&draft, "PUT")
         == "PATCH Upload-Draft-Interop-Version: 6, Upload-Complete: ?1, Upload-Offset: 4, Content-Type: application/partial-upload"
@@ -407,7 +407,7 @@ import Testing
     #expect(
       Self.text(&tus, "PUT")
         == "POST Tus-Resumable: 1.0.0, Upload-Length: 10, Upload-Metadata: empty,name YSBi")
-    _ = tus.evaluate(Self.named(201), at: Self.url)
+    _ = tus.process(Self.named(201), at: Self.url)
     #expect(
       Self.text(&tus, "PUT")
         == "PATCH Tus-Resumable: 1.0.0, Upload-Offset: 0, Content-Type: application/offset+octet-stream")
@@ -459,10 +459,10 @@ import Testing
     var removed = UploadResumption(
       length: 10, resource: resource, dialect: .tus, policy: Self.policy(nil), isRemoved: true)
     #expect(Self.text(&removed, "PUT") == "DELETE Tus-Resumable: 1.0.0")
-    #expect(removed.evaluate(UploadAnswer(status: 204), at: Self.url) == .result)
+    #expect(removed.process(UploadAnswer(status: 204), at: Self.url) == .result)
     var gone = UploadResumption(length: 10, resource: resource, dialect: .tus, policy: Self.policy(nil))
     _ = gone.next()
-    #expect(gone.evaluate(UploadAnswer(status: 404), at: Self.url) == .failure(.uploadIsGone))
+    #expect(gone.process(UploadAnswer(status: 404), at: Self.url) == .failure(.uploadIsGone))
   }
 
   @Test(
