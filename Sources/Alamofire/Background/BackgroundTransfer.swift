@@ -215,10 +215,10 @@ package final class BackgroundTransfer: Sendable {
   }
 
   /// Notes that the server has named a resumable upload, no longer has it, or lacks bytes of it. Does nothing if that
-  /// is known.
+  /// is known, or if the journal begins with an ordinary upload: another process could not continue it.
   package func note(_ upload: StoredUpload?, mayBeComplete: Bool) {
     state.withLock { state in
-      guard state.isOpen, let stored = state.stored else { return }
+      guard state.isOpen, let stored = state.stored, stored.description.resumption != nil else { return }
       guard upload != stored.upload || mayBeComplete != stored.isSent else { return }
       _ = append(.uploading(upload, mayBeComplete: mayBeComplete), to: &state)
     }

@@ -22,6 +22,8 @@ private struct MultipartMasking {
   private var output = ""
   private var content: [UInt8] = []
   private var isHead = false
+  /// The header field that was read last.
+  private var field = ""
   private var isSecret = false
   private var contentType: String?
 
@@ -34,11 +36,18 @@ private struct MultipartMasking {
     if isDelimiter(line) {
       output = result + String(decoding: line, as: UTF8.self)
       content = []
-      (isHead, isSecret, contentType) = (true, false, nil)
+      (isHead, isSecret, contentType, field) = (true, false, nil, "")
     } else if isHead {
       let text = String(decoding: line, as: UTF8.self)
       output += text
-      if line.allSatisfy(Self.isLineBreak) { isHead = false } else { readField(text) }
+      if line.allSatisfy(Self.isLineBreak) {
+        isHead = false
+      } else {
+        // A line that begins with white space continues the field before (RFC 5322 §2.2.3).
+        let isContinuation = text.first?.isWhitespace == true
+        field = isContinuation ? field.filter { !$0.isNewline } + text : text
+        readField(field)
+      }
     } else {
       content += line
     }

@@ -95,7 +95,11 @@ public struct Redaction: Sendable, Hashable {
   /// Masks the user name and the password, because many services take a token as the user name. A text without a scheme
   /// is masked too.
   private func withoutUserInformation(_ text: String) -> String {
-    let mark = text.hasPrefix("//") ? text.range(of: "//") : text.range(of: "://")
+    // The address of a mail has no authority (RFC 6068).
+    guard !text.lowercased().hasPrefix("mailto:") else { return text }
+    let scheme = text.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    let isFirst = text[scheme.endIndex...].hasPrefix("//") && (scheme.isEmpty || scheme.hasSuffix(":"))
+    let mark = isFirst ? text.range(of: "//") : nil
     let rest = text[(mark?.upperBound ?? text.startIndex)...]
     let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     guard let at = authority.lastIndex(of: "@"), at > authority.startIndex else { return text }

@@ -11,6 +11,7 @@ final class WebSocketLink: Sendable {
     /// The outcome of the stream, once it has ended.
     var end: WebSocketChannel.StreamEnd?
     var resumptions = 0
+    var isSuspended = false
     var metrics = TransferMetrics.Values()
   }
 
@@ -26,7 +27,9 @@ final class WebSocketLink: Sendable {
   func begin(_ start: TransferStart) -> Bool {
     state.withLock { state in
       // The request may have been resumed since the observer has returned.
-      if start == .hold, state.resumptions == 0 { state.stream?.suspend() }
+      guard start == .hold, state.resumptions == 0 else { return }
+      state.isSuspended = true
+      state.stream?.suspend()
     }
     return start != .refuse
   }
@@ -35,9 +38,15 @@ final class WebSocketLink: Sendable {
   func serve(
     _ channel: WebSocketChannel, subprotocol: String?, _ end: @escaping WebSocketChannel.End
   ) {
-    let streamEnd = state.withLock { state in
+    let (streamEnd, isSuspended) = state.withLock { state in
       state.channel = channel
-      return state.end
+      return (state.end, state.isSuspended)
+    }
+    if isSuspended {
+      // Otherwise the channel would wait for the response to a ping that is not sent.
+      channel.suspend()
+      // The request may have been resumed meanwhile.
+      if !state.withLock({ $0.isSuspended }) { channel.resume() }
     }
     channel.start(subprotocol: subprotocol, end)
     if let streamEnd { channel.streamEnded(streamEnd.failure) }
@@ -61,13 +70,17 @@ final class WebSocketLink: Sendable {
 
 extension WebSocketLink: TransferControl {
   func suspend() {
-    let (stream, channel) = state.withLock { ($0.stream, $0.channel) }
+    let (stream, channel) = state.withLock { state in
+      state.isSuspended = true
+      return (state.stream, state.channel)
+    }
     if let channel { channel.suspend() } else { stream?.suspend() }
   }
 
   func resume() {
     let (stream, channel) = state.withLock { state in
       state.resumptions += 1
+      state.isSuspended = false
       return (state.stream, state.channel)
     }
     if let channel { channel.resume() } else { stream?.resume() }

@@ -37,6 +37,8 @@ package struct StoredUpload: Codable, Sendable, Equatable {
   /// The URL that created the upload. Credentials go to its origin alone.
   package let creationURL: String
   package let dialect: UploadResumption.Dialect
+  /// The status with which the server failed behind the last byte. The end of the upload does not mend that.
+  package var statusAfterLastByte: Int?
 
   package init(_ resource: UploadResource, creation: UploadResource, dialect: UploadResumption.Dialect) {
     url = resource.url

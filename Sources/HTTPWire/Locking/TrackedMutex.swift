@@ -7,7 +7,7 @@ public import Synchronization
 /// each critical section begins with an acquiring load and ends with a releasing store of one byte. The two
 /// operations are compiled into the module itself, and are plain moves on x86.
 ///
-/// Each module names the type `Mutex` for itself; see `Mutex.swift` there. The type is public because the compiler
+/// Modules may name the type `Mutex` for themselves. The type is public because the compiler
 /// specializes inlinable code of other modules only if it is public. A lock that is not specialized costs some 900
 /// instructions.
 public struct TrackedMutex<Value: ~Copyable>: ~Copyable {

@@ -108,7 +108,7 @@ package struct UploadResumption: Sendable, Equatable {
   /// Whether the server may have all bytes, so that it may have processed the upload.
   package internal(set) var mayBeComplete = false
   /// The failure of the server behind the last byte, which the end of the upload does not mend.
-  var statusAfterLastByte: Int?
+  package internal(set) var statusAfterLastByte: Int?
   /// The largest part that the server has not refused.
   var partLimit: Int64?
 
@@ -128,10 +128,12 @@ package struct UploadResumption: Sendable, Equatable {
 
   /// Continues or removes an upload of another process.
   ///
-  /// - Parameter mayBeComplete: Whether the server may have all bytes.
+  /// - Parameters:
+  ///   - mayBeComplete: Whether the server may have all bytes.
+  ///   - status: The failure of the server behind the last byte.
   package init(
     length: Int64, resource: UploadResource, dialect: Dialect, policy: Policy, mayBeComplete: Bool = true,
-    isRemoved: Bool = false
+    statusAfterLastByte status: Int? = nil, isRemoved: Bool = false
   ) {
     self.init(length: length, policy: policy)
     self.isRemoved = isRemoved
@@ -139,6 +141,7 @@ package struct UploadResumption: Sendable, Equatable {
     self.dialect = dialect
     readEnd = length
     self.mayBeComplete = mayBeComplete
+    statusAfterLastByte = status
     mustAskOffset = true
   }
 

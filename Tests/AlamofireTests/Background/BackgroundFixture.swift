@@ -39,6 +39,20 @@ struct BackgroundFixture {
   /// Waits until the journal has no file.
   func isEmptied() async -> Bool { await eventually { files.isEmpty } }
 
+  /// Waits until no session has the journal.
+  func isReleased() async -> Bool {
+    let lock = journal.appendingPathComponent("lock").path
+    return await eventually {
+      let file = open(lock, O_RDWR | O_CLOEXEC)
+      guard file >= 0 else { return true }
+      defer { close(file) }
+      let isFree = flock(file, LOCK_EX | LOCK_NB) == 0
+      // Before the end, because a process that is being started has a copy of the descriptor.
+      flock(file, LOCK_UN)
+      return isFree
+    }
+  }
+
   /// The journal of the only transfer.
   var record: URL? { files.first { $0.hasSuffix(".journal") }.map { journal.appendingPathComponent($0) } }
 

@@ -18,12 +18,18 @@ import Testing
   /// Begins an upload, and releases its session when the connection has broken. Returns the identifier of the request.
   @discardableResult
   private func abandon(_ make: (Session) -> UploadRequest) async -> UUID {
-    let retrier = UndecidedRetrier()
-    let session = fixture.session(interceptor: retrier)
-    let request = make(session)
-    let ending = Task { await request.ended() }
-    await retrier.reached.wait()
-    return withExtendedLifetime((session, ending)) { request.id }
+    func begin() async -> UUID {
+      let retrier = UndecidedRetrier()
+      let session = fixture.session(interceptor: retrier)
+      let request = make(session)
+      let ending = Task { await request.ended() }
+      await retrier.reached.wait()
+      return withExtendedLifetime((session, ending)) { request.id }
+    }
+    let id = await begin()
+    // The call of the retrier may hold the session for another moment.
+    #expect(await fixture.isReleased())
+    return id
   }
 
   /// Begins the upload of a file whose connection breaks after 60 bytes, and releases its session.
@@ -282,7 +288,7 @@ import Testing
         #expect(await request.ended().error == nil, "\(cut)")
         #expect(uploads.uploads.uploads.last?.content == Self.bytes && uploads.uploads.processedCount == 1)
       }
-      #expect(await fixture.isEmptied())
+      #expect(await fixture.isEmptied(), "\(fixture.files) behind a cut at \(cut)")
       cut += 23
     }
   }

@@ -63,6 +63,8 @@ import Testing
     "User information of URLs without a scheme",
     arguments: [
       ("planted@h/a", "redacted@h/a"), ("ann:planted@h", "redacted@h"), ("//planted@h/a", "//redacted@h/a"),
+      ("ann:planted@h/b?next=https://x/", "redacted@h/b?next=https://x/"),
+      ("mailto:ann@example.com", "mailto:ann@example.com"),
     ]
   )
   func urlsWithoutScheme(text: String, shown: String) {
@@ -103,7 +105,7 @@ import Testing
     let body = [
       "--b\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nann\r\n",
       "--b\r\ncontent-disposition: form-data; name=\"pass\\\"word\"\r\n\r\nplanted\r\nplanted\r\n",
-      "--b\r\nContent-Disposition: form-data; name=key\r\n\r\nplanted\r\n",
+      "--b\r\nContent-Disposition: form-data;\r\n name=key\r\n\r\nplanted\r\n",
       "--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"token\"\r\n",
       "Content-Type: application/json\r\n\r\n{\"token\": \"planted\"}\r\n", "--b--\r\n",
     ].joined()

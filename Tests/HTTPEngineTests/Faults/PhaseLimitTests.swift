@@ -184,6 +184,8 @@ import Testing
     let failure = try await client(limits).failure(of: server.url("/get"))
     #expect(failure.kind == .timedOut)
     #expect(failure.phase.flatMap { limits[$0] } != nil)
+    // The error says that the request was not sent.
+    #expect(server.requestCount == 0)
   }
 
   @Test("Phases that a reused connection does not have are not limited") func reusedConnection() async throws

@@ -484,4 +484,19 @@ import Testing
       }
     }
   }
+
+  @Test("A failure of the server behind the last byte counts in the next process, too") func storedFailure()
+    throws
+  {
+    let resource = try #require(UploadResource(url: Self.url))
+    for (status, end) in [
+      (500, UploadResumption.Verdict.failure(.failedAfterUpload(status: 500))), (nil, .result),
+    ] {
+      var upload = UploadResumption(
+        length: 10, resource: resource, dialect: .draft, policy: UploadResumption.Policy(),
+        statusAfterLastByte: status)
+      _ = upload.next()
+      #expect(upload.process(Self.offset(10, true), at: Self.url) == end)
+    }
+  }
 }

@@ -34,6 +34,8 @@ final class UploadResumer: Sendable {
     var creation: UploadResource?
     var isComplete = false
     var checkpointHandler: (queue: DispatchQueue, closure: @Sendable (Data) -> Void)?
+    /// Whether the caller sends the upload again, so that the journal does not count.
+    var isRestarted = false
     /// The URL in the checkpoint that the handler has received.
     var notedURL: String?
   }
@@ -70,8 +72,15 @@ final class UploadResumer: Sendable {
     state.withLock { state in
       var new = State()
       new.checkpointHandler = state.checkpointHandler
+      new.isRestarted = true
       state = new
     }
+    transfer?.note(nil, mayBeComplete: false)
+  }
+
+  /// The upload that the journal names, unless the caller sends the upload again.
+  private var storedUpload: (StoredUpload, mayBeComplete: Bool)? {
+    state.withLock { $0.isRestarted } ? nil : transfer?.upload
   }
 
   // MARK: The body
@@ -105,11 +114,11 @@ final class UploadResumer: Sendable {
 
   private func resumption(of body: Body) throws(ResumableUploadError) -> UploadResumption {
     let policy = try policy.get()
-    if let (upload, mayBeComplete) = transfer?.upload, let resource = upload.resource {
+    if let (upload, mayBeComplete) = storedUpload, let resource = upload.resource {
       guard transfer?.hasSameFile == true else { throw .fileHasChanged }
       return UploadResumption(
         length: body.length, resource: resource, dialect: upload.dialect, policy: policy,
-        mayBeComplete: mayBeComplete)
+        mayBeComplete: mayBeComplete, statusAfterLastByte: upload.statusAfterLastByte)
     }
     guard
       let checkpoint = try checkpoint.map({ data throws(ResumableUploadError) in try UploadCheckpoint(data) })
@@ -209,7 +218,7 @@ final class UploadResumer: Sendable {
   /// Returns the origin to which credentials may be sent: that of the first request, or of the one that created the
   /// upload in another process.
   func owner(orFirst url: String, _ origin: Origin) -> Origin {
-    let earlier = transfer?.upload?.0 ?? checkpoint.flatMap { try? UploadCheckpoint($0).upload }
+    let earlier = storedUpload?.0 ?? checkpoint.flatMap { try? UploadCheckpoint($0).upload }
     return state.withLock { state in
       if state.creation == nil {
         state.creation = earlier?.creation ?? UploadResource(url: url)
@@ -286,10 +295,8 @@ final class UploadResumer: Sendable {
 
   /// Tells the journal and the handler of the upload.
   private func noteUpload() {
-    if let transfer {
-      let (upload, mayBeComplete) = state.withLock { ($0.upload, $0.resumption?.mayBeComplete ?? false) }
-      transfer.note(upload, mayBeComplete: mayBeComplete)
-    }
+    let known = state.withLock { state in state.resumption.map { (state.upload, $0.mayBeComplete) } }
+    if let (upload, mayBeComplete) = known { transfer?.note(upload, mayBeComplete: mayBeComplete) }
     noteCheckpoint()
   }
 
@@ -324,7 +331,9 @@ extension UploadResumer.State {
     guard let resource = resumption?.resource, let dialect = resumption?.dialect, let creation else {
       return nil
     }
-    return StoredUpload(resource, creation: creation, dialect: dialect)
+    var upload = StoredUpload(resource, creation: creation, dialect: dialect)
+    upload.statusAfterLastByte = resumption?.statusAfterLastByte
+    return upload
   }
 
   fileprivate var checkpoint: Data? {
