@@ -485,18 +485,13 @@ import Testing
     }
   }
 
-  @Test("A failure of the server behind the last byte counts in the next process, too") func storedFailure()
-    throws
-  {
+  @Test("A failure behind the last byte counts in the next process, too", arguments: [500, nil])
+  func storedFailure(status: Int?) throws {
     let resource = try #require(UploadResource(url: Self.url))
-    for (status, end) in [
-      (500, UploadResumption.Verdict.failure(.failedAfterUpload(status: 500))), (nil, .result),
-    ] {
-      var upload = UploadResumption(
-        length: 10, resource: resource, dialect: .draft, policy: UploadResumption.Policy(),
-        statusAfterLastByte: status)
-      _ = upload.next()
-      #expect(upload.process(Self.offset(10, true), at: Self.url) == end)
-    }
+    var upload = UploadResumption(
+      length: 10, resource: resource, dialect: .draft, policy: Self.policy(nil), statusAfterLastByte: status)
+    _ = upload.next()
+    let end = status.map { UploadResumption.Verdict.failure(.failedAfterUpload(status: $0)) } ?? .result
+    #expect(upload.process(Self.offset(10, true), at: Self.url) == end)
   }
 }
