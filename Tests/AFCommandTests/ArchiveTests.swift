@@ -40,6 +40,15 @@ import Testing
     #expect(!text.contains("planted") && !text.contains("YW5u"))
   }
 
+  @Test("--har keeps the permissions of an earlier archive") func permissions() async throws {
+    let path = try folder.file("a.har", "{}")
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    #expect(await Terminal.pipe.run("--har", path, server.url("/get")).status == .success)
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+    #expect((attributes[.size] as? NSNumber)?.intValue ?? 0 > 2)
+  }
+
   @Test("--har writes a failed request, an upload, events and a download in segments")
   func kinds() async throws {
     let failed = await Terminal.pipe.run("--har", folder.path("a.har"), "http://127.0.0.1:1/x")

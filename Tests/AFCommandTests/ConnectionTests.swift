@@ -95,6 +95,10 @@ import Testing
     let last = await Terminal.pipe.run("--retry", "1", server.url("/"))
     #expect(last.status == .serverError && last.output == "busy")
     server.enqueue(busy)
+    // The command of curl would repeat a POST.
+    let curl = await Terminal.pipe.run("--retry", "1", "--curl", "POST", server.url("/"), "a=b")
+    #expect(curl.status == .success && !curl.output.contains("--retry"))
+    #expect(await Terminal.pipe.run("--retry", "1", "--curl", server.url("/")).output.contains("--retry 1"))
     let post = await Terminal.pipe.run("--retry", "1", "POST", server.url("/"))
     #expect(post.status == .serverError && post.output == "busy")
     #expect(server.requestCount == 5)

@@ -25,8 +25,8 @@ enum ForeignOption {
     "--url": "write the URL without an option", "--next": "run af again",
     "--default-scheme": "write the scheme in front of the host",
     "--proto-default": "write the scheme in front of the host",
-    "--path-as-is": "the path is sent as it is written", "-g": "brackets are sent as they are",
-    "--globoff": "brackets are sent as they are", "-K": "write the options themselves",
+    "--path-as-is": "the path is sent as it is written", "-g": "brackets have no meaning here",
+    "--globoff": "brackets have no meaning here", "-K": "write the options themselves",
     "--config": "write the options themselves", "--expect100-timeout": "write Expect: to leave it out",
   ]
 
@@ -59,7 +59,7 @@ enum ForeignOption {
     "--digest": "write -A digest -a USER:PASS", "--oauth2-bearer": "write --bearer TOKEN",
     "--anyauth": "write -A digest or -A basic", "--ntlm": "write -A digest or -A basic",
     "--negotiate": "write -A digest or -A basic", "--ignore-netrc": "it is read with -n alone",
-    "--netrc-optional": "write -n",
+    "--netrc-optional": "write -n if there is a ~/.netrc",
     "--junk-session-cookies": "remove their lines from the file of --cookie-jar",
     "--location-trusted": "credentials are for the first host alone",
   ]

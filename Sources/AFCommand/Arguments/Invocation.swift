@@ -190,6 +190,12 @@ package struct Invocation: Equatable, Sendable {
   /// The method that is sent.
   package var effectiveMethod: String { method ?? (hasBody ? "POST" : "GET") }
 
+  /// The number of retries. None for methods that the server must not perform twice (RFC 9110 §9.2.2).
+  package var effectiveRetryLimit: Int {
+    let method = HTTPMethod(rawValue: effectiveMethod)
+    return RetryPolicy.defaultRetryableHTTPMethods.contains(method) ? retryLimit ?? 0 : 0
+  }
+
   /// Returns the invocation with the standard input as its body. The input is used if the method has a body, no other
   /// body is given, and the input is a file or a pipe. Without a method the input is not read, because it may be that
   /// of a loop.

@@ -35,7 +35,13 @@ final class ArchiveFile: Sendable {
         try SavedFile(path: path, isContinued: false).write(archive)
         return nil
       }
-      try archive.write(to: URL(fileURLWithPath: path).resolvingSymlinksInPath(), options: .atomic)
+      let target = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+      let permissions = try? FileManager.default.attributesOfItem(atPath: target.path)[.posixPermissions]
+      try archive.write(to: target, options: .atomic)
+      // The new file has the permissions of the earlier one.
+      if let permissions {
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: target.path)
+      }
       return nil
     } catch let failure as SavedFile.Failure {
       return failure.sentence

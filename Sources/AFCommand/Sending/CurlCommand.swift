@@ -53,7 +53,8 @@ package struct CurlCommand {
     }
     if let seconds = invocation.totalTimeout { options.append(["--max-time", "\(seconds)"]) }
     if let rate = invocation.bandwidth { options.append(["--limit-rate", "\(rate)"]) }
-    if let limit = invocation.retryLimit { options.append(["--retry", "\(limit)"]) }
+    // curl repeats requests of every method.
+    if invocation.effectiveRetryLimit > 0 { options.append(["--retry", "\(invocation.effectiveRetryLimit)"]) }
     if let seconds = invocation.connectTimeout { options.append(["--connect-timeout", "\(seconds)"]) }
     if let file = invocation.trustFile { options.append(["--cacert", Self.quoted(file)]) }
     return options + connection + files

@@ -18,7 +18,9 @@ struct Delivery {
     self.archive = archive
     // A stream can be sent once.
     let isOnce = if case .stream = outgoing.body { true } else { false }
-    retry = isOnce ? nil : invocation.retryLimit.map { TransientRetry(limit: $0) }
+    // Without retries no body is held back.
+    let limit = isOnce ? 0 : invocation.effectiveRetryLimit
+    retry = limit > 0 ? TransientRetry(limit: limit) : nil
   }
 
   /// The response, and the failure that matters to the user.
