@@ -206,6 +206,14 @@ import Testing
     #expect(await terminal.run("-b", server.url("/")).error.isEmpty)
   }
 
+  @Test("--curl has the retries of idempotent requests alone")
+  func curlRetries() async {
+    let get = await Terminal.pipe.run("--retry", "3", "--curl", server.url("/x"))
+    #expect(get.output.contains("--retry 3"))
+    let post = await Terminal.pipe.run("--retry", "3", "--curl", "POST", server.url("/x"), "a=b")
+    #expect(post.status == .success && !post.output.contains("--retry"))
+  }
+
   @Test("--curl prints a command and sends nothing")
   func curl() async {
     let run = await Terminal.pipe.run(

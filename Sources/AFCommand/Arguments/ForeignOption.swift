@@ -9,6 +9,7 @@ enum ForeignOption {
   private static let field = "write the field behind the URL: Name:text"
   private static let data = "write data behind the URL: name=text; --raw TEXT or @FILE is a whole body"
   private static let query = "write the query behind the URL: name==text"
+  private static let brackets = "brackets of the URL have no meaning, and are sent as %5B and %5D"
   private static let compressed = "gzip -c FILE | af URL @- Content-Encoding:gzip sends a compressed body"
 
   private static let request: [String: String] = [
@@ -25,8 +26,8 @@ enum ForeignOption {
     "--url": "write the URL without an option", "--next": "run af again",
     "--default-scheme": "write the scheme in front of the host",
     "--proto-default": "write the scheme in front of the host",
-    "--path-as-is": "the path is sent as it is written", "-g": "brackets have no meaning here",
-    "--globoff": "brackets have no meaning here", "-K": "write the options themselves",
+    "--path-as-is": "the path is sent as it is written", "-g": brackets, "--globoff": brackets,
+    "-K": "write the options themselves",
     "--config": "write the options themselves", "--expect100-timeout": "write Expect: to leave it out",
   ]
 
@@ -35,7 +36,9 @@ enum ForeignOption {
     "-s": "write -q; for the -s of HTTPie, the colours are those of the terminal",
     "--silent": "write -q", "--show-error": "errors are always shown",
     "-O": "write -d", "--remote-name": "write -d", "-J": "write -d", "--remote-header-name": "write -d",
-    "--continue-at": "write -c -o FILE", "--output-dir": "write -o FOLDER/FILE",
+    "-C": "write -c -o FILE", "--continue-at": "write -c -o FILE",
+    "-R": "the time of a file is that of its download",
+    "--remote-time": "the time of a file is that of its download", "--output-dir": "write -o FOLDER/FILE",
     "--create-dirs": "make the folder first", "--no-clobber": "write -d, which never replaces a file",
     "--max-filesize": "pipe the body through head -c N",
     "--compressed": "responses are decoded", "--fail": "4xx and 5xx have an exit status of their own",
@@ -89,8 +92,10 @@ enum ForeignOption {
     "--ipv6": "write --resolve HOST:PORT:ADDRESS with an IPv6 address",
     "--abstract-unix-socket": "write --unix-socket PATH",
     "-m": "write --max-time SECONDS; for the -m of HTTPie, --timing",
-    "--speed-limit": "write --timeout SECONDS",
-    "--speed-time": "write --timeout SECONDS", "--retry-max-time": "write --retry N, under timeout(1)",
+    "-Y": "write --timeout SECONDS", "--speed-limit": "write --timeout SECONDS",
+    "-y": "write --timeout SECONDS", "--speed-time": "write --timeout SECONDS",
+    "--interface": "the routes of the system select the interface",
+    "--retry-max-time": "write --retry N, under timeout(1)",
     "--retry-delay": "write --retry N; the delays double", "--retry-all-errors": "write --retry N",
     "--retry-connrefused": "write --retry N", "--http-version": "write --http1.1 or --http2",
     "-0": "write --http1.1", "--http1.0": "write --http1.1",

@@ -123,7 +123,7 @@ extension Option {
         invocation.timeout = try OptionValue.seconds(text, of: "--timeout")
       }),
     Option(
-      "--max-time", .connection, "give up after so long in total, redirects included",
+      "--max-time", .connection, "limit of one attempt, connection or segment",
       effect: .value("SECONDS") { (invocation, text) throws(UsageError) in
         invocation.totalTimeout = try OptionValue.seconds(text, of: "--max-time")
       }),

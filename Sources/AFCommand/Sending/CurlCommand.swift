@@ -53,11 +53,16 @@ package struct CurlCommand {
     }
     if let seconds = invocation.totalTimeout { options.append(["--max-time", "\(seconds)"]) }
     if let rate = invocation.bandwidth { options.append(["--limit-rate", "\(rate)"]) }
-    // curl repeats requests of every method.
-    if invocation.effectiveRetryLimit > 0 { options.append(["--retry", "\(invocation.effectiveRetryLimit)"]) }
+    if let limit = invocation.retryLimit, isRepeatable { options.append(["--retry", "\(limit)"]) }
     if let seconds = invocation.connectTimeout { options.append(["--connect-timeout", "\(seconds)"]) }
     if let file = invocation.trustFile { options.append(["--cacert", Self.quoted(file)]) }
     return options + connection + files
+  }
+
+  /// Whether `af` sends the request again. curl would repeat every method.
+  private var isRepeatable: Bool {
+    guard let method = request.method, invocation.rawBody != .standardInput else { return false }
+    return RetryPolicy.defaultRetryableHTTPMethods.contains(method)
   }
 
   private var connection: [[String]] {

@@ -16,20 +16,20 @@ import Testing
 
   /// The options of curl 7.88 for HTTP requests, but for rare ones of proxies and TLS.
   private static let curl = """
-    --abstract-unix-socket --anyauth --basic --cacert --capath --cert -E --cert-type --ciphers --compressed --config -K
-    --connect-timeout --connect-to --continue-at --cookie -b --cookie-jar -c --create-dirs --data -d --data-ascii
-    --data-binary --data-raw --data-urlencode --digest --dump-header -D --expect100-timeout --fail -f --fail-with-body
-    --form -F --form-string --get -G --globoff -g --head -I --header -H --help --http1.0 -0 --http1.1 --http2
-    --http2-prior-knowledge --http3 --include -i --insecure -k --ipv4 -4 --ipv6 -6 --json --junk-session-cookies -j
-    --key --libcurl --limit-rate --location -L --location-trusted --manual --max-filesize --max-redirs --max-time -m
-    --negotiate --netrc -n --netrc-file --netrc-optional --next --no-buffer -N --no-clobber --no-progress-meter
-    --noproxy --ntlm --oauth2-bearer --output -o --output-dir --parallel -Z --pass --path-as-is --pinnedpubkey
-    --post301 --post302 --progress-bar -# --proto-default --proxy -x --proxy-user -U --proxytunnel -p --range -r
-    --referer -e --remote-header-name -J --remote-name -O --request -X --resolve --retry --retry-all-errors
-    --retry-connrefused --retry-delay --retry-max-time --show-error -S --silent -s --socks4 --socks4a --socks5
-    --socks5-hostname --speed-limit --speed-time --ssl --time-cond -z --tls-max --tls13-ciphers --tlsv1.2 --tlsv1.3
-    --trace --trace-ascii --unix-socket --upload-file -T --url --url-query --user -u --user-agent -A --verbose -v
-    --version --write-out -w
+    --abstract-unix-socket --anyauth --basic --cacert --capath --cert -E --cert-type --ciphers --compressed --config
+    -K --connect-timeout --connect-to --continue-at -C --cookie -b --cookie-jar -c --create-dirs --data -d
+    --data-ascii --data-binary --data-raw --data-urlencode --digest --dump-header -D --expect100-timeout --fail -f
+    --fail-with-body --form -F --form-string --get -G --globoff -g --head -I --header -H --help --http1.0 -0 --http1.1
+    --http2 --http2-prior-knowledge --http3 --include -i --insecure -k --interface --ipv4 -4 --ipv6 -6 --json
+    --junk-session-cookies -j --key --libcurl --limit-rate --location -L --location-trusted --manual --max-filesize
+    --max-redirs --max-time -m --negotiate --netrc -n --netrc-file --netrc-optional --next --no-buffer -N --no-clobber
+    --no-progress-meter --noproxy --ntlm --oauth2-bearer --output -o --output-dir --parallel -Z --pass --path-as-is
+    --pinnedpubkey --post301 --post302 --progress-bar -# --proto-default --proxy -x --proxy-user -U --proxytunnel -p
+    --range -r --referer -e --remote-header-name -J --remote-name -O --remote-time -R --request -X --resolve --retry
+    --retry-all-errors --retry-connrefused --retry-delay --retry-max-time --show-error -S --silent -s --socks4
+    --socks4a --socks5 --socks5-hostname --speed-limit -Y --speed-time -y --ssl --time-cond -z --tls-max
+    --tls13-ciphers --tlsv1.2 --tlsv1.3 --trace --trace-ascii --unix-socket --upload-file -T --url --url-query --user
+    -u --user-agent -A --verbose -v --version --write-out -w
     """
 
   @Test(
