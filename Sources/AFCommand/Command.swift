@@ -61,6 +61,7 @@ package enum Command {
       Delivery(environment: environment, invocation: invocation, outgoing: outgoing).showRequest()
       return .success
     }
+    try kept.checkFiles()
     let archive = try ArchiveFile(invocation)
     let ended = try await exchange(outgoing, kept, invocation, environment, archive)
     let code = environment.interruption.exitCode ?? ended

@@ -74,6 +74,15 @@ import Testing
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
   }
 
+  @Test("A session or cookie jar that cannot be written is found before a request is sent")
+  func unwritableState() async {
+    for option in ["--session", "--cookie-jar"] {
+      let run = await Terminal.pipe.run(option, folder.path("none/s.json"), server.url("/get"))
+      #expect(run.status == .usage && run.error.contains("cannot be written: No such file or directory."))
+    }
+    #expect(server.requestCount == 0)
+  }
+
   @Test("A session that is only read does not change, and a typed field wins")
   func readOnlySession() async throws {
     let path = folder.path("s.json")

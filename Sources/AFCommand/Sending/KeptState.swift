@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import Glibc
 
 /// The state that is kept from one run of the command to the next: a session, a cookie jar, or both.
 struct KeptState {
@@ -24,6 +25,18 @@ struct KeptState {
   }
 
   func applied(to invocation: Invocation) -> Invocation { named?.applied(to: invocation) ?? invocation }
+
+  /// Checks the files, so that one that cannot be written is found before a request is sent.
+  func checkFiles() throws(UsageError) {
+    for file in [path, jarPath].compactMap({ $0 }) {
+      var isFolder: ObjCBool = false
+      _ = FileManager.default.fileExists(atPath: file, isDirectory: &isFolder)
+      if isFolder.boolValue { throw UsageError(SavedFile.Failure(file, code: EISDIR).sentence) }
+      // A new file is made beside the earlier one.
+      let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
+      guard access(folder, W_OK) == 0 else { throw UsageError(SavedFile.Failure(file).sentence) }
+    }
+  }
 
   /// Stores what was typed, and the cookies that are there after the response.
   func store(from session: Session, _ invocation: Invocation) throws(UsageError) {
