@@ -128,6 +128,19 @@ import Testing
     #expect(try await sent().header("X-B") == "3")
   }
 
+  @Test("A file that is a pipe or a device is written to, and not replaced") func device() throws {
+    let pipe = folder.path("pipe")
+    try #require(mkfifo(pipe, 0o600) == 0)
+    // A reader, so that opening the pipe does not wait.
+    let reader = open(pipe, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    defer { close(reader) }
+    try PrivateFile.write(Data("text".utf8), to: pipe)
+    var bytes = [UInt8](repeating: 0, count: 8)
+    #expect(read(reader, &bytes, 8) == 4)
+    var information = stat()
+    #expect(stat(pipe, &information) == 0 && information.st_mode & S_IFMT == S_IFIFO)
+  }
+
   @Test("A cookie jar has curl's format, and is read back")
   func cookieJar() async throws {
     let path = folder.path("jar")

@@ -57,6 +57,13 @@ enum CookieJar {
 /// Files with secrets, which only their owner may read.
 enum PrivateFile {
   static func write(_ data: Data, to path: String) throws(UsageError) {
+    // A device or a pipe is written to, because a new file would take its place.
+    if FileManager.default.fileExists(atPath: path), !LocalFile.isRegular(path) {
+      guard let file = FileHandle(forWritingAtPath: path), (try? file.write(contentsOf: data)) != nil else {
+        throw UsageError("'\(path)' cannot be written.")
+      }
+      return
+    }
     let new = "\(path).\(UUID().uuidString.prefix(8))"
     let isMade = FileManager.default.createFile(
       atPath: new, contents: data, attributes: [.posixPermissions: 0o600])

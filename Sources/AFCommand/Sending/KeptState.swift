@@ -30,8 +30,9 @@ struct KeptState {
   func checkFiles() throws(UsageError) {
     for file in [path, jarPath].compactMap({ $0 }) {
       var isFolder: ObjCBool = false
-      _ = FileManager.default.fileExists(atPath: file, isDirectory: &isFolder)
+      let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isFolder)
       if isFolder.boolValue { throw UsageError(SavedFile.Failure(file, code: EISDIR).sentence) }
+      if exists, !LocalFile.isRegular(file) { continue }
       // A new file is made beside the earlier one.
       let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
       guard access(folder, W_OK) == 0 else { throw UsageError(SavedFile.Failure(file).sentence) }

@@ -82,7 +82,7 @@ import Testing
     #expect(message() == "There is no URL.")
     #expect(message("example.com", "--hedaers") == "There is no option --hedaers; did you mean --headers?")
     #expect(message("example.com", "--frobnicate") == "There is no option --frobnicate.")
-    #expect(message("example.com", "-y") == "There is no option -y.")
+    #expect(message("example.com", "-W") == "There is no option -W.")
     #expect(message("example.com", "--auth") == "--auth needs a value: --auth USER:PASS.")
     #expect(message("example.com", "--print", "hx")?.contains("'x'") == true)
     #expect(message("example.com", "--pretty", "nice")?.contains("format") == true)
