@@ -6,11 +6,20 @@ import Synchronization
 /// A download or an upload of a background session, with its journal. Requests, their files and the steps of their
 /// attempts tell it of each step that another process would have to know.
 package final class BackgroundTransfer: Sendable {
+  private enum Phase {
+    case open
+    /// The response handlers have returned.
+    case removed
+    /// The session has ended.
+    case closed
+  }
+
   private struct State {
     /// `nil` until the first record is written.
     var stored: StoredTransfer?
-    /// Whether steps are still recorded: the transfer has not been removed, and its session lives.
-    var isOpen = true
+    var phase = Phase.open
+    /// The number of times that the request was sent again after its end.
+    var run = 0
     /// The number of bytes that were on the disk, or being written to it, at the last time.
     var synchronizedSize: Int64 = 0
     /// Whether bytes of the file were lost, because they could not be flushed to the disk. Later flushes may succeed.
@@ -25,6 +34,9 @@ package final class BackgroundTransfer: Sendable {
     var firstResponse = 0
     /// The body of an upload until the first record is written.
     var adoptedFile: TransferDescription.BodyFile?
+
+    /// Whether steps are recorded.
+    var isOpen: Bool { phase == .open }
   }
 
   package let id: UUID
@@ -38,7 +50,7 @@ package final class BackgroundTransfer: Sendable {
   /// that breaks each response would fill the disk.
   private static let compactionInterval = 1 << 20
 
-  private let owner: BackgroundTransfers
+  let owner: BackgroundTransfers
   private let state: Mutex<State>
 
   init(_ id: UUID, stored: StoredTransfer?, owner: BackgroundTransfers) {
@@ -83,7 +95,7 @@ package final class BackgroundTransfer: Sendable {
     state.withLock { $0.stored?.description.bodyFile ?? $0.adoptedFile }.map { URL(fileURLWithPath: $0.path) }
   }
 
-  private var stored: StoredTransfer? { state.withLock { $0.stored } }
+  var stored: StoredTransfer? { state.withLock { $0.stored } }
 
   package var isDescribed: Bool { stored != nil }
 
@@ -362,13 +374,20 @@ package final class BackgroundTransfer: Sendable {
   package func noteRetry() { note(.restarted) }
   package func noteDelivering() { note(.delivering) }
 
+  /// The number of times that the request was sent again after its end.
+  package var run: Int { state.withLock { $0.run } }
+
   /// Removes the journal, and then the files that only it knew. The journal goes first, because a process that ends in
   /// between leaves files without a journal, which the next one removes.
-  package func remove() {
+  ///
+  /// - Parameter run: The run that has ended. Nothing is removed if the request was sent again since. Default: any.
+  package func remove(after run: Int? = nil) {
     guard let files = try? owner.files() else { return }
     let (isOpen, bodyFile) = state.withLock { state in
-      guard state.isOpen else { return (false, nil as TransferDescription.BodyFile?) }
-      state.isOpen = false
+      guard state.isOpen, run == nil || run == state.run else {
+        return (false, nil as TransferDescription.BodyFile?)
+      }
+      state.phase = .removed
       // Under the lock, so that the session does not end in between.
       files.remove(names.journal)
       return (true, state.stored?.description.bodyFile)
@@ -380,72 +399,33 @@ package final class BackgroundTransfer: Sendable {
   }
 
   /// Records no further step, because the session has ended. The next session continues from here.
-  package func suspend() { state.withLock { $0.isOpen = false } }
+  package func suspend() { state.withLock { $0.phase = .closed } }
 
-  // MARK: Continuation
-
-  /// Whether an earlier process may have sent the request, which must not be sent a second time.
-  package var isLost: Bool { continuation == .lost }
-
-  /// Whether the request may be sent again after a failure in this process.
-  package var mayRepeat: Bool { stored?.mayRepeat ?? true }
-
-  private var continuation: StoredTransfer.Continuation {
-    guard let stored, let files = try? owner.files() else { return .send }
-    var isAtDestination = false
-    if case .moving(let path, _) = stored.phase {
-      isAtDestination = FileManager.default.fileExists(atPath: path)
+  /// Forgets the outcome, because the caller sends the finished request again: the journal begins anew. The file of an
+  /// incomplete download stays, so that it is continued. Does nothing if the session has ended.
+  package func beginAgain() {
+    guard let files = try? owner.files() else { return }
+    let isOpen = state.withLock { state in
+      guard state.phase != .closed else { return false }
+      state.run += 1
+      let isIncomplete = state.stored.map { $0.description.kind == .download && !$0.isComplete } ?? true
+      if !state.isOpen || !isIncomplete { renew(&state, files) }
+      return true
     }
-    return stored.continuation(
-      boot: files.boot, fileSize: files.size(of: names.file), isAtDestination: isAtDestination,
-      hasResponseBody: files.size(of: names.answer) != nil)
+    if isOpen { owner.began(self) }
   }
 
-  /// The head of the response and the phase, if the file or the response is complete.
-  package var completed: (head: ResponseHead, phase: StoredTransfer.Phase)? {
-    guard let stored, let head = stored.head?.head, continuation == .deliver else { return nil }
-    return (head, stored.phase)
-  }
-
-  /// The head of the response and the size of the file, if a part of it is there.
-  package var part: (head: ResponseHead, offset: Int64, size: Int64)? {
-    guard let stored, let head = stored.head?.head, case .resume(let size) = continuation else { return nil }
-    return (head, stored.offset, size)
-  }
-
-  /// The options of a resumable upload; `nil` for any other transfer.
-  package var resumption: UploadResumption.Policy? { stored?.description.resumption }
-
-  /// The resumable upload that the server has named, and whether the server may have all bytes of it.
-  package var upload: (StoredUpload, mayBeComplete: Bool)? {
-    stored.flatMap { stored in stored.upload.map { ($0, stored.mayBeComplete(boot: owner.boot)) } }
-  }
-
-  /// The file that the upload sends, as the journal has it.
-  package var storedBody: TransferDescription.BodyFile? { stored?.description.bodyFile }
-
-  /// Whether the file that the upload sends belongs to the journal.
-  package func owns(_ file: URL) -> Bool { file.path == owner.path(of: names.body) }
-
-  /// The URL of the response, if it is not that of the request.
-  package var location: URL? { stored?.location.flatMap { URL(string: $0) } }
-
-  /// The body of the response to an upload.
-  package var answerBody: Data? {
-    guard case .answered(hasBody: true)? = stored?.phase else { return nil }
-    return (try? owner.files())?.read(names.answer)
-  }
-
-  /// Whether the file that is being moved to `path` is there, complete.
-  package func isAtDestination(_ path: String) -> Bool {
-    guard let files = try? owner.files(), files.size(of: names.file) != nil else {
-      return FileManager.default.fileExists(atPath: path)
-    }
-    // The process ended after the file was copied to another file system, and before its original was removed. Any
-    // other file at the destination is an older one, which may have the same size.
-    guard FileManager.default.contentsEqual(atPath: filePath, andPath: path) else { return false }
-    files.remove(names.file)
-    return true
+  private func renew(_ state: inout State, _ files: any TransferFiles) {
+    for name in [names.file, names.answer] { files.remove(name) }
+    // The request and the body of another process are known by the journal alone. Others are made anew if their files
+    // were removed.
+    let description = state.isOpen || isRestored ? state.stored?.description : nil
+    files.remove(names.journal)
+    state = State(phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn)
+    guard let description, let lines = lines(of: [.described(description)]),
+      files.make(names.journal, lines) == nil
+    else { return }
+    state.stored = StoredTransfer([.described(description)])
   }
 
   // MARK: Files

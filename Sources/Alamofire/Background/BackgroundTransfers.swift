@@ -83,8 +83,13 @@ package final class BackgroundTransfers: Sendable {
 
   private func make(_ id: UUID, stored: StoredTransfer?) -> BackgroundTransfer {
     let transfer = BackgroundTransfer(id, stored: stored, owner: self)
-    state.withLock { $0.live[id] = WeakTransfer(transfer: transfer) }
+    began(transfer)
     return transfer
+  }
+
+  /// Notes that a transfer may write to its files.
+  func began(_ transfer: BackgroundTransfer) {
+    state.withLock { $0.live[transfer.id] = WeakTransfer(transfer: transfer) }
   }
 
   func forget(_ id: UUID) { state.withLock { _ = $0.live.removeValue(forKey: id) } }

@@ -17,9 +17,10 @@ import Testing
 
   /// Begins an upload, and releases its session when the connection has broken. Returns the identifier of the request.
   @discardableResult
-  private func abandon(_ make: (Session) -> UploadRequest) async -> UUID {
+  private func abandon(
+    _ retrier: UndecidedRetrier = UndecidedRetrier(), _ make: (Session) -> UploadRequest
+  ) async -> UUID {
     func begin() async -> UUID {
-      let retrier = UndecidedRetrier()
       let session = fixture.session(interceptor: retrier)
       let request = make(session)
       let ending = Task { await request.ended() }
@@ -243,6 +244,45 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A finished upload is sent again from its beginning", arguments: dialects, [true, false])
+  func sentAgain(dialect: UploadEndpoint.Dialect, hasHandler: Bool) async throws {
+    let uploads = try UploadFixture(dialect)
+    let session = fixture.session(startRequestsImmediately: false)
+    let request = session.upload(try file(), to: uploads.url).resumable(uploads.options())
+    if hasHandler {
+      #expect(await request.resume().ended().error == nil)
+      #expect(await fixture.isEmptied())
+    } else {
+      request.resume()
+      #expect(await eventually { request.isFinished })
+    }
+    let first = uploads.requests
+    session.retryRequest(request, withDelay: nil)
+    let response = await request.ended()
+    #expect(response.error == nil)
+    #expect(uploads.uploads.processedCount == 2)
+    #expect(uploads.requests == first + first)
+    #expect(uploads.uploads.uploads.map(\.content) == [Self.bytes, Self.bytes])
+    #expect(await fixture.isEmptied())
+    withExtendedLifetime(session) {}
+  }
+
+  @Test("An upload that became resumable after it had begun is an ordinary one for the next session")
+  func lateResumable() async throws {
+    let uploads = try UploadFixture(.draft)
+    uploads.uploads.enqueue(.cut(afterBytes: 60), .cut(afterBytes: 30))
+    let file = try file()
+    let options = uploads.options { $0.createsWithContent = false }
+    let retrier = UndecidedRetrier { ($0 as? UploadRequest)?.resumable(options) }
+    await abandon(retrier) { $0.upload(file, to: uploads.url, method: .put) }
+    #expect(uploads.requests == ["PUT", "PUT", "PATCH 0"])
+    let session = fixture.session()
+    #expect(await (try restored(session)).ended().error == nil)
+    #expect(uploads.requests == ["PUT", "PUT", "PATCH 0", "PUT"])
+    #expect(uploads.uploads.processedCount == 1 && uploads.uploads.receivedByteCount == 60 + 30 + 100)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A refused part is sent again in smaller ones, although its end was sent") func smallerParts()
     async throws
   {
@@ -294,15 +334,22 @@ import Testing
   }
 }
 
-/// A retrier that does not decide before its session ends.
+/// A retrier that does not decide before its session ends. With a change of the request, it retries once before.
 private final class UndecidedRetrier: RequestInterceptor {
   let reached = Latch()
   private let completions = Recorder<@Sendable (RetryResult) -> Void>()
+  private let change: (@Sendable (Request) -> Void)?
+
+  init(_ change: (@Sendable (Request) -> Void)? = nil) { self.change = change }
 
   func retry(
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
+    if let change, request.retryCount == 0 {
+      change(request)
+      return completion(.retry)
+    }
     completions.add(completion)
     reached.open()
   }

@@ -6,7 +6,7 @@ import HTTPWire
 import Testing
 
 /// Background transfers whose journals, files or servers are not as they should be.
-@Suite(.timeLimit(.minutes(1))) struct BackgroundSafetyTests {
+@Suite(.timeLimit(.minutes(5))) struct BackgroundSafetyTests {
   private let fixture: BackgroundFixture
   private let id = UUID()
 
@@ -116,6 +116,46 @@ import Testing
     try Data("body".utf8).write(to: url(".body"))
     #expect(fixture.session().restoredRequests.isEmpty)
     #expect(fixture.files == ["\(id).body", "\(id).journal"])
+  }
+
+  @Test("A finished download is sent again", arguments: [true, false])
+  func downloadSentAgain(hasHandler: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    for text in ["first", "second"] { server.enqueue(.text(text)) }
+    let session = fixture.session(startRequestsImmediately: false)
+    let target = fixture.folder["file"]
+    let request = session.download(server.url("/"), to: { _, _ in (target, [.removePreviousFile]) }).resume()
+    if hasHandler { #expect(await request.ended().error == nil) }
+    #expect(await eventually { request.isFinished })
+    session.retryRequest(request, withDelay: nil)
+    #expect(await request.ended().error == nil)
+    #expect(try Data(contentsOf: target) == Data("second".utf8))
+    #expect(server.requestCount == 2)
+    #expect(await fixture.isEmptied())
+    withExtendedLifetime(session) {}
+  }
+
+  @Test(
+    "A finished upload is sent again, also by its handler", arguments: ["handler", "caller", "unobserved"])
+  func uploadSentAgain(by sender: String) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    for text in ["first", "second"] { server.enqueue(.text(text)) }
+    let session = fixture.session(startRequestsImmediately: false)
+    // It is stored in a file of the session.
+    let request = session.upload(Data("body".utf8), to: server.url("/"), method: .post)
+    if sender == "handler" {
+      request.response(queue: .global()) { [weak session, weak request] _ in
+        if let request { session?.retryRequest(request, withDelay: nil) }
+      }
+    }
+    request.resume()
+    if sender == "caller" { #expect(await request.ended().data == Data("first".utf8)) }
+    #expect(await eventually { request.isFinished && server.requestCount == (sender == "handler" ? 2 : 1) })
+    if sender != "handler" { session.retryRequest(request, withDelay: nil) }
+    #expect(await request.ended().data == Data("second".utf8))
+    #expect(server.recordedRequests.map(\.bodyText) == ["body", "body"])
+    #expect(await fixture.isEmptied())
+    withExtendedLifetime(session) {}
   }
 
   @Test("A transfer that waits for a retry lets other discretionary ones begin") func turns() async throws {

@@ -12,7 +12,7 @@ struct CookieFixture {
 
   /// Makes the session with an empty cookie storage.
   ///
-  /// - Parameter replies: The replies of the fake.
+  /// - Parameter fake: The transport that replies.
   init(
     _ fake: FakeTransport = FakeTransport(), configure: (URLSessionConfiguration) -> Void = { _ in },
     interceptor: (any RequestInterceptor)? = nil

@@ -186,6 +186,23 @@ struct SequenceUploadTests {
     #expect(try await server.takeRequest().bodyText == "onetwo")
   }
 
+  @Test("A request that failed before its sequence was read can be sent again", arguments: [true, false])
+  func sentAgainUntouched(isAdapted: Bool) async throws {
+    server.enqueue(.ok)
+    let refused = URLRequest(url: try #require(URL(string: "gopher://127.0.0.1/")))
+    let interceptor = SpyInterceptor(
+      adapt: { request, count in
+        count > 1 ? .success(request) : isAdapted ? .success(refused) : .failure(Failure())
+      }, retry: { _, _, _ in .doNotRetry })
+    let session = Session.real()
+    let request = session.upload(
+      Self.sequence("one", "two"), to: server.url("/"), interceptor: interceptor)
+    #expect(await request.end().error != nil)
+    session.retryRequest(request, withDelay: nil)
+    #expect(await request.end().error == nil)
+    #expect(try await server.takeRequest().bodyText == "onetwo")
+  }
+
   @Test("A sequence is neither resumable nor for background sessions") func refused() async throws {
     let resumable = Session.real().upload(Self.sequence("x"), to: server.url("/")).resumable()
     #expect(await resumable.end().error?.uploadError == .bodyIsStream)

@@ -104,6 +104,33 @@ import Testing
     #expect(calls.count == (isRefused ? 1 : 2))
   }
 
+  @Test("A request that is suspended by a validator waits for no pong") func suspension() async throws {
+    let pings = Recorder<Int>()
+    let server = try HTTPTestServer.webSocket { connection in
+      while let event = try connection.next() { if case .ping = event { pings.add(1) } }
+    }
+    let session = Session.forSockets()
+    let configuration = WebSocketRequest.Configuration.pingInterval(0.2)
+    let suspended = session.webSocketRequest(to: server.socketURL(), configuration: configuration)
+    suspended.validate { [weak suspended] _, _, _ in
+      suspended?.suspend()
+      return .success(())
+    }
+    let events = suspended.recorded()
+    #expect(await eventually { suspended.isSuspended })
+    // Meanwhile the other one would have sent a ping and failed without its answer.
+    let other = session.webSocketRequest(to: server.socketURL(), configuration: configuration)
+    let others = other.recorded()
+    await pings.wait(for: 4)
+    other.close(sending: .normalClosure)
+    #expect(await others.wait(for: 3).last == .completed(nil))
+    try #require(!suspended.isFinished)
+    suspended.resume()
+    await pings.wait(for: 6)
+    suspended.close(sending: .normalClosure)
+    #expect(await events.wait(for: 3).last == .completed(nil))
+  }
+
   @Test("A request that is cancelled by a validator delivers no connection")
   func cancellation() async throws {
     let server = try Self.server()

@@ -39,7 +39,8 @@ import Testing
     let isEqual = FileManager.default.contentsEqual(atPath: one.path, andPath: four.path)
     #expect(isEqual)
     let requests = try await server.loggedRequests(to: "/limited/file", count: 6)
-    #expect(Set(requests.map(\.connection)).count >= 5)
+    // On a slow machine, a segment may end before another begins, which then uses its connection.
+    #expect(Set(requests.map(\.connection)).count >= (Self.measuredMegabytes == nil ? 3 : 5))
     #expect(requests.allSatisfy { $0.status == 206 })
     if Self.measuredMegabytes != nil {
       print("\(megabytes) MB: one stream \(slow), four segments \(fast), ratio \(slow / fast)")

@@ -131,7 +131,9 @@ extension AttemptDriver {
       return
     }
     if !isCancelled { transfer.noteDelivering() }
-    let countdown = Countdown(served.count) { transfer.remove() }
+    // A handler may send the request again.
+    let run = transfer.run
+    let countdown = Countdown(served.count) { transfer.remove(after: run) }
     for sink in served { sink.deliver { countdown.step() } }
   }
 }

@@ -20,7 +20,8 @@ final class InputStreamSource: BodySource {
   private static let chunk = 65_536
 
   let length: Int64
-  // Only the thread of the source reads it, and there is one at a time.
+  // Its bytes are read by the thread of the source alone, and there is one at a time. Its status and its end are asked
+  // for and set by other threads only if it is a `SequenceStream`, which is safe.
   nonisolated(unsafe) let stream: InputStream
   private let state = Mutex(State())
   /// The thread waits here while there is enough to send.

@@ -35,6 +35,7 @@ extension RequestCore {
     case .demand:
       remove(.body)
       resumer?.restart()
+      transfer?.beginAgain()
       webSocket?.beginAgain()
     case .continuation: return true
     }

@@ -34,8 +34,6 @@ final class UploadResumer: Sendable {
     var creation: UploadResource?
     var isComplete = false
     var checkpointHandler: (queue: DispatchQueue, closure: @Sendable (Data) -> Void)?
-    /// Whether the caller sends the upload again, so that the journal does not count.
-    var isRestarted = false
     /// The URL in the checkpoint that the handler has received.
     var notedURL: String?
   }
@@ -72,15 +70,8 @@ final class UploadResumer: Sendable {
     state.withLock { state in
       var new = State()
       new.checkpointHandler = state.checkpointHandler
-      new.isRestarted = true
       state = new
     }
-    transfer?.note(nil, mayBeComplete: false)
-  }
-
-  /// The upload that the journal names, unless the caller sends the upload again.
-  private var storedUpload: (StoredUpload, mayBeComplete: Bool)? {
-    state.withLock { $0.isRestarted } ? nil : transfer?.upload
   }
 
   // MARK: The body
@@ -114,7 +105,7 @@ final class UploadResumer: Sendable {
 
   private func resumption(of body: Body) throws(ResumableUploadError) -> UploadResumption {
     let policy = try policy.get()
-    if let (upload, mayBeComplete) = storedUpload, let resource = upload.resource {
+    if let (upload, mayBeComplete) = transfer?.upload, let resource = upload.resource {
       guard transfer?.hasSameFile == true else { throw .fileHasChanged }
       return UploadResumption(
         length: body.length, resource: resource, dialect: upload.dialect, policy: policy,
@@ -218,7 +209,7 @@ final class UploadResumer: Sendable {
   /// Returns the origin to which credentials may be sent: that of the first request, or of the one that created the
   /// upload in another process.
   func owner(orFirst url: String, _ origin: Origin) -> Origin {
-    let earlier = storedUpload?.0 ?? checkpoint.flatMap { try? UploadCheckpoint($0).upload }
+    let earlier = transfer?.upload?.0 ?? checkpoint.flatMap { try? UploadCheckpoint($0).upload }
     return state.withLock { state in
       if state.creation == nil {
         state.creation = earlier?.creation ?? UploadResource(url: url)
