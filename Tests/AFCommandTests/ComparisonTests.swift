@@ -134,7 +134,7 @@ import Testing
 
   // MARK: The process
 
-  /// `Scripts/soak pipe` sets the bytes, and measures an optimised build.
+  /// `Scripts/soak pipe` sets the bytes, and measures the command as it is installed.
   private static let soakBytes = ProcessInfo.processInfo.environment["ALAMOFIRE_SOAK_BYTES"].flatMap {
     Int($0)
   }

@@ -3,8 +3,9 @@ import Foundation
 
 /// The programs that tests start.
 enum Programs {
-  /// SwiftPM builds the command beside the tests.
+  /// SwiftPM builds the command beside the tests. `ALAMOFIRE_AF` names another one, such as an installed one.
   static var af: String {
+    if let path = ProcessInfo.processInfo.environment["ALAMOFIRE_AF"] { return path }
     let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     return folder.appendingPathComponent("af").path
   }

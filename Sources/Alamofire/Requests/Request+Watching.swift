@@ -74,35 +74,6 @@ struct RequestWatchers: Sendable {
   }
 }
 
-extension RequestCore {
-  func created(_ request: URLRequest, of owner: Request) {
-    let (notices, listeners) = state.withLock { state -> (RequestWatchers.Notices?, RequestListeners?) in
-      state.add(request)
-      if session.makesRequestsAtOnce { state.observed.tasks.begin() }
-      guard state.hasExtras else { return (nil, nil) }
-      return (state.extras.watchers.requestCreated(), state.extras.listeners)
-    }
-    if let listeners {
-      for continuation in listeners.requests { continuation.yield(request) }
-      for continuation in listeners.commands { continuation.yield(owner.cURLDescription()) }
-    }
-    guard let notices else { return }
-    if let handler = notices.request { handler.queue.async { handler.closure(request) } }
-    if let handler = notices.cURL { handler.queue.async { handler.closure(owner.cURLDescription()) } }
-  }
-
-  /// Records a request that was made, but could not be adapted, and is therefore never sent as it is.
-  func adaptationFailed(_ request: URLRequest, of owner: Request) {
-    state.withLock { $0.add(request) }
-    creationFailed(of: owner)
-  }
-
-  func creationFailed(of owner: Request) {
-    let handler = state.withLock { $0.extras.watchers.creationFailed() }
-    if let handler { handler.queue.async { handler.closure(owner.cURLDescription()) } }
-  }
-}
-
 extension Request {
   /// The monitors of this request: those of its session, then its own.
   public var eventMonitor: (any EventMonitor)? {

@@ -57,18 +57,11 @@ public struct DataResponse<Success, Failure: Error> {
       serializationDuration: serializationDuration, result: result)
   }
 
-  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange on first access.
+  /// Makes a response.
+  ///
+  /// - Parameter origin: The `HTTPURLResponse` and the metrics, or the exchange of which they are made on first access.
   package init(
-    request: URLRequest?, exchange: Exchange?, data: Data?, serializationDuration: TimeInterval = 0,
-    result: Result<Success, Failure>
-  ) {
-    self.init(
-      request: request, origin: .exchange(exchange), data: data,
-      serializationDuration: serializationDuration, result: result)
-  }
-
-  private init(
-    request: URLRequest?, origin: ResponseOrigin, data: Data?, serializationDuration: TimeInterval,
+    request: URLRequest?, origin: ResponseOrigin, data: Data?, serializationDuration: TimeInterval = 0,
     result: Result<Success, Failure>
   ) {
     self.request = request

@@ -56,19 +56,12 @@ public struct DownloadResponse<Success, Failure: Error> {
       serializationDuration: serializationDuration, result: result)
   }
 
-  /// Makes a response whose `HTTPURLResponse` and metrics are made of the exchange on first access.
+  /// Makes a response.
+  ///
+  /// - Parameter origin: The `HTTPURLResponse` and the metrics, or the exchange of which they are made on first access.
   package init(
-    request: URLRequest?, exchange: Exchange?, fileURL: URL?, resumeData: Data? = nil,
+    request: URLRequest?, origin: ResponseOrigin, fileURL: URL?, resumeData: Data? = nil,
     serializationDuration: TimeInterval = 0, result: Result<Success, Failure>
-  ) {
-    self.init(
-      request: request, origin: .exchange(exchange), fileURL: fileURL, resumeData: resumeData,
-      serializationDuration: serializationDuration, result: result)
-  }
-
-  private init(
-    request: URLRequest?, origin: ResponseOrigin, fileURL: URL?, resumeData: Data?,
-    serializationDuration: TimeInterval, result: Result<Success, Failure>
   ) {
     self.request = request
     self.origin = origin

@@ -134,7 +134,7 @@ package final class Exchange: Sendable {
 
 /// The source of a response's `HTTPURLResponse` and metrics: objects of the caller, or an exchange that makes them on
 /// first access.
-enum ResponseOrigin: Sendable {
+package enum ResponseOrigin: Sendable {
   case finished(HTTPURLResponse?, TaskMetrics?)
   case exchange(Exchange?)
 

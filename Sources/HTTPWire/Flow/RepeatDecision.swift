@@ -20,14 +20,13 @@ package struct RepeatDecision: Sendable, Equatable {
 
   private var certainRepeats = 0
   private var hasRepeatedUncertainly = false
+  private let method: String
   /// Whether the method of the request is idempotent.
-  package let isIdempotent: Bool
+  package var isIdempotent: Bool { Self.isIdempotent(method) }
   /// Whether the request was sent again.
   package var hasRepeated: Bool { certainRepeats > 0 || hasRepeatedUncertainly }
 
-  package init(method: String) {
-    isIdempotent = Self.isIdempotent(method)
-  }
+  package init(method: String) { self.method = method }
 
   /// Returns whether the request may be sent again, and counts the attempt if so.
   ///

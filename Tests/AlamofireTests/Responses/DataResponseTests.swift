@@ -27,19 +27,19 @@ import Testing
     _ result: Result<Int, Failure> = .success(1), data: Data? = nil, _ fields: [HTTPHeader] = []
   ) throws -> DataResponse<Int, Failure> {
     DataResponse(
-      request: try request(), exchange: exchange(fields), data: data, serializationDuration: 0.5,
+      request: try request(), origin: .exchange(exchange(fields)), data: data, serializationDuration: 0.5,
       result: result)
   }
 
   @Test("Response and metrics are those of the exchange") func responseAndMetrics() throws {
     let exchange = Self.exchange()
     let response = DataResponse<Int, Failure>(
-      request: nil, exchange: exchange, data: nil, result: .success(1))
+      request: nil, origin: .exchange(exchange), data: nil, result: .success(1))
     #expect(response.response === exchange.httpResponse)
     #expect(response.metrics === exchange.metrics)
     #expect(response.response?.statusCode == 201)
     #expect(response.serializationDuration == 0)
-    let without = DataResponse<Int, Failure>(request: nil, exchange: nil, data: nil, result: .failure(.first))
+    let without = DataResponse<Int, Failure>(request: nil, origin: .exchange(nil), data: nil, result: .failure(.first))
     #expect(without.response == nil)
     #expect(without.metrics == nil)
   }
@@ -87,7 +87,7 @@ import Testing
 
   @Test("Without a request the debug description has two lines") func missingRequest() {
     let response = DataResponse<Int, Failure>(
-      request: nil, exchange: Self.exchange(), data: nil, result: .success(1))
+      request: nil, origin: .exchange(Self.exchange()), data: nil, result: .success(1))
     #expect(response.debugDescription == "[Request]: None\n[Result]: success(1)")
   }
 
@@ -97,7 +97,7 @@ import Testing
     let data = Data("\n<p>Hello</p>\r\n<p>You</p>\n".utf8)
     let fields = [HTTPHeader(name: "X-Z", value: "z"), HTTPHeader(name: "Content-Type", value: "text/html")]
     let response = DataResponse<Int, Failure>(
-      request: request, exchange: Self.exchange(fields), data: data, serializationDuration: 0.5,
+      request: request, origin: .exchange(Self.exchange(fields)), data: data, serializationDuration: 0.5,
       result: .success(1))
     #expect(
       response.debugDescription == """
@@ -126,7 +126,7 @@ import Testing
 
   @Test("The debug description names missing parts") func missingParts() throws {
     let response = DataResponse<Int, Failure>(
-      request: try Self.request(), exchange: nil, data: nil, result: .failure(.first))
+      request: try Self.request(), origin: .exchange(nil), data: nil, result: .failure(.first))
     #expect(
       response.debugDescription == """
         [Request]: POST http://localhost/post?q=1
@@ -163,6 +163,6 @@ import Testing
 
   @Test("A response is Sendable with its value") func sendable() {
     func send(_ value: some Sendable) {}
-    send(DataResponse<Int, Failure>(request: nil, exchange: nil, data: nil, result: .success(1)))
+    send(DataResponse<Int, Failure>(request: nil, origin: .exchange(nil), data: nil, result: .success(1)))
   }
 }

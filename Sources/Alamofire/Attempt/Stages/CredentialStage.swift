@@ -5,7 +5,7 @@ import HTTPWire
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
 extension AttemptDriver {
   func addCredentialsAtOnce() throws(AFError) -> AttemptEvent? {
-    dropCredentialsOfOtherOrigin()
+    if values.redirectCount > 0 { dropCredentialsOfOtherOrigin() }
     guard mayKnowCredentials, maySendCredentials else { return .done }
     guard !needsNetrc else { return nil }
     if let match = rememberedMatch {
@@ -41,7 +41,6 @@ extension AttemptDriver {
 
   /// Forgets the credential that was sent to the previous origin.
   private func dropCredentialsOfOtherOrigin() {
-    guard values.redirectCount > 0 else { return }
     if values.request.origin != values.initialOrigin { values.leftInitialOrigin = true }
     guard let authentication = values.authentication, let proof = authentication.trail.proof else { return }
     var trail = authentication.trail

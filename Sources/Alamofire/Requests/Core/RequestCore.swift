@@ -383,3 +383,24 @@ extension RequestCore {
     state.withLock { $0.extras.credential }.flatMap { PasswordCredential($0) }
   }
 }
+
+extension RequestCore {
+  /// Whether the session or the request has monitors. Asked before an event is made for them.
+  var notifiesMonitors: Bool { session.eventMonitor.isActive || has(.events) }
+
+  /// Whether the request has adapters or retriers.
+  var isIntercepted: Bool { has(.interceptors) }
+
+  /// Whether any of these interests was added.
+  func has(_ interests: RequestInterests) -> Bool {
+    self.interests.load(ordering: .acquiring) & interests.rawValue != 0
+  }
+
+  func add(_ interests: RequestInterests) {
+    self.interests.bitwiseOr(interests.rawValue, ordering: .releasing)
+  }
+
+  func remove(_ interests: RequestInterests) {
+    self.interests.bitwiseAnd(~interests.rawValue, ordering: .releasing)
+  }
+}
