@@ -147,8 +147,7 @@ package enum Command {
     let status = ExitCode(statusCode: code)
     // On a terminal the status line has said it.
     if status != .success, !environment.isOutputTerminal || invocation.output != nil || invocation.isQuiet {
-      let phrase = ReasonPhrase.of(code).map { " \($0)" } ?? ""
-      complain("The server answered \(code)\(phrase).", in: environment)
+      complain(ReasonPhrase.sentence(code), in: environment)
     }
     return status
   }
