@@ -65,9 +65,9 @@ package enum Command {
     let archive = try ArchiveFile(invocation)
     let ended = try await exchange(outgoing, kept, invocation, environment, archive)
     let code = environment.interruption.exitCode ?? ended
-    guard let failure = archive?.write() else { return code }
-    complain(failure, in: environment)
-    return code == .success ? .failure : code
+    let failures = [kept.failure, archive?.write()].compactMap { $0 }
+    for failure in failures { complain(failure, in: environment) }
+    return code == .success && !failures.isEmpty ? .failure : code
   }
 
   private static func exchange(

@@ -69,9 +69,7 @@ struct Delivery {
     let response = await receive(sending, receiver)
     meter?.finish()
     let outcome = receiver.finish(response)
-    if outcome.response != nil {
-      try kept.store(from: session, invocation)
-    }
+    if outcome.response != nil { kept.store(from: session, invocation) }
     return outcome
   }
 

@@ -41,7 +41,7 @@ struct EventExchange {
       }
     }
     writeHeads()
-    if completion.response != nil { try kept.store(from: session, invocation) }
+    if completion.response != nil { kept.store(from: session, invocation) }
     return finish(completion)
   }
 

@@ -36,7 +36,7 @@ struct WebSocketExchange {
     }
     if let response = end.response {
       printer.begin(socket.request ?? request, response)
-      try kept.store(from: session, invocation)
+      kept.store(from: session, invocation)
     }
     return printer.finish(end)
   }
