@@ -78,6 +78,16 @@ import Testing
     let connecting = await Terminal.pipe.run("-k", "--connect-timeout", "0.3", secure.url("/get"))
     #expect(connecting.status == .failure)
     #expect(connecting.error.hasSuffix(" With --connect-timeout and --timeout SECONDS it may take longer.\n"))
+    let proxy = try HTTPTestServer()
+    proxy.enqueue(connections: .stall, .stall)
+    for option in ["--connect-timeout", "--timeout"] {
+      let slow = await Terminal.pipe.run(
+        "--proxy", "127.0.0.1:\(proxy.port)", option, "0.3", "https://shop.example/")
+      #expect(slow.status == .failure)
+      #expect(
+        slow.error.contains("shop.example through the proxy http://127.0.0.1:\(proxy.port) "), "\(slow.error)"
+      )
+    }
     let ample = await Terminal.pipe.run("--max-time=60", "--connect-timeout=60", server.url("/get"))
     #expect(ample.status == .success)
   }
