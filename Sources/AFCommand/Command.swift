@@ -65,9 +65,9 @@ package enum Command {
     let archive = try ArchiveFile(invocation)
     let ended = try await exchange(outgoing, kept, invocation, environment, archive)
     let code = environment.interruption.exitCode ?? ended
-    guard let failure = archive?.write() else { return code }
-    complain(failure, in: environment)
-    return code == .success ? .failure : code
+    let failures = [kept.failure, archive?.write()].compactMap { $0 }
+    for failure in failures { complain(failure, in: environment) }
+    return code == .success && !failures.isEmpty ? .failure : code
   }
 
   private static func exchange(
@@ -96,6 +96,14 @@ package enum Command {
         environment: environment, invocation: invocation, request: request, archive: archive
       ).run(kept, output)
     }
+    return try await show(outgoing, kept, invocation, environment, archive)
+  }
+
+  /// Sends a request and shows its response, page by page if that was asked for.
+  private static func show(
+    _ outgoing: OutgoingRequest, _ kept: KeptState, _ invocation: Invocation, _ environment: Environment,
+    _ archive: ArchiveFile?
+  ) async throws(UsageError) -> ExitCode {
     var shown = environment
     let isPaged = invocation.isPaged && environment.isOutputTerminal
     let pager = isPaged ? environment.startPager() : nil
@@ -106,14 +114,18 @@ package enum Command {
     }
     let delivery = Delivery(
       environment: shown, invocation: invocation, outgoing: outgoing, archive: archive)
+    let outcome: Delivery.Outcome
     do throws(UsageError) {
-      let outcome = try await delivery.result(kept)
-      pager?.finish()
-      return finish(outcome, invocation, environment)
+      outcome = try await delivery.result(kept)
     } catch {
-      pager?.finish()
+      _ = pager?.finish()
       throw error
     }
+    let failure = pager?.finish()
+    let code = finish(outcome, invocation, environment)
+    guard let failure, environment.interruption.signal == nil else { return code }
+    complain(failure, in: environment)
+    return code == .success ? .failure : code
   }
 
   private static func request(_ invocation: Invocation, _ environment: Environment) throws -> OutgoingRequest
@@ -147,8 +159,7 @@ package enum Command {
     let status = ExitCode(statusCode: code)
     // On a terminal the status line has said it.
     if status != .success, !environment.isOutputTerminal || invocation.output != nil || invocation.isQuiet {
-      let phrase = ReasonPhrase.of(code).map { " \($0)" } ?? ""
-      complain("The server answered \(code)\(phrase).", in: environment)
+      complain(ReasonPhrase.sentence(code), in: environment)
     }
     return status
   }

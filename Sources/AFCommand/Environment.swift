@@ -104,13 +104,14 @@ extension Environment {
       uniqueKeysWithValues: variableNames.compactMap { name in
         getenv(name).map { (name, String(cString: $0)) }
       })
+    let interruption = Interruption(isProcess: true)
     return Environment(
       arguments: Array(CommandLine.arguments.dropFirst()), variables: variables,
       readInput: { try readInput(into: $0) }, writeOutput: { write($0, to: STDOUT_FILENO) },
       writeError: { _ = write(Data($0.utf8), to: STDERR_FILENO) }, isInputRedirected: isInputRedirected,
       isOutputTerminal: isatty(STDOUT_FILENO) == 1, isErrorTerminal: isatty(STDERR_FILENO) == 1,
-      width: columns(variables), readSecret: { SecretPrompt.read($0) },
-      startPager: { Pager.start(variables: variables) }, interruption: Interruption(isProcess: true))
+      width: columns(variables), readSecret: { SecretPrompt.read($0, interruption) },
+      startPager: { Pager.start(variables: variables) }, interruption: interruption)
   }
 
   private static func readInput(into room: UnsafeMutableRawBufferPointer) throws -> Int {

@@ -49,6 +49,21 @@ import Testing
     #expect((attributes[.size] as? NSNumber)?.intValue ?? 0 > 2)
   }
 
+  @Test(
+    "A session that cannot be stored after the response is a failure, and the archive is written",
+    arguments: ["GET", "sse"])
+  func lostSession(word: String) async throws {
+    let events = Reply(headers: [.contentType("text/event-stream")], body: .parts(["data: 1\n\n"]))
+    server.enqueue(events, .status(204))
+    var terminal = Terminal.pipe
+    let (place, jar) = (folder.path("lost"), folder.path("lost/jar"))
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+    terminal.onOutput = { _ in try? FileManager.default.removeItem(atPath: place) }
+    let run = await terminal.run("--har", folder.path("a.har"), "--cookie-jar", jar, word, server.url("/x"))
+    #expect(run.status == .failure && run.error == "af: '\(jar)' cannot be written.\n", "\(run.error)")
+    #expect(try urls().first == server.url("/x"))
+  }
+
   @Test("--har writes a failed request, an upload, events and a download in segments")
   func kinds() async throws {
     let failed = await Terminal.pipe.run("--har", folder.path("a.har"), "http://127.0.0.1:1/x")

@@ -22,6 +22,8 @@ import Testing
     var fields: [String: String] = [:]
     /// Fields that the request must not have.
     var absentFields: [String] = []
+    /// The beginnings of the values by which HTTPie's library replaces those fields.
+    var replacedFields: [String: String] = [:]
     /// The output of all programs; `nil` if it is not compared.
     var output: String?
     /// Whether the programs end with a failure.
@@ -52,10 +54,11 @@ import Testing
       name: "a header field", af: ["{url}/get", "X-A:b c"], http: ["{url}/get", "X-A:b c"],
       curl: ["-H", "X-A: b c", "{url}/get"], method: "GET", target: "/get", fields: ["X-A": "b c"]),
     Row(
-      // HTTPie leaves them out, too, and then its library adds those of its own.
-      name: "a default field is left out", af: ["{url}/get", "User-Agent:", "Accept-Encoding:"], http: [],
+      name: "a default field is left out", af: ["{url}/get", "User-Agent:", "Accept-Encoding:"],
+      http: ["{url}/get", "User-Agent:", "Accept-Encoding:"],
       curl: ["-H", "User-Agent:", "-H", "Accept-Encoding:", "{url}/get"], method: "GET", target: "/get",
-      absentFields: ["User-Agent", "Accept-Encoding"]),
+      absentFields: ["User-Agent", "Accept-Encoding"],
+      replacedFields: ["User-Agent": "python-urllib3", "Accept-Encoding": "identity"]),
     Row(
       name: "the type of a body is left out", af: ["{url}/post", "a=b", "Content-Type:"],
       http: ["{url}/post", "a=b", "Content-Type:"],
@@ -121,7 +124,13 @@ import Testing
       #expect(Self.canonical(request.target) == Self.canonical(row.target), "\(name)")
       #expect(request.bodyText == row.body, "\(name)")
       for (field, value) in row.fields { #expect(request.header(field) == value, "\(name)") }
-      for field in row.absentFields { #expect(request.header(field) == nil, "\(name): \(field)") }
+      for field in row.absentFields {
+        guard name == "http", let start = row.replacedFields[field] else {
+          #expect(request.header(field) == nil, "\(name): \(field)")
+          continue
+        }
+        #expect(request.header(field)?.hasPrefix(start) == true, "\(name): \(field)")
+      }
       if let output = row.output { #expect(String(decoding: run.output, as: UTF8.self) == output, "\(name)") }
       if row.fails { #expect(run.status != 0, "\(name)") }
     }

@@ -78,6 +78,16 @@ import Testing
     let connecting = await Terminal.pipe.run("-k", "--connect-timeout", "0.3", secure.url("/get"))
     #expect(connecting.status == .failure)
     #expect(connecting.error.hasSuffix(" With --connect-timeout and --timeout SECONDS it may take longer.\n"))
+    let proxy = try HTTPTestServer()
+    proxy.enqueue(connections: .stall, .stall)
+    for option in ["--connect-timeout", "--timeout"] {
+      let slow = await Terminal.pipe.run(
+        "--proxy", "127.0.0.1:\(proxy.port)", option, "0.3", "https://shop.example/")
+      #expect(slow.status == .failure)
+      #expect(
+        slow.error.contains("shop.example through the proxy http://127.0.0.1:\(proxy.port) "), "\(slow.error)"
+      )
+    }
     let ample = await Terminal.pipe.run("--max-time=60", "--connect-timeout=60", server.url("/get"))
     #expect(ample.status == .success)
   }
@@ -89,11 +99,15 @@ import Testing
     let busy = Reply(status: 503, body: .bytes(Array("busy".utf8)))
     server.enqueue(busy, .text("done"))
     let run = await Terminal.pipe.run("--retry", "1", "PUT", server.url("/"), "--raw", "x")
-    #expect(run.status == .success && run.output == "done" && run.error == "")
+    #expect(run.status == .success && run.output == "done")
+    #expect(run.error == "af: The server answered 503 Service Unavailable. Trying again in 0.5 s (1 of 1).\n")
     #expect(server.recordedRequests.map(\.bodyText) == ["x", "x"])
     server.enqueue(busy, busy)
-    let last = await Terminal.pipe.run("--retry", "1", server.url("/"))
-    #expect(last.status == .serverError && last.output == "busy")
+    let last = await Terminal.pipe.run("--retry", "1", "-q", server.url("/x"))
+    #expect(last.status == .serverError && last.error == "af: The server answered 503 Service Unavailable.\n")
+    server.enqueue(busy, busy)
+    let shown = await Terminal.pipe.run("--retry", "1", server.url("/"))
+    #expect(shown.status == .serverError && shown.output == "busy")
     server.enqueue(busy)
     // The command of curl would repeat a POST.
     let curl = await Terminal.pipe.run("--retry", "1", "--curl", "POST", server.url("/"), "a=b")
@@ -101,7 +115,31 @@ import Testing
     #expect(await Terminal.pipe.run("--retry", "1", "--curl", server.url("/")).output.contains("--retry 1"))
     let post = await Terminal.pipe.run("--retry", "1", "POST", server.url("/"))
     #expect(post.status == .serverError && post.output == "busy")
-    #expect(server.requestCount == 5)
+    #expect(server.requestCount == 7)
+  }
+
+  @Test(
+    "A response is the last one if it asks for a long delay or has a long body",
+    arguments: [("301", 4), ("301", 0), ("31", 4), ("0", 2_000_000)])
+  func lastResponse(retryAfter: String, count: Int) async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(
+      Reply(status: 503, body: .bytes([UInt8](repeating: 97, count: count)))
+        .with(header: "Retry-After", value: retryAfter))
+    let limit = retryAfter == "31" ? ["--max-time", "30"] : []
+    let run = await Terminal.pipe.run(limit + ["-p", "hb", "--retry", "3", server.url("/")])
+    #expect(run.status == .serverError && run.error == "af: The server answered 503 Service Unavailable.\n")
+    #expect(run.output.hasPrefix("HTTP/1.1 503 Service Unavailable\n"))
+    let body = run.output.components(separatedBy: "\n\n").last ?? ""
+    #expect(body == String(repeating: "a", count: count) && server.requestCount == 1)
+  }
+
+  @Test("A retry after a failure of the connection names its reason")
+  func retryOfConnection() async throws {
+    let port = try HTTPTestServer.refusedPort()
+    let run = await Terminal.pipe.run("--retry", "1", "http://127.0.0.1:\(port)/")
+    #expect(run.status == .failure)
+    #expect(run.error.contains("on that port. Trying again in 0.5 s (1 of 1).\naf: 127.0.0.1 does not"))
   }
 
   @Test("--retry requests no body again that has begun")

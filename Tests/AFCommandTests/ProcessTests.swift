@@ -151,6 +151,50 @@ import Testing
     }
   }
 
+  @Test("A pager that fails is a failure", .enabled(if: Programs.isInstalled("python3")))
+  func failingPager() async throws {
+    let server = try HTTPTestServer()
+    for (pager, reason) in [
+      ("false", "exit status 1"), ("'no such'", "exit status 127"), ("kill -9 $$", "signal 9"),
+    ] {
+      let run = try await Programs.runOnTerminal(
+        [Programs.af, "--pager", server.url("/get")], environment: ["PAGER": pager, "TERM": "dumb"])
+      let output = String(decoding: run.output, as: UTF8.self)
+      #expect(run.status == 1, "\(output)")
+      #expect(output.contains("The pager '\(pager)' ") && output.contains(reason), "\(output)")
+    }
+  }
+
+  @Test(
+    "Ctrl-C at the question for a password ends the process and restores the echo",
+    .enabled(if: Programs.isInstalled("python3")))
+  func interruptedPassword() async throws {
+    let run = try await ChildRun(
+      ["/usr/bin/env", "python3", "-c", Self.interruption, Programs.af, "-a", "ann", "http://127.0.0.1:1/"])
+    #expect(run.status == 0, "\(run.complaints)")
+    #expect(String(decoding: run.output, as: UTF8.self) == "-2 False True\n")
+  }
+
+  /// Types Ctrl-C at the first question of a program. Prints its exit code, whether the terminal echoed before, and
+  /// whether it does behind the end.
+  private static let interruption = """
+    import os, pty, signal, sys, termios
+    process, terminal = pty.fork()
+    if process == 0:
+        # The tests may run in a background job, whose children ignore SIGINT.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.execvp(sys.argv[1], sys.argv[1:])
+    def echoes():
+        return bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
+    shown = b""
+    while not shown.endswith(b": "):
+        shown += os.read(terminal, 4096)
+    before = echoes()
+    os.write(terminal, b"\\x03")
+    status = os.waitpid(process, 0)[1]
+    print(os.waitstatus_to_exitcode(status), before, echoes())
+    """
+
   // MARK: Streams
 
   /// Returns the screen of a new terminal, and the terminal itself. The Glibc module declares no `openpty`.

@@ -104,7 +104,52 @@ import Testing
     server.enqueue(events, events, .status(204))
     let source = await Terminal.pipe.run("-v", "sse", server.url("/prices"))
     let starts = source.output.components(separatedBy: "\n\n").map { $0.prefix { $0 != "\n" } }
-    #expect(starts == ["GET /prices HTTP/1.1", "HTTP/1.1 200 OK", "1", "HTTP/1.1 200 OK", "1"])
+    let first = ["GET /prices HTTP/1.1", "HTTP/1.1 200 OK", "1"]
+    #expect(starts.map(String.init) == first + ["HTTP/1.1 200 OK", "1", "HTTP/1.1 204 No Content", ""])
+  }
+
+  @Test("-v and -h show the heads of a stream that fails", arguments: ["ws", "sse"])
+  func headsOfFailure(action: String) async {
+    let run = await Terminal.pipe.run("-v", "-I", action, server.url("/status/404"))
+    let blocks = run.output.components(separatedBy: "\n\n")
+    #expect(run.status == .clientError && blocks.count == 3, "\(run.output)")
+    #expect(blocks.first?.hasPrefix("GET /status/404 HTTP/1.1\n") == true)
+    #expect(blocks.dropFirst().first?.hasPrefix("HTTP/1.1 404 Not Found\n") == true)
+    let headers = await Terminal.pipe.run("-h", "-I", action, server.url("/status/404"))
+    #expect(headers.output.hasPrefix("HTTP/1.1 404 Not Found\n") && !headers.output.contains("GET "))
+  }
+
+  @Test("-h shows the heads of responses in front of the events")
+  func headersOfEvents() async {
+    server.enqueue(
+      Reply(headers: [.contentType("text/event-stream")], body: .parts(["retry: 1\ndata: 1\n\n"])),
+      .status(204))
+    let run = await Terminal.pipe.run("-h", "sse", server.url("/prices"))
+    #expect(run.output.hasPrefix("HTTP/1.1 200 OK\n") && run.output.contains("\n\n1\n"))
+    #expect(!run.output.contains("GET "))
+  }
+
+  @Test("An empty input closes the connection once it is made, and the messages until then are written")
+  func emptyInput() async throws {
+    let closure = Mutex<WebSocketTestConnection.Event?>(nil)
+    server.enqueue(
+      .webSocket(
+        WebSocketEndpoint { connection in
+          connection.answersControlFrames = false
+          let event = try connection.next()
+          closure.withLock { $0 = event }
+          // A message, then the Close frame that answers.
+          try connection.write([0x81, 3] + Array("bye".utf8) + [0x88, 2, 0x03, 0xE8])
+        }))
+    var terminal = Terminal.pipe
+    // Closing earlier would cancel the connection.
+    let counts = Mutex<[Int]>([])
+    terminal.onInput = { [server] in counts.withLock { $0.append(server.requestCount) } }
+    let run = await terminal.run("ws", server.url("/"))
+    #expect(run.status == .success && run.error == "", "\(run.error)")
+    #expect(run.output == "bye\n")
+    #expect(counts.withLock { $0 } == [1])
+    #expect(closure.withLock { $0 } == .closed(code: 1000, reason: ""))
   }
 
   @Test("Sessions and cookie jars are kept by messages and events", arguments: ["ws", "sse"])

@@ -36,6 +36,8 @@ struct Terminal: Sendable {
   var onErrorText: @Sendable (String) -> Void = { _ in }
   /// Called after each write to the standard output.
   var onOutput: @Sendable (Data) -> Void = { _ in }
+  /// Called before each read of the standard input.
+  var onInput: @Sendable () -> Void = {}
 
   /// A terminal whose output is a pipe.
   static let pipe = Terminal(isOutputTerminal: false)
@@ -46,13 +48,14 @@ struct Terminal: Sendable {
     let record = Record()
     let secret = secret
     let (tick, onOutput, onError, acceptsOutput) = (tick, onOutput, onError, acceptsOutput)
-    let onErrorText = onErrorText
+    let (onErrorText, onInput) = (onErrorText, onInput)
     let input = Mutex(Data(input.utf8))
     let clock = Mutex(ContinuousClock.now)
     let environment = Environment(
       arguments: arguments, variables: variables.merging(hasColours ? [:] : ["NO_COLOR": "1"]) { $1 },
       readInput: { room in
-        input.withLock { input in
+        onInput()
+        return input.withLock { input in
           let count = input.copyBytes(to: room)
           input = Data(input.dropFirst(count))
           return count

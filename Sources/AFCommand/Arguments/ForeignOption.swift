@@ -95,6 +95,7 @@ enum ForeignOption {
     "-Y": "write --timeout SECONDS", "--speed-limit": "write --timeout SECONDS",
     "-y": "write --timeout SECONDS", "--speed-time": "write --timeout SECONDS",
     "--interface": "the routes of the system select the interface",
+    "--rate": "one request is sent; write --limit-rate RATE to limit its bytes in a second",
     "--retry-max-time": "write --retry N, under timeout(1)",
     "--retry-delay": "write --retry N; the delays double", "--retry-all-errors": "write --retry N",
     "--retry-connrefused": "write --retry N", "--http-version": "write --http1.1 or --http2",

@@ -45,13 +45,15 @@ final class HopLog: Sendable {
   }
 
   /// Returns the heads of the hops since the last call, an empty line after each.
-  func takeText(_ palette: Palette) -> String {
+  ///
+  /// - Parameter hasRequests: Whether the heads of requests are among them.
+  func takeText(_ palette: Palette, hasRequests: Bool) -> String {
     log.queue.sync {}
     let new = entries.values.withLock { entries in
       defer { entries = [] }
       return entries
     }
-    return Self.hops(new).flatMap { [$0.request, $0.response] }
+    return Self.hops(new).flatMap { [hasRequests ? $0.request : nil, $0.response] }
       .compactMap { $0.map { $0.text(palette) + "\n" } }.joined()
   }
 

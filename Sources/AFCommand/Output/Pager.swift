@@ -4,10 +4,10 @@ import Glibc
 /// A program that shows text page by page: `$PAGER`, or less.
 package struct Pager: Sendable {
   package var write: @Sendable (Data) -> Bool
-  /// Waits until the reader has seen enough.
-  package var finish: @Sendable () -> Void
+  /// Waits until the reader has seen enough. Returns the reason if the pager has failed.
+  package var finish: @Sendable () -> String?
 
-  package init(write: @escaping @Sendable (Data) -> Bool, finish: @escaping @Sendable () -> Void) {
+  package init(write: @escaping @Sendable (Data) -> Bool, finish: @escaping @Sendable () -> String?) {
     self.write = write
     self.finish = finish
   }
@@ -27,13 +27,20 @@ package struct Pager: Sendable {
         let count = data.withUnsafeBytes { fwrite($0.baseAddress, 1, $0.count, stream) }
         return count == data.count && fflush(stream) == 0
       },
-      finish: { _ = pclose(stream) })
+      finish: { failure(of: command, waitStatus: pclose(stream)) })
   }
 }
 
 extension Pager {
   static func command(_ variables: [String: String]) -> String {
     variables["PAGER"].flatMap { $0.isEmpty ? nil : $0 } ?? "less"
+  }
+
+  private static func failure(of command: String, waitStatus: Int32) -> String? {
+    if waitStatus == 0 { return nil }
+    let signal = waitStatus & 0x7F
+    let end = signal == 0 ? "failed with exit status \(waitStatus >> 8)" : "was ended by signal \(signal)"
+    return "The pager '\(command)' \(end); leave out --pager to see the whole output."
   }
 
   /// Returns whether the program of a command of the shell exists, because the output would be lost without it. A
@@ -45,32 +52,5 @@ extension Pager {
     }
     let folders = word.contains("/") ? [""] : path.split(separator: ":").map { $0 + "/" }
     return folders.contains { access($0 + word, X_OK) == 0 }
-  }
-}
-
-/// A question for a secret on the terminal of the process.
-enum SecretPrompt {
-  /// Returns the answer without its line break; `nil` without a terminal. Nothing of it is shown.
-  static func read(_ prompt: String) -> String? {
-    let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
-    guard terminal >= 0 else { return nil }
-    defer { close(terminal) }
-    var settings = termios()
-    guard tcgetattr(terminal, &settings) == 0 else { return nil }
-    var silent = settings
-    silent.c_lflag &= ~tcflag_t(ECHO)
-    tcsetattr(terminal, TCSAFLUSH, &silent)
-    defer { tcsetattr(terminal, TCSAFLUSH, &settings) }
-    show(prompt, on: terminal)
-    defer { show("\n", on: terminal) }
-    var answer: [UInt8] = []
-    var byte: UInt8 = 0
-    while Glibc.read(terminal, &byte, 1) == 1, byte != UInt8(ascii: "\n") { answer.append(byte) }
-    return String(decoding: answer, as: UTF8.self)
-  }
-
-  private static func show(_ text: String, on terminal: Int32) {
-    let bytes = Array(text.utf8)
-    _ = Glibc.write(terminal, bytes, bytes.count)
   }
 }

@@ -20,4 +20,9 @@ enum ReasonPhrase {
   ]
 
   static func of(_ status: Int) -> String? { phrases[status] }
+
+  /// Returns the sentence about a status of failure.
+  static func sentence(_ code: Int) -> String {
+    "The server answered \(code)\(of(code).map { " \($0)" } ?? "")."
+  }
 }

@@ -20,7 +20,19 @@ struct Delivery {
     let isOnce = if case .stream = outgoing.body { true } else { false }
     // Without retries no body is held back.
     let limit = isOnce ? 0 : invocation.effectiveRetryLimit
-    retry = limit > 0 ? TransientRetry(limit: limit) : nil
+    retry = limit > 0 ? Self.retry(limit, invocation, environment) : nil
+  }
+
+  private static func retry(_ limit: Int, _ invocation: Invocation, _ environment: Environment)
+    -> TransientRetry
+  {
+    let longest = min(TransientRetry.longestDelay, invocation.totalTimeout ?? .infinity)
+    return TransientRetry(limit: limit, longestRetryAfter: longest) { message in
+      if invocation.isQuiet { return }
+      // The line of progress, if there is one.
+      if environment.isErrorTerminal { environment.writeError("\r\u{1B}[K") }
+      Command.complain(message, in: environment)
+    }
   }
 
   /// The response, and the failure that matters to the user.
@@ -57,9 +69,7 @@ struct Delivery {
     let response = await receive(sending, receiver)
     meter?.finish()
     let outcome = receiver.finish(response)
-    if outcome.response != nil {
-      try kept.store(from: session, invocation)
-    }
+    if outcome.response != nil { kept.store(from: session, invocation) }
     return outcome
   }
 
@@ -79,10 +89,21 @@ struct Delivery {
         completion(isDiscarded || receiver.begin(response) ? .allow : .cancel)
       }
       sending.responseChunks(on: queue) { chunk in
-        if !receiver.add(chunk) { sending.cancel() }
+        let isWanted = retry?.takeDiscarded().map { receiver.begin($0) } ?? true
+        if !isWanted || !receiver.add(chunk) { sending.cancel() }
       }
-      sending.response(queue: queue) { continuation.resume(returning: $0) }
+      sending.response(queue: queue) { response in
+        continuation.resume(returning: retry == nil ? response : Self.accepted(response))
+      }
     }
+  }
+
+  /// Returns the last response without the failure that would have repeated its request.
+  private static func accepted(_ response: AFDataResponse<Data?>) -> AFDataResponse<Data?> {
+    guard response.error?.isResponseValidationError == true else { return response }
+    return AFDataResponse(
+      request: response.request, response: response.response, data: response.data, metrics: response.metrics,
+      serializationDuration: response.serializationDuration, result: .success(response.data))
   }
 
   private func request(_ resumption: Resumption?, in session: Session) -> DataRequest {

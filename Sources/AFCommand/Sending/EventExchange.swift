@@ -16,19 +16,23 @@ struct EventExchange {
     if invocation.authentication == .digest, let credentials = invocation.credentials {
       source.authenticate(username: credentials.user, password: credentials.password ?? "")
     }
-    let hops = invocation.shown == .everything ? HopLog() : nil
+    let hops = [.everything, .headers].contains(invocation.shown) ? HopLog() : nil
     if let hops { source.eventMonitor(hops.log) }
     let palette = environment.palette(of: invocation)
     let names = environment.isOutputTerminal || invocation.shown == .everything
     // Serial, so that events keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.events")
     let write = environment.writeOutput
+    let writeHeads = { @Sendable () -> Void in
+      guard let hops else { return }
+      _ = write(Data(hops.takeText(palette, hasRequests: invocation.shown == .everything).utf8))
+    }
     environment.interruption.onSignal { source.cancel() }
     let completion = await withCheckedContinuation { continuation in
       source.responseEvents(on: queue) { stream in
         switch stream.event {
         case .stream(.success(let event)):
-          if let hops { _ = write(Data(hops.takeText(palette).utf8)) }
+          writeHeads()
           let head = names && event.type != "message" ? palette.paint("\(event.type): ", .name) : ""
           if !write(Data((head + event.data + "\n").utf8)) { stream.cancel() }
         case .stream(.failure): break
@@ -36,7 +40,8 @@ struct EventExchange {
         }
       }
     }
-    if completion.response != nil { try kept.store(from: session, invocation) }
+    writeHeads()
+    if completion.response != nil { kept.store(from: session, invocation) }
     return finish(completion)
   }
 

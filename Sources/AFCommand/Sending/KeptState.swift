@@ -3,15 +3,19 @@ import Foundation
 import Glibc
 
 /// The state that is kept from one run of the command to the next: a session, a cookie jar, or both.
-struct KeptState {
-  private var named: NamedSession?
-  private var path: String?
+final class KeptState: Sendable {
+  private let named: NamedSession?
+  private let path: String?
   private let jarPath: String?
+  private let storeFailure = Mutex<String?>(nil)
   /// The cookies of both.
-  private(set) var cookies: [HTTPCookie] = []
+  let cookies: [HTTPCookie]
+  /// The reason if the state could not be stored.
+  var failure: String? { storeFailure.withLock { $0 } }
 
   init(_ invocation: Invocation, variables: [String: String]) throws(UsageError) {
     jarPath = invocation.cookieJar
+    var cookies: [HTTPCookie] = []
     if let name = invocation.session {
       let url = URLComponents(string: invocation.url)
       let host = (url?.host ?? "") + (url?.port.map { "_\($0)" } ?? "")
@@ -20,8 +24,11 @@ struct KeptState {
       cookies += kept.cookies.compactMap { CookieJar.cookie($0) }
       named = kept
       self.path = invocation.isSessionReadOnly ? nil : path
+    } else {
+      (named, path) = (nil, nil)
     }
     if let jarPath { cookies += try CookieJar.read(jarPath) }
+    self.cookies = cookies
   }
 
   func applied(to invocation: Invocation) -> Invocation { named?.applied(to: invocation) ?? invocation }
@@ -40,13 +47,17 @@ struct KeptState {
   }
 
   /// Stores what was typed, and the cookies that are there after the response.
-  func store(from session: Session, _ invocation: Invocation) throws(UsageError) {
+  func store(from session: Session, _ invocation: Invocation) {
     let cookies = session.sessionConfiguration.httpCookieStorage?.cookies ?? []
     if var named, let path {
       named.remember(invocation)
       named.cookies = CookieJar.lines(cookies)
-      try named.write(to: path)
+      note { () throws(UsageError) in try named.write(to: path) }
     }
-    if let jarPath { try CookieJar.write(cookies, to: jarPath) }
+    if let jarPath { note { () throws(UsageError) in try CookieJar.write(cookies, to: jarPath) } }
+  }
+
+  private func note(_ write: () throws(UsageError) -> Void) {
+    do throws(UsageError) { try write() } catch { storeFailure.withLock { $0 = $0 ?? error.message } }
   }
 }

@@ -17,14 +17,16 @@ struct WebSocketExchange {
       socket.authenticate(username: credentials.user, password: credentials.password ?? "")
     }
     let printer = MessagePrinter(environment, invocation)
-    if !invocation.ignoresInput { sendInput(to: socket, printer) }
     // Serial, so that messages keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.messages")
     environment.interruption.onSignal { socket.cancel() }
     let end = await withCheckedContinuation { continuation in
       socket.streamMessageEvents(on: queue) { event in
         switch event.kind {
-        case .connected: printer.begin(socket.request ?? request, socket.response)
+        case .connected:
+          printer.begin(socket.request ?? request, socket.response)
+          // Not earlier, because closing a socket that is not connected cancels it.
+          if !invocation.ignoresInput { sendInput(to: socket) }
         case .receivedMessage(let message): if !printer.write(message) { event.cancel() }
         case .serializerFailed: break
         case .disconnected(let code, let reason): printer.disconnected(code, reason)
@@ -32,12 +34,15 @@ struct WebSocketExchange {
         }
       }
     }
-    if end.response != nil { try kept.store(from: session, invocation) }
+    if let response = end.response {
+      printer.begin(socket.request ?? request, response)
+      kept.store(from: session, invocation)
+    }
     return printer.finish(end)
   }
 
   /// Reads lines on a thread of its own, because the input blocks.
-  private func sendInput(to socket: WebSocketRequest, _ printer: MessagePrinter) {
+  private func sendInput(to socket: WebSocketRequest) {
     let read = environment.readInput
     Thread {
       var lines = InputLines(read)
@@ -86,6 +91,7 @@ private final class MessagePrinter: Sendable {
     var code = WebSocketCloseCode.noStatusReceived
     var reason = ""
     var isUnread = false
+    var hasHeads = false
   }
 
   private let environment: Environment
@@ -97,10 +103,15 @@ private final class MessagePrinter: Sendable {
     self.invocation = invocation
   }
 
-  /// Shows the heads of the handshake. The request is shown without the fields that the handshake adds.
+  /// Shows the heads of the handshake once. The request is shown without the fields that the handshake adds.
   func begin(_ request: URLRequest, _ response: HTTPURLResponse?) {
     let isVerbose = invocation.shown == .everything
     guard isVerbose || invocation.shown == .headers else { return }
+    let isShown = end.withLock { end in
+      defer { end.hasHeads = true }
+      return end.hasHeads
+    }
+    if isShown { return }
     let sent = isVerbose ? Head(request, common: Session.headers(invocation), bodyLength: nil) : nil
     let palette = environment.palette(of: invocation)
     let text = [sent, response.map { Head($0) }].compactMap { $0.map { $0.text(palette) + "\n" } }.joined()

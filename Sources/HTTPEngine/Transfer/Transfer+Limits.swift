@@ -92,7 +92,9 @@ extension Transfer {
   }
 
   private func message(of exceeded: PhaseTimer.Phase) -> String {
-    let host = request?.origin.host ?? "the host"
+    let server = request?.origin.host ?? "the host"
+    // The proxy can be the cause, too.
+    let host = applied.proxy.map { "\(server) through the proxy \($0)" } ?? server
     if let limit = request?.profile.options.timeLimits[exceeded] {
       let place = exceeded == .nameLookup ? applied.proxy?.host ?? host : host
       return exceeded.message(host: place, limit: limit)

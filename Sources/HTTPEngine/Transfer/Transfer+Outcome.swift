@@ -126,13 +126,15 @@ extension Transfer {
     ccurl_read_proxy(easy.raw, &status, &reply)
     let meaning = CurlFailure.proxyMeaning(
       code, proxy, status: status, reply: reply, isConnected: facts.pretransfer > 0,
+      securesServer: connection.hasHandshakeWithServer(behind: proxy.kind),
       securesProxy: connection.lastHandshakeIsOfProxy(proxy.kind) && facts.secure == 0)
     guard let (kind, sentence) = meaning else { return nil }
     let said = errorText[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorText)
     return TransportFailure(
       kind,
       "\(sentence.replacing("{host}", with: request?.origin.host ?? "the host")) (libcurl \(code.rawValue): \(said))",
-      curlCode: Int32(code.rawValue), metrics: metrics)
+      curlCode: Int32(code.rawValue), metrics: metrics,
+      phase: code == CURLE_OPERATION_TIMEDOUT ? connectingPhase : nil)
   }
 
   /// Returns the metrics of a transfer that libcurl did not end itself. Returns `nil` before the start, because the

@@ -100,8 +100,10 @@ extension CurlFailure {
   ///   - status:      The status of the response to `CONNECT`; 0 if there is none.
   ///   - reply:       The reply of a SOCKS proxy (`CURLPX_…`).
   ///   - isConnected: Whether the request could be sent.
+  ///   - securesServer: Whether the handshake with the server has begun.
   static func proxyMeaning(
-    _ code: CURLcode, _ proxy: ProxyServer, status: Int, reply: Int, isConnected: Bool, securesProxy: Bool
+    _ code: CURLcode, _ proxy: ProxyServer, status: Int, reply: Int, isConnected: Bool,
+    securesServer: Bool, securesProxy: Bool
   ) -> (TransportFailure.Kind, String)? {
     // Some proxies send 401. Only the proxy can have answered `CONNECT`.
     if status == 407 || status == 401, code == CURLE_RECV_ERROR || code == CURLE_COULDNT_CONNECT {
@@ -126,6 +128,13 @@ extension CurlFailure {
     case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION:
       guard securesProxy else { return nil }
       return (.cannotConnectToProxy, "The TLS handshake with the proxy \(proxy) failed.")
+    case CURLE_OPERATION_TIMEDOUT:
+      // Behind a tunnel, the server is slow.
+      guard !securesServer else { return nil }
+      return (
+        .timedOut,
+        "The connection to {host} through the proxy \(proxy) timed out; check that the proxy runs on that port, or raise the connect timeout."
+      )
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING:
       guard !isConnected else { return nil }
       return (

@@ -21,7 +21,7 @@ import Testing
     --data-ascii --data-binary --data-raw --data-urlencode --digest --dump-header -D --expect100-timeout --fail -f
     --fail-with-body --form -F --form-string --get -G --globoff -g --head -I --header -H --help --http1.0 -0 --http1.1
     --http2 --http2-prior-knowledge --http3 --include -i --insecure -k --interface --ipv4 -4 --ipv6 -6 --json
-    --junk-session-cookies -j --key --libcurl --limit-rate --location -L --location-trusted --manual --max-filesize
+    --rate --junk-session-cookies -j --key --libcurl --limit-rate --location -L --location-trusted --manual --max-filesize
     --max-redirs --max-time -m --negotiate --netrc -n --netrc-file --netrc-optional --next --no-buffer -N --no-clobber
     --no-progress-meter --noproxy --ntlm --oauth2-bearer --output -o --output-dir --parallel -Z --pass --path-as-is
     --pinnedpubkey --post301 --post302 --progress-bar -# --proto-default --proxy -x --proxy-user -U --proxytunnel -p

@@ -67,6 +67,7 @@ import Testing
     let start = ContinuousClock.now
     let failure = try await client.failure(of: "https://shop.example/")
     expect(.connect, failure, host: "shop.example", since: start)
+    #expect(failure.message.contains("through the proxy http://127.0.0.1:\(proxy.port) "))
   }
 
   @Test("A TLS handshake that is not complete in time") func tlsHandshake() async throws {

@@ -31,9 +31,7 @@ struct SegmentedExchange {
       download.response(queue: queue) { continuation.resume(returning: $0) }
     }
     meter?.finish()
-    if response.response != nil {
-      try kept.store(from: session, invocation)
-    }
+    if response.response != nil { kept.store(from: session, invocation) }
     return finish(response, path: path, output, partialPath: download.partialFileURL.path)
   }
 
