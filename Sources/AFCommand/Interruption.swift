@@ -51,7 +51,11 @@ package final class Interruption: Sendable {
     Glibc.signal(number, SIG_IGN)
     let source = DispatchSource.makeSignalSource(signal: number, queue: DispatchQueue(label: "af.signals"))
     source.setEventHandler { [weak self] in self?.interrupt(number) }
+    let isRegistered = DispatchSemaphore(value: 0)
+    source.setRegistrationHandler { isRegistered.signal() }
     source.resume()
+    // Until then a signal would be ignored.
+    isRegistered.wait()
     return source
   }
 

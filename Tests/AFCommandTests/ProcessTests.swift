@@ -190,6 +190,9 @@ import Testing
     while not shown.endswith(b": "):
         shown += os.read(terminal, 4096)
     before = echoes()
+    # If the signal is lost, the program is killed and the test fails.
+    signal.alarm(60)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
     os.write(terminal, b"\\x03")
     status = os.waitpid(process, 0)[1]
     print(os.waitstatus_to_exitcode(status), before, echoes())

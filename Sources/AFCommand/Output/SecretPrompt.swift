@@ -25,7 +25,12 @@ enum SecretPrompt {
     defer { show("\n", on: terminal) }
     var answer: [UInt8] = []
     var byte: UInt8 = 0
-    while Glibc.read(terminal, &byte, 1) == 1, byte != UInt8(ascii: "\n") { answer.append(byte) }
+    while true {
+      let count = Glibc.read(terminal, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      guard count == 1, byte != UInt8(ascii: "\n") else { break }
+      answer.append(byte)
+    }
     return String(decoding: answer, as: UTF8.self)
   }
 
