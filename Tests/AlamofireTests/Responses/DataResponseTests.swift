@@ -39,7 +39,8 @@ import Testing
     #expect(response.metrics === exchange.metrics)
     #expect(response.response?.statusCode == 201)
     #expect(response.serializationDuration == 0)
-    let without = DataResponse<Int, Failure>(request: nil, origin: .exchange(nil), data: nil, result: .failure(.first))
+    let without = DataResponse<Int, Failure>(
+      request: nil, origin: .exchange(nil), data: nil, result: .failure(.first))
     #expect(without.response == nil)
     #expect(without.metrics == nil)
   }

@@ -10,7 +10,8 @@ import Testing
 
   static func response(_ result: Result<Int, Failure>) throws -> DownloadResponse<Int, Failure> {
     DownloadResponse(
-      request: try DataResponseTests.request(), origin: .exchange(DataResponseTests.exchange()), fileURL: file,
+      request: try DataResponseTests.request(), origin: .exchange(DataResponseTests.exchange()),
+      fileURL: file,
       resumeData: Data([1, 2, 3]), serializationDuration: 0.5, result: result)
   }
 
@@ -64,7 +65,8 @@ import Testing
 
   @Test("The debug description names missing parts") func missingParts() throws {
     let response = DownloadResponse<Int, Failure>(
-      request: try DataResponseTests.request(), origin: .exchange(nil), fileURL: nil, result: .failure(.first))
+      request: try DataResponseTests.request(), origin: .exchange(nil), fileURL: nil, result: .failure(.first)
+    )
     let lines = response.debugDescription.split(separator: "\n")
     #expect(lines.contains("[Response]: None"))
     #expect(lines.contains("[File URL]: None"))
