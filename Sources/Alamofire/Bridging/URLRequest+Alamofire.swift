@@ -13,8 +13,7 @@ extension URLRequest {
   @_disfavoredOverload
   public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
     self.init(url: try url.asURL())
-    // Only one change, because each change of a URLRequest costs microseconds; GET is its initial method.
-    if method != .get { httpMethod = method.rawValue }
+    if method != .get { httpMethod = method.rawValue }  // Each change of a URLRequest costs microseconds.
     if let headers { allHTTPHeaderFields = headers.dictionary }
   }
 
@@ -37,7 +36,7 @@ extension URLRequest {
 
   /// Checks that the request may be sent; a `GET` with a body passes when it is allowed.
   package func validate(allowingBodyInGET allowed: Bool) throws {
-    guard !allowed, method == .get, let httpBody else { return }
+    guard !allowed, httpMethod == HTTPMethod.get.rawValue, let httpBody else { return }
     throw AFError.urlRequestValidationFailed(reason: .bodyDataInGETRequest(httpBody))
   }
 }

@@ -4,12 +4,12 @@ import HTTPWire
 import Synchronization
 
 /// A body that is an `AsyncSequence` of the caller, for the blocking reads of ``InputStreamSource``.
-final class SequenceStream: InputStream {
+final class SequenceStream: BlockingInputStream {
   private let feed: SequenceFeed
 
   init<Body: AsyncSequence & Sendable>(_ body: Body) where Body.Element == Data {
     feed = SequenceFeed(body)
-    super.init(data: Data())
+    super.init()
   }
 
   override func open() { feed.open() }
@@ -28,8 +28,11 @@ final class SequenceStream: InputStream {
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
     feed.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(0, len)))
   }
+}
 
-  // MARK: Unsupported members
+/// A stream that is read by a thread which waits: it has neither a buffer nor properties nor run loops.
+class BlockingInputStream: InputStream {
+  init() { super.init(data: Data()) }
 
   override func getBuffer(
     _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>

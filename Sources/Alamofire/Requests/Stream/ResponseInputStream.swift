@@ -5,7 +5,7 @@ import Synchronization
 
 /// The body of a stream request, for blocking reads. Its state is guarded by a lock, because one thread may close the
 /// stream while another one reads.
-final class ResponseInputStream: InputStream {
+final class ResponseInputStream: BlockingInputStream {
   private struct Reading {
     var status = Stream.Status.notOpen
     var error: AFError?
@@ -45,7 +45,7 @@ final class ResponseInputStream: InputStream {
     reader = request.flow.add(.pulling, holdsBack: true, highMark: bufferSize) {
       BlockingReader(request.flow, id: $0)
     }
-    super.init(data: Data())
+    super.init()
     request.core.add(reader, for: request)
   }
 
@@ -127,17 +127,6 @@ final class ResponseInputStream: InputStream {
       .networkConnectionLost,
       "The request was sent again after a part of its body had been read from its InputStream; read it without retriers.",
       url: nil))
-
-  // MARK: Unsupported members
-
-  override func getBuffer(
-    _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
-  ) -> Bool { false }
-
-  override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
-  override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
-  override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
-  override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
 }
 
 /// The reader of a stream request for an `InputStream`: it wakes the thread that waits in a read.
