@@ -403,29 +403,32 @@ package final class BackgroundTransfer: Sendable {
 
   /// Forgets the outcome, because the caller sends the finished request again: the journal begins anew. The file of an
   /// incomplete download stays, so that it is continued. Does nothing if the session has ended.
-  package func beginAgain() {
+  ///
+  /// - Parameter upload: The resumable upload that the request continues.
+  package func beginAgain(continuing upload: StoredUpload? = nil) {
     guard let files = try? owner.files() else { return }
     let isOpen = state.withLock { state in
       guard state.phase != .closed else { return false }
       state.run += 1
       let isIncomplete = state.stored.map { $0.description.kind == .download && !$0.isComplete } ?? true
-      if !state.isOpen || !isIncomplete { renew(&state, files) }
+      if !state.isOpen || !isIncomplete { renew(&state, files, upload) }
       return true
     }
     if isOpen { owner.began(self) }
   }
 
-  private func renew(_ state: inout State, _ files: any TransferFiles) {
+  private func renew(_ state: inout State, _ files: any TransferFiles, _ upload: StoredUpload?) {
     for name in [names.file, names.answer] { files.remove(name) }
     // The request and the body of another process are known by the journal alone. Others are made anew if their files
     // were removed.
     let description = state.isOpen || isRestored ? state.stored?.description : nil
     files.remove(names.journal)
     state = State(phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn)
-    guard let description, let lines = lines(of: [.described(description)]),
-      files.make(names.journal, lines) == nil
-    else { return }
-    state.stored = StoredTransfer([.described(description)])
+    guard let description else { return }
+    var records = [TransferRecord.described(description)]
+    if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
+    guard let lines = lines(of: records), files.make(names.journal, lines) == nil else { return }
+    state.stored = StoredTransfer(records)
   }
 
   // MARK: Files

@@ -83,9 +83,15 @@ package final class UploadBody: Sendable {
   private let resumption = Mutex<UploadResumer?>(nil)
 
   /// The decisions about a resumable upload; `nil` for an ordinary one.
-  var resumer: UploadResumer? {
-    get { resumption.withLock { $0 } }
-    set { resumption.withLock { $0 = newValue } }
+  var resumer: UploadResumer? { resumption.withLock { $0 } }
+
+  /// Returns the decisions, which are the given ones if there were none.
+  func resumer(orAdd new: UploadResumer) -> UploadResumer {
+    resumption.withLock { resumer in
+      let used = resumer ?? new
+      resumer = used
+      return used
+    }
   }
 
   init(

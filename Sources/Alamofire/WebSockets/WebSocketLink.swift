@@ -38,18 +38,23 @@ final class WebSocketLink: Sendable {
   func serve(
     _ channel: WebSocketChannel, subprotocol: String?, _ end: @escaping WebSocketChannel.End
   ) {
-    let (streamEnd, isSuspended) = state.withLock { state in
+    let streamEnd = state.withLock { state in
       state.channel = channel
-      return (state.end, state.isSuspended)
+      return state.end
     }
-    if isSuspended {
-      // Otherwise the channel would wait for the response to a ping that is not sent.
-      channel.suspend()
-      // The request may have been resumed meanwhile.
-      if !state.withLock({ $0.isSuspended }) { channel.resume() }
-    }
+    align(channel)
     channel.start(subprotocol: subprotocol, end)
     if let streamEnd { channel.streamEnded(streamEnd.failure) }
+  }
+
+  /// Suspends a new channel whose request is suspended. Otherwise it would wait for the response to a ping that is not
+  /// sent. The request may be resumed and suspended meanwhile.
+  private func align(_ channel: WebSocketChannel) {
+    var isSuspended = false
+    while case let wanted = state.withLock({ $0.isSuspended }), wanted != isSuspended {
+      if wanted { channel.suspend() } else { channel.resume() }
+      isSuspended = wanted
+    }
   }
 
   // MARK: Metrics

@@ -267,6 +267,32 @@ import Testing
     withExtendedLifetime(session) {}
   }
 
+  @Test("The journal of a checkpoint that is sent again names its upload", arguments: dialects)
+  func checkpointSentAgain(dialect: UploadEndpoint.Dialect) async throws {
+    let uploads = try UploadFixture(dialect)
+    let file = try file()
+    uploads.uploads.enqueue(.cut(afterBytes: 40))
+    let broken = uploads.session.upload(file, to: uploads.url)
+      .resumable(
+        uploads.options {
+          $0.createsWithContent = false
+          $0.maximumFailureCount = 0
+        })
+    #expect(await broken.response().error != nil)
+    let checkpoint = try #require(broken.uploadCheckpoint)
+    let session = fixture.session(startRequestsImmediately: false)
+    let request = session.upload(resumingWith: checkpoint, file: file, as: UploadFixture.options()).resume()
+    #expect(await eventually { request.isFinished })
+    // The server responds to nothing more.
+    uploads.server.stop()
+    session.retryRequest(request, withDelay: nil)
+    let journal = try String(contentsOf: try #require(fixture.record), encoding: .utf8)
+    #expect(!journal.contains("answered") && journal.contains("/files/0"))
+    request.cancel()
+    #expect(await request.ended().error != nil)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("An upload that became resumable after it had begun is an ordinary one for the next session")
   func lateResumable() async throws {
     let uploads = try UploadFixture(.draft)

@@ -192,6 +192,45 @@ struct ResumableUploadTests {
     #expect(!FileManager.default.fileExists(atPath: url.path))
   }
 
+  @Test("A second call of resumable during an upload does not change its requests", arguments: dialects)
+  func calledTwice(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try UploadFixture(dialect)
+    let upload = Mutex<UploadRequest?>(nil)
+    let interceptor = SpyInterceptor(
+      adapt: { request, _ in
+        upload.withLock { $0 }?.resumable(UploadFixture.options())
+        return .success(request)
+      }, retry: { _, _, _ in .doNotRetry })
+    let request = fixture.session.upload(Data("abc".utf8), to: fixture.url, interceptor: interceptor)
+    upload.withLock { $0 = request }
+    #expect(await request.resumable(UploadFixture.options()).response().error == nil)
+    #expect(fixture.uploads.processedCount == 1)
+    #expect(fixture.uploads.uploads.map(\.content) == [Array("abc".utf8)])
+    #expect(fixture.requests == ["OPTIONS", "POST"] + (dialect == .tus ? ["PATCH 0"] : []))
+    upload.withLock { $0 = nil }
+  }
+
+  @Test("A later call changes the options alone", arguments: dialects)
+  func changedOptions(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try UploadFixture(dialect)
+    let file = try TemporaryFolder()
+    let content = Data(UploadFixture.content(100))
+    let url = try file.file("body", content)
+    fixture.uploads.enqueue(.cut(afterBytes: 40))
+    let broken = fixture.session.upload(url, to: fixture.url).resumable(
+      fixture.options {
+        $0.createsWithContent = false
+        $0.maximumFailureCount = 0
+      })
+    #expect(await broken.response().error != nil)
+    let checkpoint = try #require(broken.uploadCheckpoint)
+    let request = fixture.session.upload(resumingWith: checkpoint, file: url)
+      .resumable(fixture.options { $0.maximumPartSize = 50 })
+    #expect(await request.response().error == nil)
+    #expect(fixture.requests.dropFirst(2) == ["HEAD", "PATCH 40", "PATCH 90"])
+    #expect(fixture.uploads.uploads.map(\.content) == [Array(content)])
+  }
+
   @Test("A finished upload can be sent again") func sentAgain() async throws {
     let fixture = try UploadFixture(.draft)
     let request = fixture.session.upload(Data("abc".utf8), to: fixture.url).resumable(fixture.options())

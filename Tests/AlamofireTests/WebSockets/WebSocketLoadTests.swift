@@ -67,6 +67,8 @@ import Testing
     let events = socket.recorded()
     await events.wait(for: 1)
     socket.suspend()
+    // The loop learns of it before it begins another transfer.
+    _ = await session.request(server.url("/bytes/1")).serializingData().response
     gate.open()
     // Time in which the message would come.
     _ = await session.request(server.url("/delay/0.3")).serializingData().response

@@ -35,7 +35,7 @@ extension RequestCore {
     case .demand:
       remove(.body)
       resumer?.restart()
-      transfer?.beginAgain()
+      transfer?.beginAgain(continuing: resumer?.description.1)
       webSocket?.beginAgain()
     case .continuation: return true
     }

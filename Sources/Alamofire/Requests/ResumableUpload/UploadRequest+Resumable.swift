@@ -9,7 +9,8 @@ extension UploadRequest {
   /// - If the network fails or the server fails temporarily, retriers are asked first. If none of them decides, the
   ///   upload waits and asks the server for the offset.
   /// - A request that creates an upload is not repeated if its response was lost and the server has not named the
-  ///   upload.
+  ///   upload. A background session repeats it as long as the server cannot have had all bytes. An upload that the
+  ///   server made before stays there incomplete.
   /// - Secrets, such as `Authorization` and cookies, are sent to the origin of the request alone, as with redirects.
   /// - An `InputStream` cannot be uploaded resumably. The request then fails with
   ///   ``ResumableUploadError/bodyIsStream``.
@@ -18,7 +19,8 @@ extension UploadRequest {
   /// In a background session the upload continues in another process too, with the options of ``ResumableUpload``. The
   /// call has no effect for ``Session/restoredRequests``, which are resumable if they were before.
   ///
-  /// Call it before the request is resumed. A later call concerns the next attempt.
+  /// Call it before the request is resumed. For an ordinary upload that has begun, a later call concerns the next
+  /// attempt. A further call changes the options, unless the upload has begun.
   ///
   /// ```swift
   /// AF.upload(fileURL, to: "https://example.com/files").resumable().validate()
@@ -29,7 +31,7 @@ extension UploadRequest {
   @discardableResult
   public func resumable(_ upload: ResumableUpload = .automatic) -> Self {
     guard core.transfer?.isRestored != true else { return self }
-    core.resume(by: UploadResumer(upload, transfer: core.transfer))
+    core.makeResumable(upload)
     return self
   }
 
@@ -104,10 +106,23 @@ extension Session {
 }
 
 extension RequestCore {
-  /// Makes the upload resumable.
+  /// Makes the upload resumable, or changes the options of a resumable one. The decisions stay those of one object,
+  /// because a request may be on its way.
+  func makeResumable(_ upload: ResumableUpload) {
+    guard let body else { return }
+    let added = UploadResumer(upload, transfer: transfer)
+    let used = body.resumer(orAdd: added)
+    if used === added { watchResumption() } else { used.use(upload) }
+  }
+
+  /// Makes a new upload resumable.
   func resume(by resumer: UploadResumer) {
     guard let body else { return }
-    body.resumer = resumer
+    _ = body.resumer(orAdd: resumer)
+    watchResumption()
+  }
+
+  private func watchResumption() {
     state.withLock { $0.extras.forgetsEarlierAttempts = true }
     add(.interceptors)
   }

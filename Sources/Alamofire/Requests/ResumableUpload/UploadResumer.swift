@@ -22,6 +22,7 @@ final class UploadResumer: Sendable {
   }
 
   struct State: Sendable {
+    var policy: Result<UploadResumption.Policy, ResumableUploadError>
     /// The result of making the body.
     var uploadable: Result<UploadRequest.Uploadable, AFError>?
     var body: Body?
@@ -38,19 +39,18 @@ final class UploadResumer: Sendable {
     var notedURL: String?
   }
 
-  private let policy: Result<UploadResumption.Policy, ResumableUploadError>
   /// The checkpoint of another process.
   private let checkpoint: Data?
   private let isRemoved: Bool
   /// The transfer of a background session, whose journal has the upload; `nil` in other sessions.
   let transfer: BackgroundTransfer?
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   init(
     _ options: ResumableUpload, checkpoint: Data? = nil, isRemoved: Bool = false,
     transfer: BackgroundTransfer? = nil
   ) {
-    policy = options.policy
+    state = Mutex(State(policy: options.policy))
     self.checkpoint = checkpoint
     self.isRemoved = isRemoved
     self.transfer = transfer
@@ -59,16 +59,23 @@ final class UploadResumer: Sendable {
   /// Continues the upload of a journal. `nil` if it is not resumable.
   init?(_ transfer: BackgroundTransfer) {
     guard let policy = transfer.resumption else { return nil }
-    self.policy = .success(policy)
+    state = Mutex(State(policy: .success(policy)))
     checkpoint = nil
     isRemoved = false
     self.transfer = transfer
   }
 
-  /// Forgets everything but the handler, because the caller sends the upload again.
+  /// Uses other options, unless the upload has begun.
+  func use(_ options: ResumableUpload) {
+    state.withLock { state in
+      if state.resumption == nil { state.policy = options.policy }
+    }
+  }
+
+  /// Forgets everything but the options and the handler, because the caller sends the upload again.
   func restart() {
     state.withLock { state in
-      var new = State()
+      var new = State(policy: state.policy)
       new.checkpointHandler = state.checkpointHandler
       state = new
     }
@@ -104,7 +111,7 @@ final class UploadResumer: Sendable {
   }
 
   private func resumption(of body: Body) throws(ResumableUploadError) -> UploadResumption {
-    let policy = try policy.get()
+    let policy = try state.withLock { $0.policy }.get()
     if let (upload, mayBeComplete) = transfer?.upload, let resource = upload.resource {
       guard transfer?.hasSameFile == true else { throw .fileHasChanged }
       return UploadResumption(
@@ -281,7 +288,7 @@ final class UploadResumer: Sendable {
 
   /// The options for the first record of the journal, and the upload that the checkpoint continues.
   var description: (UploadResumption.Policy?, StoredUpload?) {
-    (try? policy.get(), checkpoint.flatMap { try? UploadCheckpoint($0).upload })
+    (try? state.withLock { $0.policy }.get(), checkpoint.flatMap { try? UploadCheckpoint($0).upload })
   }
 
   /// Tells the journal and the handler of the upload.
