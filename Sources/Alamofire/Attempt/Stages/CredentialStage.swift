@@ -6,7 +6,11 @@ import HTTPWire
 extension AttemptDriver {
   func addCredentialsAtOnce() throws(AFError) -> AttemptEvent? {
     if values.redirectCount > 0 { dropCredentialsOfOtherOrigin() }
-    guard mayKnowCredentials, maySendCredentials else { return .done }
+    // Most sessions know none, which is found out for next to nothing.
+    let options = values.request.profile.options
+    let mayKnow =
+      !core.session.credentials.isEmpty || options.preemptiveBasicAuthentication || options.netrcFile != nil
+    guard mayKnow, maySendCredentials else { return .done }
     guard !needsNetrc else { return nil }
     if let match = rememberedMatch {
       let choice = try fieldAtOnce(match.scheme, match.credential, match.digest, for: values.request) {
@@ -50,13 +54,6 @@ extension AttemptDriver {
     values.request = values.request.changing {
       $0.fields.removeAll { FieldName.equal($0.name, "Authorization") }
     }
-  }
-
-  /// Whether any credential could be sent preemptively. Costs next to nothing.
-  private var mayKnowCredentials: Bool {
-    let options = values.request.profile.options
-    return !core.session.credentials.isEmpty || options.preemptiveBasicAuthentication
-      || options.netrcFile != nil
   }
 
   private var maySendCredentials: Bool {
