@@ -40,16 +40,16 @@ package final class ContinuationBatch: @unchecked Sendable {
 
   /// Resumes a task: at the end of the turn when the current thread has a batch, otherwise at once.
   package static func resume(_ waiter: Waiter) {
-    guard let continuationBatch = pthread_getspecific(key) else { return waiter.resume() }
-    Unmanaged<ContinuationBatch>.fromOpaque(continuationBatch)._withUnsafeGuaranteedRef {
-      $0.turn.append(waiter)
-    }
+    guard let batch = pthread_getspecific(key) else { return waiter.resume() }
+    Unmanaged<ContinuationBatch>.fromOpaque(batch)._withUnsafeGuaranteedRef { $0.turn.append(waiter) }
   }
 
   /// Resumes the tasks of the turn, because it is over.
   package func resumeAll() {
-    if turn.isEmpty { return }
-    if turn.count == 1 { return turn.removeLast().resume() }
+    guard turn.count > 1 else {
+      turn.popLast()?.resume()
+      return
+    }
     let (idleTask, needsTask) = state.withLock { state in
       state.ready += turn
       let idleTask = state.idleTask

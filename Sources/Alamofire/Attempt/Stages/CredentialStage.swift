@@ -4,9 +4,9 @@ import HTTPWire
 
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
 extension AttemptDriver {
+  // Most sessions know no credentials, which is found out for next to nothing.
   func addCredentialsAtOnce() throws(AFError) -> AttemptEvent? {
     if values.redirectCount > 0 { dropCredentialsOfOtherOrigin() }
-    // Most sessions know none, which is found out for next to nothing.
     let options = values.request.profile.options
     let mayKnow =
       !core.session.credentials.isEmpty || options.preemptiveBasicAuthentication || options.netrcFile != nil
