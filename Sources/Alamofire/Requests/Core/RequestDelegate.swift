@@ -43,6 +43,8 @@ public protocol RequestDelegate: AnyObject, Sendable {
   ///   count.
   /// - A finished request is sent again. Response handlers that are added from then on get the new outcome. Handlers
   ///   and loops over streams that were served keep the outcome that they have.
+  /// - A request of a background session gets a new journal. If it is one of ``Session/restoredRequests`` and its
+  ///   handlers have returned, a body that the session had stored is gone, and the request fails.
   /// - Nothing happens to a request that was cancelled, has not begun or is on its way, or whose session has ended.
   ///
   /// - Parameters:
