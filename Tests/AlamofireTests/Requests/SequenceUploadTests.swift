@@ -149,11 +149,36 @@ struct SequenceUploadTests {
   }
 
   @Test("A response that does not wait for the body ends the sequence") func earlyResponse() async throws {
-    server.enqueue(.earlyReply(413, then: .ignored))
+    let gate = Gate()
+    server.enqueue(.earlyReply(413, then: .ignored).held(by: gate))
     let source = Source(Data(repeating: 7, count: 1 << 20))
     let request = Session.real().upload(source, to: server.url("/"))
-    _ = await request.end()
+    async let response = request.end()
+    await source.began.wait()
+    gate.open()
+    _ = await response
     await source.ended.wait()
+  }
+
+  @Test("The end of a sequence runs no code of the caller on the engine's thread")
+  func terminationThread() async throws {
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let (began, names) = (Latch(), Recorder<String>())
+    let body = AsyncStream<Data>(
+      unfolding: {
+        began.open()
+        await Latch().wait()
+        return nil
+      }, onCancel: { names.add(threadName()) })
+    let request = Session.real().upload(body, to: server.url("/"))
+    async let response = request.end()
+    await began.wait()
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    await names.wait(for: 1)
+    #expect(!names.values.contains("http-engine"))
+    gate.open()
   }
 
   @Test("A redirect or a challenge after the body is an error that names the remedy", arguments: [307, 401])

@@ -150,7 +150,8 @@ private final class SequenceFeed: Sendable {
       defer { (state.task, state.waiter) = (nil, nil) }
       return (state.task, state.waiter)
     }
-    task?.cancel()
+    // Not on this thread, which may be the engine's, because a cancellation runs handlers of the caller.
+    if let task { DispatchQueue.global().async { task.cancel() } }
     waiter?.resume(returning: false)
     arrival.signal()
   }
