@@ -228,6 +228,38 @@ struct SequenceUploadTests {
     #expect(try await server.takeRequest().bodyText == "onetwo")
   }
 
+  @Test(
+    "A body that the handler of the URL did not read is sent whole by a retry after the error of a serializer",
+    arguments: [true, false], [true, false])
+  func serializerRetry(isSequence: Bool, hasRetrier: Bool) async throws {
+    server.enqueue(.text("[1]"))
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.load(client, "no JSON")
+      loader.finish(client)
+    }
+    let target = try #require(URL(string: server.url("/")))
+    let interceptor = SpyInterceptor(
+      adapt: { request, count in
+        var request = request
+        if count > 1 { request.url = target }
+        return .success(request)
+      }, retry: { _, _, count in hasRetrier && count == 1 ? .retry : .doNotRetry })
+    let session = Session.scripted(interceptor: interceptor)
+    let request =
+      isSequence
+      ? session.upload(Self.sequence("one", "two"), to: script.url)
+      : session.upload(InputStream(data: Data("onetwo".utf8)), to: script.url)
+    var response = await request.serializingDecodable([Int].self).response
+    if !hasRetrier {
+      #expect(response.error?.isResponseSerializationError == true)
+      session.retryRequest(request, withDelay: nil)
+      response = await request.serializingDecodable([Int].self).response
+    }
+    #expect(response.value == [1])
+    #expect(try await server.takeRequest().bodyText == "onetwo")
+  }
+
   @Test("A sequence is neither resumable nor for background sessions") func refused() async throws {
     let resumable = Session.real().upload(Self.sequence("x"), to: server.url("/")).resumable()
     #expect(await resumable.end().error?.uploadError == .bodyIsStream)
