@@ -214,6 +214,13 @@ import Testing
     #expect(post.status == .success && !post.output.contains("--retry"))
   }
 
+  @Test("--curl has the proxy of the scheme of the URL", arguments: ["https://a.test/", "HTTPS://a.test/"])
+  func curlProxy(url: String) async {
+    let run = await Terminal.pipe.run(
+      "--proxy", "https:http://p.test:1", "--proxy", "http:none", "--curl", url)
+    #expect(run.output.contains("--proxy http://p.test:1 ") && !run.output.contains("--noproxy"))
+  }
+
   @Test("--curl prints a command and sends nothing")
   func curl() async {
     let run = await Terminal.pipe.run(

@@ -75,8 +75,8 @@ package struct CurlCommand {
     if let file = invocation.certificateKey { options.append(["--key", Self.quoted(file)]) }
     if let text = invocation.certificatePassphrase { options.append(["--pass", Self.quoted(text)]) }
     // curl has one proxy for all schemes.
-    let scheme = invocation.url.hasPrefix("https:") || invocation.url.hasPrefix("wss:") ? "https" : "http"
-    if let proxy = invocation.proxiesByScheme[scheme] ?? invocation.proxy {
+    let scheme = request.url?.scheme?.lowercased()
+    if let proxy = invocation.proxiesByScheme[scheme == "https" ? "https" : "http"] ?? invocation.proxy {
       options.append(proxy == "none" ? ["--noproxy", "'*'"] : ["--proxy", Self.quoted(proxy)])
     }
     for address in invocation.addresses {

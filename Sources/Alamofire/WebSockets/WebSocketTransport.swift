@@ -193,13 +193,11 @@ struct WebSocketExchange {
 }
 
 extension WireRequest {
-  /// The request for the connection alone. Its scheme is that of TLS, so that proxies are asked for a tunnel
-  /// (RFC 6455 §4.1).
+  /// The request for the connection alone, for which proxies are asked for a tunnel (RFC 6455 §4.1).
   fileprivate var forConnection: WireRequest {
     let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
     return changing { parts in
       parts.url = "http://\(host):\(origin.port)/"
-      parts.origin = Origin(scheme: "https", host: origin.host, port: origin.port)
       parts.method = "GET"
       parts.fields = []
       parts.body = .none

@@ -180,7 +180,7 @@ extension Transfer {
   /// not reused, because with libcurl 7.88 its second request fails with an error of framing.
   private func usesPriorKnowledge(_ request: WireRequest) -> Bool {
     guard request.profile.options.httpVersions == .http2PriorKnowledge, request.origin.scheme == "http",
-      request.login == nil
+      request.login == nil, !request.connectsOnly
     else { return false }
     switch applied.proxy?.kind {
     case .http, .https: return false

@@ -149,11 +149,36 @@ struct SequenceUploadTests {
   }
 
   @Test("A response that does not wait for the body ends the sequence") func earlyResponse() async throws {
-    server.enqueue(.earlyReply(413, then: .ignored))
+    let gate = Gate()
+    server.enqueue(.earlyReply(413, then: .ignored).held(by: gate))
     let source = Source(Data(repeating: 7, count: 1 << 20))
     let request = Session.real().upload(source, to: server.url("/"))
-    _ = await request.end()
+    async let response = request.end()
+    await source.began.wait()
+    gate.open()
+    _ = await response
     await source.ended.wait()
+  }
+
+  @Test("The end of a sequence runs no code of the caller on the engine's thread")
+  func terminationThread() async throws {
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let (began, names) = (Latch(), Recorder<String>())
+    let body = AsyncStream<Data>(
+      unfolding: {
+        began.open()
+        await Latch().wait()
+        return nil
+      }, onCancel: { names.add(threadName()) })
+    let request = Session.real().upload(body, to: server.url("/"))
+    async let response = request.end()
+    await began.wait()
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    await names.wait(for: 1)
+    #expect(!names.values.contains("http-engine"))
+    gate.open()
   }
 
   @Test("A redirect or a challenge after the body is an error that names the remedy", arguments: [307, 401])
@@ -200,6 +225,38 @@ struct SequenceUploadTests {
     #expect(await request.end().error != nil)
     session.retryRequest(request, withDelay: nil)
     #expect(await request.end().error == nil)
+    #expect(try await server.takeRequest().bodyText == "onetwo")
+  }
+
+  @Test(
+    "A body that the handler of the URL did not read is sent whole by a retry after the error of a serializer",
+    arguments: [true, false], [true, false])
+  func serializerRetry(isSequence: Bool, hasRetrier: Bool) async throws {
+    server.enqueue(.text("[1]"))
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.load(client, "no JSON")
+      loader.finish(client)
+    }
+    let target = try #require(URL(string: server.url("/")))
+    let interceptor = SpyInterceptor(
+      adapt: { request, count in
+        var request = request
+        if count > 1 { request.url = target }
+        return .success(request)
+      }, retry: { _, _, count in hasRetrier && count == 1 ? .retry : .doNotRetry })
+    let session = Session.scripted(interceptor: interceptor)
+    let request =
+      isSequence
+      ? session.upload(Self.sequence("one", "two"), to: script.url)
+      : session.upload(InputStream(data: Data("onetwo".utf8)), to: script.url)
+    var response = await request.serializingDecodable([Int].self).response
+    if !hasRetrier {
+      #expect(response.error?.isResponseSerializationError == true)
+      session.retryRequest(request, withDelay: nil)
+      response = await request.serializingDecodable([Int].self).response
+    }
+    #expect(response.value == [1])
     #expect(try await server.takeRequest().bodyText == "onetwo")
   }
 

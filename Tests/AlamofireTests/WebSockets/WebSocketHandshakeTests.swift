@@ -216,4 +216,22 @@ import Testing
     #expect(seen.values.first == "CONNECT localhost:7777 HTTP/1.1")
     #expect(try await server.takeRequest().header("Host") == "localhost:7777")
   }
+
+  @Test("The connection goes through the proxy of its scheme", arguments: [false, true])
+  func proxyOfScheme(isSecure: Bool) async throws {
+    let server = try HTTPTestServer.webSocket(isSecure ? .tls(.localhost) : .none, Self.closing)
+    let (seen, others) = (Recorder<String>(), Recorder<String>())
+    let proxy = try ProxiedByteStreamTests.proxy(to: server.port, seen: seen)
+    let other = try ProxiedByteStreamTests.proxy(to: 1, seen: others, status: "403 Forbidden")
+    let session = Session.forSockets {
+      let own = Proxy.http("127.0.0.1", port: proxy.port)
+      let foreign = Proxy.http("127.0.0.1", port: other.port)
+      $0.proxy = isSecure ? .perScheme(http: foreign, https: own) : .perScheme(http: own, https: foreign)
+      // Concerns no handshake of HTTP/1.1.
+      $0.httpVersions = .http2PriorKnowledge
+    }
+    let socket = session.webSocketRequest(to: "\(isSecure ? "wss" : "ws")://localhost:7777/socket")
+    #expect(await socket.events() == Self.closed())
+    #expect(seen.values.first == "CONNECT localhost:7777 HTTP/1.1" && others.count == 0)
+  }
 }

@@ -187,7 +187,6 @@ extension AttemptDriver {
   private func nextPendingSink() -> (any ResponseSink)? {
     // Before the end, because from then on the request may be sent anew, with a file of its own.
     core.removeUploadedFile()
-    core.endBodySequence()
     // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
     let notifies = core.notifiesMonitors
     let retries = core.isIntercepted || notifies

@@ -39,8 +39,10 @@ final class InputStreamSource: BodySource {
   var isRepeatable: Bool { state.withLock { !$0.hasGiven } }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
+    // The rest of an iteration that was ended must not be sent, nor the elements before it.
+    let isEnded = (stream as? SequenceStream)?.streamStatus == .closed
     let (isFirst, isWhole) = state.withLock { state in
-      guard !state.hasGiven else { return (false, false) }
+      guard !state.hasGiven, !isEnded else { return (false, false) }
       state.wake = wake
       // Another transfer may follow a transfer that took nothing.
       state.isStopped = false
@@ -79,7 +81,8 @@ final class InputStreamSource: BodySource {
     if hasGiven { endSequence() }
   }
 
-  /// Ends the iteration of a body that is an asynchronous sequence, because nothing is sent of it any more.
+  /// Ends the iteration of a body that is an asynchronous sequence, because nothing is sent of it any more. A sequence
+  /// whose iteration has not begun, or whose elements were all read ahead, can be sent later.
   func endSequence() { (stream as? SequenceStream)?.close() }
 
   private func pump() {
@@ -156,12 +159,6 @@ final class InputStreamSource: BodySource {
 }
 
 extension RequestCore {
-  /// Ends the iteration of a body that is an asynchronous sequence.
-  func endBodySequence() {
-    guard body != nil else { return }
-    state.withLock { $0.hasExtras ? $0.extras.streamSource : nil }?.endSequence()
-  }
-
   /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be
   /// sent again, and the rest alone must not be sent.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {

@@ -14,7 +14,7 @@ final class SequenceStream: BlockingInputStream {
 
   override func open() { feed.open() }
 
-  /// Ends the iteration. A thread that waits in a read returns.
+  /// Ends the iteration. A thread that waits in a read returns. A stream that was not opened stays usable.
   override func close() { feed.end(.closed) }
 
   override var streamStatus: Stream.Status { feed.status.status }
@@ -141,16 +141,17 @@ private final class SequenceFeed: Sendable {
     arrival.signal()
   }
 
-  /// Ends the iteration. The first end counts.
+  /// Ends an iteration that was begun. The first end counts.
   func end(_ status: Stream.Status, because error: (any Error)? = nil) {
     let (task, waiter) = state.withLock { state in
-      if state.status == .notOpen || state.status == .open {
+      if state.status == .open {
         (state.status, state.error, state.element) = (status, error, Data())
       }
       defer { (state.task, state.waiter) = (nil, nil) }
       return (state.task, state.waiter)
     }
-    task?.cancel()
+    // Not on this thread, which may be the engine's, because a cancellation runs handlers of the caller.
+    if let task { DispatchQueue.global().async { task.cancel() } }
     waiter?.resume(returning: false)
     arrival.signal()
   }

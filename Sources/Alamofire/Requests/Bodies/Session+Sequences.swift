@@ -9,7 +9,9 @@ extension Session {
   /// - If the sequence throws, the request fails with its error.
   /// - If the request ends early, such as by a cancellation, the iteration ends, and its task is cancelled.
   /// - The body cannot be sent again. A retry, a redirect that keeps the body or a challenge ends the request with
-  ///   `URLError.requestBodyStreamExhausted`, unless nothing of the body was sent.
+  ///   `URLError.requestBodyStreamExhausted`, unless nothing of the body was sent. An iteration ends with its request.
+  ///   `retryRequest(_:withDelay:)` then needs a sequence whose iteration had not begun. It may begin while the request
+  ///   connects.
   ///
   /// ```swift
   /// let lines = AsyncStream<Data> { continuation in

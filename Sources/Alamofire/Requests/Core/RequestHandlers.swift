@@ -50,6 +50,8 @@ extension RequestCore.State {
     var ended = EndedRun(served: handlers.takeServed())
     if hasExtras {
       ended.listeners = extras.listeners
+      // Within the lock, because from then on the request may be sent anew.
+      extras.streamSource?.endSequence()
       if results.request == nil { ended.commandHandler = extras.watchers.creationFailed() }
       extras.listeners = nil
     }
