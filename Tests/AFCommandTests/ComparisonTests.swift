@@ -125,11 +125,11 @@ import Testing
       #expect(request.bodyText == row.body, "\(name)")
       for (field, value) in row.fields { #expect(request.header(field) == value, "\(name)") }
       for field in row.absentFields {
-        guard name == "http", let start = row.replacedFields[field] else {
-          #expect(request.header(field) == nil, "\(name): \(field)")
-          continue
-        }
-        #expect(request.header(field)?.hasPrefix(start) == true, "\(name): \(field)")
+        // With some versions of its library, HTTPie sends the library's field.
+        let start = name == "http" ? row.replacedFields[field] : nil
+        #expect(
+          request.header(field).map { value in start.map(value.hasPrefix) ?? false } ?? true,
+          "\(name): \(field)")
       }
       if let output = row.output { #expect(String(decoding: run.output, as: UTF8.self) == output, "\(name)") }
       if row.fails { #expect(run.status != 0, "\(name)") }

@@ -4,8 +4,16 @@ import Glibc
 import HTTPTestServer
 import Testing
 
+#if ADDRESS_SANITIZER
+  private let needsOtherFiles = true
+#else
+  private let needsOtherFiles = false
+#endif
+
 /// The images of `Containers`, as far as they can be tested without a container engine.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: Programs.isInstalled("strip"), "strip of binutils is missing"))
+@Suite(
+  .timeLimit(.minutes(5)), .enabled(if: Programs.isInstalled("strip"), "strip of binutils is missing"),
+  .disabled(if: needsOtherFiles, "the sanitizer reads files outside of the root"))
 struct ContainerTests {
   private static let collector = HTTPBinServer.packageRoot.appendingPathComponent(
     "Scripts/lib/collect-program"

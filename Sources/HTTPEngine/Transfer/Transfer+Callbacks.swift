@@ -190,6 +190,9 @@ extension Transfer {
     count.expectedToReceive = Int64(length)
     // The response to HEAD has the length of a body that is not sent.
     if length > 0, applied.method != "HEAD", request?.sink == nil { reserve(Int64(length)) }
+    // libcurl sends nothing more then. Before 8.7 it keeps the pause of a body whose source has no bytes, and the
+    // transfer would end only when the source has more.
+    if head.status >= 400, flow == .stopped(.sourceEmpty) { wakeUp() }
     let disposition = observer?.headReceived(head) ?? .proceed
     if disposition == .hold { _ = flow.suspend() }
     return openDestination(of: head, disposition)

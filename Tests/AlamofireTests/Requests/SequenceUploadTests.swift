@@ -181,6 +181,16 @@ struct SequenceUploadTests {
     gate.open()
   }
 
+  @Test(
+    "A response ends an upload whose sequence waits for its first element", arguments: [nil, 10] as [Int64?])
+  func earlyResponseToWaiting(length: Int64?) async throws {
+    server.enqueue(.earlyReply(413, then: .ignored))
+    let source = Source(nil)
+    let request = Session.real().upload(source, to: server.url("/"), length: length)
+    #expect(await request.end().response?.statusCode == 413)
+    await source.ended.wait()
+  }
+
   @Test("A redirect or a challenge after the body is an error that names the remedy", arguments: [307, 401])
   func sentAgain(status: Int) async throws {
     server.enqueue(

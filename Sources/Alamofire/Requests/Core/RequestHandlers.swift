@@ -40,6 +40,8 @@ struct RequestHandlers: Sendable {
 private struct EndedRun: Sendable {
   let served: ShortList<any ResponseSink>
   var listeners: RequestListeners?
+  /// A body whose iteration ends.
+  var source: InputStreamSource?
   /// A handler that waits for the cURL command of a request that was never made.
   var commandHandler: RequestWatchers.Handler<String>?
 }
@@ -50,8 +52,7 @@ extension RequestCore.State {
     var ended = EndedRun(served: handlers.takeServed())
     if hasExtras {
       ended.listeners = extras.listeners
-      // Within the lock, because from then on the request may be sent anew.
-      extras.streamSource?.endSequence()
+      ended.source = extras.streamSource
       if results.request == nil { ended.commandHandler = extras.watchers.creationFailed() }
       extras.listeners = nil
     }
@@ -72,6 +73,7 @@ extension RequestCore {
       return (nil, state.endRun())
     }
     guard let ended else { return (sink, []) }
+    ended.source?.endSequence()
     ended.listeners?.finish()
     if let command = ended.commandHandler {
       command.queue.async { command.closure(Request.missingCommand) }
