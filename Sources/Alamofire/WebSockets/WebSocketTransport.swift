@@ -36,12 +36,10 @@ final class WebSocketTransport: Transport {
     let stream = streams.stream(
       request.forConnection, isSecure: request.origin.scheme == "https", watcher: link)
     link.take(stream)
+    // Has no effect after the end.
+    defer { stream.cancel() }
     guard link.begin(transferObserver.transferBegan(link)) else { throw Self.cancelled }
-    defer {
-      transferObserver.transferEnded()
-      // Has no effect after the end.
-      stream.cancel()
-    }
+    defer { transferObserver.transferEnded() }
     let head = request.upgradeHead(handshake)
     link.note { $0.requestHeaderBytes = Int64(head.count) }
     try await stream.send(head, timeout: request.idleTimeout)
