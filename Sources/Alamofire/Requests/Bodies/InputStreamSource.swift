@@ -10,6 +10,8 @@ final class InputStreamSource: BodySource {
     /// Whether the transport has taken bytes, which the stream cannot give again.
     var hasGiven = false
     var isStopped = false
+    /// Whether the run of the request has ended. The thread may open the stream only then.
+    var isOver = false
     /// Whether a thread reads the stream, or has read all of it.
     var isRead = false
     /// The number of bytes that were read.
@@ -46,6 +48,7 @@ final class InputStreamSource: BodySource {
       state.wake = wake
       // Another transfer may follow a transfer that took nothing.
       state.isStopped = false
+      state.isOver = false
       defer { state.isRead = true }
       return (!state.isRead, true)
     }
@@ -83,7 +86,11 @@ final class InputStreamSource: BodySource {
 
   /// Ends the iteration of a body that is an asynchronous sequence, because nothing is sent of it any more. A sequence
   /// whose iteration has not begun, or whose elements were all read ahead, can be sent later.
-  func endSequence() { (stream as? SequenceStream)?.close() }
+  func endSequence() {
+    guard let sequence = stream as? SequenceStream else { return }
+    state.withLock { $0.isOver = true }
+    sequence.close()
+  }
 
   private func pump() {
     guard stream.isUsable else { return end(unreadable) }
@@ -113,7 +120,7 @@ final class InputStreamSource: BodySource {
   private func goesOn() -> Bool {
     let (isStopped, isSpent) = state.withLock { state in
       if state.isStopped, !state.hasGiven { state.isRead = false }
-      return (state.isStopped, state.hasGiven)
+      return (state.isStopped, state.hasGiven || state.isOver)
     }
     if isStopped, isSpent { stream.close() }
     return !isStopped
