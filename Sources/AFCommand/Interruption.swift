@@ -49,6 +49,7 @@ package final class Interruption: Sendable {
     sigaction(number, nil, &action)
     if unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == Self.ignored { return nil }
     Glibc.signal(number, SIG_IGN)
+    // A queue of its own, because the main queue waits for the response.
     let source = DispatchSource.makeSignalSource(signal: number, queue: DispatchQueue(label: "af.signals"))
     source.setEventHandler { [weak self] in self?.interrupt(number) }
     let isRegistered = DispatchSemaphore(value: 0)

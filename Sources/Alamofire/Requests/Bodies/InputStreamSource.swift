@@ -10,7 +10,7 @@ final class InputStreamSource: BodySource {
     /// Whether the transport has taken bytes, which the stream cannot give again.
     var hasGiven = false
     var isStopped = false
-    /// Whether the run of the request has ended. The thread may open the stream only then.
+    /// Whether the run of the request has ended. The thread closes a stream that it opens afterwards.
     var isOver = false
     /// Whether a thread reads the stream, or has read all of it.
     var isRead = false
