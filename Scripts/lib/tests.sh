@@ -1,5 +1,49 @@
 # Sourced by the scripts that run tests, from the root of the package.
 
+# Lists the tests of a log that began and did not end.
+unfinished_tests() {
+  awk '
+    /^[^ ]+ Test (run|case) / { next }
+    /^[^ ]+ Test .* started\.$/ { sub(/^[^ ]+ Test /, ""); sub(/ started\.$/, ""); began[$0]; next }
+    /^[^ ]+ Test .* (passed|failed|skipped|cancelled)/ {
+      sub(/^[^ ]+ Test /, ""); sub(/( with [0-9]+ test cases?)? (passed|failed|was skipped|skipped|was cancelled) ?.*$/, "")
+      delete began[$0]
+    }
+    END { for (name in began) print "  " name }' "$1" | LC_ALL=C sort
+}
+
+# Runs a command in a process group of its own, its output also written to a log: `run_watched <log> <command> ...`.
+#
+# A test whose wait ignores the cancellation by its time limit would keep the run open for ever. So a run that says
+# nothing for TEST_SILENCE_LIMIT seconds (default: 600) after its tests began is ended, and its open tests are listed.
+run_watched() {
+  local log=$1 limit=${TEST_SILENCE_LIMIT:-600} group copy status=0
+  shift
+  set -m
+  "$@" >"$log" 2>&1 </dev/null &
+  group=$!
+  set +m
+  tail -n +1 -f -s 0.2 --pid="$group" "$log" &
+  copy=$!
+  # shellcheck disable=SC2064 # the group of this run
+  trap "kill -TERM -- -$group 2>/dev/null; exit 130" INT TERM HUP
+  while kill -0 "$group" 2>/dev/null; do
+    sleep 1
+    if [ $(($(date +%s) - $(stat -c %Y "$log"))) -ge "$limit" ] && grep -aq 'Test run started\.' "$log"; then
+      {
+        printf '\nNo test ended or began for %s seconds, so the run is ended. These tests are open:\n' "$limit"
+        unfinished_tests "$log"
+      } >>"$log"
+      kill -KILL -- "-$group" 2>/dev/null || true
+      break
+    fi
+  done
+  wait "$group" 2>/dev/null || status=$?
+  wait "$copy" || true
+  trap - INT TERM HUP
+  return "$status"
+}
+
 # Runs the tests and closes with a summary: `run_tests <name of the script> <argument of swift test> ...`.
 # Answers with the status of the run.
 run_tests() {
@@ -13,7 +57,7 @@ run_tests() {
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-32}
   log=.build/${name// /-}.log
   ALAMOFIRE_TEST_HOME=$PWD/.build/test-home XDG_CACHE_HOME=$PWD/.build/test-home/cache XDG_DATA_HOME=$PWD/.build/test-home/data \
-    swift test -Xswiftc -warnings-as-errors "$@" 2>&1 | tee "$log" || status=$?
+    run_watched "$log" swift test -Xswiftc -warnings-as-errors "$@" || status=$?
   run=$(grep -aE '^[^ ]+ Test run with [0-9]+ tests?' "$log" | tail -n 1 || true)
 
   printf '\nScripts/%s: ' "$name"
