@@ -5,7 +5,7 @@ import Testing
 @testable import AFCommand
 
 /// Help, manual page and completions: each of them names each option.
-@Suite struct TextTests {
+@Suite(.timeLimit(.minutes(5))) struct TextTests {
   @Test("The help fits into 80 columns and names every option with its value")
   func help() {
     let lines = Help.text.split(separator: "\n", omittingEmptySubsequences: false)

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite("connectionProxyDictionary")
+@Suite("connectionProxyDictionary", .timeLimit(.minutes(5)))
 struct ProxyDictionaryTests {
   private func choice(_ dictionary: [AnyHashable: Any], _ url: String) throws -> ProxyTable.Choice {
     ProxyTable(dictionary: dictionary).choice(for: try #require(Origin(url: url)))

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// The head of a response beyond what Foundation's class holds.
-@Suite struct ResponseFieldsTests {
+@Suite(.timeLimit(.minutes(5))) struct ResponseFieldsTests {
   @Test("Fields keep their order, their spelling and their number, and the version is known with the head")
   func fields() async throws {
     let server = try HTTPTestServer()

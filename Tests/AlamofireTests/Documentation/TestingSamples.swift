@@ -19,7 +19,7 @@ private struct UserClient: Sendable {
 }
 
 /// The samples are run, because they contain expectations.
-@Suite("Guide to testing") struct TestingGuideTests {
+@Suite("Guide to testing", .timeLimit(.minutes(5))) struct TestingGuideTests {
   @Test("Requests are retried until a reply succeeds") func retriesSample() async throws {
     try await retries(server: HTTPTestServer())
   }

@@ -2,7 +2,7 @@ import Alamofire
 import HTTPWire
 import Testing
 
-@Suite struct LocalTransferControlTests {
+@Suite(.timeLimit(.minutes(5))) struct LocalTransferControlTests {
   @Test("An open control does not block") func open() async throws {
     try await LocalTransferControl().pass()
   }

@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 /// `file:` and `data:` URLs, in sessions whose engine is not used.
-@Suite struct LocalURLTests {
+@Suite(.timeLimit(.minutes(5))) struct LocalURLTests {
   private let folder: TemporaryFolder
   private let fake = FakeTransport()
 

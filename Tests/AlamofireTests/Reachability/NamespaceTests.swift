@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// A network of the kernel, in a namespace of its own. Skipped if the process may not make one.
-@Suite struct NamespaceTests {
+@Suite(.timeLimit(.minutes(5))) struct NamespaceTests {
   @Test("An interface that goes down and up is reported") func interface() async throws {
     guard let space = await NetworkNamespace.make() else { return }
     let heard = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()

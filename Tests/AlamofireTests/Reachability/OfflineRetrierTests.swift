@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-@Suite struct OfflineRetrierTests {
+@Suite(.timeLimit(.minutes(5))) struct OfflineRetrierTests {
   private let monitors = Recorder<ScriptedMonitor>()
 
   private func retrier() -> OfflineRetrier {

@@ -5,7 +5,7 @@ import Testing
 
 private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
 
-@Suite struct ReachabilityTests {
+@Suite(.timeLimit(.minutes(5))) struct ReachabilityTests {
   private let network = ScriptedNetwork()
   private let queue = DispatchQueue(label: "reachability.test")
   private let heard = Recorder<Status>()

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-@Suite struct ExchangeTests {
+@Suite(.timeLimit(.minutes(5))) struct ExchangeTests {
   static let url = URL(string: "http://localhost/a")
 
   static func head(status: Int = 200, _ fields: [HTTPHeader]) -> ResponseHead {

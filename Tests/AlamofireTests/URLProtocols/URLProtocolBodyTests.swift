@@ -4,7 +4,7 @@ import FoundationNetworking
 import Testing
 
 /// Bodies, downloads, control and misbehaviour of `URLProtocol` classes.
-@Suite struct URLProtocolBodyTests {
+@Suite(.timeLimit(.minutes(5))) struct URLProtocolBodyTests {
   private static let echo: ProtocolScript.Step = { loader, client in
     var body = loader.request.httpBody ?? Data()
     if let stream = loader.request.httpBodyStream {

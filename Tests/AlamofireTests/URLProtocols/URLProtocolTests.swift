@@ -4,7 +4,7 @@ import FoundationNetworking
 import Testing
 
 /// `URLProtocol` classes of a user serve requests in place of the engine.
-@Suite struct URLProtocolTests {
+@Suite(.timeLimit(.minutes(5))) struct URLProtocolTests {
   @Test("A protocol serves a data request") func dataRequest() async throws {
     let script = ProtocolScript { loader, client in
       loader.respond(client, 200, ["Content-Type": "text/plain", "X-Stub": "yes"])

@@ -3,7 +3,7 @@ import HTTPEngine
 import Synchronization
 import Testing
 
-@Suite struct ContinuationBatchTests {
+@Suite(.timeLimit(.minutes(5))) struct ContinuationBatchTests {
   /// Tasks that wait until all of them wait.
   private final class Party: Sendable {
     private let waiters = Mutex<[ContinuationBatch.Waiter]>([])

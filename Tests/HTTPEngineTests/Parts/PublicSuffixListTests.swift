@@ -3,7 +3,7 @@ import HTTPEngine
 import HTTPWire
 import Testing
 
-@Suite struct PublicSuffixListTests {
+@Suite(.timeLimit(.minutes(5))) struct PublicSuffixListTests {
   private let list = PublicSuffixList.shared
 
   @Test("The list is installed") func installedList() {

@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-@Suite("Protection spaces of accepted credentials")
+@Suite("Protection spaces of accepted credentials", .timeLimit(.minutes(5)))
 struct CredentialSpacesTests {
   private let origin = Origin(scheme: "http", host: "a.test", port: 80)
   private let ann = PasswordCredential(user: "ann", password: "1")

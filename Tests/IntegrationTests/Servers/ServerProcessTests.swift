@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite struct ServerProcessTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerProcessTests {
   @Test("A stopped server leaves neither processes nor its folder") func stop() async throws {
     let folder = try ServerProcess.makeFolder("sleeper")
     let file = folder.appendingPathComponent("pids")

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// Runs code of this folder, which otherwise is only compiled.
-@Suite("Code of users") struct SmokeTests {
+@Suite("Code of users", .timeLimit(.minutes(5))) struct SmokeTests {
   struct Echo: Decodable, Sendable {
     let args: [String: String]
   }

@@ -16,7 +16,7 @@ import Testing
 #endif
 
 /// Calls from tutorials for the first releases of this generation, and their printed results.
-@Suite("Calls from tutorials") struct WalkthroughTests {
+@Suite("Calls from tutorials", .timeLimit(.minutes(5))) struct WalkthroughTests {
   let server: HTTPTestServer
 
   init() throws { server = try HTTPTestServer() }
