@@ -1,5 +1,7 @@
 # Sourced by the scripts that run tests, from the root of the package.
 
+. Scripts/lib/folders.sh
+
 # Lists the tests of a log that began and did not end.
 unfinished_tests() {
   awk '
@@ -50,14 +52,13 @@ run_tests() {
   local name=$1 log status=0 begin=$SECONDS run
   shift
   mkdir -p .build
-  # Caches and cookies that sessions keep for their user: neither his own, nor those of the run before.
+  use_own_folders
+  # Caches, cookies and temporary files of the tests themselves: neither those of the user, nor those of the run before.
   rm -rf .build/test-home
-  mkdir -p .build/test-home/cache .build/test-home/data
   # All tests at a time would wait for each other's processor time longer than their limits.
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-32}
   log=.build/${name// /-}.log
-  ALAMOFIRE_TEST_HOME=$PWD/.build/test-home XDG_CACHE_HOME=$PWD/.build/test-home/cache XDG_DATA_HOME=$PWD/.build/test-home/data \
-    run_watched "$log" swift test -Xswiftc -warnings-as-errors "$@" || status=$?
+  ALAMOFIRE_TEST_HOME=$PWD/.build/test-home run_watched "$log" swift test -Xswiftc -warnings-as-errors "$@" || status=$?
   run=$(grep -aE '^[^ ]+ Test run with [0-9]+ tests?' "$log" | tail -n 1 || true)
 
   printf '\nScripts/%s: ' "$name"
@@ -73,5 +74,10 @@ run_tests() {
       | awk '!seen[$0]++' | head -n 40 || true
   fi
   echo "${run:-The test run did not come to its end.}"
+  # Tests remove their files; what is here belongs to a test that does not.
+  if [ -n "$(ls .build/test-home/tmp 2>/dev/null)" ]; then
+    echo "Left in .build/test-home/tmp: $(ls .build/test-home/tmp | wc -l) entries, such as:"
+    ls .build/test-home/tmp | head -n 10
+  fi
   return "$status"
 }
