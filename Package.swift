@@ -102,6 +102,14 @@ let package = Package(
     .testTarget(
       name: "AlamofireV3Tests", dependencies: ["Alamofire", "AlamofireV3", "HTTPTestServer"],
       swiftSettings: settings),
+    // The first screen of the README, as a program of its readers: with the defaults, and isolated to the main actor.
+    .executableTarget(
+      name: "ReadmeProgram", dependencies: ["Alamofire", "HTTPTestServer"],
+      path: "Tests/Programs/ReadmeProgram"),
+    .executableTarget(
+      name: "ReadmeMainActorProgram", dependencies: ["Alamofire", "HTTPTestServer"],
+      path: "Tests/Programs/ReadmeMainActorProgram",
+      swiftSettings: [.defaultIsolation(MainActor.self)]),
     // Who answers the samples of the older generations.
     .target(
       name: "SampleServers", dependencies: ["ChildProcesses", "HTTPTestServer", "HTTPWire"],

@@ -1,0 +1,72 @@
+import ChildProcesses
+import Foundation
+import Testing
+
+/// The first screen of the README, used as a reader uses it.
+@Suite("README", .timeLimit(.minutes(5))) struct ReadmeTests {
+  private static let programs = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    .deletingLastPathComponent()
+
+  /// Returns the fenced blocks of the README.
+  private static func blocks() throws -> [String] {
+    let parts = try PackageFiles.text(of: "README.md").split(
+      separator: "\n```", omittingEmptySubsequences: false)
+    return parts.enumerated().filter { $0.offset % 2 == 1 }
+      .map { String($0.element.drop { $0 != "\n" }.dropFirst()) }
+  }
+
+  @Test("The sample is a whole program, also in a module that is isolated to the main actor")
+  func sample() throws {
+    let sample = try #require(try Self.blocks().first)
+    let program = try PackageFiles.text(of: "Tests/Programs/ReadmeProgram/main.swift")
+    #expect(program == sample + "\n")
+    let isolated = try PackageFiles.text(of: "Tests/Programs/ReadmeMainActorProgram/main.swift")
+    #expect(isolated == program.replacing("\nstruct Echo", with: "\nnonisolated struct Echo"))
+    #expect(try PackageFiles.text(of: "README.md").contains("`nonisolated struct Echo`"))
+  }
+
+  @Test(
+    "The program prints the header fields of its request",
+    arguments: ["ReadmeProgram", "ReadmeMainActorProgram"])
+  func program(name: String) async throws {
+    let run = try await ChildRun(
+      [Self.programs.appendingPathComponent(name).path], environment: ["no_proxy": "*"])
+    #expect(run.status == 0, "\(run.complaints)")
+    #expect(String(decoding: run.output, as: UTF8.self).contains("\"Host\": \"127.0.0.1:"))
+  }
+
+  @Test("The system packages are those that Scripts/install installs for a build")
+  func packages() throws {
+    let install = try PackageFiles.text(of: "Scripts/install")
+    let list = try #require(install.firstMatch(of: /build="([^"]*)"/)).1.split(separator: " ").map(
+      String.init)
+    // The library is found without it in the folders of Debian.
+    let wanted = Set(list).subtracting(["pkgconf"])
+    for path in ["README.md", "Documentation/ServerSide.md"] {
+      let text = try PackageFiles.text(of: path).replacing("\\\n", with: " ")
+      for line in text.matches(of: /apt-get install.* (libcurl4-openssl-dev[^\n&]*)/) {
+        #expect(Set(line.1.split(separator: " ").map(String.init)) == wanted, "\(path)")
+      }
+    }
+  }
+
+  @Test("The manifest is whole, and its products exist") func manifest() async throws {
+    let manifest = try #require(try Self.blocks().first { $0.hasPrefix("// swift-tools-version") })
+    let folder = try TemporaryFolder()
+    let sources = folder.url.appendingPathComponent("program/Sources/program")
+    try FileManager.default.createDirectory(at: sources, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      at: folder.url.appendingPathComponent("alamofire-linux"), withDestinationURL: PackageFiles.root)
+    try Data(manifest.utf8).write(to: folder.url.appendingPathComponent("program/Package.swift"))
+    try Data(try #require(try Self.blocks().first).utf8).write(
+      to: sources.appendingPathComponent("main.swift"))
+
+    // It reads both manifests and finds the products of the dependency. A build of them would take minutes.
+    let run = try await ChildRun([
+      "swift", "package", "--package-path", folder.url.appendingPathComponent("program").path,
+      "show-dependencies",
+    ])
+    #expect(run.status == 0, "\(run.complaints)")
+    #expect(String(decoding: run.output, as: UTF8.self).contains("alamofire-linux"))
+  }
+}
