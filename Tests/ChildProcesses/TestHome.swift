@@ -58,7 +58,9 @@ private enum TestHome {
 
   private static func remove() {
     // Forked children of the tests have the handler too, and must not remove the folders.
-    guard let owner = getenv("ALAMOFIRE_TEST_HOME_OWNER"), String(cString: owner) == "\(getpid())" else { return }
+    guard let owner = getenv("ALAMOFIRE_TEST_HOME_OWNER"), String(cString: owner) == "\(getpid())" else {
+      return
+    }
     for path in temporary { try? FileManager.default.removeItem(atPath: path) }
   }
 }
