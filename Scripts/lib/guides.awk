@@ -1,18 +1,10 @@
 # Converts documents to articles of DocC, for Scripts/docs.
 #
-#   awk -v output=FOLDER -f guides.awk FILE.md ...
+#   awk -v output=FOLDER -f articles.awk -f guides.awk FILE.md ...
 #
 # An article has the name of its document and "-guide", because documents and types may have the same name. The index,
 # README.md, is Guides. Links to documents become links to articles. Other relative links, such as those to tests,
 # become text, because their targets are not part of the site.
-
-# The last component of a path without its extension.
-function stem(path) { sub(".*/", "", path); sub("\\.md$", "", path); return path }
-function article(path) { return stem(path) == "README" ? "Guides" : stem(path) "-guide" }
-
-# The name of a section in links of documents, and in those of DocC.
-function slug(title) { title = tolower(title); gsub("[^a-z0-9 -]", "", title); gsub(" ", "-", title); return title }
-function fragment(title) { gsub("[`'\"“”,:]", "", title); gsub(" +", "-", title); return title }
 
 # Returns the text of a link for its target, with the target that it has in the site.
 function link(text, target, file,   path, section) {
@@ -37,6 +29,16 @@ function convert(text, file,   result, start, target, rest) {
     text = rest
   }
   return result text
+}
+
+# Converts the definition of a link, such as `[name]: Page.md`.
+function definition(line, file,   target, converted) {
+  target = line
+  sub("^[^:]*: *", "", target)
+  converted = link("", target, file)
+  if (!sub("^\\[\\]\\(", "", converted) || !sub("\\)$", "", converted)) return line
+  sub(":.*", ": ", line)
+  return line converted
 }
 
 function flush() { printf "%s", convert(chunk, file) > out; chunk = "" }
@@ -76,6 +78,9 @@ BEGIN {
           if (sub("^\\[\\]\\(", "<", entry) && sub("\\)$", ">", entry)) entries[++entryCount] = "- " entry
         }
       }
+      # DocC shows the marks of code in titles.
+      if (line ~ "^#") gsub("`", "", line)
+      if (line ~ "^\\[[^]]+\\]: ") line = definition(line, file)
       chunk = chunk line "\n"
     }
     flush()

@@ -70,6 +70,7 @@ extension Session {
 
 extension Session {
   /// All that a session is made from, as its initialisers hand it on. Only they can make one.
+  @_documentation(visibility: internal)
   public struct Blueprint: Sendable {
     let configuration: URLSessionConfiguration
     let engine: Engine

@@ -96,8 +96,9 @@ open class Session: @unchecked Sendable {
     core.restoreTransfers(for: self)
   }
 
-  /// Makes a session from the arguments of the other initialisers. Only they can make a ``Blueprint``. The initialiser
+  /// Makes a session from the arguments of the other initialisers. Only they can make a `Blueprint`. The initialiser
   /// is public because a subclass inherits all initialisers or none.
+  @_documentation(visibility: internal)
   public init(_ blueprint: Blueprint) {
     core = SessionCore(blueprint)
     core.adopt(self)
