@@ -33,7 +33,7 @@ extension Reply {
   ///
   /// ```swift
   /// let gate = Gate()
-  /// let reply = Reply(body: .parts(["first ", .gate(gate), "second"]))
+  /// let reply = Reply(body: .parts(["first ", .gate(gate), .text(rest)]))
   /// ```
   public enum Part: Sendable, ExpressibleByStringLiteral {
     /// These bytes, as one chunk; an empty part sends nothing.
@@ -45,9 +45,14 @@ extension Reply {
     /// A pause until the gate is opened.
     case gate(Gate)
 
-    /// Makes a body of the UTF-8 of a text.
+    /// Makes a part of the UTF-8 of a text.
+    public static func text(_ text: some StringProtocol) -> Part {
+      .bytes(Array(text.utf8))
+    }
+
+    /// Makes a part of the UTF-8 of a literal. For a text that is not a literal, see ``text(_:)``.
     public init(stringLiteral value: String) {
-      self = .bytes(Array(value.utf8))
+      self = .text(value)
     }
 
     /// The length in bytes.

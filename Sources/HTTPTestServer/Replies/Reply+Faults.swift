@@ -10,10 +10,13 @@ extension Reply {
     Reply.bytes(bytes + 1000).with(effect: .stallAfterBody(bytes: bytes))
   }
 
-  /// Closes the connection in good order without an answer.
+  /// Closes the connection in good order without an answer. Clients may send the request again; see ``reset``.
   public static let closeBeforeReply = Reply(effect: .closeBeforeReply)
 
   /// Resets the connection without an answer.
+  ///
+  /// Clients send an idempotent request again if its connection had carried another one (RFC 9110 §9.2.2), and so does
+  /// `Alamofire`. To see the error, reset the first request of a session, or enqueue two resets, or send a POST.
   public static let reset = Reply(effect: .reset)
 
   /// Sends this many bytes of a body that is 1000 bytes longer, then resets the connection.

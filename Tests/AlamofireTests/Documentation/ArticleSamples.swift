@@ -23,6 +23,13 @@ func gettingStarted(token: String, queue: DispatchQueue) async throws {
     .serializingDecodable(User.self)
     .value
 
+  let checked = AF.request("https://example.com/users/1", headers: [.accept("application/json")])
+    .validate()
+  _ = checked
+
+  print(user.name)
+  fflush(nil)
+
   AF.request("https://example.com/users/1")
     .validate()
     .responseDecodable(of: User.self, queue: queue) { response in

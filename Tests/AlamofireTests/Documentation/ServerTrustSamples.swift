@@ -26,6 +26,11 @@ private func manager(folder: URL) throws {
   show(session)
 }
 
+private func text(pemText: String) throws {
+  let certificates = try Certificate.all(in: Data(pemText.utf8))
+  show(certificates)
+}
+
 private func selfSigned() throws {
   let pins = try Certificate.all(contentsOf: URL(fileURLWithPath: "/etc/company/server.pem"))
   let manager = ServerTrustManager(evaluators: [

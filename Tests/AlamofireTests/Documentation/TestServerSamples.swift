@@ -35,10 +35,10 @@ private func replies(server: HTTPTestServer) {
     .reset)
 }
 
-private func gates(server: HTTPTestServer) async throws {
+private func gates(server: HTTPTestServer, rest: String) async throws {
   do {
     let gate = Gate()
-    let reply = Reply(body: .parts(["first ", .gate(gate), "second"]))
+    let reply = Reply(body: .parts(["first ", .gate(gate), .text(rest)]))
     show(reply)
   }
   let gate = Gate()

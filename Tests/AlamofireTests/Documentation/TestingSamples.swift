@@ -24,6 +24,39 @@ private struct UserClient: Sendable {
     try await retries(server: HTTPTestServer())
   }
 
+  @Test(
+    "A reset is repeated by the engine only on a used connection, once, and not for a POST",
+    arguments: [
+      ("GET", [Reply.reset], 1), ("GET", [.text("a"), .reset, .text("b")], 3),
+      ("GET", [.text("a"), .reset, .reset], 3),
+      ("POST", [.text("a"), .reset], 2),
+    ])
+  func resets(method: String, replies: [Reply], count: Int) async throws {
+    let server = try HTTPTestServer()
+    for reply in replies { server.enqueue(reply) }
+    let session = Session(configuration: .af.ephemeral)
+    if replies.count > 1 { _ = await session.request(server.url("/")).serializingData().response }
+    let request = session.request(server.url("/"), method: HTTPMethod(rawValue: method))
+    let response = await request.serializingString().response
+    #expect(response.value == (replies.last?.effect == .reset ? nil : "b"))
+    #expect(server.requestCount == count)
+    #expect(request.retryCount == 0)
+  }
+
+  @Test("A body of the test's own is truncated, and its bytes are recorded as they are") func bodies()
+    async throws
+  {
+    let server = try HTTPTestServer()
+    server.enqueue(.json(#"{"name": "Ada"}"#).with(effect: .closeAfterBody(bytes: 9)))
+    let session = Session(configuration: .af.ephemeral)
+    let response = await session.request(
+      server.url("/"), method: .post, parameters: User(name: "Ada"), encoder: .json
+    ).serializingData().response
+    #expect(response.error != nil)
+    let request = try await server.takeRequest()
+    #expect(try JSONDecoder().decode(User.self, from: Data(request.body)) == User(name: "Ada"))
+  }
+
   @Test("A request that is held by a gate can be cancelled") func gatesSample() async throws {
     try await gates(server: HTTPTestServer(), session: Session())
   }

@@ -10,7 +10,7 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
 
   init(_ parsed: ParsedCertificate) { self.parsed = parsed }
 
-  /// Reads one certificate as DER; `nil` if `data` is none, or has bytes after it.
+  /// Reads one certificate as DER; `nil` if `data` is none, or has bytes after it. For PEM, see ``all(in:)-(Data)``.
   public init?(data: Data) {
     guard let parsed = ParsedCertificate(der: data) else { return nil }
     self.parsed = parsed
