@@ -8,13 +8,6 @@ private func redactionSample() {
   print(redaction.url("https://example.com/pay?iban=DE02&amount=5"))
 }
 
-/// A logger of the shape of swift-log.
-private struct Logger {
-  enum Level: String, Sendable { case trace, debug, info, notice, warning, error, critical }
-
-  func log(level: Level, _ message: String, metadata: [String: String]? = nil) {}
-}
-
 private func logSample() {
   let session = Session(eventMonitors: [RequestLog()])
   _ = session
