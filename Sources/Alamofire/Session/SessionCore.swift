@@ -297,7 +297,10 @@ final class SessionSettings: Sendable {
 
   /// Returns the fault of a method and its fields, if there is one.
   func violation(method: String, own: [String: String]?, all: [HTTPHeader]) -> HeaderFieldRules.Violation? {
-    guard method == "GET", own?.isEmpty ?? true else { return Self.violation(method: method, all) }
+    // Fields of the options are not among the common ones, which were checked before.
+    guard method == "GET", own?.isEmpty ?? true, all.count == commonFields.count else {
+      return Self.violation(method: method, all)
+    }
     return commonViolation
   }
 
@@ -314,6 +317,14 @@ final class SessionSettings: Sendable {
   func fields(adding own: [String: String]?) -> [HTTPHeader] {
     guard let own, !own.isEmpty else { return commonFields }
     return Self.withoutFraming(Self.completed(HTTPHeaders(fields(named: own))))
+  }
+
+  /// Returns the fields of a request, followed by those that its options add. `Host` is not repeated, because a server
+  /// and a proxy could disagree about the one that counts (RFC 9112 §3.2).
+  func fields(adding own: [String: String]?, repeated: [HTTPHeader]) -> [HTTPHeader] {
+    let fields = fields(adding: own)
+    guard !repeated.isEmpty else { return fields }
+    return fields + Self.withoutFraming(repeated).filter { !FieldName.equal($0.name, "Host") }
   }
 
   /// Returns the session's fields and the request's own, without those that the bridge adds.

@@ -43,7 +43,15 @@ extension CurlTransport {
       case .failure(let failure): return .failure(failure)
       }
     }
-    let addresses = KnownAddresses(host: place.host, port: place.port, addresses: found ?? [])
+    let usable = (found ?? []).filter { options.addressFamily.includes($0.family) }
+    guard !usable.isEmpty else {
+      return .failure(
+        TransportFailure(
+          .cannotFindHost,
+          "The name service \(origin.host) (nameServiceURL) knows no \(options.addressFamily) address of \(place.host), and addressFamily allows no other."
+        ))
+    }
+    let addresses = KnownAddresses(host: place.host, port: place.port, addresses: usable)
     return .success(request.changing { $0.addresses = addresses })
   }
 
@@ -188,6 +196,17 @@ extension TransportFailure {
     return TransportFailure(
       kind, "The name service \(service.host) could not be asked. \(message)", curlCode: curlCode,
       cause: cause, chain: chain, phase: phase)
+  }
+}
+
+extension TransportOptions.AddressFamily {
+  /// Whether connections may go to addresses of a family.
+  fileprivate func includes(_ family: IPAddress.Family) -> Bool {
+    switch self {
+    case .any: true
+    case .ipv4: family == .v4
+    case .ipv6: family == .v6
+    }
   }
 }
 

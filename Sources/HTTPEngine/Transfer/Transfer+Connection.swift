@@ -159,6 +159,7 @@ extension Transfer {
     let eyeballs = options.happyEyeballsDelay.map { max(1, Int(Clock.nanoseconds($0) / 1_000_000)) }
     let settings: [(String, CURLcode)] = [
       ("A Unix-domain socket", easy.set(CURLOPT_UNIX_SOCKET_PATH, options.unixSocket)),
+      ("An address family", easy.set(CURLOPT_IPRESOLVE, options.addressFamily.curlValue)),
       ("A local interface", easy.set(CURLOPT_INTERFACE, options.localInterface)),
       ("A delay for happy eyeballs", easy.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, eyeballs ?? 200)),
       ("A guard for addresses", guardAddresses(options.refusesPrivateAddresses)),
@@ -250,6 +251,17 @@ extension Transfer {
       .addressRefused,
       "\(host) has a private address, which refusesPrivateAddresses does not allow. Turn that option off to reach it."
     )
+  }
+}
+
+extension TransportOptions.AddressFamily {
+  /// The value of `CURLOPT_IPRESOLVE`.
+  fileprivate var curlValue: Int {
+    switch self {
+    case .any: Int(CURL_IPRESOLVE_WHATEVER)
+    case .ipv4: Int(CURL_IPRESOLVE_V4)
+    case .ipv6: Int(CURL_IPRESOLVE_V6)
+    }
   }
 }
 

@@ -57,6 +57,16 @@ public struct TransportOptions: Sendable, Equatable {
     }
   }
 
+  /// The addresses to which connections may go.
+  public enum AddressFamily: Sendable, Hashable {
+    /// Those of both families.
+    case any
+    /// IPv4 addresses only.
+    case ipv4
+    /// IPv6 addresses only.
+    case ipv6
+  }
+
   /// A version of TLS.
   public enum TLSVersion: Int, Sendable, Comparable {
     /// TLS 1.2 (RFC 5246).
@@ -137,6 +147,10 @@ public struct TransportOptions: Sendable, Equatable {
   public var alternativeServices: AlternativeServices?
   /// The local network interface, address or host name for connections. Default: `nil`, the system chooses.
   public var localInterface: String?
+  /// The addresses to which connections may go (`--ipv4` and `--ipv6` of curl). With a proxy, its addresses are
+  /// meant. A host without such an address fails with `URLError.cannotFindHost` or `cannotConnectToHost`. It has no
+  /// effect on ``unixSocket``. Default: ``AddressFamily/any``.
+  public var addressFamily: AddressFamily = .any
   /// The time for which only the first address family of a host is tried, before the other one is tried as well (RFC
   /// 8305). Default: `nil`, 200 milliseconds.
   public var happyEyeballsDelay: Duration?
@@ -194,6 +208,12 @@ public struct TransportOptions: Sendable, Equatable {
   /// answers challenges of the request's own host. After a redirect to another host the file is not used. Default:
   /// `nil`, no file.
   public var netrcFile: String?
+  /// Header fields that are sent after those of the request, each as a field of its own. A `URLRequest` has one value
+  /// for a name, so this option sends a name several times (RFC 9110 §5.3), as some servers require. The fields follow
+  /// redirects under the same rules as others. They are in the metrics and logs of the transfer, but not in
+  /// `Request.request` and `cURLDescription()`. `Host` and the framing fields, such as `Content-Length`, are left out.
+  /// Default: none.
+  public var repeatedHeaders: [HTTPHeader] = []
   /// Header fields that, like `Authorization` and `Cookie`, are not sent to another origin after a redirect.
   public var protectedHeaders: Set<String> = []
 

@@ -50,6 +50,62 @@ struct HeadersOnTheWireTests {
     }
   }
 
+  @Test("A name can be sent several times, each value in a field of its own") func repeatedFields()
+    async throws
+  {
+    let server = try HTTPTestServer()
+    let session = Session.real()
+    let fields = [
+      HTTPHeader(name: "X-A", value: "2"), HTTPHeader(name: "x-a", value: "3"),
+      HTTPHeader(name: "X-B", value: "4"),
+      HTTPHeader(name: "Content-Length", value: "7"), HTTPHeader(name: "Transfer-Encoding", value: "chunked"),
+      HTTPHeader(name: "Host", value: "evil.example"),
+    ]
+    server.enqueue(.redirect(to: "/there"), .text("end"))
+    let request = session.request(server.url("/here"), headers: ["X-A": "1"])
+      .transportOptions { $0.repeatedHeaders = fields }
+    let response = await request.serializingString().response
+    #expect(response.value == "end")
+    for _ in 0..<2 {
+      let sent = try await server.takeRequest()
+      #expect(sent.headers(named: "X-A") == ["1", "2", "3"])
+      #expect(sent.headers(named: "X-B") == ["4"])
+      #expect(sent.headers(named: "Host").count == 1 && sent.headers(named: "Content-Length").isEmpty)
+    }
+    let hop = response.metrics?.transactionMetrics.first as? TransactionMetrics
+    #expect(hop?.requestFields.filter { $0.name.lowercased() == "x-a" }.map(\.value) == ["1", "2", "3"])
+  }
+
+  @Test(
+    "A repeated field that cannot be sent safely fails the request", arguments: ["a\r\nX-Evil: 1", "a\u{0}"])
+  func unsafeRepeatedFields(value: String) async throws {
+    let server = try HTTPTestServer()
+    for headers in [nil, ["X-A": "1"]] as [HTTPHeaders?] {
+      let request = Session.real().request(server.url("/get"), headers: headers)
+        .transportOptions { $0.repeatedHeaders = [HTTPHeader(name: "X-A", value: value)] }
+      let response = await request.serializingData().response
+      #expect((response.error?.underlyingError as? URLError)?.code == .badURL)
+    }
+    #expect(server.requestCount == 0)
+  }
+
+  @Test("Secret repeated fields do not leave their origin") func secretRepeatedFields() async throws {
+    let (server, other) = (try HTTPTestServer(), try HTTPTestServer())
+    server.enqueue(.redirect(to: other.url("/get")))
+    let request = Session.real().request(server.url("/here")).transportOptions {
+      $0.protectedHeaders = ["X-Secret"]
+      $0.repeatedHeaders = [
+        HTTPHeader(name: "X-Secret", value: "1"), HTTPHeader(name: "X-Secret", value: "2"),
+        HTTPHeader(name: "Authorization", value: "Bearer t"), HTTPHeader(name: "X-Open", value: "3"),
+      ]
+    }
+    _ = await request.serializingData().response
+    #expect(try await server.takeRequest().headers(named: "X-Secret") == ["1", "2"])
+    let sent = try await other.takeRequest()
+    #expect(sent.headers(named: "X-Secret").isEmpty && sent.headers(named: "Authorization").isEmpty)
+    #expect(sent.headers(named: "X-Open") == ["3"])
+  }
+
   @Test("Fields of the configuration are sent and can be overridden") func configurationFields() async throws
   {
     let configuration = URLSessionConfiguration.af.default

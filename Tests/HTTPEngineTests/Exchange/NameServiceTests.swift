@@ -43,6 +43,26 @@ import Testing
     #expect(try await server.takeRequest().header("Host") == "shop.example:\(server.port)")
   }
 
+  @Test("Of the addresses of a name, those of the family are used") func addressFamily() async throws {
+    let names = service([
+      "shop.example": [.loopback4],
+      "both.example": [.loopback4, IPAddress(.v6, bytes: Array(repeating: 0, count: 15) + [1])],
+    ])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let six = client(doh) {
+      $0.addressFamily = .ipv6
+      $0.hostOverrides = [.init(host: "localhost", target: "127.0.0.1")]
+    }
+    // The service itself is reached over IPv4 alone.
+    _ = try await six.failure(of: "http://shop.example:\(server.port)/get")
+    #expect(names.questions.isEmpty)
+    let four = client(doh) { $0.addressFamily = .ipv4 }
+    for host in ["shop.example", "both.example"] {
+      #expect(try await four.get("http://\(host):\(server.port)/get").status == 200, "\(host)")
+    }
+  }
+
   @Test("A name that does not exist is not found") func unknownName() async throws {
     let names = service(["empty.example": []])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)

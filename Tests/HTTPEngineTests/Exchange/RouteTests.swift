@@ -98,6 +98,31 @@ import Testing
     #expect(failure.metrics.map { $0.values.decodedBodyBytes < 4 << 20 } == true)
   }
 
+  @Test("Connections go to addresses of one family, and others are not reused") func addressFamily()
+    async throws
+  {
+    let server = try HTTPTestServer()
+    let port = try #require(Origin(url: server.url("/"))?.port)
+    let client = Client()
+    let (url, literal) = ("http://localhost:\(port)/get", "http://127.0.0.1:\(port)/get")
+    #expect(try await client.get(url).status == 200)
+    let four = Client.profile { $0.addressFamily = .ipv4 }
+    #expect(
+      try await client.transport.send(client.request(url, profile: four), observer: Watcher()).head.status
+        == 200)
+    #expect(
+      try await client.transport.send(client.request(literal, profile: four), observer: Watcher()).head.status
+        == 200)
+    // The server listens on IPv4 alone.
+    let six = Client.profile { $0.addressFamily = .ipv6 }
+    for url in [url, literal] {
+      let failure = try await client.failure(of: client.request(url, profile: six))
+      #expect([.cannotConnectToHost, .cannotFindHost].contains(failure.kind), "\(url): \(failure)")
+    }
+    #expect(try await client.get(url).status == 200)
+    #expect(server.requestCount == 4)
+  }
+
   @Test("A missing interface is a clear failure") func missingInterface() async throws {
     let server = try HTTPTestServer()
     let client = Client { $0.localInterface = "if!no-such-interface" }

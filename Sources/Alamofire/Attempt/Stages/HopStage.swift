@@ -102,7 +102,9 @@ extension AttemptDriver {
     if values.redirectCount > 0 { made.url = URL(string: request.url) }
     made.httpMethod = request.method
     var fields: [String: String] = [:]
-    for field in request.fields where fields.updateValue(field.value, forKey: field.name) != nil {}
+    for field in request.fields {
+      fields[field.name] = fields[field.name].map { "\($0), \(field.value)" } ?? field.value
+    }
     made.allHTTPHeaderFields = fields
     switch request.body {
     case .none:
@@ -285,13 +287,13 @@ extension RequestCore {
       useCredentialOfURL(user: user, password: target.password ?? "")
     }
     let own = request.allHTTPHeaderFields
-    let fields = session.settings.fields(adding: own)
+    let (profile, priority) = profileAndPriority
+    let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
     if let violation = session.settings.violation(method: method, own: own, all: fields) {
       throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
     let body = try body(of: request, own: own)
     let sink = keepingChallenges(try download?.sink() ?? stream) ?? observedBody
-    let (profile, priority) = profileAndPriority
     return WireRequest(url: target?.url ?? text, origin: origin, profile: profile) { parts in
       parts.method = method
       parts.fields = fields

@@ -67,15 +67,17 @@ extension ConnectionProfile {
 
   private var leadsToUsualServers: Bool {
     options.unixSocket == nil && options.hostOverrides.isEmpty && options.nameServiceURL == nil
-      && options.localInterface == nil && options.proxy == .environment && systemProxies == nil
+      && options.localInterface == nil && options.addressFamily == .any && options.proxy == .environment
+      && systemProxies == nil
   }
 
   /// Separates the profiles of a session whose servers are not those of every session.
   package var cachePartition: String {
     if leadsToUsualServers, !options.refusesPrivateAddresses { return String(partition) }
     let routes = options.hostOverrides.map { "\($0.host):\($0.port ?? 0)>\($0.target):\($0.targetPort ?? 0)" }
+    let family = options.addressFamily == .any ? [] : ["\(options.addressFamily)"]
     let parts =
-      [options.unixSocket, options.nameServiceURL, options.localInterface].map { $0 ?? "-" } + routes
+      [options.unixSocket, options.nameServiceURL, options.localInterface].map { $0 ?? "-" } + routes + family
       // A response that was received without this guard must not be used with it.
       + (options.refusesPrivateAddresses ? ["public"] : [])
     return "\(partition)\n\(parts.joined(separator: "\n"))"
