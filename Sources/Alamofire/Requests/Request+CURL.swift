@@ -9,26 +9,45 @@ extension Request {
   /// Returns the request as a cURL command: method, credentials, cookies, header fields in the order in which they are
   /// sent, body, URL. Before the request has been made, returns a sentence that begins with `$ curl`.
   ///
+  /// Every value is quoted, so that a POSIX shell gives it to curl unchanged. A body that is not text in UTF-8, or has
+  /// a NUL, cannot be written as an argument; its other bytes become U+FFFD.
+  ///
   /// The text holds the secrets of the request; do not write it to a log that others read.
   public func cURLDescription() -> String {
     guard let request = lastRequest, let url = request.url, let host = url.host(),
       let method = request.httpMethod
     else { return Self.missingCommand }
-    var parts = ["$ curl -v", "-X \(method)"]
-    parts += credentials(for: url, host: host).map { "-u \($0)" }
+    var parts = ["$ curl -v", "-X \(ShellWord.plain(method))"]
+    parts += credentials(for: url, host: host).map { "-u \(ShellWord.plain($0))" }
     let cookies = core.session.cookies?.cookies(for: url) ?? []
-    if !cookies.isEmpty { parts.append("-b \"\(cookies.map(\.pair).joined(separator: ";"))\"") }
+    if !cookies.isEmpty {
+      let pairs = cookies.map(\.pair).joined(separator: ";")
+      // curl takes a text without `=` for the name of a file.
+      parts.append(
+        pairs.contains("=") ? "-b \(ShellWord.quoted(pairs))" : "-H \(ShellWord.quoted("Cookie: \(pairs)"))")
+    }
     for field in core.session.settings.fields(named: request.allHTTPHeaderFields)
     where !FieldName.equal(field.name, "Cookie") {
-      parts.append("-H \"\(field.name): \(field.value.replacingOccurrences(of: "\"", with: "\\\""))\"")
+      let isBlank = field.value.allSatisfy { $0 == " " || $0 == "\t" }
+      // curl leaves out a field without a value unless it ends in a semicolon.
+      parts.append(
+        "-H \(ShellWord.quoted(isBlank ? "\(field.name);" : "\(field.name): \(field.value)"))")
     }
     if let body = request.httpBody {
       let text = String(decoding: body, as: UTF8.self)
-        .replacingOccurrences(of: "\\\"", with: "\\\\\"").replacingOccurrences(of: "\"", with: "\\\"")
-      parts.append("-d \"\(text)\"")
+      // `-d` reads a file if the text begins with `@`.
+      parts.append("\(text.hasPrefix("@") ? "--data-raw" : "-d") \(ShellWord.quoted(text))")
     }
-    parts.append("\"\(url.absoluteString)\"")
+    parts.append(Self.form(of: url.absoluteString) + ShellWord.quoted(url.absoluteString))
     return parts.joined(separator: " \\\n\t")
+  }
+
+  /// Returns the options without which curl would change a URL.
+  private static func form(of url: String) -> String {
+    let path = url.prefix { $0 != "?" && $0 != "#" }.split(separator: "/", omittingEmptySubsequences: false)
+    let hasDots = path.contains { ["%2e", "%2e%2e", ".", "..", ".%2e", "%2e."].contains($0.lowercased()) }
+    let hasBrackets = url.utf8.contains { "[]{}".utf8.contains($0) }
+    return (hasDots ? "--path-as-is " : "") + (hasBrackets ? "--globoff " : "")
   }
 
   /// Returns the credentials of the session's storage for the host, or else the request's own.
@@ -43,5 +62,29 @@ extension Request {
       guard let user = credential.user, let password = credential.password else { return nil }
       return "\(user):\(password)"
     }
+  }
+}
+
+/// Words of a command for a POSIX shell (IEEE Std 1003.1, Shell Command Language §2.2).
+enum ShellWord {
+  /// Returns a text in double quotes, in which `"`, `\`, `$` and a backquote are escaped.
+  static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      if ["\"", "\\", "$", "`"].contains(scalar) { quoted += "\\" }
+      quoted.unicodeScalars.append(scalar)
+    }
+    return quoted + "\""
+  }
+
+  /// Returns a text as it is if every shell reads it so, otherwise in double quotes.
+  static func plain(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+      default: "-._:@%+,/".utf8.contains(byte)
+      }
+    }
+    return isPlain && !text.isEmpty ? text : quoted(text)
   }
 }

@@ -1,6 +1,8 @@
 import Alamofire
+import ChildProcesses
 import Foundation
 import FoundationNetworking
+import HTTPTestServer
 import HTTPWire
 import Testing
 
@@ -52,6 +54,54 @@ struct CURLTests {
         \t-d "{\\"a\\":\\"say \\\\\\"hi\\\\\\"\\"}" \\
         \t"http://a.test/"
         """)
+  }
+
+  @Test(
+    "A shell gives each value to curl unchanged",
+    arguments: [
+      "plain", "a b", "'", "\"", "\\", "\\\\", "\\\"", "$HOME", "${x}", "`id`", "$(id)", "a\nb", "*", "?",
+      "~", "#x",
+      "a;b", "a&b|c", "<x>", "@x", "=x", "-x", "%0a", "{a,b}", "[1-3]", "ü€😀", "\t", "a=b", "'\"'", "\\n",
+      "\\$",
+    ])
+  func shell(value: String) async throws {
+    let server = try HTTPTestServer()
+    let session = session { $0.httpAdditionalHeaders = nil }
+    let url = try #require(
+      URLComponents(string: server.url("/a")).flatMap { components in
+        var components = components
+        components.queryItems = [URLQueryItem(name: "q", value: value)]
+        return components.url
+      })
+    var request = URLRequest(url: url)
+    request.httpMethod = "PUT"
+    request.httpBody = Data(value.utf8)
+    let field = value.replacingOccurrences(of: "\n", with: " ")
+    request.headers = ["X-A": field, "X-Empty": "", "Content-Type": "text/plain"]
+    let text = await command(session.request(request).authenticate(username: "u", password: value))
+    let line = "curl -sS" + text.dropFirst("$ curl -v".count)
+    let run = try await ChildRun(["sh", "-c", line])
+    #expect(run.status == 0, "\(text)\n\(run.complaints)")
+    let sent = try #require(server.recordedRequests.first, "\(text)")
+    #expect(sent.method == "PUT" && sent.target == url.path + "?" + (url.query(percentEncoded: true) ?? ""))
+    #expect(sent.bodyText == value, "\(text)")
+    #expect(sent.header("X-A") == field.trimmingCharacters(in: .whitespaces) && sent.header("X-Empty") == "")
+    #expect(
+      sent.header("Authorization") == "Basic " + Data("u:\(value)".utf8).base64EncodedString(), "\(text)")
+  }
+
+  @Test("Options are added for a URL that curl would change, and for a text that it would read as a file")
+  func changedByCurl() async throws {
+    let server = try HTTPTestServer()
+    let session = session { $0.httpAdditionalHeaders = nil }
+    for path in ["/a/../b", "/a/./b", "/a/..", "/a/%2e%2E/b"] {
+      let url = try #require(URL(string: server.url(path)))
+      let text = await command(session.request(url))
+      #expect(text.contains("--path-as-is \""), "\(text)")
+      _ = try await ChildRun(["sh", "-c", "curl -sS" + text.dropFirst("$ curl -v".count)])
+      #expect(try await server.takeRequest().target == path)
+    }
+    #expect(await !command(session.request(server.url("/a.b/..c"))).contains("--path-as-is"))
   }
 
   @Test("Credentials and cookies are included") func credentialsAndCookies() async throws {
