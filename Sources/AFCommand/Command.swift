@@ -18,7 +18,10 @@ package enum Command {
   /// Runs in an environment.
   package static func run(in environment: Environment) async -> ExitCode {
     do {
-      switch try ArgumentParser.parse(environment.arguments) {
+      let outcome = try ArgumentParser.parse(environment.arguments) { () throws(UsageError) in
+        try DefaultOption.read(environment.variables)
+      }
+      switch outcome {
       case .print(let text):
         _ = environment.writeOutput(Data(Self.text(text).utf8))
         return .success
@@ -50,11 +53,19 @@ package enum Command {
     if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
       invocation.credentials?.password = try environment.askPassword("Password of \(user): ")
     }
+    // The command of curl has the body as it is.
+    let isCompressed = invocation.isCompressed
+    if invocation.isCurlWanted { invocation.isCompressed = false }
     let outgoing = try request(invocation, environment)
     if invocation.isCurlWanted {
       let command = CurlCommand(
-        invocation, request: outgoing.request, headers: Session.headers(invocation))
+        invocation, request: outgoing.request, headers: Session.headers(invocation),
+        cookies: kept.sessionCookies(for: outgoing.request.url))
       _ = environment.writeOutput(Data(command.text.utf8))
+      for note in command.notes { complain(note, in: environment) }
+      if isCompressed {
+        complain("curl cannot compress a body; the command sends it as it is.", in: environment)
+      }
       return .success
     }
     if invocation.isOffline {
@@ -64,6 +75,7 @@ package enum Command {
     try kept.checkFiles()
     let archive = try ArchiveFile(invocation)
     let ended = try await exchange(outgoing, kept, invocation, environment, archive)
+    noteUnsentInput(invocation, environment)
     let code = environment.interruption.exitCode ?? ended
     let failures = [kept.failure, archive?.write()].compactMap { $0 }
     for failure in failures { complain(failure, in: environment) }
@@ -77,7 +89,8 @@ package enum Command {
     defer { environment.interruption.requestEnded() }
     let request = outgoing.request
     var environment = environment
-    if invocation.isQuiet { environment.writeOutput = { _ in true } }
+    // With --status, nothing but the status is left to be written.
+    if invocation.isQuiet, !invocation.showsStatus { environment.writeOutput = { _ in true } }
     if invocation.isOutputPlain { environment.isOutputTerminal = false }
     switch invocation.action {
     case .webSocket:
@@ -110,7 +123,7 @@ package enum Command {
     if let pager { shown.writeOutput = pager.write }
     if isPaged, pager == nil {
       let name = Pager.command(environment.variables)
-      complain("The pager '\(name)' is not there; the output is shown without it.", in: environment)
+      complain("The pager '\(name)' is not installed; the output is shown without it.", in: environment)
     }
     let delivery = Delivery(
       environment: shown, invocation: invocation, outgoing: outgoing, archive: archive)
@@ -126,6 +139,18 @@ package enum Command {
     guard let failure, environment.interruption.signal == nil else { return code }
     complain(failure, in: environment)
     return code == .success ? .failure : code
+  }
+
+  /// Tells that the standard input has bytes that were not sent.
+  private static func noteUnsentInput(_ invocation: Invocation, _ environment: Environment) {
+    guard environment.isInputRedirected, !invocation.ignoresInput, !invocation.isQuiet,
+      invocation.action != .webSocket, invocation.rawBody != .standardInput, environment.hasUnreadInput()
+    else { return }
+    let reason =
+      invocation.hasBody
+      ? "the request has another body."
+      : "a \(invocation.effectiveMethod) does not read it. Write POST before the URL, or @- as the body."
+    complain("The standard input was not sent: \(reason) -I leaves this line out.", in: environment)
   }
 
   private static func request(_ invocation: Invocation, _ environment: Environment) throws -> OutgoingRequest
@@ -153,12 +178,17 @@ package enum Command {
       complain(failure + (usesHTTP2 ? " Without --http2, the request uses HTTP/1.1." : ""), in: environment)
       return .failure
     }
+    if invocation.showsStatus, let code = outcome.response?.statusCode {
+      _ = environment.writeOutput(Data("\(code)\n".utf8))
+    }
     guard invocation.checksStatus, !outcome.isComplete, let code = outcome.response?.statusCode else {
       return .success
     }
     let status = ExitCode(statusCode: code)
     // On a terminal the status line has said it.
-    if status != .success, !environment.isOutputTerminal || invocation.output != nil || invocation.isQuiet {
+    if status != .success, !invocation.showsStatus,
+      !environment.isOutputTerminal || invocation.output != nil || invocation.isQuiet
+    {
       complain(ReasonPhrase.sentence(code), in: environment)
     }
     return status

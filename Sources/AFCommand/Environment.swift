@@ -9,6 +9,8 @@ package struct Environment: Sendable {
   package var variables: [String: String]
   /// Waits for bytes of the standard input, reads them and returns their number; 0 at the end of the input.
   package var readInput: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
+  /// Returns whether the standard input has bytes that were not read. It does not wait for any.
+  package var hasUnreadInput: @Sendable () -> Bool = { false }
   /// Writes bytes to the standard output. Returns whether they were written.
   package var writeOutput: @Sendable (Data) -> Bool
   /// Writes text to the standard error.
@@ -95,7 +97,9 @@ package struct Environment: Sendable {
 
 extension Environment {
   /// The environment variables that the command reads by itself.
-  static let variableNames = ["COLUMNS", "NO_COLOR", "PAGER", "PATH", "TERM", "XDG_DATA_HOME"]
+  static let variableNames = [
+    "AF_CONFIG", "COLUMNS", "HOME", "NO_COLOR", "PAGER", "PATH", "TERM", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+  ]
 
   /// Returns the environment of this process.
   package static func process() -> Environment {
@@ -105,13 +109,18 @@ extension Environment {
         getenv(name).map { (name, String(cString: $0)) }
       })
     let interruption = Interruption(isProcess: true)
-    return Environment(
+    var environment = Environment(
       arguments: Array(CommandLine.arguments.dropFirst()), variables: variables,
       readInput: { try readInput(into: $0) }, writeOutput: { write($0, to: STDOUT_FILENO) },
       writeError: { _ = write(Data($0.utf8), to: STDERR_FILENO) }, isInputRedirected: isInputRedirected,
       isOutputTerminal: isatty(STDOUT_FILENO) == 1, isErrorTerminal: isatty(STDERR_FILENO) == 1,
       width: columns(variables), readSecret: { SecretPrompt.read($0, interruption) },
       startPager: { Pager.start(variables: variables) }, interruption: interruption)
+    environment.hasUnreadInput = {
+      var count: Int32 = 0
+      return ioctl(STDIN_FILENO, UInt(FIONREAD), &count) == 0 && count > 0
+    }
+    return environment
   }
 
   private static func readInput(into room: UnsafeMutableRawBufferPointer) throws -> Int {

@@ -4,7 +4,7 @@ package enum ExitCode: Int32, Sendable {
   case success = 0
   /// No response came, or it could not be read to its end.
   case failure = 1
-  /// The arguments make no sense.
+  /// The arguments are wrong.
   case usage = 2
   /// A redirect that was not followed.
   case redirect = 3

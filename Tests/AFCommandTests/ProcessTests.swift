@@ -147,7 +147,7 @@ import Testing
       let run = try await Programs.runOnTerminal(words + [pager] + request)
       let output = String(decoding: run.output, as: UTF8.self)
       #expect(run.status == 0 && output.contains("shown"), "\(output)")
-      #expect(output.contains("The pager '\(name)' is not there"))
+      #expect(output.contains("The pager '\(name)' is not installed"))
     }
   }
 

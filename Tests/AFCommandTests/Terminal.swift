@@ -51,7 +51,7 @@ struct Terminal: Sendable {
     let (onErrorText, onInput) = (onErrorText, onInput)
     let input = Mutex(Data(input.utf8))
     let clock = Mutex(ContinuousClock.now)
-    let environment = Environment(
+    var environment = Environment(
       arguments: arguments, variables: variables.merging(hasColours ? [:] : ["NO_COLOR": "1"]) { $1 },
       readInput: { room in
         onInput()
@@ -80,6 +80,7 @@ struct Terminal: Sendable {
           return time
         }
       })
+    environment.hasUnreadInput = { input.withLock { !$0.isEmpty } }
     let status = await Command.run(in: environment)
     return Run(status: status, bytes: record.output.withLock { $0 }, error: record.error.withLock { $0 })
   }

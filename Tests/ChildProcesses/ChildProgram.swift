@@ -63,7 +63,9 @@ package final class ChildProgram: Sendable {
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
-    let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    // The default options of the user who runs the tests are not read.
+    let variables = ProcessInfo.processInfo.environment.merging(["AF_CONFIG": ""]) { $1 }
+      .merging(environment) { $1 }
     var process: pid_t = 0
     let code = Self.withStrings(words) { arguments in
       Self.withStrings(variables.map { "\($0.key)=\($0.value)" }) { environment in

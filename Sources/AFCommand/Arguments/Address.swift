@@ -14,7 +14,7 @@ package enum Address {
       throw UsageError("'\(typed)' is for WebSocket connections; write 'af ws \(typed)'.")
     }
     guard ["http", "https", "ws", "wss"].contains(scheme) else {
-      throw UsageError("'\(typed)' is for \(scheme), and only http and https can be spoken.")
+      throw UsageError("'\(typed)' is for \(scheme), but only http and https are supported.")
     }
     guard let host = components.host, !host.isEmpty else {
       throw UsageError("'\(typed)' has no host.")

@@ -14,80 +14,47 @@ package struct ArgumentParser {
     case completions(Completions.Shell)
   }
 
-  private var rest: ArraySlice<String>
+  private var reader: OptionReader
   private var invocation = Invocation()
-  private var positionals: [String] = []
-  private var text: Text?
+  private var positionals: [String] { reader.positionals }
 
   /// Reads the arguments, without the name of the program.
-  package static func parse(_ arguments: [String]) throws(UsageError) -> Outcome {
+  ///
+  /// - Parameter defaults: Returns the options of the file of defaults, which come before the arguments. It is not
+  ///                       called for a text about the command, nor with `--no-config`.
+  package static func parse(
+    _ arguments: [String],
+    defaults: () throws(UsageError) -> [DefaultOption] = { () throws(UsageError) in [] }
+  ) throws(UsageError) -> Outcome {
     // Alone, `-h` cannot mean the headers of anything.
     if arguments == ["-h"] { return .print(.help) }
-    var parser = ArgumentParser(rest: arguments[...])
-    try parser.readAll()
-    if let text = parser.text { return .print(text) }
-    if let shell = parser.invocation.completionShell { return .print(.completions(shell)) }
+    var reader = OptionReader(arguments)
+    try reader.readAll()
+    var parser = ArgumentParser(reader: reader)
+    if let text = reader.text { return .print(text) }
+    if reader.choices.contains(where: { $0.option.longName == "--completion" }) {
+      try parser.apply([])
+      if let shell = parser.invocation.completionShell { return .print(.completions(shell)) }
+    }
+    let isAlone = reader.choices.contains { $0.option.longName == "--no-config" }
+    try parser.apply(isAlone ? [] : defaults())
     return .send(try parser.finished())
   }
 
-  private init(rest: ArraySlice<String>) {
-    self.rest = rest
-  }
+  private init(reader: OptionReader) { self.reader = reader }
 
-  // MARK: Options
-
-  private mutating func readAll() throws(UsageError) {
-    while let argument = rest.popFirst() {
-      if argument == "--" {
-        positionals += rest
-        return
+  /// Applies options in their order, without those that a later `--no-OPTION` undoes.
+  private mutating func apply(_ defaults: [DefaultOption]) throws(UsageError) {
+    for choice in OptionReader.remaining(defaults.map(\.choice) + reader.choices) {
+      do throws(UsageError) {
+        switch choice.option.effect {
+        case .flag(let change): change(&invocation)
+        case .value(_, let change): try change(&invocation, choice.value ?? "")
+        case .text: continue
+        }
+      } catch {
+        throw choice.place.map { UsageError("\($0): \(error.message)") } ?? error
       }
-      if argument.hasPrefix("--") {
-        try readLong(argument)
-      } else if argument.hasPrefix("-"), argument.count > 1 {
-        try readShort(argument)
-      } else {
-        positionals.append(argument)
-      }
-    }
-  }
-
-  private mutating func readLong(_ argument: String) throws(UsageError) {
-    let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    let name = String(parts[0])
-    let option = try Option.named(name)
-    if let value = parts.dropFirst().first {
-      guard case .value(_, let apply) = option.effect else {
-        throw UsageError("\(name) takes no value.")
-      }
-      try apply(&invocation, String(value))
-    } else {
-      try apply(option, name: name, attached: nil)
-    }
-  }
-
-  /// Reads `-v`, `-vf`, `-a user:pass` or `-auser:pass`.
-  private mutating func readShort(_ argument: String) throws(UsageError) {
-    var letters = argument.dropFirst()
-    while let letter = letters.popFirst() {
-      let name = "-\(letter)"
-      let option = try Option.named(name)
-      if case .value = option.effect {
-        return try apply(option, name: name, attached: letters.isEmpty ? nil : String(letters))
-      }
-      try apply(option, name: name, attached: nil)
-    }
-  }
-
-  private mutating func apply(_ option: Option, name: String, attached: String?) throws(UsageError) {
-    switch option.effect {
-    case .flag(let change): change(&invocation)
-    case .text(let text): self.text = self.text ?? text
-    case .value(let placeholder, let change):
-      guard let value = attached ?? rest.popFirst() else {
-        throw UsageError("\(name) needs a value: \(name) \(placeholder).")
-      }
-      try change(&invocation, value)
     }
   }
 
@@ -110,12 +77,14 @@ package struct ArgumentParser {
     }
     guard let url = positionals.popFirst() else { throw UsageError("There is no URL.") }
     if invocation.method == nil, Self.knownMethods.contains(url) {
-      throw UsageError("There is no URL behind \(url).")
+      throw UsageError("There is no URL after \(url).")
     }
     invocation.url = try Address.expand(url, isWebSocket: invocation.action == .webSocket)
     for argument in positionals {
-      if argument.hasPrefix("http://") || argument.hasPrefix("https://") {
-        throw UsageError("'\(argument)' is a second URL behind '\(url)'; data stands behind the URL.")
+      if Self.isURL(argument) {
+        throw UsageError(
+          "'\(argument)' is a second URL after '\(url)'; af sends one request, with data after its URL. Run it once for each URL."
+        )
       }
       let item = try RequestItem(parsing: argument)
       if case .body(let path) = item {
@@ -148,6 +117,18 @@ package struct ArgumentParser {
       || knownMethods.contains(word.uppercased())
   }
 
+  /// Whether an argument after the URL is another URL, rather than an item.
+  private static func isURL(_ argument: String) -> Bool {
+    if argument.hasPrefix("http://") || argument.hasPrefix("https://") || argument.hasPrefix("//") {
+      return true
+    }
+    // `:8080/path` and `:/path`: no item has an empty name.
+    if argument.hasPrefix(":"), let next = argument.dropFirst().first, next == "/" || next.isNumber {
+      return true
+    }
+    return false
+  }
+
   private static func check(_ invocation: Invocation) throws(UsageError) {
     if invocation.rawBody != nil, invocation.hasDataItems {
       throw UsageError("The body is given as a whole; leave out the data items, or --raw and @FILE.")
@@ -159,7 +140,7 @@ package struct ArgumentParser {
       invocation.output != nil || invocation.isOffline || invocation.isCurlWanted
     {
       throw UsageError(
-        "'af \(invocation.action.rawValue)' takes no --output, --download, --offline and --curl.")
+        "'af \(invocation.action.rawValue)' does not support --output, --download, --offline and --curl.")
     }
     try checkOneResponse(invocation)
     if invocation.isContinued {
@@ -199,6 +180,9 @@ package struct ArgumentParser {
     }
     if isStream, case .parts = invocation.shown, !invocation.isQuiet {
       throw UsageError("--print is for one response; -v shows the heads of 'af ws' and 'af sse'.")
+    }
+    if invocation.showsStatus, isStream || invocation.usesSegments {
+      throw UsageError("--status is for one response; leave it out with ws, sse, --segments and --checksum.")
     }
     if isStream, invocation.showsTiming {
       throw UsageError("--timing is for one response; --har records the times of 'af ws' and 'af sse'.")

@@ -24,24 +24,54 @@ package enum Completions {
       guard option.placeholder != nil else { return nil }
       let pattern = option.names.joined(separator: " | ")
       return switch option.completion {
-      case .files: "    \(pattern)) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+      case .files: "    \(pattern)) _af_reply \"$before\" -f -- \"$word\"; return ;;\n"
+      case .sessions:
+        "    \(pattern)) _af_reply \"$before\" -f -W \"$(_af_sessions)\" -- \"$word\"; return ;;\n"
       case .words(let words):
-        "    \(pattern)) COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$word\")); return ;;\n"
+        "    \(pattern)) _af_reply \"$before\" -W '\(words.joined(separator: " "))' -- \"$word\"; return ;;\n"
       case .none: "    \(pattern)) return ;;\n"
       }
     }
     return """
       # bash completion for af
-      _af() {
-        local word=${COMP_WORDS[COMP_CWORD]} previous=
-        if [ "$COMP_CWORD" -gt 0 ]; then previous=${COMP_WORDS[COMP_CWORD - 1]}; fi
+      _af_sessions() {
+        local file
+        for file in "${XDG_DATA_HOME:-$HOME/.local/share}"/af/sessions/*/*.json; do
+          if [ -e "$file" ]; then file=${file##*/}; printf '%s\\n' "${file%.json}"; fi
+        done | sort -u
+      }
+      # _af_reply BEFORE ARGUMENT...: completes with `compgen ARGUMENT...`, after the text BEFORE. bash replaces what
+      # follows the last separator of words, so that the text up to it is left out.
+      _af_reply() {
+        local before=$1 typed=$1${!#} kept reply
+        shift
+        kept=${typed%"${typed##*[$COMP_WORDBREAKS]}"}
         COMPREPLY=()
+        while IFS= read -r reply; do
+          reply=$before$reply
+          COMPREPLY+=("${reply#"$kept"}")
+        done < <(compgen "$@")
+        case " $* " in *" -f "*) compopt -o filenames 2> /dev/null ;; esac
+      }
+      _af() {
+        local word=${COMP_WORDS[COMP_CWORD]} previous= before= line
+        if [ "$COMP_CWORD" -gt 0 ]; then previous=${COMP_WORDS[COMP_CWORD - 1]}; fi
+        # The words are divided at `@`, `=` and `:`, which are parts of items.
+        if [ -n "$COMP_LINE" ]; then
+          line=${COMP_LINE:0:COMP_POINT}
+          word=${line##*[[:space:]]}
+          line=${line%"$word"}
+          line=${line%"${line##*[![:space:]]}"}
+          previous=${line##*[[:space:]]}
+        fi
+        COMPREPLY=()
+        case "$word" in --*=*) previous=${word%%=*} before=${word%%=*}= word=${word#*=} ;; esac
         case "$previous" in
       \(cases.joined())  esac
         case "$word" in
-          -*) COMPREPLY=($(compgen -W '\(Option.all.flatMap(\.names).joined(separator: " "))' -- "$word")) ;;
-          *@*) COMPREPLY=($(compgen -f -P "${word%%@*}@" -- "${word#*@}")) ;;
-          *) COMPREPLY=($(compgen -W '\(methods.joined(separator: " "))' -- "$word")) ;;
+          -*) _af_reply '' -W '\(Option.all.flatMap(\.names).joined(separator: " "))' -- "$word" ;;
+          *@*) _af_reply "${word%%@*}@" -f -- "${word#*@}" ;;
+          *) _af_reply '' -W '\(methods.joined(separator: " "))' -- "$word" ;;
         esac
       }
       complete -o nospace -F _af af
@@ -57,19 +87,34 @@ package enum Completions {
         switch (option.placeholder, option.completion) {
         case (nil, _): ""
         case (let name?, .files): ":\(name):_files"
+        case (let name?, .sessions): ":\(name):_af_sessions"
         case (let name?, .words(let words)): ":\(name):(\(words.joined(separator: " ")))"
         case (let name?, .none): ":\(name):"
         }
       let text = "[\(zshEscaped(option.summary))]\(value)"
       let takesValue = option.placeholder == nil ? "" : "="
-      guard let short = option.shortName else { return "  '\(option.longName)\(takesValue)\(text)' \\\n" }
-      return "  '(\(option.longName) \(short))'{\(option.longName)\(takesValue),\(short)}'\(text)' \\\n"
+      guard let short = option.shortName else { return "    '\(option.longName)\(takesValue)\(text)' \\\n" }
+      return "    '(\(option.longName) \(short))'{\(option.longName)\(takesValue),\(short)}'\(text)' \\\n"
     }
     return """
       #compdef af
-      _arguments -s \\
-      \(lines.joined())  '1:method or URL:(\(methods.joined(separator: " ")))' \\
-        '*:item:_files'
+      _af_sessions() {
+        local -a names
+        names=(${XDG_DATA_HOME:-$HOME/.local/share}/af/sessions/*/*.json(N:t:r))
+        compadd -a names
+        _files
+      }
+      _af_items() {
+        # A file follows the `@` of an item.
+        compset -P '*@'
+        _files
+      }
+      _af() {
+        _arguments -s \\
+      \(lines.joined())    '1:method or URL:(\(methods.joined(separator: " ")))' \\
+          '*:item:_af_items'
+      }
+      _af "$@"
 
       """
   }
@@ -94,13 +139,31 @@ package enum Completions {
       if option.placeholder != nil {
         switch option.completion {
         case .files: line += " -r -F"
+        case .sessions: line += " -r -F -a '(__af_sessions)'"
         case .words(let words): line += " -x -a '\(words.joined(separator: " "))'"
         case .none: line += " -x"
         }
       }
       return line + " -d '\(option.summary.replacingOccurrences(of: "'", with: "\\'"))'\n"
     }
-    return "# fish completion for af\n" + lines.joined()
-      + "complete -c af -n __fish_use_subcommand -a '\(methods.joined(separator: " "))'\n"
+    return """
+      # fish completion for af
+      function __af_sessions
+        set -l data $HOME/.local/share
+        set -q XDG_DATA_HOME; and test -n "$XDG_DATA_HOME"; and set data $XDG_DATA_HOME
+        for file in $data/af/sessions/*/*.json
+          string replace -r '.*/(.*)\\.json$' '$1' -- $file
+        end
+      end
+      function __af_files
+        set -l parts (string split -m 1 @ -- (commandline -ct))
+        for path in (__fish_complete_path $parts[2])
+          echo $parts[1]@$path
+        end
+      end
+      \(lines.joined())complete -c af -n 'string match -q "*@*" -- (commandline -ct)' -f -a '(__af_files)'
+      complete -c af -n __fish_use_subcommand -a '\(methods.joined(separator: " "))'
+
+      """
   }
 }

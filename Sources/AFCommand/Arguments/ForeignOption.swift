@@ -5,12 +5,14 @@ enum ForeignOption {
     request[name] ?? output[name] ?? access[name] ?? connection[name]
   }
 
-  private static let method = "write the method in front of the URL: af PUT URL"
-  private static let field = "write the field behind the URL: Name:text"
-  private static let data = "write data behind the URL: name=text; --raw TEXT or @FILE is a whole body"
-  private static let query = "write the query behind the URL: name==text"
+  private static let method = "write the method before the URL: af PUT URL"
+  private static let field = "write the field after the URL: Name:text"
+  private static let data = "write data after the URL: name=text; --raw TEXT or @FILE is a whole body"
+  private static let query = "write the query after the URL: name==text"
   private static let brackets = "brackets of the URL have no meaning, and are sent as %5B and %5D"
-  private static let compressed = "gzip -c FILE | af URL @- Content-Encoding:gzip sends a compressed body"
+
+  private static let config = "default options are read from ~/.config/af/config"
+  private static let status = "write --status for %{http_code}, --timing for the times, -h for the fields"
 
   private static let request: [String: String] = [
     "-X": method, "--request": method, "-H": field, "--header": field,
@@ -21,14 +23,13 @@ enum ForeignOption {
     "--head": "write af HEAD URL", "-T": "write @FILE", "--upload-file": "write @FILE",
     "-r": "write Range:bytes=0-99", "--range": "write Range:bytes=0-99",
     "-z": "write If-Modified-Since:date", "--time-cond": "write If-Modified-Since:date",
-    "--form-string": "write -f URL name=text", "--compress": compressed,
+    "--form-string": "write -f URL name=text",
     "--boundary": "write Content-Type:multipart/form-data;boundary=text and the whole body as @FILE",
     "--url": "write the URL without an option", "--next": "run af again",
-    "--default-scheme": "write the scheme in front of the host",
-    "--proto-default": "write the scheme in front of the host",
+    "--default-scheme": "write the scheme before the host",
+    "--proto-default": "write the scheme before the host",
     "--path-as-is": "the path is sent as it is written", "-g": brackets, "--globoff": brackets,
-    "-K": "write the options themselves",
-    "--config": "write the options themselves", "--expect100-timeout": "write Expect: to leave it out",
+    "-K": config, "--config": config, "--expect100-timeout": "write Expect: to leave it out",
   ]
 
   private static let output: [String: String] = [
@@ -43,7 +44,7 @@ enum ForeignOption {
     "--max-filesize": "pipe the body through head -c N",
     "--compressed": "responses are decoded", "--fail": "4xx and 5xx have an exit status of their own",
     "--fail-with-body": "4xx and 5xx have an exit status of their own",
-    "-w": "write --timing", "--write-out": "write --timing", "--meta": "write --timing",
+    "-w": status, "--write-out": status, "--meta": "write --timing",
     "-S": "bodies are written as they come, and errors are always shown",
     "--stream": "bodies are written as they come", "-N": "bodies are written as they come",
     "--no-buffer": "bodies are written as they come", "-#": "write --progress",
@@ -72,24 +73,20 @@ enum ForeignOption {
     "--max-redirs": "write --max-redirects N", "--post301": "write --no-follow, then the method again",
     "--post302": "write --no-follow, then the method again",
     "--cacert": "write --ca FILE", "--capath": "write --ca FILE", "-E": "write --cert FILE",
-    "--cert-type": "PEM files and .p12 files are told apart by their names",
+    "--cert-type": "PEM and .p12 files are recognised by their names",
     "--key": "write --cert-key FILE", "--pass": "write --cert-key-pass PASS",
     "--pinnedpubkey": "write --ca FILE with the certificate of the server",
     "--ssl": "TLS 1.2 and 1.3 are used", "--tlsv1.2": "TLS 1.2 and 1.3 are used",
     "--tlsv1.3": "TLS 1.2 and 1.3 are used", "--tls-max": "TLS 1.2 and 1.3 are used",
     "--ciphers": "the ciphers are those of the system's OpenSSL",
     "--tls13-ciphers": "the ciphers are those of the system's OpenSSL",
-    "-x": "write --proxy URL; for the -x of HTTPie, \(compressed)",
+    "-x": "write --proxy URL; for the -x of HTTPie, --compress",
     "-U": "write --proxy http://USER:PASS@HOST:PORT",
     "--proxy-user": "write --proxy http://USER:PASS@HOST:PORT",
     "--noproxy": "write --proxy none, or set the variable no_proxy",
     "--socks4": "write --proxy socks4://HOST:PORT", "--socks4a": "write --proxy socks4a://HOST:PORT",
     "--socks5": "write --proxy socks5://HOST:PORT", "--socks5-hostname": "write --proxy socks5h://HOST:PORT",
     "--proxytunnel": "https URLs use CONNECT", "--connect-to": "write --resolve HOST:PORT:ADDRESS",
-    "-4": "write --resolve HOST:PORT:ADDRESS with an IPv4 address",
-    "--ipv4": "write --resolve HOST:PORT:ADDRESS with an IPv4 address",
-    "-6": "write --resolve HOST:PORT:ADDRESS with an IPv6 address",
-    "--ipv6": "write --resolve HOST:PORT:ADDRESS with an IPv6 address",
     "--abstract-unix-socket": "write --unix-socket PATH",
     "-m": "write --max-time SECONDS; for the -m of HTTPie, --timing",
     "-Y": "write --timeout SECONDS", "--speed-limit": "write --timeout SECONDS",

@@ -27,7 +27,7 @@ package enum Help {
       name@file    file of a form, with ;type=TYPE and ;filename=NAME if needed
       @file        the whole body; @- is standard input
       name=@file, name:=@file, name==@file, Name:@file   the value is in a file
-      a[b][c]=x, a[]=x, a[0]=x   nested JSON; a backslash takes a [ literally
+      a[b][c]=x, a[]=x, a[0]=x   nested JSON; a backslash keeps a [ literal
 
     """
 
@@ -51,7 +51,13 @@ package enum Help {
     "Examples:\n" + exampleCommands.map { "  \($0.0)\n      \($0.1)\n" }.joined()
   }
 
-  private static var exitText: String { exitCodes + "\n" }
+  private static var exitText: String {
+    """
+    --no-OPTION undoes an option, such as one of the file ~/.config/af/config.
+    \(exitCodes)
+
+    """
+  }
 
   private static var optionText: String {
     Option.Group.allCases.map { group in

@@ -95,6 +95,8 @@ package struct Invocation: Equatable, Sendable {
   package var items: [RequestItem] = []
   package var bodyKind: BodyKind?
   package var rawBody: RawBody?
+  /// Whether the body is compressed.
+  package var isCompressed = false
   /// Whether standard input is sent in the chunked coding, without reading ahead.
   package var isChunked = false
   package var ignoresInput = false
@@ -144,10 +146,13 @@ package struct Invocation: Equatable, Sendable {
   package var redirects: Redirects = .follow(limit: nil)
   /// The path of a PEM file.
   package var trustFile: String?
+  package var addressFamily = TransportOptions.AddressFamily.any
   package var isHTTP1Only = false
   package var isHTTP2Wanted = false
   package var shown: Shown = .automatic
   package var showsTiming = false
+  /// Whether the status code is written on a line of its own, after the parts.
+  package var showsStatus = false
   /// Whether nothing but errors is written.
   package var isQuiet = false
   /// Whether the progress is shown even if no person reads the standard error.
@@ -181,6 +186,39 @@ package struct Invocation: Equatable, Sendable {
     }
     return names
   }
+
+  /// The header fields of the arguments: those with one value for a name, and further values, which are fields of
+  /// their own (RFC 9110 §5.3). Cookies are one field (RFC 6265 §5.4). Of a field that can have one value, the last
+  /// one is sent.
+  var typedFields: (single: HTTPHeaders, repeated: [HTTPHeader]) {
+    var (single, repeated) = (HTTPHeaders(), [HTTPHeader]())
+    for item in items {
+      switch item {
+      case .omission(let name):
+        single.remove(name: name)
+        repeated.removeAll { $0.name.lowercased() == name.lowercased() }
+      case .header(let name, let value):
+        guard let present = single[name], !Self.singleFields.contains(name.lowercased()) else {
+          single.update(name: name, value: value)
+          continue
+        }
+        if name.lowercased() == "cookie" {
+          single.update(name: name, value: "\(present); \(value)")
+        } else {
+          repeated.append(HTTPHeader(name: name, value: value))
+        }
+      default: continue
+      }
+    }
+    return (single, repeated)
+  }
+
+  /// The fields of requests that have one value.
+  private static let singleFields: Set = [
+    "authorization", "content-encoding", "content-length", "content-location", "content-type", "date", "from",
+    "host", "if-modified-since", "if-range", "if-unmodified-since", "max-forwards", "origin",
+    "proxy-authorization", "range", "referer", "user-agent",
+  ]
 
   /// The encoding of the data items: a form with a file is a multipart form.
   var effectiveBodyKind: BodyKind {

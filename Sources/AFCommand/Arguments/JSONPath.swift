@@ -24,7 +24,7 @@ package struct JSONPath: Equatable, Sendable {
       }
       guard reader.rest.isEmpty || reader.rest.first == "[" else {
         throw UsageError(
-          #"'\#(name)' has '\#(reader.rest)' behind a ']'; for a bracket in a name write '\['."#)
+          #"'\#(name)' has '\#(reader.rest)' after a ']'; for a bracket in a name write '\['."#)
       }
       steps.append(try Self.step(text, isEscaped: isEscaped, in: name))
     }

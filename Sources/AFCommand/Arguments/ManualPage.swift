@@ -32,6 +32,8 @@ package enum ManualPage {
     \(items.map { ".TP\n.B \(escaped($0.0))\n\(escaped($0.1))" }.joined(separator: "\n"))
     .SH OPTIONS
     \(options)
+    .PP
+    \\fB\\-\\-no\\-\\fIOPTION\\fR undoes an option that stands before it, or in the file of default options.
     .SH EXAMPLES
     \(Help.exampleCommands.map { ".TP\n.B \(escaped($0.0))\n\(escaped($0.1))" }.joined(separator: "\n"))
     .SH EXIT STATUS
@@ -43,7 +45,7 @@ package enum ManualPage {
     No response came, or it could not be read or saved to its end.
     .TP
     .B 2
-    The arguments make no sense.
+    The arguments are wrong.
     .TP
     .B 3, 4, 5
     A status of 3xx, 4xx or 5xx. \\fB\\-\\-no\\-check\\-status\\fR makes it 0.
@@ -52,12 +54,18 @@ package enum ManualPage {
     SIGINT or SIGTERM has ended the request.
     .SH ENVIRONMENT
     .TP
+    .B AF_CONFIG
+    The file of default options; none if it is empty.
+    .TP
     .B NO_COLOR
     If it is set, no colours are used.
     .TP
     .B http_proxy, https_proxy, all_proxy, no_proxy
     The proxies of requests.
     .SH FILES
+    .TP
+    .B ~/.config/af/config
+    Default options, one per line, with the value after a space. It is in \\fI$XDG_CONFIG_HOME\\fR if that is set.
     .TP
     .B FILE.af-continue
     The validator and the length of a file that \\fB\\-\\-output\\fR has not completed. \\fB\\-\\-continue\\fR sends
@@ -75,12 +83,12 @@ package enum ManualPage {
     ("Name;", "A header field without a value."),
     ("name=text", "A string of a JSON object, or a field of a form."),
     ("name:=json", "A JSON value, such as 36, true or [1, 2]."),
-    ("name@file", "A file of a form. ;type=TYPE and ;filename=NAME behind the path change its head."),
+    ("name@file", "A file of a form. ;type=TYPE and ;filename=NAME after the path change its head."),
     ("@file", "The whole body; @- is standard input."),
     ("name=@file, name:=@file, name==@file, Name:@file", "The value is the content of a file."),
     (
       "a[b][c]=x, a[]=x, a[0]=x",
-      "Members of nested objects and arrays. A backslash in front of a bracket takes it literally."
+      "Members of nested objects and arrays. A backslash before a bracket keeps it literal."
     ),
   ]
 

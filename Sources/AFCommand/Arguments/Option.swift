@@ -12,6 +12,8 @@ struct Option: Sendable {
   enum Completion: Sendable, Equatable {
     case none
     case files
+    /// Names of sessions, and files.
+    case sessions
     case words([String])
   }
 
@@ -51,6 +53,14 @@ struct Option: Sendable {
 
   var longName: String { names.first { $0.hasPrefix("--") } ?? names[0] }
   var shortName: String? { names.first { !$0.hasPrefix("--") } }
+
+  /// Returns the option that a name of the form `--no-OPTION` undoes; `nil` for another name, and for the name of an
+  /// option.
+  static func undone(by name: String) -> Option? {
+    guard name.hasPrefix("--no-"), !all.contains(where: { $0.names.contains(name) }) else { return nil }
+    let base = "--" + name.dropFirst("--no-".count)
+    return all.first { $0.longName == base }
+  }
 
   static func named(_ name: String) throws(UsageError) -> Option {
     if let option = all.first(where: { $0.names.contains(name) }) { return option }

@@ -1,3 +1,5 @@
+import Alamofire
+
 extension Option {
   /// All options, in the order of the help. Help, manual page and completions are made of this table.
   static let all: [Option] =
@@ -17,6 +19,9 @@ extension Option {
       "--raw", .body, "send TEXT; @FILE sends a file, - standard input",
       effect: .value("TEXT", OptionValue.setRawBody)),
     Option(
+      "--compress", .body, "compress the body (deflate), if it becomes smaller",
+      effect: .flag { $0.isCompressed = true }),
+    Option(
       "--chunked", .body, "send standard input as it comes, in chunks", effect: .flag { $0.isChunked = true }),
     Option(
       "--ignore-stdin -I", .body, "do not read a body from standard input",
@@ -29,11 +34,14 @@ extension Option {
     Option(
       "--body -b", .output, "show only its body; the default in a pipe", effect: .flag { $0.shown = .body }),
     Option(
-      "--print -p", .output, "show these: H and B of the request, h and b of it",
+      "--print -p", .output, "H, B: head and body of request; h, b: of response",
       effect: .value("HBhb", OptionValue.setParts)),
     Option(
       "--verbose -v", .output, "show requests and redirects too, secrets masked",
       effect: .flag { $0.shown = .everything }),
+    Option(
+      "--status", .output, "write the status code alone, or after -b, -h or -v",
+      effect: .flag { $0.showsStatus = true }),
     Option(
       "--quiet -q", .output, "write nothing but errors, and files of -o and -d",
       effect: .flag {
@@ -50,7 +58,7 @@ extension Option {
       "--curl", .output, "print the curl command, with secrets; send nothing",
       effect: .flag { $0.isCurlWanted = true }),
     Option(
-      "--pretty", .output, "all, colors, format or none (default: as it fits)",
+      "--pretty", .output, "all, colors, format or none (on a terminal: all)",
       completion: .words(Invocation.Prettiness.allCases.map(\.rawValue)),
       effect: .value("HOW", OptionValue.setPrettiness)),
     Option("--no-color", .output, "no colours, as with NO_COLOR", effect: .flag { $0.hasColours = false }),
@@ -84,7 +92,7 @@ extension Option {
       "--continue -c", .files, "with -o, append what is missing of a partial FILE",
       effect: .flag { $0.isContinued = true }),
     Option(
-      "--segments", .files, "with -o or -d, so many connections at a time",
+      "--segments", .files, "with -o or -d, use N connections at a time",
       effect: .value("N", OptionValue.setSegments)),
     Option(
       "--checksum", .files, "with -o or -d, verify sha256:HEX or sha512:HEX",
@@ -106,10 +114,11 @@ extension Option {
       "--netrc-file", .access, "take credentials from this file", completion: .files,
       effect: .value("FILE") { $0.netrcFile = LocalFile.expanded($1) }),
     Option(
-      "--session", .access, "keep headers, credentials and cookies for later", completion: .files,
+      "--session", .access, "keep headers, credentials and cookies for later",
+      completion: .sessions,
       effect: .value("NAME", OptionValue.setSession)),
     Option(
-      "--session-read-only", .access, "use a session, and do not change it", completion: .files,
+      "--session-read-only", .access, "use a session, and do not change it", completion: .sessions,
       effect: .value("NAME", OptionValue.setReadOnlySession)),
     Option(
       "--cookie-jar", .access, "keep cookies in this file, in curl's format", completion: .files,
@@ -118,7 +127,7 @@ extension Option {
 
   private static let connectionOptions: [Option] = [
     Option(
-      "--timeout", .connection, "give up after so long without a byte (default 60)",
+      "--timeout", .connection, "give up after this time without a byte (default 60)",
       effect: .value("SECONDS") { (invocation, text) throws(UsageError) in
         invocation.timeout = try OptionValue.seconds(text, of: "--timeout")
       }),
@@ -139,7 +148,7 @@ extension Option {
       "--retry", .connection, "retry N times after a temporary failure; not POST",
       effect: .value("N", OptionValue.setRetryLimit)),
     Option(
-      "--max-redirects", .connection, "follow at most so many (default 20)",
+      "--max-redirects", .connection, "follow at most N redirects (default 20)",
       effect: .value("N", OptionValue.setRedirectLimit)),
     Option(
       "--follow -F", .connection, "follow redirects (default)",
@@ -173,11 +182,20 @@ extension Option {
     Option(
       "--unix-socket", .connection, "connect through this socket", completion: .files,
       effect: .value("PATH") { $0.unixSocket = LocalFile.expanded($1) }),
+    Option(
+      "--ipv4 -4", .connection, "connect to IPv4 addresses only",
+      effect: .flag { $0.addressFamily = .ipv4 }),
+    Option(
+      "--ipv6 -6", .connection, "connect to IPv6 addresses only",
+      effect: .flag { $0.addressFamily = .ipv6 }),
     Option("--http1.1", .connection, "never use HTTP/2", effect: .flag { $0.isHTTP1Only = true }),
     Option("--http2", .connection, "use HTTP/2 for http URLs too", effect: .flag { $0.isHTTP2Wanted = true }),
   ]
 
   private static let commandOptions: [Option] = [
+    Option(
+      "--no-config", .command, "do not read the file of default options",
+      effect: .flag { _ in }),
     Option("--help", .command, "show this text", effect: .text(.help)),
     Option("--version", .command, "show the version", effect: .text(.version)),
     Option("--man", .command, "print the manual page", effect: .text(.manual)),

@@ -143,7 +143,7 @@ enum OptionValue {
     switch (parts[0], digits.count) {
     case ("sha256", 64): invocation.checksum = .sha256(digits)
     case ("sha512", 128): invocation.checksum = .sha512(digits)
-    default: throw UsageError("--checksum needs 64 digits behind sha256:, or 128 behind sha512:.")
+    default: throw UsageError("--checksum needs 64 digits after sha256:, or 128 after sha512:.")
     }
   }
 

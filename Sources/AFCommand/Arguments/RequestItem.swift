@@ -65,15 +65,16 @@ package enum RequestItem: Equatable, Sendable {
         return
       }
       throw UsageError(
-        "'\(argument)' is no part of a request; write name=text, name:=json, name==query or Header:value.")
+        "'\(argument)' is not part of a request; write name=text, name:=json, name==query, Header:value or @file. For a second URL, run af again."
+      )
     }
-    if separator.last == "@", value.isEmpty { throw UsageError("'\(argument)' has no path behind '@'.") }
+    if separator.last == "@", value.isEmpty { throw UsageError("'\(argument)' has no path after '@'.") }
     if name.isEmpty, separator == "@" {
       self = .body(path: value)
       return
     }
     guard !name.isEmpty else {
-      throw UsageError("'\(argument)' has no name in front of '\(separator)'.")
+      throw UsageError("'\(argument)' has no name before '\(separator)'.")
     }
     switch separator {
     case "==": self = .query(name: name, value: value)

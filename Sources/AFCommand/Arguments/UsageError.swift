@@ -1,4 +1,4 @@
-/// Arguments that make no sense, and the sentence that says so.
+/// Wrong arguments, and the sentence that says so.
 package struct UsageError: Error, Equatable {
   /// The sentence.
   package let message: String

@@ -6,7 +6,7 @@ package enum BodyText {
   /// The way in which text is changed for people.
   package struct Layout: Sendable {
     package var palette: Palette
-    /// Whether JSON is laid out.
+    /// Whether JSON and XML are laid out.
     package var isLaidOut: Bool
     package var width: Int
 
@@ -17,37 +17,63 @@ package enum BodyText {
     }
   }
 
-  /// Lays out JSON, leaves other text as it is, and replaces anything else by a note.
+  /// Lays out JSON and XML, leaves other text as it is, and replaces anything else by a note.
   ///
   /// - Parameters:
   ///   - contentType: The value of the `Content-Type` field.
-  ///   - text:        Reads the bytes in the charset that the message names; `nil` when it names none.
+  ///   - charset:     The charset of the bytes, if it is known; otherwise only UTF-8 and what is said to be text are
+  ///                  shown.
   package static func format(
-    _ data: Data, contentType: String?, layout: Layout, text: (Data) -> String? = { _ in nil }
+    _ data: Data, contentType: String?, layout: Layout, charset: TextCharset? = nil
   ) -> String {
+    guard let text = text(data, contentType, charset) else {
+      return layout.palette.paint(note(Int64(data.count), contentType, width: layout.width), .faint)
+    }
     if isJSON(contentType),
-      let json = JSONText.format(Array(data), palette: layout.palette, isLaidOut: layout.isLaidOut)
+      let json = JSONText.format(Array(text.utf8), palette: layout.palette, isLaidOut: layout.isLaidOut)
     {
       return json + "\n"
     }
-    if !data.contains(0), let text = text(data) ?? String(data: data, encoding: .utf8) {
-      return text.hasSuffix("\n") || text.isEmpty ? text : text + "\n"
+    if isXML(contentType),
+      let xml = XMLText.format(Array(text.utf8), palette: layout.palette, isLaidOut: layout.isLaidOut)
+    {
+      return xml.hasSuffix("\n") ? xml : xml + "\n"
     }
-    return layout.palette.paint(note(Int64(data.count), contentType, width: layout.width), .faint)
+    return text.hasSuffix("\n") || text.isEmpty ? text : text + "\n"
+  }
+
+  /// Returns the bytes as text; `nil` if they are not text.
+  private static func text(_ data: Data, _ contentType: String?, _ charset: TextCharset?) -> String? {
+    if charset?.hasWideUnits != true, data.contains(0) { return nil }
+    if let charset { return TextDecoder.text(data, charset) }
+    return isText(contentType) ? String(decoding: data, as: UTF8.self) : String(data: data, encoding: .utf8)
+  }
+
+  /// Returns the media type without its parameters, in lower case; empty without one.
+  static func mediaType(_ contentType: String?) -> String {
+    (contentType ?? "").prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
   }
 
   static func isJSON(_ contentType: String?) -> Bool {
-    guard
-      let type = contentType?.prefix(while: { $0 != ";" }).trimmingCharacters(in: .whitespaces).lowercased()
-    else { return false }
+    let type = mediaType(contentType)
     return type == "application/json" || type == "text/json" || type.hasSuffix("+json")
+  }
+
+  static func isXML(_ contentType: String?) -> Bool {
+    let type = mediaType(contentType)
+    return type == "application/xml" || type == "text/xml" || type.hasSuffix("+xml")
+  }
+
+  /// Whether a media type is known to be text.
+  private static func isText(_ contentType: String?) -> Bool {
+    let type = mediaType(contentType)
+    return type.hasPrefix("text/") || isJSON(contentType) || isXML(contentType)
+      || ["application/x-www-form-urlencoded", "application/javascript", "application/yaml"].contains(type)
   }
 
   /// Whether a media type is known not to be text.
   static func isBinary(_ contentType: String?) -> Bool {
-    guard
-      let type = contentType?.prefix(while: { $0 != ";" }).trimmingCharacters(in: .whitespaces).lowercased()
-    else { return false }
+    let type = mediaType(contentType)
     if type.hasSuffix("+json") || type.hasSuffix("+xml") || type.hasSuffix("+yaml") { return false }
     if ["image/", "audio/", "video/", "font/", "application/vnd."].contains(where: type.hasPrefix) {
       return true

@@ -4,8 +4,10 @@ import Foundation
 extension Head {
   /// Makes the head of a request that is not sent, with its secrets masked.
   ///
-  /// - Parameter common: The fields that the session adds.
-  init(_ request: URLRequest, common: HTTPHeaders, bodyLength: Int?) {
+  /// - Parameters:
+  ///   - common:   The fields that the session adds.
+  ///   - repeated: Further values of fields, which are fields of their own.
+  init(_ request: URLRequest, common: HTTPHeaders, repeated: [HTTPHeader] = [], bodyLength: Int?) {
     let url = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
     let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
     let query = url?.percentEncodedQuery.map { "?" + $0 } ?? ""
@@ -22,6 +24,6 @@ extension Head {
       start: .request(
         method: request.httpMethod ?? "GET", target: Redaction.standard.url(path + query)),
       version: "HTTP/1.1",
-      fields: headers.sorted().map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
+      fields: (headers.sorted() + repeated).map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
   }
 }

@@ -1,11 +1,14 @@
-/// Lays JSON out for people: a line for each value, two spaces for each level. Nothing but white space
-/// is changed.
+/// Lays JSON out for people: a line for each value, two spaces for each level. Escapes of characters that can be read,
+/// such as `\u00fc`, are replaced by the characters. Nothing else but white space is changed.
 package struct JSONText {
   private var text = ""
   private var depth = 0
   private let palette: Palette
 
-  /// Returns the laid out text, or `nil` when the bytes are not one JSON value.
+  /// Returns the largest size of a layout. White space before deeply nested values could fill the memory otherwise.
+  static func largestLayout(of count: Int) -> Int { 20_000_000 + 8 * count }
+
+  /// Returns the laid out text, or `nil` when the bytes are not one JSON value, or too deeply nested for a layout.
   ///
   /// - Parameter isLaidOut: Whether the white space is changed, too, and not the colours alone.
   package static func format(_ bytes: [UInt8], palette: Palette, isLaidOut: Bool = true) -> String? {
@@ -14,7 +17,10 @@ package struct JSONText {
     guard isLaidOut else { return writer.painted(tokens, bytes) }
     for (index, token) in tokens.enumerated() {
       let previous = index > 0 ? tokens[index - 1].kind : nil
-      writer.write(token, String(decoding: bytes[token.range], as: UTF8.self), after: previous)
+      var piece = String(decoding: bytes[token.range], as: UTF8.self)
+      if token.kind == .string || token.kind == .key { piece = JSONEscapes.readable(piece) }
+      writer.write(token, piece, after: previous)
+      guard writer.text.utf8.count <= largestLayout(of: bytes.count) else { return nil }
     }
     return writer.text
   }

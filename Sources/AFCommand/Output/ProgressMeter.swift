@@ -7,6 +7,8 @@ final class ProgressMeter: Sendable {
     var start: ContinuousClock.Instant
     var direction = ProgressLine.Direction.received
     var completed: Int64 = 0
+    /// The bytes that an earlier run has saved.
+    var offset: Int64 = 0
     var lastDrawn: ContinuousClock.Instant?
     var isOver = false
   }
@@ -36,6 +38,9 @@ final class ProgressMeter: Sendable {
 
   func received(completed: Int64, total: Int64) { moved(.received, completed: completed, total: total) }
 
+  /// Called when the rest of a file comes, whose beginning is there: the progress is that of the whole file.
+  func continues(at offset: Int64) { state.withLock { $0.offset = max(0, offset) } }
+
   private func moved(_ direction: ProgressLine.Direction, completed: Int64, total: Int64) {
     let now = environment.now()
     // Written under the lock, so that nothing is drawn once the line has been taken away.
@@ -48,7 +53,8 @@ final class ProgressMeter: Sendable {
       if let last = state.lastDrawn, now - last < Self.interval { return }
       state.lastDrawn = now
       let line = ProgressLine(
-        completed: completed, total: total, elapsed: (now - state.start) / .seconds(1), direction: direction)
+        completed: completed, total: total, offset: state.offset,
+        elapsed: (now - state.start) / .seconds(1), direction: direction)
       environment.writeError("\r\(line.text(width: environment.width))\u{1B}[K")
     }
   }

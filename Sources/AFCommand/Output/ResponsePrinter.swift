@@ -18,6 +18,8 @@ struct ResponsePrinter: Sendable {
 
   private var parts: Set<Invocation.Part> {
     switch invocation.shown {
+    // The status alone.
+    case .automatic where invocation.showsStatus: []
     // The response to a HEAD request has no body.
     case .automatic where invocation.effectiveMethod == "HEAD" && invocation.output == nil: [.head]
     case .automatic: isTerminal && invocation.output == nil ? [.head, .body] : [.body]
@@ -43,18 +45,14 @@ struct ResponsePrinter: Sendable {
 
   // MARK: Bodies
 
-  /// Whether a body is shown as a whole. Bodies shown as a whole are JSON on a terminal, text in another charset, and
-  /// short bodies behind heads that are known at the end.
+  /// Whether a body is shown as a whole. Bodies shown as a whole are JSON and XML on a terminal, and short bodies after
+  /// heads that are known at the end.
   func lays(out response: HTTPURLResponse) -> Bool {
     let type = response.value(forHTTPHeaderField: "Content-Type")
-    if type?.lowercased().hasPrefix("text/event-stream") == true { return false }
+    if BodyText.mediaType(type) == "text/event-stream" { return false }
     if waitsForMetrics, (0...Self.shortBody).contains(response.expectedContentLength) { return true }
-    guard !refuses(response) else { return false }
-    if invocation.changesText(isTerminal: isTerminal), BodyText.isJSON(type) { return true }
-    guard isTerminal else { return false }
-    let isOtherCharset =
-      response.textEncodingName.map { !["utf-8", "us-ascii"].contains($0.lowercased()) } ?? false
-    return isOtherCharset
+    guard !refuses(response), invocation.changesText(isTerminal: isTerminal) else { return false }
+    return BodyText.isJSON(type) || BodyText.isXML(type)
   }
 
   private static let shortBody: Int64 = 1_000_000
@@ -76,16 +74,21 @@ struct ResponsePrinter: Sendable {
       _ = write(data)
       return
     }
-    write(
-      BodyText.format(
-        data, contentType: response?.value(forHTTPHeaderField: "Content-Type"), layout: layout,
-        text: { Self.text($0, response) }))
+    let type = response?.value(forHTTPHeaderField: "Content-Type")
+    write(BodyText.format(data, contentType: type, layout: layout, charset: charset(type, data)))
   }
 
-  /// Decodes the bytes by the charset that the response names; `nil` if it names none.
-  private static func text(_ data: Data, _ response: HTTPURLResponse?) -> String? {
-    guard response?.textEncodingName != nil else { return nil }
-    return try? StringResponseSerializer().serialize(request: nil, response: response, data: data, error: nil)
+  /// Returns the charset of a body by its head or its beginning; `nil` if nothing names one. An unknown one is told on
+  /// the standard error, and is read as UTF-8.
+  func charset(_ contentType: String?, _ start: Data) -> TextCharset? {
+    guard
+      let label = TextCharset.label(ofContentType: contentType)
+        ?? TextCharset.label(of: start, contentType: contentType)
+    else { return nil }
+    if let charset = TextCharset(label: label), TextDecoder(charset) != nil { return charset }
+    Command.complain(
+      "The charset '\(label)' of the body is not known here; the body is shown as UTF-8.", in: environment)
+    return .utf8
   }
 
   // MARK: Heads
@@ -136,11 +139,14 @@ struct ResponsePrinter: Sendable {
 
   /// Writes a request that is not sent.
   func writeOffline(_ request: URLRequest, _ body: SentBody) {
-    var length: Int?
-    if case .data(let data) = body { length = data.count }
+    var length = request.httpBody?.count
+    if length == nil, case .data(let data) = body { length = data.count }
     let type = request.value(forHTTPHeaderField: "Content-Type")
     let isWhole = !shows(.requestHead) && !shows(.requestBody)
-    let head = Head(request, common: Session.headers(invocation), bodyLength: length).text(palette)
+    let head = Head(
+      request, common: Session.headers(invocation), repeated: invocation.typedFields.repeated,
+      bodyLength: length
+    ).text(palette)
     if isWhole || shows(.requestHead) { write(head) }
     guard isWhole || shows(.requestBody), case let text = text(of: body, type: type), !text.isEmpty else {
       return
@@ -168,7 +174,7 @@ struct ResponsePrinter: Sendable {
       }
     } else {
       environment.writeError(
-        "What came is in \(path); 'af -c -o \(CurlCommand.quoted(path))' gets the rest.\n")
+        "The received part is in \(path); 'af -c -o \(CurlCommand.quoted(path))' gets the rest.\n")
     }
   }
 

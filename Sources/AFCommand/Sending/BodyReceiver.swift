@@ -18,6 +18,10 @@ final class BodyReceiver: Sendable {
     /// Whether the request was cancelled because its body must not reach the terminal, or the file is complete.
     var isRefused = false
     var failure: String?
+    /// The media type and the charset of the body.
+    var contentType: String?
+    /// The decoder of text on a terminal; `nil` before the first bytes.
+    var decoder: TextDecoder?
     /// Whether the last byte on the terminal ended its line.
     var endsLine = true
     /// The path of the saved file.
@@ -62,6 +66,8 @@ final class BodyReceiver: Sendable {
   /// Called once, before the body. Returns whether the body is to be read.
   func begin(_ response: HTTPURLResponse) -> Bool {
     meter?.beginResponse()
+    let contentType = response.value(forHTTPHeaderField: "Content-Type")
+    state.withLock { $0.contentType = contentType }
     if invocation.output != nil { return beginSaving(response) }
     guard printer.writesBody else {
       if !printer.waitsForMetrics { printer.begin(response) }
@@ -121,15 +127,21 @@ final class BodyReceiver: Sendable {
     }
   }
 
-  /// Writes bytes, or refuses them on a terminal if they are binary: the media type does not always tell. Returns
-  /// whether they were written.
+  /// Writes bytes. On a terminal they are decoded, or refused if they are binary: the media type does not always tell.
+  /// Returns whether they were written.
   private func write(_ data: Data) -> Bool {
-    if printer.isTerminal, data.contains(0) {
-      refuse(nil, size: -1)
-      return false
+    var data = data
+    if printer.isTerminal {
+      guard let text = decoded(data) else {
+        refuse(nil, size: -1)
+        return false
+      }
+      data = Data(text.utf8)
     }
     if printer.write(data) {
-      state.withLock { $0.endsLine = data.last == UInt8(ascii: "\n") }
+      state.withLock { state in
+        if !data.isEmpty { state.endsLine = data.last == UInt8(ascii: "\n") }
+      }
       return true
     }
     // The reader of the pipe is gone.
@@ -138,6 +150,17 @@ final class BodyReceiver: Sendable {
       state.mode = .discarding
     }
     return false
+  }
+
+  /// Returns the next bytes as text; `nil` if they are binary.
+  private func decoded(_ data: Data) -> String? {
+    let present = state.withLock { $0.decoder }
+    if let present, present.hasWideUnits || !data.contains(0) { return present.decode(data) }
+    guard present == nil else { return nil }
+    let charset = printer.charset(state.withLock { $0.contentType }, data) ?? .utf8
+    guard charset.hasWideUnits || !data.contains(0), let decoder = TextDecoder(charset) else { return nil }
+    state.withLock { $0.decoder = decoder }
+    return decoder.decode(data)
   }
 
   private func refuse(_ response: HTTPURLResponse?, size: Int64) {
@@ -156,7 +179,9 @@ final class BodyReceiver: Sendable {
   private func beginSaving(_ response: HTTPURLResponse) -> Bool {
     printer.beginSaving(response)
     switch resumption?.finding(response) ?? .unrelated {
-    case .rest: return save(response, isContinued: true)
+    case .rest:
+      meter?.continues(at: resumption?.offset ?? 0)
+      return save(response, isContinued: true)
     case .complete:
       state.withLock { state in
         state.mode = .discarding
@@ -224,6 +249,7 @@ final class BodyReceiver: Sendable {
     var body: Data?
     var isWaiting = false
     var lacksLineEnd = false
+    var decoder: TextDecoder?
     var isRefused: Bool
     var failure: String?
     var path: String?
@@ -238,20 +264,10 @@ final class BodyReceiver: Sendable {
     if isLate, response.error == nil, let head = response.response, begin(head), let data = response.data {
       _ = add(data)
     }
-    let end: End = state.withLock { state in
-      var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)
-      if end.failure == nil, response.error == nil, state.isPart {
-        end.failure = "The server sent only a part of what is missing."
-      }
-      if printer.isTerminal, case .writing = state.mode, !state.endsLine { end.lacksLineEnd = true }
-      switch state.mode {
-      case .collecting(let body): end.body = body
-      case .waiting: end.isWaiting = true
-      case .saving(let file): if end.failure == nil, response.error == nil { file.removeRecord() }
-      case .writing, .discarding: break
-      }
-      state.mode = .discarding
-      return end
+    var end = takeEnd(response)
+    if let rest = end.decoder?.finish(), !rest.isEmpty {
+      printer.write(Data(rest.utf8))
+      end.lacksLineEnd = true
     }
     if end.lacksLineEnd { printer.write(Data("\n".utf8)) }
     let error = end.isRefused || end.failure != nil ? nil : response.error
@@ -268,5 +284,27 @@ final class BodyReceiver: Sendable {
     return Delivery.Outcome(
       response: response.response, metrics: response.metrics, failure: failure,
       isComplete: end.isRefused && end.path != nil)
+  }
+
+  /// Returns the end of the body, after which nothing is received.
+  private func takeEnd(_ response: AFDataResponse<Data?>) -> End {
+    state.withLock { state in
+      var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)
+      if end.failure == nil, response.error == nil, state.isPart {
+        end.failure = "The server sent only a part of what is missing."
+      }
+      if printer.isTerminal, case .writing = state.mode {
+        end.lacksLineEnd = !state.endsLine
+        end.decoder = state.decoder
+      }
+      switch state.mode {
+      case .collecting(let body): end.body = body
+      case .waiting: end.isWaiting = true
+      case .saving(let file): if end.failure == nil, response.error == nil { file.removeRecord() }
+      case .writing, .discarding: break
+      }
+      state.mode = .discarding
+      return end
+    }
   }
 }

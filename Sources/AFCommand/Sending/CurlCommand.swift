@@ -6,29 +6,64 @@ package struct CurlCommand {
   private let invocation: Invocation
   private let request: URLRequest
   private let headers: HTTPHeaders
+  private let cookies: [HTTPCookie]
 
   /// Makes the command that sends the request of an invocation.
   ///
   /// - Parameters:
   ///   - request: The request that is sent.
   ///   - headers: The fields that the session adds.
-  package init(_ invocation: Invocation, request: URLRequest, headers: HTTPHeaders) {
+  ///   - cookies: The cookies of a named session.
+  package init(
+    _ invocation: Invocation, request: URLRequest, headers: HTTPHeaders, cookies: [HTTPCookie] = []
+  ) {
     self.invocation = invocation
+    self.cookies = cookies
     self.request = request
     self.headers = headers
   }
 
   /// The command, a part a line.
   package var text: String {
-    let parts =
-      [["curl"] + method] + options + fields + body + [[Self.quoted(request.url?.absoluteString ?? "")]]
+    let parts = [["curl"] + method] + options + fields + body + [form(of: request.url?.absoluteString ?? "")]
     return parts.filter { !$0.isEmpty }.map { $0.joined(separator: " ") }.joined(separator: " \\\n  ") + "\n"
+  }
+
+  /// The differences between the two requests, each as a sentence.
+  package var notes: [String] {
+    var notes: [String] = []
+    if let file = invocation.cookieJar, file.contains("=") {
+      notes.append("curl takes '\(file)' for a cookie, because of the '='; rename the file.")
+    }
+    guard invocation.effectiveBodyKind == .multipart, invocation.rawBody == nil else { return notes }
+    for case .some(let name) in invocation.items.map(Self.partName) where name.contains("=") {
+      notes.append("curl ends the name '\(name)' at its first '='.")
+    }
+    return notes
+  }
+
+  private static func partName(_ item: RequestItem) -> String? {
+    switch item {
+    case .string(let name, _), .stringFile(let name, _): name
+    case .file(let file): file.name
+    default: nil
+    }
+  }
+
+  /// Returns the URL, after options without which curl would change it.
+  private func form(of url: String) -> [String] {
+    var words: [String] = []
+    let path = url.prefix { $0 != "?" && $0 != "#" }.lowercased().replacingOccurrences(of: "%2e", with: ".")
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    if segments.contains(".") || segments.contains("..") { words.append("--path-as-is") }
+    if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
+    return words + [Self.quoted(url)]
   }
 
   /// Redirects may change the method unless `-X` holds it, so it is left out where curl knows it.
   private var method: [String] {
     switch (request.httpMethod ?? "GET", invocation.hasBody) {
-    case ("GET", false), ("POST", true): []
+    case ("GET", false), ("POST", _): []
     case ("HEAD", _): ["--head"]
     case (let method, _): ["-X", Self.quoted(method)]
     }
@@ -55,6 +90,12 @@ package struct CurlCommand {
     if let rate = invocation.bandwidth { options.append(["--limit-rate", "\(rate)"]) }
     if let limit = invocation.retryLimit, isRepeatable { options.append(["--retry", "\(limit)"]) }
     if let seconds = invocation.connectTimeout { options.append(["--connect-timeout", "\(seconds)"]) }
+    switch invocation.addressFamily {
+    case .any: break
+    case .ipv4: options.append(["--ipv4"])
+    case .ipv6: options.append(["--ipv6"])
+    }
+    if invocation.showsStatus { options.append(["--write-out", "'%{http_code}\\n'"]) }
     if let file = invocation.trustFile { options.append(["--cacert", Self.quoted(file)]) }
     return options + connection + files
   }
@@ -97,6 +138,8 @@ package struct CurlCommand {
     switch invocation.output {
     case .file(let path): options.append(["--output", Self.quoted(path)])
     case .suggestedName: options.append(["--remote-name", "--remote-header-name"])
+    case nil where invocation.showsStatus && invocation.shown == .automatic:
+      options.append(["--output", "/dev/null"])
     case nil: break
     }
     if invocation.isContinued { options.append(["--continue-at", "-"]) }
@@ -109,11 +152,13 @@ package struct CurlCommand {
     var all = headers
     for header in request.headers.sorted() { all.update(header) }
     // curl leaves out a field that it would add if only its name is given.
-    let omitted = invocation.omittedFields.map { ["-H", Self.quoted("\($0):")] }
-    return omitted
-      + all.compactMap { header in
+    // Without a field, `Accept` is that of both programs (RFC 9110 §12.5.1).
+    let omitted = invocation.omittedFields.filter { $0 != "accept" }.map { ["-H", Self.quoted("\($0):")] }
+    let pairs = cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
+    return omitted + (pairs.isEmpty ? [] : [["--cookie", Self.quoted(pairs)]])
+      + (Array(all) + invocation.typedFields.repeated).compactMap { header in
         switch header.name.lowercased() {
-        case "accept-encoding": ["--compressed"]
+        case "accept-encoding": Self.coding(header)
         case "content-type" where invocation.effectiveBodyKind == .multipart && invocation.rawBody == nil: nil
         case "authorization" where invocation.credentials != nil: nil
         // curl leaves out a field without a value unless it ends in a semicolon.
@@ -122,14 +167,29 @@ package struct CurlCommand {
       }
   }
 
+  /// Returns the options for codings that curl decodes as `af` does.
+  private static func coding(_ header: HTTPHeader) -> [String] {
+    if header == .defaultAcceptEncoding { return ["--compressed"] }
+    let field = ["-H", quoted(header.description)]
+    return header.value.lowercased() == "identity" ? field : ["--compressed"] + field
+  }
+
   private var body: [[String]] {
     switch invocation.rawBody {
     case .standardInput: return [["--data-binary", "@-"]]
-    case .file(let path): return [["--data-binary", Self.quoted("@\(LocalFile.expanded(path))")]]
+    case .file(let path):
+      let path = LocalFile.expanded(path)
+      // curl reads the standard input for `-`.
+      return [["--data-binary", Self.quoted("@\(path == "-" ? "./-" : path)")]]
     case .text, nil: break
     }
     if invocation.effectiveBodyKind == .multipart { return form }
-    guard let body = request.httpBody else { return [] }
+    guard let body = request.httpBody else {
+      // `af` sends the length of an empty body, too (RFC 9110 §8.6).
+      guard ["POST", "PUT", "PATCH"].contains(request.httpMethod) else { return [] }
+      return [["--data-raw", "''"]]
+        + (request.headers["Content-Type"] == nil ? [["-H", "Content-Type:"]] : [])
+    }
     return [["--data-raw", Self.quoted(String(decoding: body, as: UTF8.self))]]
   }
 
@@ -139,15 +199,23 @@ package struct CurlCommand {
       switch item {
       case .string(let name, let value): return ["--form-string", Self.quoted("\(name)=\(value)")]
       case .stringFile(let name, let path):
-        return ["--form", Self.quoted("\(name)=<\(LocalFile.expanded(path))")]
+        return ["--form", Self.quoted("\(name)=<\(Self.formWord(LocalFile.expanded(path)))")]
       case .file(let file):
-        var text = "\(file.name)=@\"\(LocalFile.expanded(file.path))\""
-        if let type = file.type { text += ";type=\(type)" }
-        if let name = file.fileName { text += ";filename=\"\(name)\"" }
+        let path = LocalFile.expanded(file.path)
+        let name = file.fileName ?? URL(fileURLWithPath: path).lastPathComponent
+        var text = "\(file.name)=@\(Self.formWord(path));type=\(file.type ?? LocalFile.mediaType(name))"
+        if file.fileName != nil { text += ";filename=\(Self.formWord(name))" }
         return ["--form", Self.quoted(text)]
       default: return nil
       }
     }
+  }
+
+  /// Returns a word of `--form` in quotes, so that a semicolon or a comma does not end it.
+  private static func formWord(_ text: String) -> String {
+    let escaped = text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(
+      of: "\"", with: "\\\"")
+    return "\"\(escaped)\""
   }
 
   /// Returns a word that POSIX shells read back unchanged.
@@ -160,7 +228,8 @@ package struct CurlCommand {
       default: "-._/:@%+=,".utf8.contains(byte)
       }
     }
-    if plain, !word.isEmpty { return word }
+    // zsh replaces `=name` by a path, and a shell `~` by the home folder.
+    if plain, let first = word.first, first != "=", first != "~" { return word }
     return "'" + word.replacingOccurrences(of: "'", with: #"'\''"#) + "'"
   }
 }

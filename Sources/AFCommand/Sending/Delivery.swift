@@ -128,7 +128,7 @@ struct Delivery {
   /// The body of the request as it is shown.
   private var sentBody: SentBody {
     switch outgoing.body {
-    case .ofRequest: outgoing.request.httpBody.map { .data($0) } ?? .none
+    case .ofRequest: (outgoing.plainBody ?? outgoing.request.httpBody).map { .data($0) } ?? .none
     case .file(let url): .note("the content of \(url.path)")
     case .stream: .note("the standard input")
     case .form(let form):

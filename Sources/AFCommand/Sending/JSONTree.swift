@@ -48,7 +48,7 @@ indirect enum JSONTree {
     case (.index, .object), (.append, .object):
       throw UsageError("'\(name)' names an element of an array, and an earlier item made an object there.")
     case (_, .text):
-      throw UsageError("'\(name)' is inside of a value that an earlier item has set.")
+      throw UsageError("'\(name)' is inside a value that an earlier item has set.")
     }
   }
 

@@ -31,6 +31,13 @@ final class KeptState: Sendable {
     self.cookies = cookies
   }
 
+  /// Returns the cookies of the session that a request gets.
+  func sessionCookies(for url: URL?) -> [HTTPCookie] {
+    let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
+    for line in named?.cookies ?? [] { CookieJar.cookie(line).map { storage?.setCookie($0) } }
+    return url.flatMap { storage?.cookies(for: $0) } ?? []
+  }
+
   func applied(to invocation: Invocation) -> Invocation { named?.applied(to: invocation) ?? invocation }
 
   /// Checks the files, so that one that cannot be written is found before a request is sent.

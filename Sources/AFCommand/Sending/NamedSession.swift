@@ -30,7 +30,7 @@ struct NamedSession: Codable, Equatable, Sendable {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw UsageError("The folder '\(folder)' cannot be made.")
+      throw UsageError("The folder '\(folder)' cannot be created.")
     }
     return "\(folder)/\(name).json"
   }
@@ -44,7 +44,7 @@ struct NamedSession: Codable, Equatable, Sendable {
     } catch let error as UsageError {
       throw error
     } catch {
-      throw UsageError("'\(path)' is no session of af.")
+      throw UsageError("'\(path)' is not a session of af.")
     }
   }
 

@@ -13,6 +13,8 @@ package struct OutgoingRequest {
 
   package var request: URLRequest
   package var body: Body
+  /// The body of the request before its compression; `nil` if it was not compressed.
+  var plainBody: Data?
 
   /// Returns the request with its body in memory.
   func requestWithBody() throws -> URLRequest {
@@ -50,8 +52,14 @@ package struct RequestBuilder {
     var request = try URLRequest(
       url: builder.url(), method: HTTPMethod(rawValue: invocation.effectiveMethod),
       headers: builder.headers(contentType: type))
+    for field in Array(request.headers) + invocation.typedFields.repeated
+    where field.value.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0 }) {
+      throw UsageError("The value of the field '\(field.name)' has a line break, which no field can have.")
+    }
     request.httpBody = data
-    return OutgoingRequest(request: request, body: body)
+    var outgoing = OutgoingRequest(request: request, body: body)
+    if invocation.isCompressed { try outgoing.compress() }
+    return outgoing
   }
 
   // MARK: URL
@@ -94,19 +102,8 @@ package struct RequestBuilder {
     // Digest answers a challenge.
     case (.digest, _), (_, nil): break
     }
-    var own = HTTPHeaders()
-    for item in invocation.items {
-      switch item {
-      case .omission(let name): own.remove(name: name)
-      case .header(let name, let value):
-        // A name that comes twice is a list (RFC 9110 §5.3), and cookies have their own separator.
-        let separator = name.lowercased() == "cookie" ? "; " : ", "
-        own.update(name: name, value: own[name].map { $0 + separator + value } ?? value)
-      default: continue
-      }
-    }
     for name in invocation.omittedFields { headers.remove(name: name) }
-    for header in own { headers.update(header) }
+    for header in invocation.typedFields.single { headers.update(header) }
     return headers
   }
 

@@ -40,6 +40,8 @@ extension Session {
       throw UsageError("There is no socket '\(path)'.")
     }
     options.unixSocket = invocation.unixSocket
+    options.addressFamily = invocation.addressFamily
+    options.repeatedHeaders = invocation.typedFields.repeated
     options.hostOverrides = invocation.addresses.map {
       TransportOptions.HostOverride(host: $0.host, port: $0.port, target: $0.target)
     }

@@ -112,7 +112,11 @@ private final class MessagePrinter: Sendable {
       return end.hasHeads
     }
     if isShown { return }
-    let sent = isVerbose ? Head(request, common: Session.headers(invocation), bodyLength: nil) : nil
+    let sent =
+      isVerbose
+      ? Head(
+        request, common: Session.headers(invocation), repeated: invocation.typedFields.repeated,
+        bodyLength: nil) : nil
     let palette = environment.palette(of: invocation)
     let text = [sent, response.map { Head($0) }].compactMap { $0.map { $0.text(palette) + "\n" } }.joined()
     _ = environment.writeOutput(Data(text.utf8))

@@ -34,7 +34,7 @@ import Testing
   func hosts() throws {
     #expect(try invocation("localhost", "name=Ada").url == "http://localhost")
     #expect(try invocation("INTRANET").url == "https://INTRANET")
-    #expect(message("GET") == "There is no URL behind GET.")
+    #expect(message("GET") == "There is no URL after GET.")
     #expect(message("", "x=1") != nil)
   }
 
@@ -97,7 +97,7 @@ import Testing
     #expect(message("--timing", "ws", "example.com")?.contains("--har records") == true)
     #expect(message("-phb", "sse", "example.com")?.contains("-v shows") == true)
     #expect(message("-q", "sse", "example.com") == nil)
-    #expect(message("example.com", "--form=1") == "--form takes no value.")
+    #expect(message("example.com", "--form=1") == "--form does not take a value.")
     #expect(message("example.com", "--timeout", "soon")?.contains("'soon'") == true)
     #expect(message("example.com", "--timeout", "-1") != nil)
     #expect(message("example.com", "--max-time", "0")?.hasPrefix("--max-time needs") == true)
@@ -118,11 +118,11 @@ import Testing
   func foreignOptions() throws {
     #expect(
       message("-XPUT", "example.com")
-        == "There is no option -X; write the method in front of the URL: af PUT URL.")
+        == "There is no option -X; write the method before the URL: af PUT URL.")
     #expect(message("-H", "A: b", "example.com")?.contains("Name:text") == true)
     #expect(message("-sS", "example.com")?.hasPrefix("There is no option -s; write -q;") == true)
     #expect(message("-x", "p:1", "example.com")?.contains("--proxy URL; for the -x of HTTPie") == true)
-    #expect(message("-d", "a=b", "http://example.com")?.contains("data stands behind the URL") == true)
+    #expect(message("-d", "a=b", "http://example.com")?.contains("data after its URL") == true)
     #expect(message("--stream", "example.com")?.contains("as they come") == true)
   }
 

@@ -57,6 +57,50 @@ import Testing
     }
   }
 
+  /// Returns the completions of a line, as bash divides it into words.
+  private func completed(line: String, words: [String], in folder: Folder) async throws -> [String] {
+    let list = words.map { CurlCommand.quoted($0) }.joined(separator: " ")
+    let command =
+      Completions.text(for: .bash)
+      + "\ncd \(CurlCommand.quoted(folder.path)); COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1)"
+      + "\nCOMP_LINE=\(CurlCommand.quoted(line)); COMP_POINT=${#COMP_LINE}; _af; printf '%s\\n' \"${COMPREPLY[@]}\""
+    let run = try await ChildRun(
+      ["bash", "--norc", "-c", command], environment: ["XDG_DATA_HOME": folder.path, "LC_ALL": "C"])
+    #expect(run.status == 0, "\(run.complaints)")
+    return String(decoding: run.output, as: UTF8.self).split(separator: "\n").map(String.init).sorted()
+  }
+
+  @Test("bash completes the file of an item, and the names of sessions")
+  func bashFiles() async throws {
+    let folder = try Folder()
+    _ = try folder.file("photo one.png", "")
+    _ = try folder.file("photo@2.png", "")
+    for host in ["a", "b"] {
+      try FileManager.default.createDirectory(
+        atPath: folder.path("af/sessions/\(host)"), withIntermediateDirectories: true)
+      _ = try folder.file("af/sessions/\(host)/work.json", "{}")
+    }
+    _ = try folder.file("af/sessions/b/home.json", "{}")
+    let both = ["photo one.png", "photo@2.png"]
+    #expect(
+      try await completed(line: "af x.example f@ph", words: ["af", "x.example", "f", "@", "ph"], in: folder)
+        == both)
+    #expect(try await completed(line: "af x f@", words: ["af", "x", "f", "@"], in: folder) == ["af"] + both)
+    #expect(try await completed(line: "af x @ph", words: ["af", "x", "@", "ph"], in: folder) == both)
+    #expect(
+      try await completed(line: "af x f:=@ph", words: ["af", "x", "f", ":=@", "ph"], in: folder) == both)
+    // bash replaces what follows the last separator alone.
+    #expect(
+      try await completed(line: "af x f@photo@", words: ["af", "x", "f", "@", "photo", "@"], in: folder)
+        == ["2.png"])
+    #expect(
+      try await completed(line: "af --session w", words: ["af", "--session", "w"], in: folder) == ["work"])
+    #expect(
+      try await completed(line: "af --session=", words: ["af", "--session", "="], in: folder)
+        == ["af", "home"] + both + ["work"])
+    #expect(try await completed(line: "af -o ph", words: ["af", "-o", "ph"], in: folder) == both)
+  }
+
   @Test("bash reads its completions, and completes names and words")
   func bash() async throws {
     let script = Completions.text(for: .bash)
@@ -73,5 +117,6 @@ import Testing
     #expect(try await completed("af", "--completion", "z") == ["zsh"])
     #expect(try await completed("af", "PO") == ["POST"])
     #expect(try await completed("af", "--timeout", "").isEmpty)
+    #expect(try await completed("af", "--completion=f") == ["fish"])
   }
 }

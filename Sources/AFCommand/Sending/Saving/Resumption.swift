@@ -27,7 +27,7 @@ struct Resumption: Sendable {
     guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
     guard attributes[.type] as? FileAttributeType == .typeRegular,
       let size = attributes[.size] as? Int64 ?? (attributes[.size] as? NSNumber)?.int64Value
-    else { throw UsageError("'\(path)' is no file that can be continued.") }
+    else { throw UsageError("'\(path)' is not a file that can be continued.") }
     guard size > 0 else { return nil }
     offset = size
     self.path = path

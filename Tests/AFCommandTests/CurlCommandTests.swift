@@ -1,0 +1,153 @@
+import AFCommand
+import ChildProcesses
+import Foundation
+import HTTPTestServer
+import Testing
+
+/// The printed commands of curl: a shell runs them, and the server compares their requests with those of `af`.
+@Suite(.timeLimit(.minutes(5)), .enabled(if: Programs.isInstalled("curl"))) struct CurlCommandTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  /// A request without what two programs may do differently: the codings that they decode, and boundaries.
+  private struct Sent: Equatable, CustomStringConvertible {
+    let start: String
+    let fields: [String]
+    let body: String
+
+    init(_ request: RecordedRequest) {
+      start = "\(request.method) \(request.target)"
+      let boundary = request.header("Content-Type").flatMap { type in
+        type.range(of: "boundary=").map { String(type[$0.upperBound...]) }
+      }
+      // The boundaries of the two programs differ in their lengths.
+      let omitted = boundary == nil ? ["accept-encoding"] : ["accept-encoding", "content-length"]
+      func neutral(_ text: String) -> String {
+        boundary.map { text.replacingOccurrences(of: $0, with: "BOUNDARY") } ?? text
+      }
+      fields = request.headers.filter { !omitted.contains($0.name.lowercased()) }
+        .map { "\($0.name.lowercased()): \(neutral($0.value))" }.sorted()
+      body = neutral(request.bodyText)
+    }
+
+    var description: String { ([start] + fields + [body]).joined(separator: "\n") }
+  }
+
+  static let values = [
+    "plain", "", " ", "a b", "'", "''", "\"", "\\", "\\\\", "$HOME", "`id`", "$(id)", "!x", "a\nb", "*", "?",
+    "~", "~/x",
+    "#x", "a;b", "a&b", "a|b", "<x", ">x", "@x", "=x", "-x", "--help", "%0a", "%{http_code}", "{a,b}",
+    "[1-3]", "[]", "ü€😀",
+    "\t", "a=b", "a:b", "'\"'\"'", "\\'", "\\n", "^x", "\u{202E}x",
+  ]
+
+  private func command(_ words: [String]) async -> String {
+    let run = await Terminal.pipe.run(["--curl"] + words)
+    #expect(run.status == .success, "\(words): \(run.error)")
+    #expect(run.error.isEmpty, "\(words): \(run.error)")
+    return run.output
+  }
+
+  /// Sends the request of `af` and that of the command that it prints, and compares them.
+  private func compare(_ words: [String], path: String = "/anything") async throws {
+    let server = try HTTPTestServer()
+    let arguments = words.map { $0.replacingOccurrences(of: "{url}", with: server.url(path)) }
+    _ = await Terminal.pipe.run(arguments)
+    let text = await command(arguments)
+    let shell = try await ChildRun([
+      "sh", "-c", text.replacingOccurrences(of: "curl ", with: "curl -sS ", options: .anchored),
+    ])
+    #expect(shell.status == 0, "\(text)\n\(shell.complaints)")
+    let requests = server.recordedRequests.map { Sent($0) }
+    try #require(requests.count == 2, "\(text)")
+    #expect(requests[0] == requests[1], "\(text)")
+  }
+
+  /// Returns a text as the name of an item.
+  private func escaped(_ text: String) -> String {
+    text.map { ":=@\\".contains($0) ? "\\\($0)" : String($0) }.joined()
+  }
+
+  @Test("Values of every part of a request reach the server as af sends them", arguments: values)
+  func requestParts(value: String) async throws {
+    try await compare(["POST", "{url}", "--raw=\(value.hasPrefix("@") ? " " + value : value)"])
+    try await compare(["-a", "user:\(value)", "{url}"])
+    try await compare(["-A", "bearer", "-a", "t\(value.replacingOccurrences(of: "\n", with: ""))", "{url}"])
+    // They would be another separator.
+    if let first = value.first, "@=".contains(first) { return }
+    try await compare(["{url}", "q==\(value)", "n\(escaped(value))q==x"])
+    try await compare(["{url}", "name=\(value)"])
+    try await compare(["-f", "{url}", "name=\(value)"])
+    if !value.contains("\n") { try await compare(["{url}", "X-A:\(value)", "X-A:second"]) }
+  }
+
+  @Test("Names, types and contents of a multipart form are the same", arguments: values)
+  func forms(value: String) async throws {
+    if value.first.map({ !"@=".contains($0) }) ?? true {
+      try await compare(["--multipart", "{url}", "name=\(value)"])
+    }
+    // curl has no way to write a name with `=`, and its note says so. Its line breaks in names differ.
+    if !value.contains(where: { "=\n\\\t".contains($0) }) {
+      try await compare(["--multipart", "{url}", "a\(escaped(value))=x"])
+    }
+    // The library escapes a backslash and a tab in the name of a file, and curl does not.
+    guard !value.isEmpty, !value.contains(where: { "/\n\\\t".contains($0) }) else { return }
+    let file = try folder.file("f\(value)", "content")
+    try await compare(["-f", "{url}", "up@\(file)"])
+    try await compare(["--multipart", "{url}", "text=@\(file)"])
+    try await compare(["{url}", "@\(file)"])
+    if !value.contains(";") {
+      try await compare(["-f", "{url}", "up@\(file);type=text/x;filename=g\(value)"])
+    }
+  }
+
+  @Test(
+    "The path is sent as it is typed",
+    arguments: ["/a/../b", "/a/./b", "/a/%2e%2E/b", "/..", "/a//b", "/a/.", "/a%20b", "/.x/..y"])
+  func paths(path: String) async throws {
+    try await compare(["{url}"], path: path)
+  }
+
+  @Test(
+    "Methods, bodies and options give the same request",
+    arguments: [
+      ["POST", "{url}"], ["PUT", "{url}"], ["PATCH", "{url}"], ["DELETE", "{url}"], ["OPTIONS", "{url}"],
+      ["M-SEARCH", "{url}"],
+      ["GET", "{url}", "a=b"], ["{url}", "User-Agent:", "Accept:"], ["{url}", "User-Agent;", "X-A;"],
+      ["{url}", "a=b", "Content-Type:"],
+      ["-4", "{url}"], ["--http1.1", "{url}"], ["{url}", "Cookie:a=1", "Cookie:b=2"],
+      ["{url}", "Accept-Encoding:gzip"],
+      ["--no-follow", "{url}"], ["--max-time", "30", "--timeout", "20", "{url}"], ["--status", "{url}"],
+      ["-f", "{url}", "a=1", "b=2"],
+    ])
+  func methods(words: [String]) async throws { try await compare(words) }
+
+  @Test("The cookies and the fields of a session are in the command")
+  func session() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(Reply.text("x").with(header: "Set-Cookie", value: "a=\"1 $HOME'\"; Path=/"))
+    let session = folder.path("s.json")
+    _ = await Terminal.pipe.run("--session", session, server.url("/login"), "X-A:1")
+    let words = ["--session-read-only", session, server.url("/get")]
+    _ = await Terminal.pipe.run(words)
+    let text = await command(words)
+    #expect(try await ChildRun(["sh", "-c", text]).status == 0)
+    let requests = server.recordedRequests.dropFirst().map { Sent($0) }
+    #expect(requests.count == 2 && requests.first == requests.last, "\(text)")
+    #expect(requests.first?.fields.contains { $0.hasPrefix("cookie: a=") } == true)
+  }
+
+  @Test("A file is requested as it is, and what curl cannot do is told")
+  func notes() async throws {
+    let saved = await command(["-o", folder.path("a"), "http://127.0.0.1:1/x"])
+    #expect(saved.contains("'Accept-Encoding: identity'") && !saved.contains("--compressed"))
+    let name = await Terminal.pipe.run("--curl", "--multipart", "http://127.0.0.1:1/", "a\\=b=c")
+    #expect(name.error == "af: curl ends the name 'a=b' at its first '='.\n")
+    let jar = await Terminal.pipe.run("--curl", "--cookie-jar", folder.path("a=b"), "http://127.0.0.1:1/")
+    #expect(jar.error.contains("because of the '='"))
+    let compressed = await Terminal.pipe.run("--curl", "--compress", "http://127.0.0.1:1/", "--raw", "text")
+    #expect(
+      compressed.output.contains("--data-raw text") && compressed.error.contains("curl cannot compress"))
+  }
+}

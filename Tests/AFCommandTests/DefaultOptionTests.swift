@@ -1,0 +1,94 @@
+import ChildProcesses
+import Foundation
+import HTTPTestServer
+import Testing
+
+@testable import AFCommand
+
+/// The file of default options, and `--no-OPTION`.
+@Suite(.timeLimit(.minutes(5))) struct DefaultOptionTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  /// Runs with a file of defaults.
+  private func run(_ defaults: String, _ words: String...) async throws -> Run {
+    var terminal = Terminal.pipe
+    terminal.variables = ["AF_CONFIG": try folder.file("config", defaults)]
+    return await terminal.run(words)
+  }
+
+  @Test("The options of the file come before the arguments, which are stronger")
+  func order() async throws {
+    let server = try HTTPTestServer()
+    let defaults = "# for all requests\n\n  --status\n-a  ann:a b=c#d \n--retry=2\r\n"
+    let first = try await run(defaults, server.url("/get"))
+    #expect(first.output == "200\n", "\(first.error)")
+    let second = try await run(defaults, "-a", "bob:x", server.url("/get"))
+    #expect(second.output == "200\n")
+    let fields = server.recordedRequests.map { $0.header("Authorization") ?? "" }
+    #expect(fields == ["ann:a b=c#d", "bob:x"].map { "Basic " + Data($0.utf8).base64EncodedString() })
+  }
+
+  @Test("--no-config reads no file, and --no-OPTION undoes one option")
+  func undoing() async throws {
+    let server = try HTTPTestServer()
+    let defaults = "--status\n-4\n--timeout 5\n"
+    server.enqueue(.text("body"), .text("body"), .text("body"), .text("body"))
+    for words in [["--no-config"], ["--no-status"], ["--status", "--no-status"]] {
+      let run = try await run(defaults, words[0], words.last ?? "", server.url("/"))
+      #expect(run.output == "body", "\(words): \(run.error)")
+    }
+    #expect(try await run("--no-config", "--no-status", "--status", server.url("/")).status == .usage)
+    #expect(try await run("", "--no-status", "--status", server.url("/")).output == "200\n")
+    let refused = try await run("", "--no-status=1", server.url("/"))
+    #expect(refused.status == .usage)
+    #expect(try await run("", "--no-foo", server.url("/")).error.contains("There is no option --no-foo"))
+  }
+
+  @Test(
+    "A line that makes no option is named with its file and number",
+    arguments: [
+      ("\n--foo", "line 2: There is no option --foo"), ("X-A:1", "line 1: 'X-A:1' is not an option"),
+      ("--timeout x", "line 1: --timeout needs a number"), ("--timeout", "line 1: --timeout needs a value"),
+      ("-v yes", "line 1: -v does not take a value"), ("--help", "line 1: --help is for the command line"),
+      ("-4\n--no-config", "line 2: --no-config is for the command line"),
+      ("--completion bash", "line 1: --completion is for the command line"),
+      ("-- x", "line 1: -- does not take a value"),
+    ])
+  func faults(defaults: String, expected: String) async throws {
+    let run = try await run(defaults, "http://127.0.0.1:1/")
+    #expect(run.status == .usage)
+    #expect(run.error.contains("config, \(expected)"), "\(run.error)")
+    // A text about the command needs no file.
+    #expect(try await self.run(defaults, "--help").output == Help.text)
+    #expect(try await self.run(defaults, "--completion", "fish").status == .success)
+  }
+
+  @Test("The file is found by the variables of the XDG Base Directory Specification")
+  func paths() throws {
+    typealias Option = DefaultOption
+    #expect(Option.path(["HOME": "/h"]) == "/h/.config/af/config")
+    #expect(Option.path(["HOME": "/h", "XDG_CONFIG_HOME": "/x"]) == "/x/af/config")
+    #expect(Option.path(["HOME": "/h", "XDG_CONFIG_HOME": ""]) == "/h/.config/af/config")
+    #expect(Option.path(["HOME": "/h", "XDG_CONFIG_HOME": "x"]) == "/h/.config/af/config")
+    #expect(Option.path(["HOME": "/h", "AF_CONFIG": "/a"]) == "/a")
+    #expect(Option.path(["HOME": "/h", "AF_CONFIG": ""]) == nil)
+    #expect(Option.path([:]) == nil)
+    #expect(try Option.read(["HOME": folder.path]).isEmpty)
+    #expect(throws: UsageError.self) { try Option.read(["AF_CONFIG": folder.path("missing")]) }
+    #expect(throws: UsageError.self) { try Option.read(["AF_CONFIG": folder.path]) }
+  }
+
+  @Test("A process reads the file of its user")
+  func process() async throws {
+    let server = try HTTPTestServer()
+    try FileManager.default.createDirectory(atPath: folder.path("af"), withIntermediateDirectories: true)
+    _ = try folder.file("af/config", "--status\n")
+    let words = ["env", "-u", "AF_CONFIG", "XDG_CONFIG_HOME=\(folder.path)", Programs.af]
+    let run = try await ChildRun(words + [server.url("/get")])
+    #expect(run.output == Data("200\n".utf8), "\(run.complaints)")
+    let ignored = try await ChildRun(words + ["--no-config", server.url("/get")])
+    #expect(ignored.status == 0 && ignored.output.count > 10)
+  }
+}
