@@ -62,10 +62,14 @@ import Testing
       to: sources.appendingPathComponent("main.swift"))
 
     // It reads both manifests and finds the products of the dependency. A build of them would take minutes.
-    let run = try await ChildRun([
-      "swift", "package", "--package-path", folder.url.appendingPathComponent("program").path,
-      "show-dependencies",
-    ])
+    let variables = ["TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map {
+      ($0, folder.url.path)
+    }
+    let run = try await ChildRun(
+      [
+        "swift", "package", "--package-path", folder.url.appendingPathComponent("program").path,
+        "show-dependencies",
+      ], environment: Dictionary(uniqueKeysWithValues: variables))
     #expect(run.status == 0, "\(run.complaints)")
     #expect(String(decoding: run.output, as: UTF8.self).contains("alamofire-linux"))
   }
