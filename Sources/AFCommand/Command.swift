@@ -194,7 +194,10 @@ package enum Command {
     return status
   }
 
+  /// Writes a message without secrets of URLs, which a person has typed or a server has sent.
   static func complain(_ message: String, in environment: Environment) {
-    environment.writeError("\(environment.errorPalette.paint("af:", .bad)) \(message)\n")
+    let text = ReadableText.lines(Redaction.standard.urls(in: message))
+    environment.writeError(
+      "\(environment.errorPalette.paint("af:", .bad)) \(text)\n")
   }
 }

@@ -1,3 +1,4 @@
+import Alamofire
 package import Foundation
 import Glibc
 
@@ -62,7 +63,7 @@ package struct Environment: Sendable {
 
   /// Asks for a password.
   func askPassword(_ prompt: String) throws(UsageError) -> String {
-    guard let password = readSecret(prompt) else {
+    guard let password = readSecret(ReadableText.line(prompt)) else {
       throw UsageError("There is no terminal to ask for the password; write --auth USER:PASS.")
     }
     return password
@@ -70,7 +71,7 @@ package struct Environment: Sendable {
 
   /// Asks for the passphrase of a key.
   func askPassphrase(_ prompt: String) throws(UsageError) -> String {
-    guard let passphrase = readSecret(prompt) else {
+    guard let passphrase = readSecret(ReadableText.line(prompt)) else {
       throw UsageError("There is no terminal to ask for the passphrase; write --cert-key-pass PASS.")
     }
     return passphrase
@@ -85,6 +86,12 @@ package struct Environment: Sendable {
     case nil: palette(isTerminal: isOutputTerminal)
     }
   }
+
+  /// Whether control characters of bodies are replaced on the standard output.
+  func showsReadableText(of invocation: Invocation) -> Bool {
+    isOutputTerminal && !invocation.passesControlCodes
+  }
+
   /// The palette of the standard error.
   var errorPalette: Palette { palette(isTerminal: isErrorTerminal) }
 

@@ -9,6 +9,9 @@
 @_exported public import enum HTTPWire.HostStorageError
 @_exported public import enum HTTPWire.Proxy
 @_exported public import struct HTTPWire.ProxyServer
+@_exported public import struct HTTPWire.ReadableStream
+@_exported public import enum HTTPWire.ReadableText
+@_exported public import struct HTTPWire.Redaction
 @_exported public import enum HTTPWire.ResumableUploadError
 @_exported public import struct HTTPWire.ServerSentEvent
 @_exported public import class HTTPWire.StrictTransportSecurity

@@ -24,5 +24,5 @@ extension URLSessionConfiguration {
 
 extension URL {
   /// The text for descriptions, without password and secret query items because logs keep it.
-  package var textWithoutPassword: String { Redaction.standard.url(absoluteString) }
+  package var textWithoutPassword: String { ReadableText.line(Redaction.standard.url(absoluteString)) }
 }

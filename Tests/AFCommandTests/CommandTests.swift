@@ -159,8 +159,8 @@ import Testing
     #expect(run.output.contains("\n\nHTTP/1.1 307 Temporary Redirect\n"))
     #expect(run.output.contains("\n\nPOST /there HTTP/1.1\n"))
     #expect(blocks.last == "done\n")
-    #expect(run.output.contains("Authorization: Basic ****\n"))
-    #expect(run.output.contains("Cookie: id=****\n"))
+    #expect(run.output.contains("Authorization: Basic <redacted>\n"))
+    #expect(run.output.contains("Cookie: id=<redacted>\n"))
     #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
   }
 

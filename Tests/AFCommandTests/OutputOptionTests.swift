@@ -35,7 +35,7 @@ import Testing
     } else {
       #expect(starts == ["GET /end HTTP/1.1", "HTTP/1.1 200 OK", "one"])
     }
-    #expect(run.output.contains("\nAuthorization: Basic ****\n"))
+    #expect(run.output.contains("\nAuthorization: Basic <redacted>\n"))
     #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
     #expect(run.output.hasSuffix("\n\none\ntwo\n"))
   }
@@ -106,7 +106,7 @@ import Testing
       "--offline", "-a", "ann:topsecret", server.url("/x?q=1"), "a=b", "Cookie:id=hidden", "X-Api-Key:hidden")
     #expect(run.status == .success)
     #expect(run.output.hasPrefix("POST /x?q=1 HTTP/1.1\n"))
-    #expect(run.output.contains("\nAuthorization: Basic ****\n"))
+    #expect(run.output.contains("\nAuthorization: Basic <redacted>\n"))
     #expect(run.output.contains("\nContent-Length: 10\n"))
     #expect(run.output.hasSuffix("\n\n{\"a\": \"b\"}\n"))
     #expect(!run.output.contains("hidden") && !run.output.contains("YW5u"))

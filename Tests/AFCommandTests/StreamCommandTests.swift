@@ -97,7 +97,7 @@ import Testing
       "-v", "-a", "u:p", "ws", ":\(server.port)/chat")
     let blocks = run.output.components(separatedBy: "\n\n")
     #expect(blocks.first?.hasPrefix("GET /chat HTTP/1.1\n") == true)
-    #expect(blocks.first?.contains("\nAuthorization: Basic ****") == true)
+    #expect(blocks.first?.contains("\nAuthorization: Basic <redacted>") == true)
     #expect(blocks.dropFirst().first?.hasPrefix("HTTP/1.1 101") == true)
     #expect(blocks.last == "one\n")
     let events = Reply(headers: [.contentType("text/event-stream")], body: .parts(["retry: 1\ndata: 1\n\n"]))

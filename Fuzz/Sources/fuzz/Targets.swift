@@ -97,6 +97,8 @@ let targets: [String: Target] = [
   "handshake": { WebSocketOpening.check($0) },
   "events": { EventStreamReading.check($0) },
   "transfers": { TransferAnswers.check($0) },
+  "people": { TextForPeople.check($0) },
+  "secrets": { TextForPeople.checkRedaction($0) },
   "media": { bytes in
     _ = MediaType(string(bytes))
     _ = try? DataURL(string(bytes))

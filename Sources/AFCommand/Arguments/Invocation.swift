@@ -103,6 +103,8 @@ package struct Invocation: Equatable, Sendable {
   package var output: Output?
   /// Whether the body is written to the standard output as to a file: `-o -`.
   package var isOutputPlain = false
+  /// Whether control characters of bodies reach a terminal.
+  package var passesControlCodes = false
   package var isDownload = false
   package var isContinued = false
   /// The number of requests at a time for one file.

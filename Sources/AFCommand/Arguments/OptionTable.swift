@@ -61,6 +61,9 @@ extension Option {
       "--pretty", .output, "all, colors, format or none (on a terminal: all)",
       completion: .words(Invocation.Prettiness.allCases.map(\.rawValue)),
       effect: .value("HOW", OptionValue.setPrettiness)),
+    Option(
+      "--control-codes", .output, "let a terminal obey escape sequences of bodies",
+      effect: .flag { $0.passesControlCodes = true }),
     Option("--no-color", .output, "no colours, as with NO_COLOR", effect: .flag { $0.hasColours = false }),
     Option(
       "--pager", .output, "show the output of a terminal in $PAGER", effect: .flag { $0.isPaged = true }),

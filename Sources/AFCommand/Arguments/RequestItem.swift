@@ -102,7 +102,7 @@ package enum RequestItem: Equatable, Sendable {
     -> RequestItem
   {
     guard JSONTokens.isValid(text) else {
-      throw UsageError("'\(text)' in '\(argument)' is not JSON; for a string write \(name)=\(text) instead.")
+      throw UsageError("'\(argument)' has no JSON behind ':='; for a string write \(name)=\(text) instead.")
     }
     return .json(name: name, text: text)
   }

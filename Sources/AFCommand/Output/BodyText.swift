@@ -8,11 +8,14 @@ package enum BodyText {
     package var palette: Palette
     /// Whether JSON and XML are laid out.
     package var isLaidOut: Bool
+    /// Whether control characters are replaced.
+    package var isReadable: Bool
     package var width: Int
 
-    package init(palette: Palette, isLaidOut: Bool = true, width: Int) {
+    package init(palette: Palette, isLaidOut: Bool = true, isReadable: Bool = true, width: Int) {
       self.palette = palette
       self.isLaidOut = isLaidOut
+      self.isReadable = isReadable
       self.width = width
     }
   }
@@ -26,9 +29,11 @@ package enum BodyText {
   package static func format(
     _ data: Data, contentType: String?, layout: Layout, charset: TextCharset? = nil
   ) -> String {
-    guard let text = text(data, contentType, charset) else {
+    guard let decoded = Self.text(data, contentType, charset) else {
       return layout.palette.paint(note(Int64(data.count), contentType, width: layout.width), .faint)
     }
+    // In JSON an escape has the same meaning as the character that it replaces.
+    let text = layout.isReadable ? ReadableText.lines(decoded) : decoded
     if isJSON(contentType),
       let json = JSONText.format(Array(text.utf8), palette: layout.palette, isLaidOut: layout.isLaidOut)
     {
@@ -94,7 +99,8 @@ package enum BodyText {
   /// - Parameter count: The number of bytes; −1 if it is unknown.
   static func note(_ count: Int64, _ contentType: String?, width: Int) -> String {
     let size = count < 0 ? nil : ByteCount.text(count)
-    let what = "Not text: \([size, contentType].compactMap { $0 }.joined(separator: " of "))."
+    let type = contentType.map(ReadableText.line)
+    let what = "Not text: \([size, type].compactMap { $0 }.joined(separator: " of "))."
       .replacingOccurrences(of: ": .", with: ".")
     let advice = "Write it to a file with --output FILE, or to a program."
     let separator = what.count + 1 + advice.count <= width ? " " : "\n"

@@ -15,7 +15,7 @@ extension Head {
     var headers = common
     for header in request.headers { headers.update(header) }
     if headers["Authorization"] == nil, url?.user != nil {
-      headers.add(name: "Authorization", value: "Basic ****")
+      headers.add(name: "Authorization", value: "Basic <redacted>")
     }
     if headers["Host"] == nil { headers.add(name: "Host", value: host) }
     if headers["Accept"] == nil { headers.add(name: "Accept", value: "*/*") }
@@ -24,6 +24,8 @@ extension Head {
       start: .request(
         method: request.httpMethod ?? "GET", target: Redaction.standard.url(path + query)),
       version: "HTTP/1.1",
-      fields: (headers.sorted() + repeated).map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
+      fields: (headers.sorted() + repeated).map {
+        ($0.name, Redaction.standard.value($0.value, ofHeaderField: $0.name))
+      })
   }
 }

@@ -29,7 +29,7 @@ package struct Head: Equatable, Sendable {
   package func text(_ palette: Palette) -> String {
     var text = firstLine(palette) + "\n"
     for field in fields {
-      text += "\(palette.paint(Self.printable(field.name), .name)): \(Self.printable(field.value))\n"
+      text += "\(palette.paint(ReadableText.line(field.name), .name)): \(ReadableText.line(field.value))\n"
     }
     return text
   }
@@ -37,10 +37,12 @@ package struct Head: Equatable, Sendable {
   private func firstLine(_ palette: Palette) -> String {
     switch start {
     case .request(let method, let target):
-      return "\(palette.paint(method, .good)) \(Self.printable(target)) \(palette.paint(version, .faint))"
+      return
+        "\(palette.paint(ReadableText.line(method), .good)) \(ReadableText.line(target)) \(palette.paint(ReadableText.line(version), .faint))"
     case .response(let status):
       let phrase = ReasonPhrase.of(status).map { "\(status) \($0)" } ?? "\(status)"
-      return "\(palette.paint(version, .faint)) \(palette.paint(phrase, Self.style(of: status)))"
+      return
+        "\(palette.paint(ReadableText.line(version), .faint)) \(palette.paint(phrase, Self.style(of: status)))"
     }
   }
 
@@ -50,17 +52,6 @@ package struct Head: Equatable, Sendable {
     case 300..<400: .notice
     default: .bad
     }
-  }
-
-  /// Replaces control characters, because they come from the server and would be commands for the terminal.
-  private static func printable(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: isControl) else { return text }
-    return String(
-      String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
-  }
-
-  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    scalar != "\t" && scalar.properties.generalCategory == .control
   }
 }
 
@@ -81,7 +72,7 @@ extension Head {
       start: .request(
         method: transaction.request.httpMethod ?? "GET", target: Redaction.standard.url(path + query)),
       version: Self.version(transaction),
-      fields: fields.map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) })
+      fields: fields.map { ($0.name, Redaction.standard.value($0.value, ofHeaderField: $0.name)) })
   }
 
   /// Makes the head of a response, with its fields as they came.

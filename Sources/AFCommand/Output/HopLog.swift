@@ -83,8 +83,7 @@ extension Head {
     }
     let fields = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
       guard let colon = line.firstIndex(of: ":") else { return nil }
-      let value = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
-      return (String(line[..<colon]), value.replacingOccurrences(of: "<redacted>", with: "****"))
+      return (String(line[..<colon]), line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces))
     }
     if words[0].hasPrefix("HTTP/"), let status = Int(words[1]) {
       self.init(start: .response(status: status), version: words[0], fields: fields)
@@ -95,14 +94,18 @@ extension Head {
     }
   }
 
-  /// The head of a request with its secrets masked.
+  /// The head with its secrets masked.
   var masked: Head {
     var head = self
     if case .request(let method, let target) = start {
       head.start = .request(method: method, target: Redaction.standard.url(target))
     }
-    head.fields = fields.map { ($0.name, Secrets.masked(name: $0.name, value: $0.value)) }
+    head.fields = fields.map { ($0.name, Redaction.standard.value($0.value, ofHeaderField: $0.name)) }
     return head
+  }
+
+  var isRedirect: Bool {
+    if case .response(let status) = start { [301, 302, 303, 307, 308].contains(status) } else { false }
   }
 
   var isInformational: Bool {

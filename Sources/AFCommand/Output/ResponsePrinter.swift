@@ -9,10 +9,14 @@ struct ResponsePrinter: Sendable {
   private var palette: Palette { environment.palette(of: invocation) }
   private var layout: BodyText.Layout {
     BodyText.Layout(
-      palette: palette, isLaidOut: invocation.laysOut(isTerminal: isTerminal), width: environment.width)
+      palette: palette, isLaidOut: invocation.laysOut(isTerminal: isTerminal),
+      isReadable: environment.showsReadableText(of: invocation), width: environment.width)
   }
 
   var isTerminal: Bool { environment.isOutputTerminal }
+
+  /// Whether control characters of bodies are replaced.
+  var isReadable: Bool { environment.showsReadableText(of: invocation) }
 
   // MARK: Parts
 
@@ -114,7 +118,10 @@ struct ResponsePrinter: Sendable {
         Head(hop), hop.countOfRequestBodyBytesSent > 0 ? body : .none,
         type: hop.request.value(forHTTPHeaderField: "Content-Type"))
       if shows(.head), let head = hop.response as? HTTPURLResponse {
-        write(Head(head, version: Head.version(hop)).text(palette))
+        let received = Head(head, version: Head.version(hop))
+        // The last response is the result, unless it is a redirect that could not be followed.
+        let isRedirect = received.isRedirect && invocation.redirects != .show
+        write((index < hops.count - 1 || isRedirect ? received.masked : received).text(palette))
       }
     }
   }
@@ -159,9 +166,19 @@ struct ResponsePrinter: Sendable {
     switch body {
     case .none: ""
     case .data(let data):
-      BodyText.format(Secrets.masked(body: data, contentType: type), contentType: type, layout: layout) + "\n"
+      BodyText.format(Self.masked(data, type), contentType: type, layout: layout) + "\n"
     case .note(let note): palette.paint("(\(note))\n", .faint) + "\n"
     }
+  }
+
+  /// Returns the body of a request without its secrets. Only text has them: what cannot be read is not shown.
+  private static func masked(_ body: Data, _ contentType: String?) -> Data {
+    if let text = String(validating: body, as: UTF8.self) {
+      return Data(Redaction.standard.body(text, contentType: contentType).utf8)
+    }
+    return BodyText.isJSON(contentType)
+      ? Data(Redaction.standard.body(String(decoding: body, as: UTF8.self), contentType: contentType).utf8)
+      : body
   }
 
   // MARK: Files
@@ -170,11 +187,12 @@ struct ResponsePrinter: Sendable {
     if isComplete {
       if invocation.isQuiet { return }
       if invocation.output == .suggestedName || environment.isErrorTerminal {
-        environment.writeError("Saved in \(path)\n")
+        environment.writeError("Saved in \(ReadableText.line(path))\n")
       }
     } else {
       environment.writeError(
-        "The received part is in \(path); 'af -c -o \(CurlCommand.quoted(path))' gets the rest.\n")
+        ReadableText.lines(
+          "The received part is in \(path); 'af -c -o \(CurlCommand.quoted(path))' gets the rest.\n"))
     }
   }
 

@@ -28,6 +28,8 @@ final class BodyReceiver: Sendable {
     var path: String?
     /// Whether the server sends less than what is missing.
     var isPart = false
+    /// Replaces control characters on a terminal.
+    var readable = ReadableStream()
   }
 
   /// Larger bodies are not laid out.
@@ -138,10 +140,9 @@ final class BodyReceiver: Sendable {
       }
       data = Data(text.utf8)
     }
-    if printer.write(data) {
-      state.withLock { state in
-        if !data.isEmpty { state.endsLine = data.last == UInt8(ascii: "\n") }
-      }
+    let shown = printer.isReadable ? state.withLock { $0.readable.add(data) } : data
+    if printer.write(shown) {
+      if let last = shown.last { state.withLock { $0.endsLine = last == UInt8(ascii: "\n") } }
       return true
     }
     // The reader of the pipe is gone.
@@ -246,6 +247,8 @@ final class BodyReceiver: Sendable {
   // MARK: The end
 
   private struct End {
+    /// The readable text that was held back for the next bytes.
+    var held = Data()
     var body: Data?
     var isWaiting = false
     var lacksLineEnd = false
@@ -265,6 +268,10 @@ final class BodyReceiver: Sendable {
       _ = add(data)
     }
     var end = takeEnd(response)
+    if !end.held.isEmpty {
+      printer.write(end.held)
+      end.lacksLineEnd = true
+    }
     if let rest = end.decoder?.finish(), !rest.isEmpty {
       printer.write(Data(rest.utf8))
       end.lacksLineEnd = true
@@ -296,6 +303,7 @@ final class BodyReceiver: Sendable {
       if printer.isTerminal, case .writing = state.mode {
         end.lacksLineEnd = !state.endsLine
         end.decoder = state.decoder
+        end.held = state.readable.finish()
       }
       switch state.mode {
       case .collecting(let body): end.body = body

@@ -162,7 +162,8 @@ package struct CurlCommand {
         case "content-type" where invocation.effectiveBodyKind == .multipart && invocation.rawBody == nil: nil
         case "authorization" where invocation.credentials != nil: nil
         // curl leaves out a field without a value unless it ends in a semicolon.
-        default: ["-H", Self.quoted(header.value.isEmpty ? "\(header.name);" : header.description)]
+        default:
+          ["-H", Self.quoted(header.value.isEmpty ? "\(header.name);" : "\(header.name): \(header.value)")]
         }
       }
   }

@@ -19,6 +19,7 @@ struct EventExchange {
     let hops = [.everything, .headers].contains(invocation.shown) ? HopLog() : nil
     if let hops { source.eventMonitor(hops.log) }
     let palette = environment.palette(of: invocation)
+    let isReadable = environment.showsReadableText(of: invocation)
     let names = environment.isOutputTerminal || invocation.shown == .everything
     // Serial, so that events keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.events")
@@ -33,8 +34,10 @@ struct EventExchange {
         switch stream.event {
         case .stream(.success(let event)):
           writeHeads()
-          let head = names && event.type != "message" ? palette.paint("\(event.type): ", .name) : ""
-          if !write(Data((head + event.data + "\n").utf8)) { stream.cancel() }
+          let type = ReadableText.line(event.type)
+          let head = names && event.type != "message" ? palette.paint("\(type): ", .name) : ""
+          let data = isReadable ? ReadableText.lines(event.data) : event.data
+          if !write(Data((head + data + "\n").utf8)) { stream.cancel() }
         case .stream(.failure): break
         case .complete(let completion): continuation.resume(returning: completion)
         }

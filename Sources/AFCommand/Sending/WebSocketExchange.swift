@@ -126,7 +126,9 @@ private final class MessagePrinter: Sendable {
   func write(_ message: URLSessionWebSocketTask.Message) -> Bool {
     let isWritten: Bool
     switch message {
-    case .string(let text): isWritten = environment.writeOutput(Data((text + "\n").utf8))
+    case .string(let text):
+      let shown = environment.showsReadableText(of: invocation) ? ReadableText.lines(text) : text
+      isWritten = environment.writeOutput(Data((shown + "\n").utf8))
     case .data(let data) where environment.isOutputTerminal:
       let note = "(a binary message of \(ByteCount.text(Int64(data.count))))\n"
       isWritten = environment.writeOutput(Data(environment.palette(of: invocation).paint(note, .faint).utf8))
@@ -155,7 +157,7 @@ private final class MessagePrinter: Sendable {
     }
     let isNormal = [.normalClosure, .goingAway, .noStatusReceived].contains(end.code)
     if isNormal || !invocation.checksStatus { return .success }
-    let reason = end.reason.isEmpty ? "." : ": \(end.reason)"
+    let reason = end.reason.isEmpty ? "." : ": \(ReadableText.line(end.reason))"
     Command.complain("The server closed the connection with \(end.code)\(reason)", in: environment)
     return .failure
   }

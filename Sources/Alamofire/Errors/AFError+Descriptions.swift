@@ -3,7 +3,9 @@ public import Foundation
 extension AFError: LocalizedError {
   /// A sentence about the failure, the message of the underlying error, if there is one, and the remedy, if it is
   /// known.
-  public var errorDescription: String? {
+  public var errorDescription: String? { ReadableText.lines(sentence) }
+
+  private var sentence: String {
     switch self {
     case .createUploadableFailed(let error):
       "What was to be uploaded could not be made: \(error.message)"

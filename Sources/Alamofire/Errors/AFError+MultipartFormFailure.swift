@@ -36,7 +36,7 @@ extension AFError {
 
 extension AFError.MultipartFormFailure {
   static func boundary(_ boundary: String) -> Self {
-    let shown = boundary.unicodeScalars.prefix(80).map { $0.escaped(asASCII: true) }.joined()
+    let shown = ReadableText.line(String(boundary.prefix(80)))
     return Self(
       .invalidBoundary,
       "\"\(shown)\" cannot be a boundary: it takes 1 to 70 letters, digits, spaces and '()+_,-./:=? and does not "

@@ -8,7 +8,8 @@ extension AFError: CustomStringConvertible, CustomDebugStringConvertible {
   /// The text is for people and may change. It ends with method and URL, if the failure carries them.
   public var description: String {
     let sentence = errorDescription.map { ": \($0)" } ?? ""
-    return CaseText(self).description + sentence + (transferText.map { " [\($0)]" } ?? "")
+    return ReadableText.lines(
+      CaseText(self).description + sentence + (transferText.map { " [\($0)]" } ?? ""))
   }
 
   /// ``description`` with the name of the type in front.
@@ -27,7 +28,7 @@ extension AFError: CustomStringConvertible, CustomDebugStringConvertible {
 
 extension AFError.MultipartEncodingFailureReason: CustomStringConvertible, CustomDebugStringConvertible {
   /// The case with its values, without secrets of URLs.
-  public var description: String { CaseText(self).description }
+  public var description: String { ReadableText.lines(CaseText(self).description) }
 
   /// ``description`` with the name of the type in front.
   public var debugDescription: String { "Alamofire.AFError.MultipartEncodingFailureReason.\(description)" }

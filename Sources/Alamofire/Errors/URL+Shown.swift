@@ -2,7 +2,7 @@ import Foundation
 
 extension URL {
   /// The text without user information and secret query items, for descriptions and errors.
-  var shownText: String { Redaction.standard.url(absoluteString) }
+  var shownText: String { ReadableText.line(Redaction.standard.url(absoluteString)) }
 
   /// Returns an invalid URL without the text in front of the last `@` if that text has a colon. It may be a password,
   /// because a password without percent-encoding often makes a URL invalid.

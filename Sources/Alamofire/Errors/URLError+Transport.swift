@@ -67,7 +67,7 @@ extension URLError {
   ) -> URLError {
     var info = details
     if let phase { info[timedOutPhaseKey] = phase.rawValue }
-    info[NSLocalizedDescriptionKey] = message
+    info[NSLocalizedDescriptionKey] = ReadableText.lines(message)
     if let url = url.flatMap({ WireTarget($0)?.url ?? Redaction.standard.url($0) }) {
       info[NSURLErrorFailingURLErrorKey] = URL(wire: url)
     }

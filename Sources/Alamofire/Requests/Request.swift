@@ -203,7 +203,7 @@ extension Request: CustomStringConvertible {
   public var description: String {
     let (request, exchange) = core.state.withLock { ($0.results.request, $0.results.exchange) }
     guard let request, let url = request.url else { return "No request created yet." }
-    let line = "\(request.httpMethod ?? "GET") \(url.shownText)"
+    let line = "\(ReadableText.line(request.httpMethod ?? "GET")) \(url.shownText)"
     guard let status = exchange?.head?.status else { return line }
     return "\(line) (\(status))"
   }

@@ -127,7 +127,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
   /// The result: `success(…)` or `failure(…)`. A line about the exchange follows a failure: method, URL and status, and
   /// the first bytes of the body. Secrets are left out; see ``Redaction``.
   public var description: String {
-    let text = "\(result)"
+    let text = ReadableText.lines("\(result)")
     guard case .failure = result,
       let line = ResponseOutline.line(request, response, body: data, of: text, origin.redaction),
       !text.contains(line)
@@ -140,7 +140,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
   /// A body of up to 100,000 bytes is included if its `Content-Type` is text, JSON or XML; of others the size. Secrets
   /// of header fields, URLs, JSON and forms are left out; see ``Redaction``. The value is printed as it is.
   public var debugDescription: String {
-    guard let request else { return "[Request]: None\n[Result]: \(result)" }
+    guard let request else { return ReadableText.lines("[Request]: None\n[Result]: \(result)") }
     var outline = ResponseOutline(origin.redaction)
     outline.add(request)
     outline.add(response, body: .some(data))

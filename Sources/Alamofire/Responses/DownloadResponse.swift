@@ -124,7 +124,7 @@ extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertibl
   /// The result: `success(…)` or `failure(…)`. A line about the exchange follows a failure: method, URL and status.
   /// Secrets are left out; see ``Redaction``.
   public var description: String {
-    let text = "\(result)"
+    let text = ReadableText.lines("\(result)")
     guard case .failure = result,
       let line = ResponseOutline.line(request, response, body: nil, of: text, origin.redaction),
       !text.contains(line)
@@ -135,7 +135,7 @@ extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertibl
   /// The request, the response, the file and the result, a line for each part of them. The file itself is
   /// not read; the body of the request is shown as in `DataResponse.debugDescription`.
   public var debugDescription: String {
-    guard let request else { return "[Request]: None\n[Result]: \(result)" }
+    guard let request else { return ReadableText.lines("[Request]: None\n[Result]: \(result)") }
     var outline = ResponseOutline(origin.redaction)
     outline.add(request)
     outline.add(response, body: nil)

@@ -19,7 +19,7 @@ struct ResponseOutline {
 
   mutating func add(_ line: String, level: Int = 0) {
     let indentation = String(repeating: "    ", count: level)
-    for part in line.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+    for part in ReadableText.lines(line).split(separator: "\n", omittingEmptySubsequences: false) {
       lines.append(indentation + part)
     }
   }
@@ -113,6 +113,6 @@ extension ResponseOutline {
       facts.append(
         failure.contains(BodyExcerpt.sentence(body)) ? body.count.bytes : "\(body.count.bytes): \(excerpt)")
     }
-    return "\(line) (\(facts.joined(separator: ", ")))"
+    return ReadableText.line("\(line) (\(facts.joined(separator: ", ")))")
   }
 }

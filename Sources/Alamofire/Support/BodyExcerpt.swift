@@ -15,14 +15,20 @@ struct BodyExcerpt: CustomStringConvertible {
   init(_ data: Data, contentType: String?, limit: Int = 160, redaction: Redaction = .standard) {
     let isCut = data.count > limit
     let bytes = Array(data.prefix(limit))
-    if let text = Self.text(bytes, isCut: isCut) {
-      let shown = redaction.body(text, contentType: contentType)
+    if Self.text(bytes, isCut: isCut) != nil {
+      // With the bytes that follow, because what ends a secret may be behind the limit.
+      let text = String(decoding: data.prefix(limit + Self.lookahead), as: UTF8.self)
+      let masked = redaction.body(text, contentType: contentType)
+      let shown = isCut ? Self.text(Array(masked.utf8.prefix(limit)), isCut: true) ?? "" : masked
       description = "\"\(Self.onOneLine(shown))\(isCut ? "…" : "")\""
     } else {
       let digits = bytes.prefix(8).map { String(format: "%02X", $0) }
       description = "bytes \(digits.joined(separator: " "))\(data.count > 8 ? " …" : "")"
     }
   }
+
+  /// The number of bytes behind the limit in which secrets are recognized.
+  private static let lookahead = 1_024
 
   /// Makes a sentence with the beginning of a body that could not be read.
   static func sentence(_ body: Data) -> String {
@@ -39,13 +45,9 @@ struct BodyExcerpt: CustomStringConvertible {
     return nil
   }
 
-  /// Replaces white space between words by one space, and escapes control characters, because each entry of a log is
-  /// one line.
+  /// Replaces white space between words by one space, because each entry of a log is one line.
   private static func onOneLine(_ text: String) -> String {
-    text.split(whereSeparator: \.isWhitespace).joined(separator: " ").unicodeScalars.map {
-      $0.properties.generalCategory == .control || $0.properties.generalCategory == .format
-        ? $0.escaped(asASCII: true) : String($0)
-    }.joined()
+    ReadableText.line(text.split(whereSeparator: \.isWhitespace).joined(separator: " "))
   }
 }
 

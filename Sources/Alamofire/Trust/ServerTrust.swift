@@ -173,7 +173,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
 
   /// The host, and the subjects of the certificates.
   public var description: String {
-    "ServerTrust(\(host): \(certificates.map(\.subject).joined(separator: " ← ")))"
+    ReadableText.line("ServerTrust(\(host): \(certificates.map(\.subject).joined(separator: " ← ")))")
   }
 }
 

@@ -1,3 +1,4 @@
+import Alamofire
 public import Foundation
 public import FoundationNetworking
 
@@ -36,8 +37,8 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible {
   /// Everything, a line each.
   public var debugDescription: String {
     [
-      "[Request]: \(request.map { "\($0)" } ?? "nil")",
-      "[Response]: \(response.map { "\($0)" } ?? "nil")",
+      "[Request]: \(request.map { ReadableText.lines("\($0)") } ?? "nil")",
+      "[Response]: \(response.map { ReadableText.lines("\($0)") } ?? "nil")",
       "[Data]: \(data?.count ?? 0) bytes",
       "[Result]: \(result.debugDescription)",
       "[Timeline]: \(timeline.debugDescription)",

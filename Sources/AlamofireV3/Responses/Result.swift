@@ -1,3 +1,5 @@
+import Alamofire
+
 /// A value, or the error that prevented it.
 public enum Result<Value, Error: Swift.Error> {
   /// A success, with its value.
@@ -33,8 +35,8 @@ extension Result: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`, with the value or the error.
   public var debugDescription: String {
     switch self {
-    case .Success(let value): "SUCCESS: \(value)"
-    case .Failure(let error): "FAILURE: \(error)"
+    case .Success(let value): ReadableText.lines("SUCCESS: \(value)")
+    case .Failure(let error): ReadableText.lines("FAILURE: \(error)")
     }
   }
 }

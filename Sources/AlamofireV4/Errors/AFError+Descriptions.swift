@@ -3,7 +3,9 @@ import Foundation
 
 extension AFError: NSErrorConvertible {
   /// A sentence about the failure, followed by the message of the underlying error, if there is one.
-  public var errorDescription: String? {
+  public var errorDescription: String? { sentence.map(ReadableText.lines) }
+
+  private var sentence: String? {
     switch self {
     // The core leaves out passwords.
     case .invalidURL(let url): Alamofire::AFError.invalidURL(url: "\(url)").errorDescription
@@ -21,7 +23,7 @@ extension AFError: CustomStringConvertible, CustomDebugStringConvertible {
     // The core leaves out passwords.
     if case .invalidURL(let url) = self { return Alamofire::AFError.invalidURL(url: "\(url)").description }
     guard let value = Mirror(reflecting: self).children.first else { return "AFError" }
-    return "\(value.label ?? "AFError")\(value.value)"
+    return ReadableText.lines("\(value.label ?? "AFError")\(value.value)")
   }
 
   /// ``description`` with the name of the type in front.

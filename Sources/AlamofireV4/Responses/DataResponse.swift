@@ -114,7 +114,7 @@ extension DataResponse {
 
 extension Optional {
   /// The text of the value, or `nil`.
-  var shown: String { map { "\($0)" } ?? "nil" }
+  var shown: String { map { ReadableText.lines("\($0)") } ?? "nil" }
 }
 
 /// The metrics of a request, phase by phase. This type has the name of Foundation's class, because only Foundation

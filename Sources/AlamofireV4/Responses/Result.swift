@@ -1,3 +1,5 @@
+import Alamofire
+
 /// A value, or an error.
 ///
 /// This type replaces `Swift.Result` wherever the module is imported.
@@ -39,8 +41,8 @@ extension Result: CustomStringConvertible, CustomDebugStringConvertible {
   /// `SUCCESS` or `FAILURE`, with the value or the error: `SUCCESS: 3`.
   public var debugDescription: String {
     switch self {
-    case .success(let value): "SUCCESS: \(value)"
-    case .failure(let error): "FAILURE: \(error)"
+    case .success(let value): ReadableText.lines("SUCCESS: \(value)")
+    case .failure(let error): ReadableText.lines("FAILURE: \(error)")
     }
   }
 }

@@ -20,7 +20,7 @@ public struct HTTPHeader: Equatable, Hashable, Sendable, CustomStringConvertible
   }
 
   /// `name: value`.
-  public var description: String { "\(name): \(value)" }
+  public var description: String { ReadableText.line("\(name): \(value)") }
 }
 
 extension HTTPHeader {

@@ -27,8 +27,8 @@ package enum HeaderFieldRules {
 
   /// Returns the text in quotation marks, without control characters and not longer than a line.
   static func quoted(_ text: String) -> String {
-    let shown = text.unicodeScalars.prefix(60).map { $0.escaped(asASCII: true) }.joined()
-    return "\"\(shown)\(text.unicodeScalars.count > 60 ? "…" : "")\""
+    let shown = String(String.UnicodeScalarView(text.unicodeScalars.prefix(60)))
+    return "\"\(ReadableText.line(shown))\(text.unicodeScalars.count > 60 ? "…" : "")\""
   }
 
   static func name(of character: UInt8) -> String {

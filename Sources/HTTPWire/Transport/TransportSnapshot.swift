@@ -125,14 +125,17 @@ extension TransportSnapshot.RunningRequest: CustomStringConvertible {
   /// The request and its progress.
   public var description: String {
     let state = isSuspended ? ", suspended" : isThrottled ? ", bandwidth exhausted" : ""
-    return "\(method) \(url) (\(bytesSent) bytes sent, \(bytesReceived) received\(state))"
+    return "\(method) \(shown(url)) (\(bytesSent) bytes sent, \(bytesReceived) received\(state))"
   }
 }
 
 extension TransportSnapshot.WaitingRequest: CustomStringConvertible {
   /// The request, its priority and the reason.
-  public var description: String { "\(method) \(url) (priority \(priority), \(reason))" }
+  public var description: String { "\(method) \(shown(url)) (priority \(priority), \(reason))" }
 }
+
+/// Returns a URL without its secrets, on one line.
+private func shown(_ url: String) -> String { ReadableText.line(Redaction.standard.url(url)) }
 
 extension TransportSnapshot.WaitReason: CustomStringConvertible {
   /// The reason in words.

@@ -29,7 +29,7 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
   }
 
   /// The subject of the certificate; never the key.
-  public var description: String { "ClientIdentity(\(subject))" }
+  public var description: String { ReadableText.line("ClientIdentity(\(subject))") }
   /// The ``description``.
   public var debugDescription: String { description }
   /// Without the key, which `dump` would show.

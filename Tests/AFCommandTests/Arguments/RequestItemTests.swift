@@ -44,6 +44,6 @@ import Testing
   @Test("An invalid JSON value is reported with the way to send it as a string")
   func jsonMistake() throws {
     let error = #expect(throws: UsageError.self) { try RequestItem(parsing: "a:=Ada") }
-    #expect(error?.message == "'Ada' in 'a:=Ada' is not JSON; for a string write a=Ada instead.")
+    #expect(error?.message == "'a:=Ada' has no JSON behind ':='; for a string write a=Ada instead.")
   }
 }

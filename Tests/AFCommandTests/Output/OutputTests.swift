@@ -1,4 +1,5 @@
 import AFCommand
+import Alamofire
 import Foundation
 import Testing
 
@@ -71,7 +72,7 @@ import Testing
   func heads() {
     let head = Head(
       start: .response(status: 404), version: "HTTP/2", fields: [("A", "b"), ("X", "evil\u{1B}[2Jü\tx")])
-    #expect(head.text(plain) == "HTTP/2 404 Not Found\nA: b\nX: evil\u{FFFD}[2Jü\tx\n")
+    #expect(head.text(plain) == "HTTP/2 404 Not Found\nA: b\nX: evil\\u001B[2Jü\\tx\n")
     #expect(
       head.text(Palette(isOn: true)).hasPrefix(
         "\u{1B}[2mHTTP/2\u{1B}[0m \u{1B}[1;31m404 Not Found\u{1B}[0m\n\u{1B}[36mA\u{1B}[0m: b\n"))
@@ -84,14 +85,15 @@ import Testing
   @Test(
     "Secrets are masked, and their schemes and names are shown",
     arguments: [
-      ("Authorization", "Basic dTpw", "Basic ****"), ("authorization", "token", "****"),
-      ("Proxy-Authorization", "Bearer abc", "Bearer ****"), ("Cookie", "a=1; b=2=3", "a=****; b=****"),
-      ("Set-Cookie", "a=1; Path=/", "a=****; Path=/"), ("X-API-Key", "abc", "****"),
-      ("X-Auth-Token", "abc", "****"),
+      ("Authorization", "Basic dTpw", "Basic <redacted>"), ("authorization", "token", "<redacted>"),
+      ("Proxy-Authorization", "Bearer abc", "Bearer <redacted>"),
+      ("Cookie", "a=1; b=2=3", "a=<redacted>; b=<redacted>"),
+      ("Set-Cookie", "a=1; Path=/", "a=<redacted>; Path=/"), ("X-API-Key", "abc", "<redacted>"),
+      ("X-Auth-Token", "abc", "<redacted>"),
       ("Accept", "text/html", "text/html"),
     ])
   func secrets(name: String, value: String, expected: String) {
-    #expect(Secrets.masked(name: name, value: value) == expected)
+    #expect(Redaction.standard.value(value, ofHeaderField: name) == expected)
   }
 
   // MARK: Bodies

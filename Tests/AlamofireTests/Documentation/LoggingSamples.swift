@@ -8,6 +8,16 @@ private func redactionSample() {
   print(redaction.url("https://example.com/pay?iban=DE02&amount=5"))
 }
 
+private func readableTextSample() {
+  print(ReadableText.line("price\u{1B}[2J"))
+}
+
+private func readableStreamSample(chunks: AsyncStream<Data>) async {
+  var stream = ReadableStream()
+  for await chunk in chunks { FileHandle.standardOutput.write(stream.add(chunk)) }
+  FileHandle.standardOutput.write(stream.finish())
+}
+
 private func logSample() {
   let session = Session(eventMonitors: [RequestLog()])
   _ = session

@@ -191,7 +191,7 @@ import Testing
       ),
       (
         "HTTP/1.1 200 OK\r\nSet-Cookie: a=planted; Path=/\r\nA: b:c\r\n",
-        "HTTP/1.1 200 OK\nSet-Cookie: <redacted>\nA: b:c"
+        "HTTP/1.1 200 OK\nSet-Cookie: a=<redacted>; Path=/\nA: b:c"
       ),
       (
         "HTTP/1.1 200 OK\r\nX-Api-Key:\r\n planted\r\n\tplanted\r\n\r\n",

@@ -82,7 +82,7 @@ import Testing
       (#"{"a": "https://h/?token=planted"}"#, #"{"a": "https://h/?token=redacted"}"#), (#"{"tok"#, #"{"tok"#),
       (
         #"{"a": "https:\/\/h\/?a=1\u0026token=planted", "b": "?"}"#,
-        #"{"a": "https:\/\/h\/?a=1&token=redacted", "b": "?"}"#
+        #"{"a": "https://h/?a=1&token=redacted", "b": "?"}"#
       ),
       (
         #"["https://ann:planted@h/", {"token": "planted"}]"#,

@@ -23,7 +23,9 @@ extension TimingTable.Hop {
     let connectionEnd = transaction.secureConnectionStartDate ?? transaction.connectEndDate
     self.init(
       title:
-        "\(request.httpMethod ?? "GET") \(Redaction.standard.url(request.url?.absoluteString ?? "")) → \(status)",
+        ReadableText.line(
+          "\(request.httpMethod ?? "GET") \(Redaction.standard.url(request.url?.absoluteString ?? ""))")
+        + " → \(status)",
       details: Self.details(transaction),
       phases: [
         phase("look-up", transaction.domainLookupStartDate, transaction.domainLookupEndDate),

@@ -74,7 +74,8 @@ struct SegmentedExchange {
   ) -> ExitCode {
     if environment.interruption.signal == nil { Command.complain(text(error), in: environment) }
     if FileManager.default.fileExists(atPath: partialPath) {
-      environment.writeError("The received part is in \(partialPath); the same command gets the rest.\n")
+      environment.writeError(
+        "The received part is in \(ReadableText.line(partialPath)); the same command gets the rest.\n")
     }
     guard invocation.checksStatus, let code = response.response?.statusCode else { return .failure }
     let status = ExitCode(statusCode: code)

@@ -18,7 +18,9 @@ struct RequestFacts {
     self.redaction = request.redaction(redaction)
     let urlRequest = request.request
     method = urlRequest.map { $0.httpMethod ?? "GET" }
-    url = urlRequest?.url.map { [rules = self.redaction] in rules.url($0.absoluteString) }
+    url = urlRequest?.url.map { [rules = self.redaction] in
+      ReadableText.line(rules.url($0.absoluteString))
+    }
     status = request.response?.statusCode
     let all = request.allMetrics
     metrics = all

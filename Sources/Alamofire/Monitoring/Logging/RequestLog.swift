@@ -134,7 +134,8 @@ public final class RequestLog: EventMonitor {
     guard let message = message(facts) else { return }
     write(
       Entry(
-        level: level, message: message, date: Date(), requestID: request.id, method: facts.method,
+        level: level, message: ReadableText.line(message), date: Date(), requestID: request.id,
+        method: facts.method,
         url: facts.url,
         statusCode: facts.status, duration: facts.duration, error: error))
   }

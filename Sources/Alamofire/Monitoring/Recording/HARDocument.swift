@@ -201,11 +201,8 @@ extension HARDocument.Pair {
   /// Returns the names of cookies, because the values are secret.
   fileprivate static func cookies(_ fields: [HTTPHeader], _ name: String) -> [Self] {
     fields.filter { $0.name.lowercased() == name }.flatMap { field in
-      let pairs = field.value.split(separator: ";")
-      return (name == "cookie" ? pairs : Array(pairs.prefix(1))).compactMap { pair in
-        pair.split(separator: "=", maxSplits: 1).first.map {
-          Self(name: $0.trimmingCharacters(in: .whitespaces), value: "<redacted>")
-        }
+      Redaction.cookieNames(field.value, isSet: name == "set-cookie").map {
+        Self(name: $0, value: "<redacted>")
       }
     }
   }

@@ -81,7 +81,7 @@ struct TimelinePage {
 
   /// Returns a text in which no character is markup. Servers choose parts of it.
   private static func escaped(_ text: String) -> String {
-    text.map { character in
+    ReadableText.line(text).map { character in
       switch character {
       case "&": "&amp;"
       case "<": "&lt;"

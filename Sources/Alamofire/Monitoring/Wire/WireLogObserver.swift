@@ -81,7 +81,8 @@ struct WireHead {
   /// Makes a head without secrets.
   init(_ bytes: [UInt8], _ redaction: Redaction) {
     lines = Self.unfolded(bytes).enumerated().map { index, line in
-      index == 0 && Self.isStartLine(line) ? redaction.urls(in: line) : Self.masked(line, redaction)
+      ReadableText.line(
+        index == 0 && Self.isStartLine(line) ? redaction.urls(in: line) : Self.masked(line, redaction))
     }
   }
 
@@ -114,9 +115,9 @@ struct WireHead {
     return lines
   }
 
-  /// Whether a line is a request line or a status line. Trailers have none.
+  /// Whether a line is a request line or a status line. Trailers have none, and their values may name a version.
   private static func isStartLine(_ line: String) -> Bool {
-    line.hasPrefix("HTTP/") || line.contains(" HTTP/")
+    line.hasPrefix("HTTP/") || line.contains(" HTTP/") && !line.prefix { $0 != " " }.contains(":")
   }
 
   private static func masked(_ line: String, _ redaction: Redaction) -> String {

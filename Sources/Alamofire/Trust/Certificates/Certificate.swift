@@ -36,7 +36,7 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
   public var publicKey: PublicKey? { parsed.publicKey.flatMap { PublicKey(unchecked: $0) } }
 
   /// The subject.
-  public var description: String { "Certificate(\(subject))" }
+  public var description: String { ReadableText.line("Certificate(\(subject))") }
 }
 
 /// Apple's name for ``Certificate``.

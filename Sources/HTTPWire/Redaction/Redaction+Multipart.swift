@@ -1,5 +1,3 @@
-import HTTPWire
-
 extension Redaction {
   /// Returns a body of a `multipart` type without the contents of its secret fields; `nil` if the type has no boundary.
   func multipart(_ text: String, contentType: String) -> String? {
@@ -39,7 +37,7 @@ private struct MultipartMasking {
       (isHead, isSecret, contentType, field) = (true, false, nil, "")
     } else if isHead {
       let text = String(decoding: line, as: UTF8.self)
-      output += text
+      output += maskedField(text)
       if line.allSatisfy(Self.isLineBreak) {
         isHead = false
       } else {
@@ -51,6 +49,21 @@ private struct MultipartMasking {
     } else {
       content += line
     }
+  }
+
+  /// Returns a line of the head of a part without the secrets of its field.
+  private func maskedField(_ line: String) -> String {
+    let end = line.utf8.reversed().prefix(while: Self.isLineBreak).count
+    let text = line.utf8.dropLast(end)
+    let (isContinuation, lineEnd) = (text.first.map(SecretMasking.isBlank) == true, line.utf8.suffix(end))
+    let colon = text.firstIndex(of: UInt8(ascii: ":"))
+    let start = isContinuation ? text.startIndex : colon.map { text.index(after: $0) }
+    let name = isContinuation ? field.prefix { $0 != ":" } : colon.map { Substring(text[..<$0]) }
+    guard let start, let name else { return redaction.urls(in: line) }
+    let value = Substring(text[start...])
+    let blank = value.prefix { $0 == " " || $0 == "\t" }
+    let masked = redaction.value(String(value[blank.endIndex...]), ofHeaderField: String(name))
+    return "\(Substring(text[..<start]))\(blank)\(masked)\(String(Substring(lineEnd)))"
   }
 
   /// The text so far.
