@@ -179,4 +179,23 @@ import Testing
     #expect(await Terminal.pipe.run("sse", server.url("/status/503")).status == .serverError)
     #expect(await Terminal.pipe.run("sse", server.url("/get")).status == .failure)
   }
+
+  @Test(
+    "The body of a refused response is written, unless heads alone are asked for", arguments: ["ws", "sse"])
+  func refusedBody(action: String) async {
+    let body = #"{"error":{"message":"context too long"}}"#
+    for arguments in [[], ["-h"]] {
+      server.enqueue(.json(body).with(status: 400))
+      let run = await Terminal.pipe.run(arguments + ["-I", action, server.url("/answers")])
+      #expect(run.status == .clientError)
+      #expect(run.output.contains(body) == arguments.isEmpty, "\(run.output)")
+      #expect(run.error.hasPrefix("af: ") && run.error.contains("context too long"), "\(run.error)")
+    }
+    server.enqueue(.json(body).with(status: 400))
+    let shown = await Terminal(isOutputTerminal: true).run("-I", action, server.url("/answers"))
+    #expect(shown.output.contains(#""message": "context too long""#), "\(shown.output)")
+    server.enqueue(Reply.data([0, 1, 27]).with(status: 400))
+    let binary = await Terminal(isOutputTerminal: true).run("-I", action, server.url("/answers"))
+    #expect(binary.output.contains("Not text"), "\(binary.output)")
+  }
 }

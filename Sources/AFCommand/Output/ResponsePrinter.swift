@@ -82,6 +82,16 @@ struct ResponsePrinter: Sendable {
     write(BodyText.format(data, contentType: type, layout: layout, charset: charset(type, data)))
   }
 
+  /// Writes the body of a response that is not what was asked for, unless heads alone are shown.
+  func writeRefused(_ body: Data?, _ response: HTTPURLResponse?) {
+    guard let body, invocation.shown != .headers else { return }
+    if isTerminal, body.contains(0) || response.map(refuses) == true {
+      writeRefusal(response, size: Int64(body.count))
+    } else {
+      writeBody(body, response)
+    }
+  }
+
   /// Returns the charset of a body by its head or its beginning; `nil` if nothing names one. An unknown one is told on
   /// the standard error, and is read as UTF-8.
   func charset(_ contentType: String?, _ start: Data) -> TextCharset? {

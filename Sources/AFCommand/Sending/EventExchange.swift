@@ -44,6 +44,10 @@ struct EventExchange {
       }
     }
     writeHeads()
+    if completion.error != nil {
+      let printer = ResponsePrinter(environment: environment, invocation: invocation)
+      printer.writeRefused(source.data, completion.response)
+    }
     if completion.response != nil { kept.store(from: session, invocation) }
     return finish(completion)
   }

@@ -38,6 +38,10 @@ struct WebSocketExchange {
       printer.begin(socket.request ?? request, response)
       kept.store(from: session, invocation)
     }
+    if end.error != nil {
+      ResponsePrinter(environment: environment, invocation: invocation).writeRefused(
+        socket.data, end.response)
+    }
     return printer.finish(end)
   }
 

@@ -134,6 +134,7 @@ extension AFError.ResponseValidationFailureReason {
         + "\(acceptable.joined(separator: ", "))."
     case .unacceptableStatusCode(let code):
       "The status code of the response is not accepted: \(code)."
+    case .customValidationFailed(let error as ResponseRefusal): error.message
     case .customValidationFailed(let error):
       "The response was refused: \(error.message)"
     }

@@ -121,18 +121,22 @@ extension AFError {
   /// The content types that would have been accepted, when validation failed for the type.
   public var acceptableContentTypes: [String]? {
     guard case .responseValidationFailed(let reason) = self else { return nil }
-    return reason.acceptableContentTypes
+    return reason.ofResponse.acceptableContentTypes
   }
 
   /// The content type of the response, when validation failed for it.
   public var responseContentType: String? {
-    guard case .responseValidationFailed(.unacceptableContentType(_, let type)) = self else { return nil }
+    guard case .responseValidationFailed(let reason) = self,
+      case .unacceptableContentType(_, let type) = reason.ofResponse
+    else { return nil }
     return type
   }
 
   /// The status code of the response, when validation failed for it.
   public var responseCode: Int? {
-    guard case .responseValidationFailed(.unacceptableStatusCode(let code)) = self else { return nil }
+    guard case .responseValidationFailed(let reason) = self,
+      case .unacceptableStatusCode(let code) = reason.ofResponse
+    else { return nil }
     return code
   }
 

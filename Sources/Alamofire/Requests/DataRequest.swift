@@ -86,18 +86,21 @@ public class DataRequest: Request, @unchecked Sendable {
         _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
       ) -> Void
   ) -> Self {
-    core.setHeadHandler(HeadHandler(queue: queue, kind: .decide(handler)))
+    core.setHeadHandler(HeadHandler(queue: queue, closure: handler))
     return self
   }
 
-  /// Calls `handler` on `queue` (default: main) with the response, without delaying its body.
+  /// Calls `handler` on `queue` (default: main) with the response before its body is read. The body is read when the
+  /// handler returns, so a queue that does not run holds the response back.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (HTTPURLResponse) -> Void
   ) -> Self {
-    core.setHeadHandler(HeadHandler(queue: queue, kind: .observe(handler)))
-    return self
+    onHTTPResponse(on: queue) { response, completionHandler in
+      handler(response)
+      completionHandler(.allow)
+    }
   }
 }
 

@@ -18,6 +18,8 @@ package final class SessionCore: Sendable {
     var streams: [ObjectIdentifier: WeakStream] = [:]
     /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
+    /// Whether the delegate was told of the end.
+    var hasToldEnd = false
     /// The requests of earlier processes.
     var restored: [Request] = []
     /// The session that users see; made on first access.
@@ -132,12 +134,13 @@ package final class SessionCore: Sendable {
 
   /// Removes the request at `index`, whose handlers have been served.
   func unregister(at index: Int) {
-    let last = registry.withLock { registry in
+    let (last, isEnd) = registry.withLock { registry in
       let request = registry.active[index]
       registry.active[index] = nil
       registry.free.append(index)
-      return request
+      return (request, registry.reasonOfEnd != nil && registry.free.count == registry.active.count)
     }
+    if isEnd { tellInvalidOnce() }
     // Released outside the lock: this may be the last reference.
     _ = last
   }
@@ -187,12 +190,11 @@ package final class SessionCore: Sendable {
 
   /// Ends all requests with `error`; no request starts afterwards.
   func invalidate(_ error: AFError) {
-    let (requests, dormant, isFirst, restored) = registry.withLock { registry in
-      let isFirst = registry.reasonOfEnd == nil
-      if isFirst { registry.reasonOfEnd = error }
+    let (requests, dormant, restored) = registry.withLock { registry in
+      registry.reasonOfEnd = registry.reasonOfEnd ?? error
       let restored = registry.restored
       registry.restored = []
-      return (registry.active.compactMap { $0 }, registry.dormant.removeAll(), isFirst, restored)
+      return (registry.active.compactMap { $0 }, registry.dormant.removeAll(), restored)
     }
     // Released outside the lock, because these may be the last references.
     _ = restored
@@ -200,17 +202,26 @@ package final class SessionCore: Sendable {
     for stream in activeStreams { stream.abandon(error) }
     if error.isSessionDeinitializedError { background?.close() } else { background?.removeAll() }
     engine.shutDown()
-    if isFirst { tellInvalid() }
+    tellInvalidOnce()
+  }
+
+  private func tellInvalidOnce() {
+    let hasTold = registry.withLock { registry in
+      defer { registry.hasToldEnd = true }
+      return registry.hasToldEnd
+    }
+    if !hasTold { tellInvalid() }
   }
 
   /// Ends the session after its running requests; no request starts afterwards.
   func refuseMore() {
-    let (dormant, reason) = registry.withLock { registry in
+    let (dormant, reason, isIdle) = registry.withLock { registry in
       let reason = registry.reasonOfEnd ?? .sessionInvalidated(error: nil)
       registry.reasonOfEnd = reason
-      return (registry.dormant.removeAll(), reason)
+      return (registry.dormant.removeAll(), reason, registry.free.count == registry.active.count)
     }
     for request in dormant { request.core.abandon(request, with: reason) }
+    if isIdle { tellInvalidOnce() }
   }
 
   /// The error of a request that cannot be started.

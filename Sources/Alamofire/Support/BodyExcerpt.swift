@@ -31,8 +31,10 @@ struct BodyExcerpt: CustomStringConvertible {
   private static let lookahead = 1_024
 
   /// Makes a sentence with the beginning of a body that could not be read.
-  static func sentence(_ body: Data) -> String {
-    " The body of \(body.count.bytes) begins with \(BodyExcerpt(body, contentType: nil, limit: 80))."
+  ///
+  /// - Parameter limit: The number of bytes that are shown at most.
+  static func sentence(_ body: Data, contentType: String? = nil, limit: Int = 80) -> String {
+    " The body of \(body.count.bytes) begins with \(BodyExcerpt(body, contentType: contentType, limit: limit))."
   }
 
   /// Returns the bytes as text; `nil` if they are not text. A character that was cut off at the end is left out.

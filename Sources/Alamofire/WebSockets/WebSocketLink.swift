@@ -13,6 +13,15 @@ final class WebSocketLink: Sendable {
     var resumptions = 0
     var isSuspended = false
     var metrics = TransferMetrics.Values()
+    /// The time in which the server could answer the handshake before the request was last suspended.
+    var answerTime = Duration.zero
+    /// The time since when it can; `nil` while the request is suspended.
+    var answerStart: ContinuousClock.Instant?
+
+    mutating func stopClock() {
+      if let start = answerStart { answerTime += start.duration(to: .now) }
+      answerStart = nil
+    }
   }
 
   private let state = Mutex(State())
@@ -57,6 +66,21 @@ final class WebSocketLink: Sendable {
     }
   }
 
+  // MARK: The time of the handshake
+
+  /// Begins to measure the time for the response to the handshake. It does not run while the request is suspended.
+  func startClock() {
+    state.withLock { state in
+      state.answerTime = .zero
+      state.answerStart = state.isSuspended ? nil : .now
+    }
+  }
+
+  /// The time that was measured.
+  var answerTime: Duration {
+    state.withLock { $0.answerTime + ($0.answerStart?.duration(to: .now) ?? .zero) }
+  }
+
   // MARK: Metrics
 
   func mark(_ time: any WritableKeyPath<TransferMetrics.Values, Int64> & Sendable) {
@@ -77,6 +101,7 @@ extension WebSocketLink: TransferControl {
   func suspend() {
     let (stream, channel) = state.withLock { state in
       state.isSuspended = true
+      state.stopClock()
       return (state.stream, state.channel)
     }
     if let channel { channel.suspend() } else { stream?.suspend() }
@@ -86,6 +111,7 @@ extension WebSocketLink: TransferControl {
     let (stream, channel) = state.withLock { state in
       state.resumptions += 1
       state.isSuspended = false
+      if state.answerStart == nil { state.answerStart = .now }
       return (state.stream, state.channel)
     }
     if let channel { channel.resume() } else { stream?.resume() }

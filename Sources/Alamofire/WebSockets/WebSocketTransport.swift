@@ -119,8 +119,9 @@ struct WebSocketExchange {
     var reader = UpgradeResponseReader(headerSizeLimit: request.profile.options.headerSizeLimit)
     var head: ResponseHead?
     var headCount = 0
+    link.startClock()
     while true {
-      let bytes = try await stream.receive(timeout: request.idleTimeout)
+      let bytes = try await receive()
       var position = 0
       while true {
         let step = bytes.data.withUnsafeBytes { reader.read($0, from: &position) }
@@ -144,6 +145,26 @@ struct WebSocketExchange {
       guard bytes.isAtEnd else { continue }
       return try lastAnswer(head, reader)
     }
+  }
+
+  /// Receives more of the response, as long as the time for all of it lasts. A limit of each read would let a server
+  /// send a byte now and then for ever.
+  nonisolated(nonsending) private func receive() async throws(TransportFailure) -> StreamedBytes {
+    guard let limit = request.idleTimeout else { return try await stream.receive(timeout: nil) }
+    let left = limit - link.answerTime
+    guard left > .zero else { throw slowAnswer(limit) }
+    do throws(TransportFailure) {
+      return try await stream.receive(timeout: left)
+    } catch {
+      throw error.kind == .timedOut && error.phase == nil ? slowAnswer(limit) : error
+    }
+  }
+
+  private func slowAnswer(_ limit: Duration) -> TransportFailure {
+    TransportFailure(
+      .timedOut,
+      "\(request.origin.host) did not complete its response to the WebSocket handshake within "
+        + "\(limit.shownSeconds) (timeoutIntervalForRequest).")
   }
 
   /// Returns the answer if `step` completes it.

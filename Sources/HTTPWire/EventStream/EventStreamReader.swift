@@ -38,7 +38,7 @@ package struct EventStreamReader: Sendable {
     event = EventBuffer(lastEventID: lastEventID)
   }
 
-  /// The ID for `Last-Event-ID`, as of the last blank line.
+  /// The ID for `Last-Event-ID`, as of the last blank line: the last one that a field can carry.
   package var lastEventID: String { event.lastEventID }
 
   /// The time of the last field `retry`, in milliseconds.
@@ -134,9 +134,15 @@ package struct EventStreamReader: Sendable {
 
 /// The fields of the event that is being read.
 struct EventBuffer: Sendable {
+  /// The largest number of bytes of an ID that is repeated to the server. Servers refuse a request whose field is
+  /// longer than about 8 KiB, so that a longer ID would break every later connection.
+  private static let longestRepeatedID = 8000
+
   private(set) var lastEventID: String
   private(set) var retry: Int64?
   private var id: String
+  /// Whether ``id`` was set since the last blank line.
+  private var hasNewID = false
   private var type = ""
   /// The lines of `data`, each with a line feed.
   private var data: [UInt8] = []
@@ -157,7 +163,11 @@ struct EventBuffer: Sendable {
 
   /// Ends the event at a blank line. Without data there is none, but its ID counts.
   mutating func dispatch() {
-    lastEventID = id
+    if hasNewID {
+      hasNewID = false
+      // An ID cannot contain a line break, but other control characters.
+      if id.utf8.count <= Self.longestRepeatedID, HeaderFieldRules.isFieldValue(id) { lastEventID = id }
+    }
     if !data.isEmpty {
       complete = ServerSentEvent(
         type: type.isEmpty ? "message" : type, data: String(decoding: data.dropLast(), as: UTF8.self), id: id)
@@ -179,7 +189,9 @@ struct EventBuffer: Sendable {
     } else if Self.isEqual(name, "event") {
       type = String(decoding: value, as: UTF8.self)
     } else if Self.isEqual(name, "id") {
-      if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
+      guard !value.contains(0) else { return }
+      id = String(decoding: value, as: UTF8.self)
+      hasNewID = true
     } else if Self.isEqual(name, "retry"), !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) {
       // A number that does not fit is ignored.
       retry = Int64(String(decoding: value, as: UTF8.self)) ?? retry

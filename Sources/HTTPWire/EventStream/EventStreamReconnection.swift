@@ -26,36 +26,47 @@ package struct EventStreamReconnection: Sendable, Equatable {
   private let policy: Policy
   private var serverDelay: Duration?
   private var failureCount = 0
-  /// The URL of the next request.
-  package private(set) var url: String
+  /// The URL that the caller asks for; `nil` before the first connection.
+  private var requestedURL: String?
+  /// The URL to which permanent redirects lead from there.
+  private var permanentURL = ""
   private var hasTemporaryRedirect = false
   /// The ID of the last event, which `Last-Event-ID` repeats.
   package private(set) var lastEventID: String
 
-  package init(url: String, lastEventID: String = "", policy: Policy = Policy()) {
+  package init(lastEventID: String = "", policy: Policy = Policy()) {
     self.policy = policy
     self.lastEventID = lastEventID
-    self.url = url
   }
 
   /// The fields of the next request.
   package var fields: [HTTPHeader] {
     var fields = [
-      HTTPHeader.accept("text/event-stream"), HTTPHeader(name: "Cache-Control", value: "no-store"),
+      HTTPHeader.accept("text/event-stream"), HTTPHeader(name: "Cache-Control", value: "no-cache"),
     ]
-    // An ID cannot contain a line break, but other control characters.
+    // The first one may be the caller's.
     if !lastEventID.isEmpty, HeaderFieldRules.isFieldValue(lastEventID) {
       fields.append(HTTPHeader(name: "Last-Event-ID", value: lastEventID))
     }
     return fields
   }
 
+  /// Begins a connection. Returns the URL to which permanent redirects of earlier connections led, or `requested`.
+  ///
+  /// - Parameter requested: The URL that the caller asks for. With another one than before, redirects are forgotten.
+  package mutating func target(of requested: String) -> String {
+    hasTemporaryRedirect = false
+    if requestedURL != requested { (requestedURL, permanentURL) = (requested, requested) }
+    return permanentURL
+  }
+
   /// Takes note that the current request was redirected. Permanent redirects (301, 308) also hold for the next
-  /// connection, unless a temporary one comes before them.
-  package mutating func redirected(to target: String, status: Int) {
+  /// connection, unless a temporary one comes before them. One that changes the method or leaves TLS counts as
+  /// temporary, because a request that went there at once would be another one.
+  package mutating func redirected(by plan: RedirectPlan, from method: String, status: Int) {
     let isPermanent = status == 301 || status == 308
-    hasTemporaryRedirect = hasTemporaryRedirect || !isPermanent
-    if !hasTemporaryRedirect { url = target }
+    if !isPermanent || plan.method != method || plan.leavesSecureScheme { hasTemporaryRedirect = true }
+    if !hasTemporaryRedirect { permanentURL = plan.url }
   }
 
   /// Decides about the response behind all redirects.
@@ -76,20 +87,28 @@ package struct EventStreamReconnection: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - reader: The reader of the connection; `nil` if it had no response.
+  ///   - isClean: Whether the server has ended the response.
   ///   - random: A random number from 0 to 1.
-  /// - Returns: The delay of the server and a random addition, whose range doubles with each failure in a row. Because
-  ///   of it the clients of a server that restarts do not return at the same time.
-  package mutating func connectionEnded(_ reader: EventStreamReader?, random: Double) -> Duration {
+  /// - Returns: After a clean end, the delay of the server, give or take a tenth. After a failure, and after the second
+  ///   connection in a row without an event, a random addition to it, whose range doubles with each in a row. Because
+  ///   of both, the clients of a server that restarts do not return at the same time.
+  package mutating func connectionEnded(
+    _ reader: EventStreamReader?, isClean: Bool = false, random: Double
+  ) -> Duration {
     if let reader {
       lastEventID = reader.lastEventID
       if let retry = reader.retry { serverDelay = .milliseconds(retry) }
     }
-    hasTemporaryRedirect = false
+    let random = min(1, max(0, random))
     let shortest = min(max(.zero, serverDelay ?? policy.initialDelay), policy.maximumDelay)
+    if isClean, failureCount == 0, shortest > .zero {
+      failureCount = 1
+      return min(shortest * (0.9 + 0.2 * random), policy.maximumDelay)
+    }
     // A server that asks for no delay is not asked in a loop.
     var range = max(shortest, Self.shortestRange)
     for _ in 0..<failureCount where range < policy.maximumDelay { range = range * max(1, policy.factor) }
     failureCount += 1
-    return shortest + min(range, policy.maximumDelay - shortest) * min(1, max(0, random))
+    return shortest + min(range, policy.maximumDelay - shortest) * random
   }
 }

@@ -28,18 +28,6 @@ public struct ServerSentEvent: Sendable, Hashable {
     for line in data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
     return Data((text + "\n").utf8)
   }
-
-  /// Reads an ``encoded`` event; `nil` if there is none.
-  package init?(encoded: Data) {
-    var limits = EventStreamReader.Limits()
-    limits.line = .max
-    limits.event = .max
-    var reader = EventStreamReader(limits: limits)
-    var position = 0
-    let event = try? encoded.withUnsafeBytes { try reader.read($0, from: &position) }
-    guard let event else { return nil }
-    self = event
-  }
 }
 
 /// The reason why a stream of events failed.

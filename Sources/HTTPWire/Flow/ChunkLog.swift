@@ -8,6 +8,8 @@ package struct ChunkLog: Sendable {
     /// A response begins; earlier entries belong to another one.
     case begin
     case chunk(Data)
+    /// Server-sent events that arrived together.
+    case events([ServerSentEvent])
     /// The response is complete.
     case end
   }
@@ -144,6 +146,24 @@ package struct ChunkLog: Sendable {
     return Written(isTaken: true, readers: wakeReaders())
   }
 
+  /// Whether a reader is too far behind. Then the writer waits until it is woken.
+  package mutating func holdsWriterBack() -> Bool {
+    if isFull { writerWaits = true }
+    return isFull
+  }
+
+  /// Adds events, whether or not a reader is too far behind. They are one entry, unless readers have an order, in which
+  /// each has an event before the next one has it.
+  package mutating func write(_ events: [ServerSentEvent]) -> Written {
+    guard isWanted, !events.isEmpty else { return Written(isTaken: true) }
+    close()
+    let hasOrder = readers.values.contains { $0.isOrdered }
+    let added = hasOrder ? events.map { .events([$0]) } : [Entry.events(events)]
+    entries += added
+    written += added.reduce(0) { $0 + weight(of: $1) }
+    return Written(isTaken: true, readers: wakeReaders())
+  }
+
   private var isWanted: Bool { readers.values.contains { $0.isOpen } }
 
   private mutating func wakeReaders() -> [Int] {
@@ -239,7 +259,7 @@ package struct ChunkLog: Sendable {
     return (takeWriter(), unblocked())
   }
 
-  package func isMuted(_ id: Int) -> Bool { readers[id]?.isMuted ?? true }
+  package func isMuted(_ id: Int) -> Bool { readers[id]?.isMuted ?? false }
 
   /// Removes a reader. Returns whether the writer waits for this, and the readers that do.
   package mutating func removeReader(_ id: Int) -> (wakesWriter: Bool, followers: [Int]) {
@@ -353,8 +373,11 @@ package struct ChunkLog: Sendable {
   }
 
   private func weight(of entry: Entry) -> Int64 {
-    guard case .chunk(let data) = entry else { return 0 }
-    return Int64(data.count + overhead)
+    switch entry {
+    case .begin, .end: 0
+    case .chunk(let data): Int64(data.count + overhead)
+    case .events(let events): Int64(entry.count + overhead * events.count)
+    }
   }
 
   private mutating func takeWriter() -> Bool {
@@ -369,6 +392,8 @@ extension ChunkLog.Entry {
     switch self {
     case .begin, .end: 0
     case .chunk(let data): data.count
+    case .events(let events):
+      events.reduce(0) { $0 + $1.data.utf8.count + $1.type.utf8.count + $1.id.utf8.count }
     }
   }
 }

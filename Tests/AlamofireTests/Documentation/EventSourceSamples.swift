@@ -1,4 +1,5 @@
 import Alamofire
+import Foundation
 
 // Samples of the comments on event sources and of EventSources.md; see `SampleTests`.
 
@@ -45,6 +46,16 @@ private func answered(_ question: Question) async throws {
   let request = try JSONParameterEncoder.default.encode(
     question, into: URLRequest(url: "https://example.com/answers", method: .post))
   for try await event in AF.eventSourceRequest(request).events() { print(event.data) }
+}
+
+private func refused() async {
+  let request = AF.eventSourceRequest("https://example.com/answers")
+  do {
+    for try await event in request.events() { print(event.data) }
+  } catch {
+    let refusal = error.underlyingError as? ResponseRefusal
+    print(error.responseCode ?? 0, refusal.map { String(decoding: $0.body, as: UTF8.self) } ?? "")
+  }
 }
 
 private func continued(_ storedID: String) -> EventSourceRequest {

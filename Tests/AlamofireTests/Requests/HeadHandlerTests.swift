@@ -122,4 +122,33 @@ struct HeadHandlerTests {
     #expect(await request.end().error == nil)
     #expect(await codes.wait(for: 2) == [500, 200])
   }
+
+  @Test("The body waits until the handler that decides nothing has returned", arguments: [false, true])
+  func plainHandler(isStream: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("body"))
+    let (order, gate) = (Recorder<String>(), DispatchSemaphore(value: 0))
+    let handle: @Sendable (HTTPURLResponse) -> Void = { _ in
+      order.add("head")
+      gate.wait()
+      order.add("returned")
+    }
+    let queue = DispatchQueue(label: "test.body")
+    let session = Session.real()
+    if isStream {
+      session.streamRequest(server.url("/")).onHTTPResponse(on: .global(), perform: handle)
+        .responseStream(on: queue) { order.add($0.value == nil ? "end" : "chunk") }
+    } else {
+      session.request(server.url("/")).onHTTPResponse(on: .global(), perform: handle)
+        .response(queue: queue) { _ in order.add("end") }
+    }
+    await order.wait(for: 1)
+    // The whole response was sent, and would be delivered if it did not wait.
+    _ = await eventually { server.requestCount == 1 }
+    queue.sync {}
+    #expect(order.values == ["head"])
+    gate.signal()
+    let all = isStream ? ["head", "returned", "chunk", "end"] : ["head", "returned", "end"]
+    #expect(await order.wait(for: all.count) == all)
+  }
 }

@@ -225,6 +225,38 @@ struct ReleasedSessionTests {
     }
   }
 
+  @Test(
+    "Monitors receive the end of a released session, however late its queue runs", arguments: [false, true])
+  func endOfReleasedSession(isCalledLater: Bool) {
+    for _ in 0..<20 {
+      let (spy, queue) = (EventSpy(), DispatchQueue(label: "test.root"))
+      queue.suspend()
+      var session: Session? = Session(
+        configuration: .uncached, delegate: SessionDelegate(), rootQueue: queue, eventMonitors: [spy])
+      _ = session?.request("http://a.test/")
+      session = nil
+      if !isCalledLater { queue.resume() }
+      #expect(session == nil)
+      if isCalledLater { queue.resume() }
+      // The root queue of the session targets this one.
+      for _ in 0..<3 { queue.sync {} }
+      #expect(spy.reported.filter { $0 == "didBecomeInvalid" }.count == 1)
+    }
+  }
+
+  @Test("The end of an invalidated session is told once, after its last request", arguments: [false, true])
+  func endOfInvalidatedSession(cancels: Bool) async {
+    let spy = EventSpy()
+    let session = Session.retained(
+      fake: FakeTransport(.text("value")), observers: SessionObservers(eventMonitors: [spy]))
+    #expect(await session.request("http://a.test/").end().data == Data("value".utf8))
+    if cancels { session.session.invalidateAndCancel() } else { session.session.finishTasksAndInvalidate() }
+    _ = await eventually { spy.reported.contains("didBecomeInvalid") }
+    session.session.finishTasksAndInvalidate()
+    session.rootQueue.sync {}
+    #expect(spy.reported.filter { $0 == "didBecomeInvalid" }.count == 1)
+  }
+
   @Test("A request that was never started ends its sequences when it is released")
   func releasedRequest() async {
     let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)

@@ -36,6 +36,8 @@ final class FakeByteStream: ByteStream {
   let isSecure: Bool
   /// The bytes of each write.
   let writes = Recorder<Data>()
+  /// The timeout of each read.
+  let timeouts = Recorder<Duration?>()
   /// The reasons of the end: one.
   let ends = Recorder<TransportFailure.Kind?>()
   private let queue = DispatchQueue(label: "test.stream")
@@ -105,6 +107,7 @@ final class FakeByteStream: ByteStream {
   func read(
     least: Int, most: Int, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<StreamedBytes>
   ) -> Number {
+    timeouts.add(timeout)
     queue.async { [self] in
       let failure = state.withLock { state -> TransportFailure? in
         state.readCount += 1

@@ -158,7 +158,10 @@ import Testing
     #expect(stream.writes.count == 2)
     stream.finishWrites()
     _ = await eventually { stream.events.contains(.pong(last)) }
-    #expect(stream.events == [.message(.text("first")), .pong(last)])
+    let answers = stream.events
+    #expect(answers.first == .message(.text("first")) && answers.last == .pong(last))
+    // At most 256 KiB of answers, of 131 bytes each.
+    #expect(answers.count <= 262_144 / 131 + 1)
     socket.cancel()
   }
 

@@ -108,6 +108,21 @@ import Testing
     #expect(reader.lastEventID == "")
   }
 
+  @Test("An ID that a field cannot carry is that of its event, and the one before is repeated to the server")
+  func unrepeatableID() throws {
+    for (id, isRepeated) in [
+      (String(repeating: "x", count: 8000), true), (String(repeating: "x", count: 8001), false),
+      ("1\u{1}", false), ("a\tb", true), ("é", true),
+    ] {
+      var reader = EventStreamReader(lastEventID: "0")
+      let events = try Self.read(Array("id: \(id)\ndata\n\ndata\n\n".utf8), reader: &reader)
+      #expect(events.map(\.id) == [id, id])
+      #expect(reader.lastEventID == (isRepeated ? id : "0"), "\(id.prefix(9))")
+      _ = try Self.read(Array("id: 2\n\n".utf8), reader: &reader)
+      #expect(reader.lastEventID == "2")
+    }
+  }
+
   @Test(
     "The field retry has digits only",
     arguments: [

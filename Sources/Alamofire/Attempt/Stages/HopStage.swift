@@ -14,10 +14,26 @@ extension AttemptDriver {
     values.request = request
     values.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
     values.initialOrigin = request.origin
+    followPermanentRedirects()
     if let resumer = core.resumer { keepSecrets(at: resumer.owner(orFirst: request.url, request.origin)) }
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
     values.handler = try handler(of: request)
     return .done
+  }
+
+  /// Sends the connection of an event source to the URL where permanent redirects of earlier ones led.
+  private func followPermanentRedirects() {
+    guard let source = core.stream?.eventSource else { return }
+    let request = values.request
+    let url = source.target(of: request.url)
+    guard url != request.url, let target = WireTarget(url) else { return }
+    values.request =
+      request.changing { parts in
+        parts.url = target.url
+        parts.origin = target.origin
+      }.upgraded
+    values.urlRequest.url = shownURL(of: values.request) ?? values.urlRequest.url
+    keepSecrets(at: request.origin)
   }
 
   /// Keeps the secrets of a request from another origin, as a redirect to it does.

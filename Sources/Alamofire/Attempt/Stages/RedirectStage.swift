@@ -18,6 +18,7 @@ extension AttemptDriver {
         values.redirectPlan = plan
         return nil
       }
+      noteRedirect(plan)
       follow(plan)
       return .redirect(.followed)
     case .refuse(let refusal):
@@ -51,11 +52,19 @@ extension AttemptDriver {
       return .redirect(.declined)
     }
     if answer.isSent(like: proposed) {
+      noteRedirect(plan)
       follow(plan)
     } else {
       try follow(plan, changing: proposed, to: answer)
     }
     return .redirect(.followed)
+  }
+
+  /// Lets an event source remember a permanent redirect. One that code of the caller has changed is not known to be
+  /// permanent.
+  private func noteRedirect(_ plan: RedirectPlan) {
+    guard let source = core.stream?.eventSource, let status = values.response?.head.status else { return }
+    source.redirected(by: plan, from: values.request.method, status: status)
   }
 
   private func follow(_ plan: RedirectPlan) {

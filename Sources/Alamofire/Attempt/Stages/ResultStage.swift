@@ -34,12 +34,12 @@ extension AttemptDriver {
   nonisolated(nonsending) func storeRefusal() async throws(AFError) -> AttemptEvent {
     let response = values.response
     keepResult()
-    if let failure = await core.handshakeFailure() { throw failure }
+    if let failure = await core.handshakeFailure() { throw failure.keepingBody(of: response) }
     guard let response else { return .done }
     let error = WebSocketHandshakeError.status(
       response.head.status,
       supportedVersions: response.head.block.values(of: "Sec-WebSocket-Version").first)
-    let excerpt = response.body.map(BodyExcerpt.sentence) ?? ""
+    let excerpt = response.body.map { BodyExcerpt.sentence($0) } ?? ""
     throw .sessionTaskFailed(
       error: URLError.made(.badServerResponse, error.message + excerpt, url: values.request.url))
   }

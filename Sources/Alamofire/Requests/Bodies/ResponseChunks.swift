@@ -111,7 +111,7 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
       switch entry {
       case .begin: restart()
       case .chunk(let data): handOut(data)
-      case .end: break
+      case .events, .end: break
       }
     }
     if isOrdered { flow.handedOut(id) }

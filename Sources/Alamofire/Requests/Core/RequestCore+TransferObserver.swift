@@ -122,14 +122,8 @@ extension RequestCore {
 
 /// The handler that receives the head of a response before its body is read.
 struct HeadHandler: Sendable {
-  enum Kind: Sendable {
-    case observe(@Sendable (HTTPURLResponse) -> Void)
-    case decide(
-      @Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void)
-  }
-
   let queue: DispatchQueue
-  let kind: Kind
+  let closure: @Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void
 }
 
 /// The decision of a handler about a head.
@@ -194,22 +188,16 @@ extension RequestCore {
     if isObserved { tellHead(response) }
     for continuation in listeners ?? [] { continuation.yield(response) }
     guard let handler else { return .proceed }
-    switch handler.kind {
-    case .observe(let closure):
-      handler.queue.async { closure(response) }
-      return .proceed
-    case .decide(let closure):
-      let attempt = state.withLock { state in
-        state.run.openHeadDecision()
-        return state.results.retryCount
-      }
-      // A completion that is released without a call cannot hang the request.
-      let answer = GuardedCompletion(whenForgotten: Request.ResponseDisposition.allow) { [self] disposition in
-        decided(disposition, attempt: attempt)
-      }
-      handler.queue.async { closure(response) { answer($0) } }
-      return .hold
+    let attempt = state.withLock { state in
+      state.run.openHeadDecision()
+      return state.results.retryCount
     }
+    // A completion that is released without a call cannot hang the request.
+    let answer = GuardedCompletion(whenForgotten: Request.ResponseDisposition.allow) { [self] disposition in
+      decided(disposition, attempt: attempt)
+    }
+    handler.queue.async { handler.closure(response) { answer($0) } }
+    return .hold
   }
 
   /// Whether the body that follows a head is the body for the caller, as far as the head tells.

@@ -65,6 +65,14 @@ package final class RequestCore: Sendable {
 
   func cancel(_ request: Request, because error: AFError = .explicitlyCancelled) {
     change(request, to: .cancelled) { $0.cancel(because: error) }
+    endDelivery()
+  }
+
+  /// Drops the messages or events that handlers have not received yet, so that the completion is next. The chunks of
+  /// any other stream are delivered nevertheless, as upstream does.
+  private func endDelivery() {
+    webSocket?.endDelivery()
+    if let stream, stream.eventSource != nil { stream.muteAll() }
   }
 
   /// Cancels a WebSocket request by a closing handshake, which `beginClosing` begins. A request that has not been
@@ -129,6 +137,7 @@ package final class RequestCore: Sendable {
       return action
     }
     perform(action, for: request)
+    endDelivery()
   }
 
   /// Cancels a running request because of `error`.

@@ -5,44 +5,53 @@ import Synchronization
 
 /// The connections of an event source: reads the events of each response, and decides about the next connection.
 ///
-/// The body of a response arrives on the engine's thread, one connection after the other. Each complete event is passed
-/// on as one chunk of a ``StreamFlow``, so that no reader sees a part of one.
+/// The body of a response arrives on the engine's thread, one connection after the other. The events in each part of it
+/// are passed on together, through a ``StreamFlow``.
 final class EventSource: Sendable {
   /// The response of the current connection, as far as its head tells.
-  fileprivate enum Reading: Sendable {
-    /// No head has come.
+  private enum Reading: Sendable {
+    /// No head has come, or it has no body to read.
     case nothing
     case events(EventStreamReader)
-    /// The body of a response that is no event stream. Its bytes are counted and dropped.
-    case other(byteCount: Int)
+    /// A response that is not an event stream, with the beginning of its body.
+    case refused(ResponseRefusal)
   }
 
-  fileprivate struct State: Sendable {
-    /// `nil` until the URL is known.
-    var reconnection: EventStreamReconnection?
+  private struct State: Sendable {
+    var reconnection: EventStreamReconnection
     var reading = Reading.nothing
-    /// An event for which the flow had no room.
-    var pending: Data?
-    /// The number of bytes that were read before the transport offers them again.
-    var skipped = 0
     /// The number of connections in a row without an event.
     var failureCount = 0
     /// Whether another connection follows. Known with the first request.
     var reconnects = false
+
+    /// Takes over the last event ID and the delay of the server. Returns the delay before the next connection.
+    mutating func endConnection(isClean: Bool, random: Double) -> Duration {
+      var reader: EventStreamReader?
+      if case .events(let current) = reading { reader = current }
+      reading = .nothing
+      return reconnection.connectionEnded(reader, isClean: isClean, random: random)
+    }
   }
 
-  /// The largest body of another response that is read, so that the connection can be used again.
-  fileprivate static let largestOtherBody = 65_536
+  /// The largest number of bytes of a refused response that are kept. A response that has more is not read on.
+  private static let largestRefusedBody = 65_536
 
   let configuration: EventSourceRequest.Configuration
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
-  init(_ configuration: EventSourceRequest.Configuration) { self.configuration = configuration }
+  init(_ configuration: EventSourceRequest.Configuration) {
+    self.configuration = configuration
+    state = Mutex(
+      State(
+        reconnection: EventStreamReconnection(
+          lastEventID: configuration.lastEventID, policy: configuration.policy)))
+  }
 
   var lastEventID: String {
     state.withLock { state in
       if case .events(let reader) = state.reading { return reader.lastEventID }
-      return state.reconnection?.lastEventID ?? configuration.lastEventID
+      return state.reconnection.lastEventID
     }
   }
 
@@ -53,6 +62,16 @@ final class EventSource: Sendable {
     }
   }
 
+  /// The response of the current connection, if it was refused.
+  var refusal: ResponseRefusal? {
+    state.withLock { state in
+      if case .refused(let refusal) = state.reading { refusal } else { nil }
+    }
+  }
+
+  /// The beginning of the body of a refused response; `nil` without one.
+  var refusedBody: Data? { refusal.flatMap { $0.body.isEmpty ? nil : $0.body } }
+
   /// Whether another connection follows.
   var reconnects: Bool { state.withLock { $0.reconnects } }
 
@@ -61,104 +80,85 @@ final class EventSource: Sendable {
   /// Returns the fields of the next request.
   func fields(for request: URLRequest) -> [HTTPHeader] {
     state.withLock { state in
-      if state.reconnection == nil {
-        state.reconnection = EventStreamReconnection(
-          url: request.url?.absoluteString ?? "", lastEventID: configuration.lastEventID,
-          policy: configuration.policy)
-      }
       state.reconnects = configuration.reconnects ?? Invalidation.isSafe(request.httpMethod ?? "GET")
       // A retrier of the caller asked for this connection without a delay of ours.
-      if case .events = state.reading { _ = state.endConnection(random: 0) }
-      return state.reconnection?.fields ?? []
+      if case .events = state.reading { _ = state.endConnection(isClean: true, random: 0) }
+      state.reading = .nothing
+      return state.reconnection.fields
     }
+  }
+
+  /// Returns the URL of a connection: where permanent redirects of earlier ones led, or `requested`.
+  func target(of requested: String) -> String {
+    state.withLock { $0.reconnection.target(of: requested) }
+  }
+
+  /// Takes note that the current connection is redirected.
+  func redirected(by plan: RedirectPlan, from method: String, status: Int) {
+    state.withLock { $0.reconnection.redirected(by: plan, from: method, status: status) }
   }
 
   /// Begins to read a response behind redirects and challenges.
   func begin(_ head: ResponseHead) {
     state.withLock { state in
-      state.pending = nil
-      state.skipped = 0
-      if case .read = state.reconnection?.decision(about: head) {
+      switch state.reconnection.decision(about: head) {
+      case .read:
         state.reading = .events(
-          EventStreamReader(limits: configuration.limits, lastEventID: state.reconnection?.lastEventID ?? ""))
-      } else {
-        state.reading = .other(byteCount: 0)
+          EventStreamReader(limits: configuration.limits, lastEventID: state.reconnection.lastEventID))
+      case .stop: state.reading = .nothing
+      case .fail:
+        let contentType = head.block.values(of: "Content-Type").last
+        state.reading = .refused(Self.refusal(status: head.status, contentType: contentType))
       }
     }
   }
 
-  /// Reads bytes and passes complete events on. If `pass` has no room for one, the transport offers the same bytes
-  /// again, perhaps in other chunks.
-  func receive(
-    _ bytes: UnsafeRawBufferPointer, passingTo pass: (UnsafeRawBufferPointer) -> BodyReception
-  ) -> BodyReception {
-    var position: Int?
-    while true {
-      switch state.withLock({ $0.next(in: bytes, &position) }) {
-      case .none: return .taken
-      case .failed(let message): return .failure(TransportFailure(.dataLengthExceedsMaximum, message))
-      case .event(let event):
-        let reception = event.withUnsafeBytes { pass($0) }
-        if case .taken = reception { continue }
-        state.withLock { state in
-          state.pending = event
-          if let position { state.skipped = position }
+  /// Returns the refusal of a response that is not an event stream.
+  static func refusal(status: Int, contentType: String?) -> ResponseRefusal {
+    let accepted = ["text/event-stream"]
+    let reason =
+      ValidationRules.statusCode(status, in: [200])
+      ?? ValidationRules.contentType(contentType, in: accepted, isBodyEmpty: false)
+      ?? .missingContentType(acceptableContentTypes: accepted)
+    return ResponseRefusal(reason, body: Data(), contentType: contentType)
+  }
+
+  /// Reads bytes of the response. Returns the events that they complete, and the failure that ends the response.
+  func read(_ bytes: UnsafeRawBufferPointer) -> (events: [ServerSentEvent], failure: TransportFailure?) {
+    state.withLock { state in
+      switch state.reading {
+      case .nothing: return ([], nil)
+      case .events(var reader):
+        // Moved rather than copied, because it holds the beginning of an event.
+        state.reading = .nothing
+        defer { state.reading = .events(reader) }
+        let (events, failure) = Self.events(in: bytes, &reader)
+        if !events.isEmpty {
+          state.failureCount = 0
+          state.reconnection.eventReceived()
         }
-        return reception
+        return (events, failure)
+      case .refused(var refusal):
+        state.reading = .nothing
+        defer { state.reading = .refused(refusal) }
+        let isWhole = refusal.body.count + bytes.count <= Self.largestRefusedBody
+        refusal.body.append(contentsOf: bytes.prefix(Self.largestRefusedBody - refusal.body.count))
+        return ([], isWhole ? nil : refusal.failure)
       }
     }
   }
 
-  fileprivate enum Step {
-    case none
-    case event(Data)
-    case failed(String)
-  }
-}
-
-extension EventSource.State {
-  /// Returns the next step in the bytes of the response.
-  ///
-  /// - Parameter position: `nil` until the bytes that were read before are skipped.
-  fileprivate mutating func next(
-    in bytes: UnsafeRawBufferPointer, _ position: inout Int?
-  ) -> EventSource.Step {
-    if let event = pending.take() { return .event(event) }
-    if position == nil {
-      position = min(skipped, bytes.count)
-      skipped -= position ?? 0
+  private static func events(
+    in bytes: UnsafeRawBufferPointer, _ reader: inout EventStreamReader
+  ) -> ([ServerSentEvent], TransportFailure?) {
+    var events: [ServerSentEvent] = []
+    var position = 0
+    do throws(EventStreamError) {
+      while let event = try reader.read(bytes, from: &position) { events.append(event) }
+      return (events, nil)
+    } catch {
+      return (events, TransportFailure(.dataLengthExceedsMaximum, error.message))
     }
-    switch reading {
-    case .nothing: return .none
-    case .other(let count):
-      reading = .other(byteCount: count + bytes.count)
-      return count + bytes.count <= EventSource.largestOtherBody
-        ? .none : .failed("The response is no event stream, and its body is larger than 64 KiB.")
-    case .events(var reader):
-      // Moved rather than copied, because it holds the beginning of an event.
-      reading = .nothing
-      defer { reading = .events(reader) }
-      do throws(EventStreamError) {
-        var end = position ?? 0
-        defer { position = end }
-        guard let event = try reader.read(bytes, from: &end) else { return .none }
-        failureCount = 0
-        reconnection?.eventReceived()
-        return .event(event.encoded)
-      } catch {
-        return .failed(error.message)
-      }
-    }
-  }
-
-  /// Takes over the last event ID and the delay of the server. Returns the delay before the next connection.
-  fileprivate mutating func endConnection(random: Double) -> Duration? {
-    var reader: EventStreamReader?
-    if case .events(let current) = reading { reader = current }
-    reading = .nothing
-    pending = nil
-    skipped = 0
-    return reconnection?.connectionEnded(reader, random: random)
   }
 }
 
@@ -166,11 +166,13 @@ extension EventSource.State {
 
 extension EventSource {
   /// Returns the delay before the next connection; `nil` if there is none, because too many failed in a row.
-  func delay(random: Double) -> Duration? {
+  ///
+  /// - Parameter isClean: Whether the server has ended the stream.
+  func delay(isClean: Bool, random: Double) -> Duration? {
     state.withLock { state -> Duration? in
       state.failureCount += 1
       if let limit = configuration.maximumFailureCount, state.failureCount > limit { return nil }
-      return state.endConnection(random: random)
+      return state.endConnection(isClean: isClean, random: random)
     }
   }
 }

@@ -21,18 +21,24 @@ struct EventSourceInterceptor: RequestInterceptor {
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    guard source.reconnects, Self.isTemporary(error), let delay = source.delay(random: .random(in: 0...1))
+    let isClean = Self.isEndOfStream(error)
+    guard source.reconnects, isClean || Self.isTemporary(error),
+      let delay = source.delay(isClean: isClean, random: .random(in: 0...1))
     else {
       return completion(.doNotRetry)
     }
     completion(.retryWithDelay(delay / .seconds(1)))
   }
 
-  /// Whether another connection may succeed: the stream has ended, or the network failed.
+  /// Whether the server has ended the stream.
+  private static func isEndOfStream(_ error: any Error) -> Bool {
+    guard let error = error.asAFError, error.isResponseValidationError else { return false }
+    return error.underlyingError is EventStreamEnd
+  }
+
+  /// Whether another connection may succeed, because the network failed.
   private static func isTemporary(_ error: any Error) -> Bool {
-    guard let error = error.asAFError else { return false }
-    if error.isResponseValidationError { return error.underlyingError is EventStreamEnd }
-    guard let failure = error.underlyingError as? URLError else { return false }
+    guard let failure = error.asAFError?.underlyingError as? URLError else { return false }
     return RetryPolicy.defaultRetryableURLErrorCodes.contains(failure.code)
   }
 }
@@ -47,11 +53,11 @@ extension EventSource {
   /// that retriers are asked.
   func validation(_ response: HTTPURLResponse) -> Request.ValidationResult {
     if isReadingEvents { return reconnects ? .failure(EventStreamEnd()) : .success(()) }
-    if response.statusCode == 204 { return .success(()) }
-    let reason =
-      ValidationRules.statusCode(response.statusCode, in: [200])
-      ?? ValidationRules.contentType(
-        response.value(forHTTPHeaderField: "Content-Type"), in: ["text/event-stream"], isBodyEmpty: false)
-    return reason.map { .failure(AFError.responseValidationFailed(reason: $0)) } ?? .success(())
+    if refusal == nil, response.statusCode == 204 { return .success(()) }
+    let contentType = response.value(forHTTPHeaderField: "Content-Type")
+    // A response without a body, such as a redirect that a handler has declined, may have had no head to read.
+    let refusal =
+      refusal ?? Self.refusal(status: response.statusCode, contentType: contentType)
+    return .failure(refusal.ofValidation)
   }
 }

@@ -8,10 +8,13 @@ public import HTTPWire
 /// - Each connection is an attempt: adapters run for each, and the request carries `Last-Event-ID` behind the first
 ///   event with an ID. Every event with an ID is delivered once, if the server continues behind that ID.
 /// - If a connection ends or fails because of the network, retriers are asked first. If none of them decides, the
-///   request waits for the delay of the server (its field `retry`, otherwise ``Configuration/initialDelay``). A random
-///   addition doubles with each failure in a row.
+///   request waits for the delay of the server (its field `retry`, otherwise ``Configuration/initialDelay``), give or
+///   take a tenth. After a failure a random addition follows, whose range doubles with each failure in a row.
 /// - A response with status 204 ends the request without an error. Another status than 200, or another content type
-///   than `text/event-stream`, ends it with `AFError.responseValidationFailed`.
+///   than `text/event-stream`, ends it with `AFError.responseValidationFailed`. Then ``data`` is the body of the
+///   response, and the error's text has its beginning.
+/// - A permanent redirect (301, 308) also holds for the next connections. Secrets of the request stay with its origin.
+/// - ``Request/cancel()`` ends the delivery at once: events that no handler has received yet are dropped.
 /// - A connection without a byte for `timeoutIntervalForRequest` counts as lost.
 /// - ``Request/requests`` and ``Request/allMetrics`` hold the last connection alone.
 /// - If a handler is slow, about a mebibyte of events is buffered, then the server has to wait.
@@ -61,7 +64,8 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
       var limits = EventStreamReader.Limits()
       limits.event = max(1, maximumEventSize)
       // A line of data has the name of its field in front.
-      limits.line = limits.event.addingReportingOverflow(64).partialValue
+      let (line, isTooLarge) = limits.event.addingReportingOverflow(64)
+      limits.line = isTooLarge ? .max : line
       return limits
     }
   }
@@ -74,8 +78,13 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
   }
 
   /// The ID of the last event that arrived, for ``Configuration/lastEventID`` of a later request; empty without one.
-  /// Handlers may not have received that event yet.
+  /// Handlers may not have received that event yet. An ID of more than 8,000 bytes or with a control character does
+  /// not count, because no server would receive it: the one before is repeated.
   public var lastEventID: String { source.lastEventID }
+
+  /// The body of a response that was refused because it is not an event stream, at most its first 64 KiB; `nil` without
+  /// one. The error has its beginning as well; see ``ResponseRefusal``.
+  public var data: Data? { source.refusedBody }
 
   // MARK: Events
 
@@ -122,26 +131,18 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
 }
 
 extension EventSourceRequest {
-  /// The decoding of the chunks of an ``EventSource``, each of which is an event.
-  static let eventDecoding = StreamDecoding<ServerSentEvent, AFError>(.chunks) { event(in: $0) }
+  static let eventDecoding = StreamDecoding<ServerSentEvent, AFError>(events: { .success($0) })
 
   static func decoding<Value: Decodable & Sendable>(
     by decoder: any DataDecoder
   ) -> StreamDecoding<DecodedEvent<Value>, AFError> {
-    StreamDecoding(.chunks) { chunk in
-      event(in: chunk).flatMap { event in
-        do {
-          let value = try decoder.decode(Value.self, from: Data(event.data.utf8))
-          return .success(DecodedEvent(type: event.type, value: value, id: event.id))
-        } catch {
-          return .failure(.responseSerializationFailed(reason: .decodingFailed(error: error)))
-        }
+    StreamDecoding(events: { event in
+      do {
+        let value = try decoder.decode(Value.self, from: Data(event.data.utf8))
+        return .success(DecodedEvent(type: event.type, value: value, id: event.id))
+      } catch {
+        return .failure(.responseSerializationFailed(reason: .decodingFailed(error: error)))
       }
-    }
-  }
-
-  private static func event(in chunk: Data) -> Result<ServerSentEvent, AFError> {
-    ServerSentEvent(encoded: chunk).map { .success($0) }
-      ?? .failure(.responseSerializationFailed(reason: .inputDataNilOrZeroLength))
+    })
   }
 }

@@ -41,8 +41,8 @@ extension DataStreamRequest {
     let runEnd: RunEnd
 
     /// Cancels the request. The handler or loop with this token gets no further chunks, and the completion with
-    /// `AFError.explicitlyCancelled`. Other handlers and loops get the chunks received so far. Callable on any thread;
-    /// further calls, and calls after the end, have no effect.
+    /// `AFError.explicitlyCancelled`. Other handlers and loops get the chunks received so far; those of an event source
+    /// get no further events either. Callable on any thread; further calls, and calls after the end, have no effect.
     public func cancel() {
       if !runEnd.isReached { request.cancel() }
       mute()

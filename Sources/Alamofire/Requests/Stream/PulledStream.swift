@@ -54,7 +54,10 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
 
   nonisolated(nonsending) func next() async -> Element? {
     while !Task.isCancelled {
+      // The request may have been cancelled since the values were decoded.
+      let isMuted = request.flow.isMuted(reader.id)
       let (element, isOver) = state.withLock { state in
+        if isMuted { state.ready.removeAll { $0.completion == nil } }
         let element = state.ready.popLast()
         return (element, element == nil && (state.isComplete || state.isFinished))
       }

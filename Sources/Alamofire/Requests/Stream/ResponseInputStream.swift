@@ -84,6 +84,7 @@ final class ResponseInputStream: BlockingInputStream {
     let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
     switch entries.first {
     case .chunk(let data): reading.withLock { $0.chunk = data }
+    case .events(let events): reading.withLock { $0.chunk = events.reduce(into: Data()) { $0 += $1.encoded } }
     case .begin where reading.withLock({ $0.hasGiven }):
       // The bytes of two responses must not be joined into a body that no server sent.
       end(.error, because: Self.sentAgain)

@@ -50,7 +50,7 @@ package final class StreamFlow: BodySink {
 
   /// Runs tasks after the current turn of the engine; `nil` for an engine without a thread.
   private let executor: (any TaskExecutor)?
-  /// Reads the events of the body, each of which becomes a chunk; `nil` if the body is no event stream.
+  /// Reads the events of the body, which readers get in place of its bytes; `nil` if the body is no event stream.
   let eventSource: EventSource?
   private let state = Mutex(State())
 
@@ -69,7 +69,15 @@ package final class StreamFlow: BodySink {
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard let eventSource else { return append(bytes) }
-    return eventSource.receive(bytes) { append($0) }
+    // Before the bytes are read, so that events which were read never have to wait for room.
+    guard !state.withLock({ $0.log.holdsWriterBack() }) else { return .full }
+    let (events, failure) = eventSource.read(bytes)
+    let (woken, watcher) = state.withLock { state in
+      (state.woken(by: state.log.write(events)).woken, state.watcher)
+    }
+    if let watcher { watcher(Data(bytes)) }
+    if !woken.isEmpty { wake(woken) }
+    return failure.map { .failure($0) } ?? .taken
   }
 
   private func append(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
@@ -185,6 +193,11 @@ package final class StreamFlow: BodySink {
       let (wakesWriter, followers) = state.log.mute(id)
       return state.awaited(wakesWriter: wakesWriter, followers)
     }.proceed()
+  }
+
+  /// Stops delivery to all readers, except for the end.
+  func muteAll() {
+    for id in state.withLock({ Array($0.readers.keys) }) { mute(id) }
   }
 
   func isMuted(_ id: Int) -> Bool { state.withLock { $0.log.isMuted(id) } }

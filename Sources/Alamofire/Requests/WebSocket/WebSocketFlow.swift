@@ -32,6 +32,8 @@ final class WebSocketFlow: Sendable {
     /// The closure that was asked for before the channel was direct.
     var closing: (code: WebSocketCloseCode, reason: String)?
     var readers: [any WebSocketReader] = []
+    /// The delivery of the current run.
+    var delivery = WebSocketDelivery()
     var isOver = false
   }
 
@@ -110,6 +112,12 @@ final class WebSocketFlow: Sendable {
     state.withLock { state in if !state.isOver { state.readers.append(reader) } }
   }
 
+  /// The delivery of the current run.
+  var delivery: WebSocketDelivery { state.withLock { $0.delivery } }
+
+  /// Drops the events that readers have not received yet, except for the completion.
+  func endDelivery() { delivery.end() }
+
   func remove(_ reader: any WebSocketReader) {
     let removed = state.withLock { state in
       let removed = state.readers.filter { $0 === reader }
@@ -125,6 +133,7 @@ final class WebSocketFlow: Sendable {
     state.withLock { state in
       state.isOver = false
       state.closing = nil
+      state.delivery = WebSocketDelivery()
     }
   }
 

@@ -4,6 +4,8 @@ import Synchronization
 
 /// A reader of a WebSocket request.
 protocol WebSocketReader: EventSink {
+  /// The delivery of the run to which the reader belongs.
+  var delivery: WebSocketDelivery { get }
   /// Takes events, on any thread, including the engine's. It must return at once.
   func take(_ occurrences: [WebSocketOccurrence])
 }
@@ -18,6 +20,23 @@ extension WebSocketReader {
   }
 }
 
+/// The delivery of the events of one run to all of its readers, which a cancellation ends.
+final class WebSocketDelivery: Sendable {
+  private let hasEnded = Atomic(false)
+
+  /// Whether only the completion is delivered from now on.
+  var isOver: Bool { hasEnded.load(ordering: .acquiring) }
+
+  func end() { hasEnded.store(true, ordering: .releasing) }
+}
+
+extension WebSocketOccurrence {
+  /// Whether the event is delivered after a cancellation.
+  var isCompletion: Bool {
+    if case .completed = self { true } else { false }
+  }
+}
+
 /// Makes the values of a handler or a sequence from events; `nil` for an event that it does not want.
 struct WebSocketReading<Element: Sendable>: Sendable {
   let element: @Sendable (WebSocketOccurrence, WebSocketEventSource) -> Element?
@@ -27,41 +46,102 @@ struct WebSocketReading<Element: Sendable>: Sendable {
 struct WebSocketEventSource: Sendable {
   let request: WebSocketRequest
   let runEnd: RunEnd
+  let delivery: WebSocketDelivery
 }
 
 /// A handler of a WebSocket request. It is called on its queue, with one event at a time, in their order.
+///
+/// Events that arrive together are one item of the queue. Each item of the queue handles those of its own turn, so that
+/// the completion of a message that was sent, which comes before the answer, also runs before the answer is handled.
 final class WebSocketHandler<Element: Sendable>: WebSocketReader {
+  private struct Batch {
+    let occurrences: [WebSocketOccurrence]
+    /// Retains the request until the events are handled, because other owners may release it at its end.
+    let source: WebSocketEventSource
+  }
+
+  private struct State {
+    /// The events that are not handled yet, those that arrived together as one element.
+    var batches: [Batch?] = []
+    /// The number of batches that were taken.
+    var position = 0
+    /// Whether a thread handles events. The queue of the caller may be concurrent.
+    var isBusy = false
+    /// The number of batches whose item of the queue came while another thread was busy, which handles them.
+    var postponedCount = 0
+
+    mutating func take() -> Batch? {
+      guard position < batches.count else { return nil }
+      defer { position += 1 }
+      if position >= 64 {
+        batches.removeFirst(position)
+        position = 0
+      }
+      return batches[position].take()
+    }
+  }
+
   let runEnd = RunEnd()
+  let delivery: WebSocketDelivery
   /// Weak, because the request holds this object.
   private weak let request: WebSocketRequest?
-  /// A serial queue, because the queue of the caller may be concurrent.
   private let queue: DispatchQueue
   private let reading: WebSocketReading<Element>
   private let handler: @Sendable (Element) -> Void
+  private let state = Mutex(State())
 
   init(
     _ request: WebSocketRequest, queue: DispatchQueue, _ reading: WebSocketReading<Element>,
     handler: @escaping @Sendable (Element) -> Void
   ) {
     self.request = request
-    self.queue = DispatchQueue(label: "org.alamofire.webSocketEvents", target: queue)
+    delivery = request.flow.delivery
+    self.queue = queue
     self.reading = reading
     self.handler = handler
   }
 
   func take(_ occurrences: [WebSocketOccurrence]) {
-    // Retained until the events are handled, because other owners may release the request at its end.
     guard let request else { return }
-    let source = WebSocketEventSource(request: request, runEnd: runEnd)
-    queue.async { [reading, handler] in
-      for occurrence in occurrences {
-        if let element = reading.element(occurrence, source) { handler(element) }
+    let source = WebSocketEventSource(request: request, runEnd: runEnd, delivery: delivery)
+    state.withLock { $0.batches.append(Batch(occurrences: occurrences, source: source)) }
+    queue.async { [self] in handleNext() }
+  }
+
+  private func handleNext() {
+    var batch = state.withLock { state -> Batch? in
+      guard !state.isBusy else {
+        state.postponedCount += 1
+        return nil
       }
+      state.isBusy = true
+      return state.take()
+    }
+    while let current = batch {
+      handle(current)
+      // Released outside the lock, because the connection may continue to read.
+      batch = nil
+      batch = state.withLock { state in
+        guard state.postponedCount > 0 else {
+          state.isBusy = false
+          return nil
+        }
+        state.postponedCount -= 1
+        return state.take()
+      }
+    }
+  }
+
+  private func handle(_ batch: Batch) {
+    for occurrence in batch.occurrences where occurrence.isCompletion || !delivery.isOver {
+      if let element = reading.element(occurrence, batch.source) { handler(element) }
     }
   }
 }
 
 /// The events of a WebSocket request that a sequence has not read yet.
+///
+/// After a cancellation they are dropped when they are read.
 final class WebSocketMailbox: WebSocketReader {
   private struct State {
     /// Events that were read are `nil`, because a receipt must not be released under the lock.
@@ -84,7 +164,10 @@ final class WebSocketMailbox: WebSocketReader {
   }
 
   let runEnd = RunEnd()
+  let delivery: WebSocketDelivery
   private let state = Mutex(State())
+
+  init(_ delivery: WebSocketDelivery) { self.delivery = delivery }
 
   func take(_ occurrences: [WebSocketOccurrence]) {
     let waiters = state.withLock { state in
@@ -140,7 +223,7 @@ final class WebSocketMailbox: WebSocketReader {
 /// The events of a WebSocket request for a loop. The sequence and its iterator own it; the request holds the mailbox.
 final class WebSocketEvents<Element: Sendable>: StreamSource {
   private let request: WebSocketRequest
-  private let mailbox = WebSocketMailbox()
+  private let mailbox: WebSocketMailbox
   private let reading: WebSocketReading<Element>
   private let cancels: Bool
 
@@ -151,6 +234,7 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
     self.request = request
     self.reading = reading
     self.cancels = cancels
+    mailbox = WebSocketMailbox(request.flow.delivery)
     request.add(mailbox)
   }
 
@@ -170,8 +254,10 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
         }
       }
       guard let occurrence else { return nil }
-      if case .completed = occurrence { mailbox.finish() }
-      let source = WebSocketEventSource(request: request, runEnd: mailbox.runEnd)
+      guard occurrence.isCompletion || !mailbox.delivery.isOver else { continue }
+      if occurrence.isCompletion { mailbox.finish() }
+      let source = WebSocketEventSource(
+        request: request, runEnd: mailbox.runEnd, delivery: mailbox.delivery)
       if let element = reading.element(occurrence, source) { return element }
     }
     finish()

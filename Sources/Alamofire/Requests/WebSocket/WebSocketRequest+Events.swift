@@ -43,8 +43,12 @@ extension WebSocketRequest {
       current?.close(sending: closeCode, reason: reason)
     }
 
-    /// Cancels the request, without a closing handshake. Has no effect after its end, even if it was sent again.
-    public func cancel() { current?.cancel() }
+    /// Cancels the request, without a closing handshake. Events that have not been delivered yet are dropped, except
+    /// for the completion. A later run of the request, if it was sent again, goes on.
+    public func cancel() {
+      source.delivery.end()
+      current?.cancel()
+    }
 
     /// Sends a ping; see ``WebSocketRequest/sendPing(respondingOn:onResponse:)``.
     @preconcurrency

@@ -22,11 +22,12 @@ import Synchronization
 /// `connected` follows once more.
 ///
 /// Messages that are sent before the connection is open wait for it. While handlers have not processed a mebibyte of
-/// messages, the server has to wait.
+/// messages, the server has to wait. ``Request/cancel()`` drops the messages that no handler has received yet.
 ///
 /// The opening handshake is a GET over HTTP/1.1, with the cookies, credentials, interceptors, proxies and trust
-/// evaluation of the session. `timeoutIntervalForRequest` limits the handshake, and `timeoutIntervalForResource` the
-/// whole connection. A status other than 101 is a `URLError.badServerResponse`, or the error of a validator.
+/// evaluation of the session. `timeoutIntervalForRequest` limits the whole response to the handshake, and
+/// `timeoutIntervalForResource` the whole connection. A status other than 101 is a `URLError.badServerResponse`, or the
+/// error of a validator.
 public final class WebSocketRequest: Request, @unchecked Sendable {
   // Unchecked, as ``Request`` is: its own properties are constants.
 

@@ -20,7 +20,10 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   /// The transformation of a chunk before it is decoded.
   private let preprocess: (@Sendable (Data) -> Result<Data, Failure>)?
   private let make: @Sendable (Data) -> Outcome
+  /// Makes the value of an event; `nil` if a value is made of the bytes of each.
+  private let makeOfEvent: (@Sendable (ServerSentEvent) -> Outcome)?
 
+  /// Makes a decoding of bytes.
   init(
     _ framing: Framing, preprocess: (@Sendable (Data) -> Result<Data, Failure>)? = nil,
     make: @escaping @Sendable (Data) -> Outcome
@@ -28,6 +31,7 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
     self.framing = framing
     self.preprocess = preprocess
     self.make = make
+    makeOfEvent = nil
   }
 
   mutating func values(of entries: [ChunkLog.Entry]) -> [Outcome] {
@@ -39,11 +43,18 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
         characters = CharacterFramer()
         json = JSONFramer()
       case .chunk(let data): add(data, to: &values)
+      case .events(let events): add(events, to: &values)
       case .end:
         if let rest = characters.finish() ?? json.finish() { values.append(make(rest)) }
       }
     }
     return values
+  }
+
+  private mutating func add(_ events: [ServerSentEvent], to values: inout [Outcome]) {
+    guard let makeOfEvent else { return events.forEach { add($0.encoded, to: &values) } }
+    values.reserveCapacity(values.count + events.count)
+    for event in events { values.append(makeOfEvent(event)) }
   }
 
   private mutating func add(_ data: Data, to values: inout [Outcome]) {
@@ -76,6 +87,14 @@ extension StreamDecoding where Success == String, Failure == Never {
 }
 
 extension StreamDecoding where Failure == AFError {
+  /// Makes a decoding of the events of an ``EventSource``.
+  init(events makeOfEvent: @escaping @Sendable (ServerSentEvent) -> Outcome) {
+    framing = .chunks
+    preprocess = nil
+    make = { _ in .failure(.responseSerializationFailed(reason: .inputDataNilOrZeroLength)) }
+    self.makeOfEvent = makeOfEvent
+  }
+
   /// Makes the decoding of a serializer of the library or of a user.
   init<Serializer: DataStreamSerializer>(_ serializer: Serializer)
   where Serializer.SerializedObject == Success {

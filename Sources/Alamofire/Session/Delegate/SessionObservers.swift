@@ -76,6 +76,9 @@ extension SessionCore {
     guard hasOwnDelegate || eventMonitor.isActive else { return }
     let delegate = delegate
     let facade = facade
-    rootQueue.async { delegate.urlSession(facade, didBecomeInvalidWithError: nil) }
+    // The delegate finds its monitors in the core, of which this may be the last reference.
+    rootQueue.async { [self] in
+      withExtendedLifetime(self) { delegate.urlSession(facade, didBecomeInvalidWithError: nil) }
+    }
   }
 }

@@ -52,7 +52,7 @@ extension WebSocketConnection {
   /// The number of bytes to write.
   package var outputByteCount: Int { output.byteCount }
 
-  /// The number of bytes that were taken from the output.
+  /// The number of bytes that were taken from the output, except for those of answers to Ping frames.
   package var takenByteCount: UInt64 { output.takenCount }
 
   /// The value of ``takenByteCount`` once all messages so far were taken.

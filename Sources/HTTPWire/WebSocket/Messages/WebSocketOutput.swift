@@ -22,7 +22,8 @@ package struct WebSocketOptions: Sendable {
 
 /// The frames that a connection has to write.
 ///
-/// Large payloads are kept as they are, and copied and masked in the pieces that are taken.
+/// Large payloads are kept as they are, and copied and masked in the pieces that are taken. Pong frames overtake other
+/// frames.
 struct WebSocketOutput {
   /// A large payload, and the frames behind it.
   private struct Large {
@@ -39,12 +40,14 @@ struct WebSocketOutput {
   /// The frames in front of the first large payload.
   private var bytes = Data()
   private var large: [Large] = []
-  /// The number of bytes that were taken.
+  /// The number of bytes that were taken, except for those of Pong frames.
   private(set) var takenCount: UInt64 = 0
-  /// The payload of the last Ping frame without an answer. Earlier ones need none (RFC 6455 §5.5.3), so that Ping
-  /// frames cannot fill the memory while the peer reads nothing.
-  private var pingPayload: [UInt8] = []
-  private var owesPong = false
+  /// The Pong frames that are not taken yet. If there are too many, only the last Ping frame is answered, because
+  /// earlier ones need no answer (RFC 6455 §5.5.3). Thus Ping frames cannot fill the memory while the peer reads
+  /// nothing.
+  private var pongs = Data()
+  /// The largest size of ``pongs``. All Ping frames of a read of 64 KiB fit.
+  private static let largestPongs = 262_144
 
   init(
     _ options: WebSocketOptions, compression: (any MessageCompression)?, makeKey: @escaping () -> UInt32
@@ -61,9 +64,9 @@ struct WebSocketOutput {
     self.deflation = deflation
   }
 
-  var hasBytes: Bool { owesPong || !bytes.isEmpty || !large.isEmpty }
+  var hasBytes: Bool { !pongs.isEmpty || !bytes.isEmpty || !large.isEmpty }
 
-  var byteCount: Int { frameCount + (owesPong ? pingPayload.count + (role == .client ? 6 : 2) : 0) }
+  var byteCount: Int { frameCount + pongs.count }
 
   /// The value of ``takenCount`` once all frames were taken.
   var end: UInt64 { takenCount + UInt64(frameCount) }
@@ -76,8 +79,10 @@ struct WebSocketOutput {
   ///
   /// - Parameter limit: The number of bytes above which no bytes of large payloads are added.
   mutating func take(_ limit: Int) -> Data? {
-    appendPong()
-    var taken = bytes
+    // The header of a large payload whose bytes are not all taken stands at the end of earlier frames.
+    var taken = large.isEmpty || !bytes.isEmpty ? takePongs() : Data()
+    var pongCount = taken.count
+    taken.append(bytes)
     bytes = Data()
     while taken.count < limit, var next = large.first {
       next.payload.move(limit - taken.count, to: &taken)
@@ -85,23 +90,32 @@ struct WebSocketOutput {
         large[0] = next
         break
       }
+      let overtaking = takePongs()
+      pongCount += overtaking.count
+      taken.append(overtaking)
       taken.append(next.frames)
       large.removeFirst()
     }
-    takenCount += UInt64(taken.count)
+    takenCount += UInt64(taken.count - pongCount)
     return taken.isEmpty ? nil : taken
   }
 
   mutating func discard() {
     bytes = Data()
     large = []
-    owesPong = false
+    pongs = Data()
   }
 
+  /// Adds a Pong frame, which comes before all frames that have not begun.
   mutating func answerPing(_ payload: [UInt8]) {
-    pingPayload.removeAll(keepingCapacity: true)
-    pingPayload.append(contentsOf: payload)
-    owesPong = true
+    if pongs.count + payload.count + WebSocketFrameHeader.longestHeader > Self.largestPongs { pongs = Data() }
+    let header = masked(WebSocketFrameHeader(.pong, length: payload.count))
+    payload.withUnsafeBytes { header.append(payload: $0, to: &pongs) }
+  }
+
+  private mutating func takePongs() -> Data {
+    defer { pongs = Data() }
+    return pongs
   }
 
   /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
@@ -134,22 +148,14 @@ struct WebSocketOutput {
     append(WebSocketFrameHeader(opcode, length: payload.count), payload)
   }
 
-  /// Appends a Close frame, which is the last one, behind the Pong frame.
+  /// Appends a Close frame, which is the last one. Pong frames come before it.
   mutating func appendClose(_ code: WebSocketCloseCode?, reason: String) {
-    appendPong()
     var payload: [UInt8] = []
     if let code {
       payload = [UInt8(truncatingIfNeeded: code.rawValue >> 8), UInt8(truncatingIfNeeded: code.rawValue)]
       payload += reason.utf8
     }
     payload.withUnsafeBytes { appendControl(.close, $0) }
-  }
-
-  private mutating func appendPong() {
-    guard owesPong else { return }
-    owesPong = false
-    let payload = pingPayload
-    payload.withUnsafeBytes { appendControl(.pong, $0) }
   }
 
   private mutating func appendFragments(

@@ -1,0 +1,247 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// The cancellation of WebSocket requests whose handlers have not received all messages, and the order of completions
+/// and events.
+@Suite("WebSocket requests with a backlog", .timeLimit(.minutes(5))) struct WebSocketBacklogTests {
+  private let queue = DispatchQueue(label: "test.handlers")
+  private static let messages = (1...500).reduce(into: Data()) {
+    $0 += serverFrame(0x81, Array("\($1)".utf8))
+  }
+
+  /// Records events on a queue, and stops at the first message until the test lets it continue.
+  private func stopped(
+    _ socket: WebSocketRequest, on queue: DispatchQueue
+  ) -> (Recorder<SocketEvent>, DispatchSemaphore) {
+    let (events, gate) = (Recorder<SocketEvent>(), DispatchSemaphore(value: 0))
+    socket.streamMessageEvents(on: queue) { event in
+      events.add(SocketEvent(event))
+      if SocketEvent(event) == .text("1") { gate.wait() }
+    }
+    return (events, gate)
+  }
+
+  @Test("Cancelling drops the backlog, and the completion is next", arguments: [false, true])
+  func backlog(isConcurrent: Bool) async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected()
+    let (events, gate) = stopped(socket, on: isConcurrent ? .global() : queue)
+    stream.send(Self.messages)
+    await events.wait(for: 1)
+    await stream.settle()
+    socket.cancel()
+    gate.signal()
+    #expect(await events.wait(for: 2) == [.text("1"), .cancelled])
+    await stream.settle()
+    #expect(events.count == 2)
+  }
+
+  @Test(
+    "Cancelling by an event ends the delivery, also after the end of the connection",
+    arguments: [false, true])
+  func byEvent(hasEnded: Bool) async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected()
+    let events = Recorder<SocketEvent>()
+    let gate = DispatchSemaphore(value: 0)
+    socket.streamMessageEvents(on: queue) { event in
+      events.add(SocketEvent(event))
+      guard SocketEvent(event) == .text("1") else { return }
+      gate.wait()
+      event.cancel()
+    }
+    stream.send(Self.messages + (hasEnded ? closeFrame() : Data()), isLast: hasEnded)
+    await events.wait(for: 1)
+    if hasEnded { _ = await eventually { socket.isFinished } }
+    gate.signal()
+    #expect(await events.wait(for: 2) == [.text("1"), hasEnded ? .completed(nil) : .cancelled])
+    queue.sync {}
+    #expect(events.count == 2)
+  }
+
+  @Test("Cancelling ends a loop at once, although messages are there") func loop() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected()
+    let messages = socket.webSocketTask().streamingMessages()
+    stream.send(Self.messages)
+    var count = 0
+    for await _ in messages {
+      count += 1
+      await stream.settle()
+      if count == 2 { socket.cancel() }
+    }
+    #expect(count == 2)
+  }
+
+  @Test("Cancelling the closing handshake drops the backlog, the handshake itself does not")
+  func closing() async throws {
+    for cancels in [false, true] {
+      let fake = FakeSocketSession()
+      let (socket, _, stream) = await fake.connected()
+      let (events, gate) = stopped(socket, on: queue)
+      stream.send(Self.messages)
+      await events.wait(for: 1)
+      socket.close(sending: WebSocketCloseCode.goingAway)
+      if cancels { socket.cancel() } else { stream.send(closeFrame(1001), isLast: true) }
+      gate.signal()
+      let expected = cancels ? 2 : 502
+      let all = await events.wait(for: expected)
+      #expect(
+        all.count == expected && all.last == (cancels ? .cancelled : .completed(nil)), "\(all.suffix(3))")
+    }
+  }
+
+  @Test("The completion of send comes before the answer to the message, on one queue") func order()
+    async throws
+  {
+    let server = try HTTPTestServer.webSocket { try $0.echo() }
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    let (order, done) = (Recorder<String>(), Recorder<Bool>())
+    let queue = queue
+    @Sendable func send(_ number: Int) {
+      socket.send(.string("\(number)"), queue: queue) { _ in order.add("sent \(number)") }
+    }
+    socket.streamMessageEvents(on: queue) { event in
+      switch event.kind {
+      // The handler is busy while the answer arrives, so that both wait for it.
+      case .connected: for number in 1...50 { send(number) }
+      case .receivedMessage(.string(let text)):
+        order.add("answer \(text)")
+        if let number = Int(text), number < 1000 { send(number + 50) } else { event.cancel() }
+      case .completed: done.add(true)
+      default: break
+      }
+    }
+    await done.wait(for: 1)
+    let seen = order.values
+    for number in 1...999 {
+      let (sent, answer) = (seen.firstIndex(of: "sent \(number)"), seen.firstIndex(of: "answer \(number)"))
+      if let answer { #expect((sent ?? .max) < answer, "message \(number)") }
+    }
+    #expect(seen.contains("answer 1000"))
+  }
+
+  @Test("A completion that was queued while a handler runs comes before the answer") func orderWhileBusy()
+    async throws
+  {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected()
+    let (events, gate) = stopped(socket, on: queue)
+    let order = Recorder<String>()
+    socket.streamMessages(on: queue) { message in if case .string(let text) = message { order.add(text) } }
+    stream.send(serverFrame(0x81, Array("1".utf8)))
+    await events.wait(for: 1)
+    // The queue is busy: the completion is queued first, then the answer.
+    socket.send(.string("question"), queue: queue) { _ in order.add("sent") }
+    _ = await stream.events(count: 1)
+    await stream.settle()
+    stream.send(serverFrame(0x81, Array("answer".utf8)))
+    await stream.settle()
+    gate.signal()
+    #expect(await order.wait(for: 3) == ["1", "sent", "answer"])
+    socket.cancel()
+  }
+
+  // MARK: Pings
+
+  @Test("A pong answers its ping and earlier ones, but no later one") func pongs() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = await fake.connected()
+    let answers = Recorder<Int>()
+    for number in 1...4 {
+      socket.sendPing(respondingOn: queue) { response in
+        if case .pong = response { answers.add(number) } else { answers.add(-number) }
+      }
+    }
+    let pings = await stream.events(count: 4).compactMap { event -> Data? in
+      if case .ping(let payload) = event { payload } else { nil }
+    }
+    #expect(Set(pings).count == 4, "each ping has a payload of its own")
+    // Pongs that answer no ping.
+    stream.send(
+      serverFrame(0x8A) + serverFrame(0x8A, [1]) + serverFrame(0x8A, [UInt8](repeating: 9, count: 8)))
+    stream.send(serverFrame(0x8A, Array(pings[1])))
+    #expect(await answers.wait(for: 2) == [1, 2])
+    stream.send(serverFrame(0x8A, Array(pings[0])) + serverFrame(0x8A, Array(pings[2])))
+    #expect(await answers.wait(for: 3) == [1, 2, 3])
+    stream.send(serverFrame(0x8A, Array(pings[2])))
+    await stream.settle()
+    queue.sync {}
+    #expect(answers.count == 3)
+    socket.cancel()
+    #expect(await answers.wait(for: 4).last == -4)
+  }
+
+  @Test("All pings of one read are answered, in their order") func pingsOfOneRead() async throws {
+    let fake = FakeSocketSession()
+    let (socket, events, stream) = await fake.connected()
+    let payloads = (0..<500).map { [UInt8]("payload \($0)".utf8) }
+    stream.send(payloads.reduce(into: Data()) { $0 += serverFrame(0x89, $1) } + serverFrame(0x81, [0x78]))
+    await events.wait(for: 2)
+    #expect(await stream.events(count: 500) == payloads.map { .pong(Data($0)) })
+    socket.cancel()
+  }
+
+  // MARK: The handshake
+
+  @Test("The response to the handshake has one limit of time, however slowly its bytes come") func drip()
+    async throws
+  {
+    let server = try StreamTestServer { connection in
+      _ = try connection.read()
+      try connection.write("HTTP/1.1 101 Switching Protocols\r\n")
+      while true {
+        try connection.write("X: y\r\n")
+        Thread.sleep(forTimeInterval: 0.02)
+      }
+    }
+    let session = Session.forSockets(timeout: 0.5)
+    let socket = session.webSocketRequest(to: "ws://127.0.0.1:\(server.port)/")
+    #expect(await socket.events() == [.completed(.timedOut)])
+    #expect(socket.error?.localizedDescription.contains("0.5 seconds (timeoutIntervalForRequest)") == true)
+  }
+
+  @Test("Each read of the handshake has the time that is left") func timeLeft() async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    let events = socket.recorded()
+    let stream = await fake.streams.streams.wait(for: 1)[0]
+    let head = await stream.acceptance()
+    for byte in head.utf8.prefix(20) {
+      stream.send(Data([byte]))
+      await stream.settle()
+    }
+    stream.send(Data(head.utf8.dropFirst(20)))
+    await events.wait(for: 1)
+    let timeouts = stream.timeouts.values.prefix(20).compactMap { $0 }
+    #expect(timeouts.count == 20 && timeouts.allSatisfy { $0 <= .seconds(60) })
+    #expect(zip(timeouts, timeouts.dropFirst()).allSatisfy { $0 > $1 }, "\(timeouts)")
+    // The connection itself has no such limit.
+    _ = await eventually { stream.timeouts.values.last == .some(nil) }
+    #expect(stream.timeouts.values.last == .some(nil))
+    socket.cancel()
+  }
+
+  @Test("The time of a suspended request does not pass") func suspendedHandshake() async throws {
+    let server = try StreamTestServer { connection in
+      let head = try connection.read()
+      try connection.write("HTTP/1.1 403 Forbidden\r\n")
+      _ = head
+      try connection.stall()
+    }
+    let session = Session.forSockets(timeout: 0.3)
+    let socket = session.webSocketRequest(to: "ws://127.0.0.1:\(server.port)/")
+    let events = socket.recorded()
+    _ = await eventually { server.receivedByteCount > 0 }
+    socket.suspend()
+    let start = ContinuousClock.now
+    _ = await eventually { start.duration(to: .now) > .milliseconds(600) }
+    #expect(events.count == 0)
+    socket.resume()
+    #expect(await events.wait(for: 1) == [.completed(.timedOut)])
+  }
+}
