@@ -97,6 +97,7 @@ let targets: [String: Target] = [
   "handshake": { WebSocketOpening.check($0) },
   "events": { EventStreamReading.check($0) },
   "transfers": { TransferAnswers.check($0) },
+  "files": { CommandFiles.check($0) },
   "media": { bytes in
     _ = MediaType(string(bytes))
     _ = try? DataURL(string(bytes))
