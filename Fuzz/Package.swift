@@ -26,9 +26,11 @@ let package = Package(
       name: "HTTPEngine",
       dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CLinux"],
       swiftSettings: settings),
+    // The readers of the command's files, which need nothing else of it.
+    .target(name: "AFFiles", swiftSettings: settings),
     .target(name: "CFuzzer"),
     .executableTarget(
-      name: "fuzz", dependencies: ["HTTPWire", "HTTPEngine", "CFuzzer"], swiftSettings: settings,
+      name: "fuzz", dependencies: ["HTTPWire", "HTTPEngine", "AFFiles", "CFuzzer"], swiftSettings: settings,
       // The default linker fails on the sections that the fuzzer adds.
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
   ]

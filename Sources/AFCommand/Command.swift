@@ -9,7 +9,12 @@ import Glibc
 package enum Command {
   /// Runs with the arguments of the process and ends it.
   package static func main() async -> Never {
-    let environment = Environment.process()
+    // First, before anything opens a file.
+    let unusable = StandardDescriptors.reserve()
+    // A pipe that is closed is an error of the write, so that sessions, cookies and archives are still stored.
+    signal(SIGPIPE, SIG_IGN)
+    let environment = Environment.process(without: unusable)
+    SecretArguments.hide(environment.arguments)
     let code = await run(in: environment)
     if let signal = environment.interruption.signal { environment.interruption.end(signal) }
     exit(code.rawValue)
@@ -17,6 +22,15 @@ package enum Command {
 
   /// Runs in an environment.
   package static func run(in environment: Environment) async -> ExitCode {
+    let code = await result(in: environment)
+    guard let failure = environment.output.failure, environment.interruption.signal == nil else {
+      return code
+    }
+    complain(failure, in: environment)
+    return .output
+  }
+
+  private static func result(in environment: Environment) async -> ExitCode {
     do {
       let outcome = try ArgumentParser.parse(environment.arguments) { () throws(UsageError) in
         try DefaultOption.read(environment.variables)

@@ -14,6 +14,8 @@ package struct Environment: Sendable {
   package var hasUnreadInput: @Sendable () -> Bool = { false }
   /// Writes bytes to the standard output. Returns whether they were written.
   package var writeOutput: @Sendable (Data) -> Bool
+  /// The standard output of the process, also if ``writeOutput`` leads elsewhere.
+  let output: StandardOutput
   /// Writes text to the standard error.
   package var writeError: @Sendable (String) -> Void
   /// Whether the standard input is a file or a pipe.
@@ -38,7 +40,8 @@ package struct Environment: Sendable {
   package init(
     arguments: [String], variables: [String: String] = [:],
     readInput: @escaping @Sendable (UnsafeMutableRawBufferPointer) throws -> Int,
-    writeOutput: @escaping @Sendable (Data) -> Bool, writeError: @escaping @Sendable (String) -> Void,
+    writeOutput: @escaping @Sendable (Data) throws(OutputFailure) -> Void,
+    writeError: @escaping @Sendable (String) -> Void,
     isInputRedirected: Bool = false, isOutputTerminal: Bool, isErrorTerminal: Bool, width: Int,
     readSecret: @escaping @Sendable (_ prompt: String) -> String? = { _ in nil },
     startPager: @escaping @Sendable () -> Pager? = { nil }, interruption: Interruption = Interruption(),
@@ -48,7 +51,9 @@ package struct Environment: Sendable {
     self.arguments = arguments
     self.variables = variables
     self.readInput = readInput
-    self.writeOutput = writeOutput
+    let output = StandardOutput(writeOutput)
+    self.output = output
+    self.writeOutput = { output.write($0) }
     self.writeError = writeError
     self.isInputRedirected = isInputRedirected
     self.isOutputTerminal = isOutputTerminal
@@ -109,7 +114,9 @@ extension Environment {
   ]
 
   /// Returns the environment of this process.
-  package static func process() -> Environment {
+  ///
+  /// - Parameter unusable: The standard descriptors that belong to others.
+  static func process(without unusable: Set<Int32>) -> Environment {
     // One by one, because Foundation's dictionary of all of them takes longer than the rest of this function.
     let variables = Dictionary(
       uniqueKeysWithValues: variableNames.compactMap { name in
@@ -118,8 +125,17 @@ extension Environment {
     let interruption = Interruption(isProcess: true)
     var environment = Environment(
       arguments: Array(CommandLine.arguments.dropFirst()), variables: variables,
-      readInput: { try readInput(into: $0) }, writeOutput: { write($0, to: STDOUT_FILENO) },
-      writeError: { _ = write(Data($0.utf8), to: STDERR_FILENO) }, isInputRedirected: isInputRedirected,
+      readInput: { room in
+        if unusable.contains(STDIN_FILENO) { throw inputFailure(EBADF) }
+        return try readInput(into: room)
+      },
+      writeOutput: { (data) throws(OutputFailure) in
+        if unusable.contains(STDOUT_FILENO) { throw OutputFailure(code: EBADF) }
+        try write(data, to: STDOUT_FILENO)
+      },
+      writeError: { text in
+        if !unusable.contains(STDERR_FILENO) { try? write(Data(text.utf8), to: STDERR_FILENO) }
+      }, isInputRedirected: isInputRedirected,
       isOutputTerminal: isatty(STDOUT_FILENO) == 1, isErrorTerminal: isatty(STDERR_FILENO) == 1,
       width: columns(variables), readSecret: { SecretPrompt.read($0, interruption) },
       startPager: { Pager.start(variables: variables) }, interruption: interruption)
@@ -135,9 +151,13 @@ extension Environment {
       let count = Glibc.read(STDIN_FILENO, room.baseAddress, room.count)
       if count >= 0 { return count }
       if !canRepeat(on: STDIN_FILENO, POLLIN) {
-        throw UsageError("Standard input cannot be read: \(String(cString: strerror(errno))).")
+        throw inputFailure(errno)
       }
     }
+  }
+
+  private static func inputFailure(_ code: Int32) -> UsageError {
+    UsageError("Standard input cannot be read: \(String(cString: strerror(code))).")
   }
 
   private static var isInputRedirected: Bool {
@@ -147,18 +167,18 @@ extension Environment {
     return type == S_IFREG || type == S_IFIFO || type == S_IFSOCK
   }
 
-  /// Writes all bytes. Returns whether that worked: the reader of a pipe can exit early (`af … | head`).
-  private static func write(_ data: Data, to descriptor: Int32) -> Bool {
+  private static func write(_ data: Data, to descriptor: Int32) throws(OutputFailure) {
     var rest = data[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
+      } else if count == 0 {
+        throw OutputFailure(code: ENOSPC)
       } else if !canRepeat(on: descriptor, POLLOUT) {
-        return false
+        throw OutputFailure(code: errno)
       }
     }
-    return true
   }
 
   /// Returns whether a failed read or write can be repeated. If another process has made the descriptor non-blocking,

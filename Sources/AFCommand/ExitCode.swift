@@ -12,6 +12,8 @@ package enum ExitCode: Int32, Sendable {
   case clientError = 4
   /// The server failed (5xx).
   case serverError = 5
+  /// The standard output could not be written, as with curl. A reader that has seen enough is no such failure.
+  case output = 23
   /// SIGINT has ended the request.
   case interrupted = 130
   /// SIGTERM has ended the request.

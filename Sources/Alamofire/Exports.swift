@@ -3,6 +3,7 @@
 @_exported public import FoundationNetworking
 @_exported public import class HTTPWire.AlternativeServices
 @_exported public import struct HTTPWire.ClientIdentity
+@_exported public import struct HTTPWire.ContentRange
 @_exported public import struct HTTPWire.HTTPHeader
 @_exported public import struct HTTPWire.HTTPHeaders
 @_exported public import struct HTTPWire.HTTPMethod

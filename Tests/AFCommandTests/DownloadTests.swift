@@ -188,7 +188,7 @@ import Testing
     let gate = Gate()
     server.enqueue(Reply(body: .parts(["first\n", .gate(gate), "second\n"])))
     var terminal = Terminal.pipe
-    terminal.acceptsOutput = false
+    terminal.outputFailure = EPIPE
     #expect(await terminal.run(server.url("/")).status == .success)
     gate.open()
   }

@@ -28,8 +28,8 @@ struct Terminal: Sendable {
   var folder = "."
   /// The signals that cancel a request; `nil` if the test sends none.
   var interruption: Interruption?
-  /// Whether the reader of the output is there.
-  var acceptsOutput = true
+  /// The error of writes to the output, such as `EPIPE` if its reader is gone; `nil` if they succeed.
+  var outputFailure: Int32?
   /// Called after each write to the standard error.
   var onError: @Sendable () -> Void = {}
   /// Called with each text for the standard error.
@@ -39,6 +39,9 @@ struct Terminal: Sendable {
   /// Called before each read of the standard input.
   var onInput: @Sendable () -> Void = {}
 
+  /// Returns the error of one write to the output.
+  var failureOfOutput: @Sendable (Data) -> Int32? = { _ in nil }
+
   /// A terminal whose output is a pipe.
   static let pipe = Terminal(isOutputTerminal: false)
 
@@ -47,8 +50,8 @@ struct Terminal: Sendable {
   func run(_ arguments: [String]) async -> Run {
     let record = Record()
     let secret = secret
-    let (tick, onOutput, onError, acceptsOutput) = (tick, onOutput, onError, acceptsOutput)
-    let (onErrorText, onInput) = (onErrorText, onInput)
+    let (tick, onOutput, onError, outputFailure) = (tick, onOutput, onError, outputFailure)
+    let (onErrorText, onInput, failureOfOutput) = (onErrorText, onInput, failureOfOutput)
     let input = Mutex(Data(input.utf8))
     let clock = Mutex(ContinuousClock.now)
     var environment = Environment(
@@ -61,10 +64,10 @@ struct Terminal: Sendable {
           return count
         }
       },
-      writeOutput: { data in
-        record.output.withLock { $0 += data }
+      writeOutput: { (data) throws(OutputFailure) in
         onOutput(data)
-        return acceptsOutput
+        if let code = outputFailure ?? failureOfOutput(data) { throw OutputFailure(code: code) }
+        record.output.withLock { $0 += data }
       },
       writeError: { text in
         record.error.withLock { $0 += text }

@@ -99,6 +99,7 @@ let targets: [String: Target] = [
   "transfers": { TransferAnswers.check($0) },
   "people": { TextForPeople.check($0) },
   "secrets": { TextForPeople.checkRedaction($0) },
+  "files": { CommandFiles.check($0) },
   "media": { bytes in
     _ = MediaType(string(bytes))
     _ = try? DataURL(string(bytes))

@@ -45,7 +45,8 @@ package enum Help {
   ]
 
   static let exitCodes =
-    "Exits with 0, or 3, 4, 5 for 3xx, 4xx, 5xx; 1 without a response; 2 for usage."
+    "Exits with 0, or 3, 4, 5 for 3xx, 4xx, 5xx; 1 without a response; 2 for usage;\n"
+    + "23 if the output cannot be written."
 
   private static var examples: String {
     "Examples:\n" + exampleCommands.map { "  \($0.0)\n      \($0.1)\n" }.joined()

@@ -50,6 +50,9 @@ package enum ManualPage {
     .B 3, 4, 5
     A status of 3xx, 4xx or 5xx. \\fB\\-\\-no\\-check\\-status\\fR makes it 0.
     .TP
+    .B 23
+    The standard output could not be written. A reader that has seen enough, as in \\fIaf URL | head\\fR, is no error.
+    .TP
     .B 130, 143
     SIGINT or SIGTERM has ended the request.
     .SH ENVIRONMENT

@@ -32,13 +32,26 @@ struct Option: Sendable {
   let summary: String
   let completion: Completion
   let effect: Effect
+  /// The secret in its value.
+  let secret: Secret
+
+  /// The part of a value that other users must not read in the list of processes.
+  enum Secret: Sendable, Equatable {
+    case none
+    case whole
+    /// The user information of a URL.
+    case userInformation
+  }
 
   /// Makes an option.
   ///
   /// - Parameter names: The long name, then the short one if there is one, separated by a space.
   init(
-    _ names: String, _ group: Group, _ summary: String, completion: Completion = .none, effect: Effect
+    _ names: String, _ group: Group, _ summary: String, completion: Completion = .none,
+    secret: Secret = .none,
+    effect: Effect
   ) {
+    self.secret = secret
     self.names = names.split(separator: " ").map(String.init)
     self.group = group
     self.summary = summary

@@ -15,13 +15,45 @@ struct OptionReader {
   private(set) var positionals: [String] = []
   /// The text that the options request instead of a request.
   private(set) var text: ArgumentParser.Text?
+  /// The parts of arguments that are secret.
+  private var secrets: [SecretArguments.Part] = []
 
   init(_ arguments: [String]) { rest = arguments[...] }
+
+  /// Returns the parts of arguments that are secret, also of arguments that make no sense.
+  static func secrets(in arguments: [String]) -> [SecretArguments.Part] {
+    var reader = OptionReader(arguments)
+    // Each error takes an argument away.
+    while true {
+      do throws(UsageError) {
+        try reader.readAll()
+        return reader.secrets
+      } catch { continue }
+    }
+  }
+
+  /// Notes the secrets of the argument that was read last.
+  private mutating func noteSecrets(of argument: String) {
+    secrets += SecretArguments.ranges(inItem: argument)
+      .map { SecretArguments.Part(index: rest.startIndex - 1, bytes: $0) }
+  }
+
+  /// Notes the secret in the value of an option, with which the argument that was read last ends.
+  private mutating func noteSecrets(of value: String, _ option: Option, in argument: String) {
+    let start = argument.utf8.count - value.utf8.count
+    secrets += SecretArguments.ranges(in: value, of: option).map { range in
+      SecretArguments.Part(
+        index: rest.startIndex - 1, bytes: (range.lowerBound + start)..<(range.upperBound + start))
+    }
+  }
 
   mutating func readAll() throws(UsageError) {
     while let argument = rest.popFirst() {
       if argument == "--" {
-        positionals += rest
+        while let argument = rest.popFirst() {
+          noteSecrets(of: argument)
+          positionals.append(argument)
+        }
         return
       }
       if argument.hasPrefix("--") {
@@ -29,6 +61,7 @@ struct OptionReader {
       } else if argument.hasPrefix("-"), argument.count > 1 {
         try readShort(argument)
       } else {
+        noteSecrets(of: argument)
         positionals.append(argument)
       }
     }
@@ -57,7 +90,7 @@ struct OptionReader {
     }
     let option = try Option.named(name)
     if value != nil, option.placeholder == nil { throw UsageError("\(name) does not take a value.") }
-    try choose(option, name: name, attached: value)
+    try choose(option, name: name, attached: value, in: argument)
   }
 
   /// Reads `-v`, `-vf`, `-a user:pass` or `-auser:pass`.
@@ -67,13 +100,15 @@ struct OptionReader {
       let name = "-\(letter)"
       let option = try Option.named(name)
       if option.placeholder != nil {
-        return try choose(option, name: name, attached: letters.isEmpty ? nil : String(letters))
+        return try choose(option, name: name, attached: letters.isEmpty ? nil : String(letters), in: argument)
       }
-      try choose(option, name: name, attached: nil)
+      try choose(option, name: name, attached: nil, in: argument)
     }
   }
 
-  private mutating func choose(_ option: Option, name: String, attached: String?) throws(UsageError) {
+  private mutating func choose(
+    _ option: Option, name: String, attached: String?, in argument: String
+  ) throws(UsageError) {
     switch option.effect {
     case .flag: choices.append(Choice(option: option))
     case .text(let text): self.text = self.text ?? text
@@ -81,6 +116,7 @@ struct OptionReader {
       guard let value = attached ?? rest.popFirst() else {
         throw UsageError("\(name) needs a value: \(name) \(placeholder).")
       }
+      noteSecrets(of: value, option, in: attached == nil ? value : argument)
       choices.append(Choice(option: option, value: value))
     }
   }

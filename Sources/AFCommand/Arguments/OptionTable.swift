@@ -104,13 +104,14 @@ extension Option {
 
   private static let accessOptions: [Option] = [
     Option(
-      "--auth -a", .access, "credentials; asks for a password that is missing",
+      "--auth -a", .access, "credentials; asks for a password that is missing", secret: .whole,
       effect: .value("USER:PASS", OptionValue.setCredentials)),
     Option(
       "--auth-type -A", .access, "basic (default), digest, or bearer for -a TOKEN",
       completion: .words(Invocation.Authentication.allCases.map(\.rawValue)),
       effect: .value("TYPE", OptionValue.setAuthentication)),
-    Option("--bearer", .access, "a bearer token", effect: .value("TOKEN", OptionValue.setToken)),
+    Option(
+      "--bearer", .access, "a bearer token", secret: .whole, effect: .value("TOKEN", OptionValue.setToken)),
     Option(
       "--netrc -n", .access, "take credentials from ~/.netrc", effect: .flag { $0.netrcFile = "~/.netrc" }),
     Option(
@@ -174,10 +175,10 @@ extension Option {
       "--cert-key", .connection, "the key, if it is not in the file of --cert", completion: .files,
       effect: .value("FILE") { $0.certificateKey = $1 }),
     Option(
-      "--cert-key-pass", .connection, "its passphrase; asked for if needed",
+      "--cert-key-pass", .connection, "its passphrase; asked for if needed", secret: .whole,
       effect: .value("PASS") { $0.certificatePassphrase = $1 }),
     Option(
-      "--proxy", .connection, "an http, https or socks URL; none for no proxy",
+      "--proxy", .connection, "an http, https or socks URL; none for no proxy", secret: .userInformation,
       effect: .value("URL", OptionValue.setProxy)),
     Option(
       "--resolve", .connection, "the address of this host",

@@ -59,7 +59,7 @@ package enum RequestItem: Equatable, Sendable {
 
   /// Reads an item. The first separator counts; a backslash in front of a character takes its meaning.
   package init(parsing argument: String) throws(UsageError) {
-    guard let (name, separator, value) = Self.split(argument) else {
+    guard let (name, separator, value) = Self.parts(of: argument) else {
       if let name = Self.nameOfEmptyField(argument) {
         self = .header(name: name, value: "")
         return
@@ -124,7 +124,8 @@ package enum RequestItem: Equatable, Sendable {
     return file
   }
 
-  private static func split(_ argument: String) -> (name: String, separator: String, value: String)? {
+  /// Splits an argument at its first separator; `nil` without one.
+  static func parts(of argument: String) -> (name: String, separator: String, value: String)? {
     var name = ""
     var rest = argument[...]
     while let character = rest.first {

@@ -29,22 +29,11 @@ final class ArchiveFile: Sendable {
     recorder.queue.sync {}
     do {
       let archive = try recorder.har()
-      let isNew = !FileManager.default.fileExists(atPath: path)
-      // A pipe or a device is written to, and so is a file in a folder that takes no other one.
-      guard isNew || LocalFile.isRegular(path) && access(Self.folder(path), W_OK) == 0 else {
-        try SavedFile(path: path, isContinued: false).write(archive)
-        return nil
-      }
-      let target = URL(fileURLWithPath: path).resolvingSymlinksInPath()
-      let permissions = try? FileManager.default.attributesOfItem(atPath: target.path)[.posixPermissions]
-      try archive.write(to: target, options: .atomic)
-      // The new file has the permissions of the earlier one.
-      if let permissions {
-        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: target.path)
-      }
+      // A new archive is for its owner alone, because not all secrets can be recognized.
+      try PrivateFile.write(archive, to: path, keepsMode: true)
       return nil
-    } catch let failure as SavedFile.Failure {
-      return failure.sentence
+    } catch let failure as PrivateFile.Failure {
+      return SavedFile.Failure(path, code: failure.code).sentence
     } catch {
       return error.localizedDescription
     }

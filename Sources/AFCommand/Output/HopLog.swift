@@ -76,7 +76,10 @@ final class HopLog: Sendable {
 extension Head {
   /// Reads a head; `nil` for trailers.
   init?(wire text: String) {
-    let lines = text.split(whereSeparator: \.isNewline)
+    // A value may have other line breaks of Unicode, which would be fields that the server did not send.
+    let lines = text.utf8.split(separator: 0x0A).map { line in
+      String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
+    }
     guard let words = lines.first?.split(separator: " ", maxSplits: 2).map(String.init), words.count > 1
     else {
       return nil

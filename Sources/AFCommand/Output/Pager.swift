@@ -17,8 +17,6 @@ package struct Pager: Sendable {
     guard isThere(command, path: variables["PATH"] ?? "") else { return nil }
     // As git does it: colours pass, and a text of less than a page is not paged.
     setenv("LESS", "FRX", 0)
-    // The end of the pager is an error of a write, not the end of this process.
-    signal(SIGPIPE, SIG_IGN)
     guard let pipe = popen(command, "w") else { return nil }
     // Written by one thread at a time.
     nonisolated(unsafe) let stream = pipe

@@ -27,19 +27,19 @@ package struct ProgressLine: Equatable, Sendable {
 
   /// Returns the part of the line that has room in `width` columns.
   package func text(width: Int) -> String {
-    let speed = elapsed > 0 ? "  \(ByteCount.text(Int64(min(Double(completed) / elapsed, 1e18))))/s" : ""
+    let speed = elapsed > 0 ? "  \(ByteCount.text(Int64(clamping: Double(completed) / elapsed)))/s" : ""
     let saved = Self.sum(offset, completed)
     let whole = Self.sum(offset, total)
     let count = (direction == .sent ? "sent " : "") + ByteCount.text(saved)
     guard total > 0 else { return String("\(count)\(speed)".prefix(max(0, width))) }
-    let share = min(1, Double(saved) / Double(whole))
-    let percent = "\(Int(share * 100))%"
+    let share = max(0, min(1, Double(saved) / Double(whole)))
+    let percent = "\(Int64(clamping: share * 100))%"
     let numbers = "\(count) of \(ByteCount.text(whole))\(speed)\(timeLeft)"
     // One column stays free: a line as wide as the terminal would break.
     let room = width - 1 - 4 - 2 - 2 - numbers.count
     guard room >= 8 else { return String("\(percent)  \(numbers)".prefix(max(0, width - 1))) }
     let barWidth = min(40, room)
-    let filled = Int(share * Double(barWidth))
+    let filled = Int(Int64(clamping: share * Double(barWidth)))
     let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: barWidth - filled)
     return String(repeating: " ", count: 4 - percent.count) + "\(percent)  \(bar)  \(numbers)"
   }
@@ -55,7 +55,7 @@ package struct ProgressLine: Equatable, Sendable {
     let time = (elapsed * Double(total - completed) / Double(completed)).rounded(.up)
     // A server can name any length.
     guard time < 1e9 else { return "" }
-    let seconds = Int(time)
+    let seconds = Int64(clamping: time)
     return seconds < 60 ? "  \(seconds) s left" : "  \(seconds / 60) min left"
   }
 }

@@ -107,9 +107,9 @@ struct ResponsePrinter: Sendable {
 
   // MARK: Heads
 
-  /// Writes the head of a response in front of its body.
-  func begin(_ response: HTTPURLResponse) {
-    if showsHead { write(Head(response).text(palette)) }
+  /// Writes the head of a response in front of its body. Returns whether it was written, if it was asked for.
+  func begin(_ response: HTTPURLResponse) -> Bool {
+    showsHead ? write(Data(Head(response).text(palette).utf8)) : true
   }
 
   /// Writes the head of a response whose body is saved, if it was asked for.

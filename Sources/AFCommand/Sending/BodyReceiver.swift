@@ -30,8 +30,8 @@ final class BodyReceiver: Sendable {
     var isPart = false
     /// Replaces control characters on a terminal.
     var readable = ReadableStream()
-    /// The number of bytes that the range of the response has left; `nil` without a range.
-    var rest: Int64?
+    /// The bytes of the part that have not come; `nil` if the file is not continued.
+    var missing: Int64?
   }
 
   /// Larger bodies are not laid out.
@@ -74,12 +74,12 @@ final class BodyReceiver: Sendable {
     state.withLock { $0.contentType = contentType }
     if invocation.output != nil { return beginSaving(response) }
     guard printer.writesBody else {
-      if !printer.waitsForMetrics { printer.begin(response) }
+      guard printer.waitsForMetrics || printer.begin(response) else { return stop() }
       state.withLock { $0.mode = .discarding }
       return true
     }
     if printer.lays(out: response) {
-      if !printer.waitsForMetrics { printer.begin(response) }
+      guard printer.waitsForMetrics || printer.begin(response) else { return stop() }
       state.withLock { $0.mode = .collecting(Data()) }
       return true
     }
@@ -89,7 +89,7 @@ final class BodyReceiver: Sendable {
   private func beginWriting(_ response: HTTPURLResponse) -> Bool {
     if printer.isTerminal { meter?.finish() }
     if let hops { printer.writeHops(hops.hops, sentBody, request) }
-    printer.begin(response)
+    guard printer.begin(response) else { return stop() }
     guard !printer.refuses(response) else {
       refuse(response, size: response.expectedContentLength)
       return false
@@ -112,13 +112,14 @@ final class BodyReceiver: Sendable {
         state.mode = .collecting(body)
         return .none
       case .saving(let file):
-        // Bytes that follow the range belong to another part of the file, or to none.
-        if let rest = state.rest, rest < data.count {
-          state.failure = Resumption.otherLength
-          state.mode = .discarding
-          return .fail
+        if let missing = state.missing {
+          guard data.count <= missing else {
+            state.failure = Resumption.excess
+            state.mode = .discarding
+            return .fail
+          }
+          state.missing = missing - Int64(data.count)
         }
-        state.rest = state.rest.map { $0 - Int64(data.count) }
         do throws(SavedFile.Failure) {
           try file.write(data)
           return .none
@@ -154,7 +155,11 @@ final class BodyReceiver: Sendable {
       if let last = shown.last { state.withLock { $0.endsLine = last == UInt8(ascii: "\n") } }
       return true
     }
-    // The reader of the pipe is gone.
+    return stop()
+  }
+
+  /// Ends the request because its output cannot be written, such as to a pipe whose reader is gone.
+  private func stop() -> Bool {
     state.withLock { state in
       state.isRefused = true
       state.mode = .discarding
@@ -233,9 +238,9 @@ final class BodyReceiver: Sendable {
         let file = try open(response, isContinued: isContinued)
         if !isContinued { file.record(response) }
         state.path = file.path
-        let range = isContinued ? ContentRange(response) : nil
-        state.isPart = range?.isFollowed == true
-        state.rest = range?.count
+        let range = isContinued ? response.af.contentRange : nil
+        state.missing = range?.bounds.map { Int64($0.count) }
+        if let end = range?.bounds?.upperBound, let total = range?.total { state.isPart = end < total }
         state.mode = .saving(file)
         return true
       } catch {
@@ -308,7 +313,7 @@ final class BodyReceiver: Sendable {
   private func takeEnd(_ response: AFDataResponse<Data?>) -> End {
     state.withLock { state in
       var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)
-      if end.failure == nil, response.error == nil, state.isPart || state.rest ?? 0 > 0 {
+      if end.failure == nil, response.error == nil, state.isPart || state.missing ?? 0 > 0 {
         end.failure = "The server sent only a part of what is missing."
       }
       if printer.isTerminal, case .writing = state.mode {

@@ -24,26 +24,26 @@ struct EventExchange {
     // Serial, so that events keep their order; the main queue waits for the end.
     let queue = DispatchQueue(label: "af.events")
     let write = environment.writeOutput
-    let writeHeads = { @Sendable () -> Void in
-      guard let hops else { return }
-      _ = write(Data(hops.takeText(palette, hasRequests: invocation.shown == .everything).utf8))
+    let writeHeads = { @Sendable () -> Bool in
+      guard let hops else { return true }
+      return write(Data(hops.takeText(palette, hasRequests: invocation.shown == .everything).utf8))
     }
     environment.interruption.onSignal { source.cancel() }
     let completion = await withCheckedContinuation { continuation in
       source.responseEvents(on: queue) { stream in
         switch stream.event {
         case .stream(.success(let event)):
-          writeHeads()
+          let hasHeads = writeHeads()
           let type = ReadableText.line(event.type)
           let head = names && event.type != "message" ? palette.paint("\(type): ", .name) : ""
           let data = isReadable ? ReadableText.lines(event.data) : event.data
-          if !write(Data((head + data + "\n").utf8)) { stream.cancel() }
+          if !hasHeads || !write(Data((head + data + "\n").utf8)) { stream.cancel() }
         case .stream(.failure): break
         case .complete(let completion): continuation.resume(returning: completion)
         }
       }
     }
-    writeHeads()
+    _ = writeHeads()
     if completion.error != nil {
       let printer = ResponsePrinter(environment: environment, invocation: invocation)
       printer.writeRefused(source.data, completion.response)

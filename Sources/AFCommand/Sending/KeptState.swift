@@ -21,7 +21,7 @@ final class KeptState: Sendable {
       let host = (url?.host ?? "") + (url?.port.map { "_\($0)" } ?? "")
       let path = try NamedSession.path(name, host: host, variables: variables)
       let kept = try NamedSession(path: path)
-      cookies += kept.cookies.compactMap { CookieJar.cookie($0) }
+      cookies += kept.cookieLines.compactMap(\.cookie)
       named = kept
       self.path = invocation.isSessionReadOnly ? nil : path
     } else {
@@ -62,6 +62,15 @@ final class KeptState: Sendable {
       note { () throws(UsageError) in try named.write(to: path) }
     }
     if let jarPath { note { () throws(UsageError) in try CookieJar.write(cookies, to: jarPath) } }
+  }
+
+  /// Writes one of the files.
+  static func write(_ data: Data, to path: String) throws(UsageError) {
+    do throws(PrivateFile.Failure) {
+      try PrivateFile.write(data, to: path)
+    } catch {
+      throw UsageError(SavedFile.Failure(path, code: error.code).sentence)
+    }
   }
 
   private func note(_ write: () throws(UsageError) -> Void) {

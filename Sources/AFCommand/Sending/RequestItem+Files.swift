@@ -20,9 +20,9 @@ extension RequestItem {
   }
 
   private static func line(_ path: String) throws(UsageError) -> String {
-    var text = try text(path)
-    while text.last?.isNewline == true { text.removeLast() }
-    return text
+    let bytes = Array(try text(path).utf8)
+    let end = bytes.lastIndex { $0 != 0x0A && $0 != 0x0D }
+    return String(decoding: bytes[..<(end.map { $0 + 1 } ?? 0)], as: UTF8.self)
   }
 
   private static func text(_ path: String) throws(UsageError) -> String {

@@ -24,7 +24,7 @@ struct WebSocketExchange {
       socket.streamMessageEvents(on: queue) { event in
         switch event.kind {
         case .connected:
-          printer.begin(socket.request ?? request, socket.response)
+          guard printer.begin(socket.request ?? request, socket.response) else { return event.cancel() }
           // Not earlier, because closing a socket that is not connected cancels it.
           if !invocation.ignoresInput { sendInput(to: socket) }
         case .receivedMessage(let message): if !printer.write(message) { event.cancel() }
@@ -35,7 +35,7 @@ struct WebSocketExchange {
       }
     }
     if let response = end.response {
-      printer.begin(socket.request ?? request, response)
+      _ = printer.begin(socket.request ?? request, response)
       kept.store(from: session, invocation)
     }
     if end.error != nil {
@@ -107,15 +107,16 @@ private final class MessagePrinter: Sendable {
     self.invocation = invocation
   }
 
-  /// Shows the heads of the handshake once. The request is shown without the fields that the handshake adds.
-  func begin(_ request: URLRequest, _ response: HTTPURLResponse?) {
+  /// Shows the heads of the handshake once. The request is shown without the fields that the handshake adds. Returns
+  /// whether they were written, if they were asked for.
+  func begin(_ request: URLRequest, _ response: HTTPURLResponse?) -> Bool {
     let isVerbose = invocation.shown == .everything
-    guard isVerbose || invocation.shown == .headers else { return }
+    guard isVerbose || invocation.shown == .headers else { return true }
     let isShown = end.withLock { end in
       defer { end.hasHeads = true }
       return end.hasHeads
     }
-    if isShown { return }
+    if isShown { return true }
     let sent =
       isVerbose
       ? Head(
@@ -123,7 +124,9 @@ private final class MessagePrinter: Sendable {
         bodyLength: nil) : nil
     let palette = environment.palette(of: invocation)
     let text = [sent, response.map { Head($0) }].compactMap { $0.map { $0.text(palette) + "\n" } }.joined()
-    _ = environment.writeOutput(Data(text.utf8))
+    guard !environment.writeOutput(Data(text.utf8)) else { return true }
+    end.withLock { $0.isUnread = true }
+    return false
   }
 
   /// Returns whether the message was written.

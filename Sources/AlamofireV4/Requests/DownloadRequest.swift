@@ -107,7 +107,10 @@ extension RequestBridge {
         $0.temporaryURL = temporaryURL
         $0.destinationURL = destinationURL
       }
-      return (destinationURL, Alamofire::DownloadRequest.Options(rawValue: Int(options.rawValue)))
+      return (
+        destinationURL,
+        Alamofire::DownloadRequest.Options(rawValue: Int(truncatingIfNeeded: options.rawValue))
+      )
     }
   }
 }

@@ -315,9 +315,7 @@ package enum Clock {
 
   /// Returns a duration in nanoseconds: 0 if it is negative, and the maximum if it is longer than 500 years.
   package static func nanoseconds(_ duration: Duration) -> UInt64 {
-    let nanoseconds = duration.attoseconds / 1_000_000_000
-    guard nanoseconds > 0 else { return 0 }
-    return nanoseconds < 16_000_000_000_000_000_000 ? UInt64(nanoseconds) : .max
+    duration.wholeNanoseconds
   }
 }
 

@@ -137,14 +137,14 @@ package struct StoredHead: Codable, Sendable, Equatable {
   var wholeSize: Int64? {
     let block = head.block
     guard !block.contains("Content-Encoding") else { return nil }
-    let text: Substring?
     switch status {
-    case 200: text = block.value(of: "Content-Length").map { Substring($0) }
-    case 206: text = block.value(of: "Content-Range")?.split(separator: "/").last
+    case 200:
+      guard let text = block.value(of: "Content-Length"), text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+      else { return nil }
+      return Int64(text)
+    case 206: return ContentRange(head)?.total
     default: return nil
     }
-    guard let text, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return Int64(text)
   }
 
   package var head: ResponseHead {

@@ -41,7 +41,7 @@ package enum SegmentAnswer: Sendable, Equatable {
     let isEncoded = head.block.value(of: "Content-Encoding").map { $0.lowercased() != "identity" } ?? false
     switch head.status {
     case 206:
-      guard !isEncoded, let range = head.block.value(of: "Content-Range").flatMap({ ContentRange($0) }),
+      guard !isEncoded, let range = head.block.value(of: "Content-Range").flatMap({ PartRange($0) }),
         head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
         // A length that contradicts the range belongs to other bytes.
         head.block.value(of: "Content-Length").map({ Int($0) == range.bounds.count }) ?? true

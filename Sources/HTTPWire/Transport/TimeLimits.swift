@@ -106,8 +106,7 @@ extension TransportOptions.TimeLimits.Phase {
 extension Duration {
   /// The duration as text, in seconds with at most three digits after the point.
   package var shownSeconds: String {
-    let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
-    return "\(Double(milliseconds) / 1000) seconds"
+    "\(Double(wholeMilliseconds) / 1000) seconds"
   }
 }
 
@@ -124,11 +123,8 @@ package struct PhaseLimits: Sendable, Equatable {
   package init?(_ limits: TransportOptions.TimeLimits) {
     func nanoseconds(_ limit: Duration?) -> UInt64 {
       guard let limit else { return .max }
-      let (seconds, attoseconds) = limit.components
-      guard seconds >= 0, attoseconds >= 0 else { return 0 }
       // Longer limits are no limits, because the clock must not overflow.
-      return seconds < 1_000_000_000
-        ? UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000) : .max
+      return limit < .seconds(1_000_000_000) ? limit.wholeNanoseconds : .max
     }
     nameLookup = nanoseconds(limits.nameLookup)
     connect = nanoseconds(limits.connect)

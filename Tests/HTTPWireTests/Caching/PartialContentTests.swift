@@ -22,7 +22,7 @@ import Testing
       ("bytes 0-4/10", 0..<5, 10), ("BYTES 9-9/10", 9..<10, 10), ("bytes 0-0/1", 0..<1, 1),
     ]) func ranges(text: String, bounds: Range<Int>, total: Int) throws
   {
-    let range = try #require(ContentRange(text))
+    let range = try #require(PartRange(text))
     #expect(range.bounds == bounds && range.total == total && range.text.lowercased() == text.lowercased())
   }
 
@@ -33,7 +33,7 @@ import Testing
       "bytes 0-4/10, bytes 5-9/10", "lines 0-4/10", "bytes 0-4/99999999999999999999", "bytes +0-4/10",
       "bytes 0-9223372036854775807/9223372036854775807",
     ]) func invalidRanges(text: String)
-  { #expect(ContentRange(text) == nil) }
+  { #expect(PartRange(text) == nil) }
 
   @Test("Parts are stored if their version and range are known") func storedParts() {
     func mayStore(_ fields: (String, String)..., status: Int = 206, requestFields: String? = "bytes=0-4")

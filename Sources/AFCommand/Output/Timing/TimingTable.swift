@@ -56,8 +56,8 @@ package struct TimingTable: Equatable, Sendable {
     let cells = "  " + Self.cells(phase.name, phase.end - phase.start)
     guard barWidth >= 8, total > 0 else { return cells }
     let scale = Double(barWidth) / total
-    let first = max(0, min(barWidth - 1, Int(phase.start * scale)))
-    let last = max(first + 1, min(barWidth, Int((phase.end * scale).rounded())))
+    let first = max(0, min(barWidth - 1, Int(Int64(clamping: phase.start * scale))))
+    let last = max(first + 1, min(barWidth, Int(Int64(clamping: (phase.end * scale).rounded()))))
     let bar = String(repeating: "█", count: last - first)
     return cells + "  " + String(repeating: " ", count: first) + palette.paint(bar, .name)
   }

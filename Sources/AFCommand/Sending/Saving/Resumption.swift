@@ -15,9 +15,8 @@ struct Resumption: Sendable {
     case unrelated
   }
 
-  static let otherLength =
-    "The server sent more bytes than its range has (Content-Range); the rest was not written."
   static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
+  static let excess = "The server sent more bytes than the range of its response has; they were not written."
 
   let offset: Int64
   private let path: String
@@ -39,17 +38,23 @@ struct Resumption: Sendable {
   /// Adds the fields that ask for the missing part, if the file is the same. Otherwise the server sends all of it.
   func apply(to request: inout URLRequest) {
     request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
-    guard let validator = record?.validator, request.value(forHTTPHeaderField: "If-Range") == nil else {
+    guard let validator = record?.validator?.value, request.value(forHTTPHeaderField: "If-Range") == nil
+    else {
       return
     }
     request.setValue(validator, forHTTPHeaderField: "If-Range")
   }
 
   func finding(_ response: HTTPURLResponse) -> Finding {
-    let range = ContentRange(response)
+    let range = response.af.contentRange
     switch response.statusCode {
     case 206:
-      guard let range, range.first == offset else { return .refused(Self.otherPart) }
+      guard let range, let bounds = range.bounds, bounds.lowerBound == offset else {
+        return .refused(Self.otherPart)
+      }
+      // A length that contradicts the range belongs to other bytes.
+      let length = response.expectedContentLength
+      guard length < 0 || length == Int64(bounds.count) else { return .refused(Self.otherPart) }
       // The rest of a coded file is not the rest of the file.
       guard response.isIdentity else { return .refused(Self.otherPart) }
       guard record?.matches(response, total: range.total) ?? true else {
@@ -71,47 +76,5 @@ extension HTTPURLResponse {
   fileprivate var isIdentity: Bool {
     let coding = value(forHTTPHeaderField: "Content-Encoding") ?? ""
     return coding.isEmpty || coding.lowercased() == "identity"
-  }
-}
-
-/// The value of `Content-Range` (RFC 9110 §14.4).
-struct ContentRange: Equatable {
-  /// `nil` if the range could not be satisfied.
-  var first: Int64?
-  var last: Int64?
-  /// `nil` if the server does not know it.
-  var total: Int64?
-
-  init?(_ response: HTTPURLResponse) {
-    guard let value = response.value(forHTTPHeaderField: "Content-Range") else { return nil }
-    self.init(value)
-  }
-
-  init?(_ value: String) {
-    let words = value.split(separator: " ", maxSplits: 1)
-    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return nil }
-    total = Int64(parts[1])
-    if parts[0] == "*" { return }
-    let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard bounds.count == 2, let first = Int64(bounds[0]), let last = Int64(bounds[1]), first <= last else {
-      return nil
-    }
-    self.first = first
-    self.last = last
-  }
-
-  /// The number of bytes; `nil` for a range that could not be satisfied.
-  var count: Int64? {
-    guard let first, let last else { return nil }
-    let (distance, overflow) = last.subtractingReportingOverflow(first)
-    return overflow || distance == .max ? nil : distance + 1
-  }
-
-  /// Whether bytes follow behind the range.
-  var isFollowed: Bool {
-    guard let last, let total else { return false }
-    return last < total - 1
   }
 }

@@ -17,18 +17,22 @@ final class SavedFile: Sendable {
   let path: String
   private let location: String
   private let descriptor: Int32
+  /// Whether the record beside the file is one of this file.
+  private let ownsRecord: Mutex<Bool>
 
   /// Opens a file that the user has named. The earlier content of the file is replaced, unless the file is continued.
   init(path: String, isContinued: Bool) throws(Failure) {
     self.path = path
     location = path
     let mode = O_WRONLY | O_CREAT | O_CLOEXEC | (isContinued ? O_APPEND : O_TRUNC)
+    // That of an earlier run, if there is one.
+    ownsRecord = Mutex(true)
     descriptor = open(path, mode, 0o666)
     guard descriptor >= 0 else { throw Failure(path) }
   }
 
   /// Makes a new file in a folder, by default the current one. The name from the server is used without its path, and
-  /// never for a file that exists.
+  /// never for a file that exists, nor beside one that has the name of its record.
   init(suggestedName: String?, folder: String = ".") throws(Failure) {
     let name = Self.safe(suggestedName ?? "")
     let parts = URL(fileURLWithPath: name)
@@ -36,13 +40,18 @@ final class SavedFile: Sendable {
     let stem = name.dropLast(suffix.count)
     var candidate = name
     var opened: Int32 = -1
+    errno = EEXIST
     for number in 1...1000 {
-      opened = open("\(folder)/\(candidate)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      if opened >= 0 || errno != EEXIST { break }
+      let place = "\(folder)/\(candidate)"
+      if PartialFileRecord.isAbsent(beside: place) {
+        opened = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        if opened >= 0 || errno != EEXIST { break }
+      }
       candidate = "\(stem)-\(number)\(suffix)"
     }
     path = candidate
     location = "\(folder)/\(candidate)"
+    ownsRecord = Mutex(false)
     descriptor = opened
     guard descriptor >= 0 else { throw Failure(candidate) }
   }
@@ -51,14 +60,19 @@ final class SavedFile: Sendable {
 
   /// Returns a name for the current folder, by the rule of `suggestedFilename`. It leaves room for a number and for the
   /// names of partial files.
-  static func safe(_ name: String) -> String { FileNames.component(of: name, longest: 200) ?? "download" }
+  static func safe(_ name: String) -> String {
+    let safe = FileNames.component(of: name, longest: 200) ?? "download"
+    // A later run would read it as its own.
+    return PartialFileRecord.isName(safe) || SegmentedExchange.isTemporaryName(safe) ? safe + "-1" : safe
+  }
 
   /// Keeps the version of the resource until the file is complete. Pipes and devices are not continued.
   func record(_ response: HTTPURLResponse) {
     var information = stat()
     guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return }
     if let record = PartialFileRecord(response) {
-      record.write(beside: location)
+      let isWritten = record.write(beside: location)
+      ownsRecord.withLock { $0 = isWritten || $0 }
     } else {
       removeRecord()
     }
@@ -70,7 +84,9 @@ final class SavedFile: Sendable {
   }
 
   /// Called when the file is complete.
-  func removeRecord() { PartialFileRecord.remove(beside: location) }
+  func removeRecord() {
+    if ownsRecord.withLock({ $0 }) { PartialFileRecord.remove(beside: location) }
+  }
 
   func write(_ data: Data) throws(Failure) {
     var rest = data[...]

@@ -12,6 +12,9 @@ struct SegmentedExchange {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let path = path(output)
+    if output == .suggestedName, FileManager.default.fileExists(atPath: path) {
+      throw UsageError("'\(path)' is in the way of the download; move it, or name a file with --output.")
+    }
     let download = session.segmentedDownload(
       request, segments: invocation.segments ?? 1, checksum: invocation.checksum,
       to: URL(fileURLWithPath: path), options: [.removePreviousFile])
@@ -41,9 +44,14 @@ struct SegmentedExchange {
     switch output {
     case .file(let path): path
     case .suggestedName:
-      "\(environment.folder)/\(SavedFile.safe(request.url?.lastPathComponent ?? "")).af-download"
+      "\(environment.folder)/\(SavedFile.safe(request.url?.lastPathComponent ?? ""))\(Self.suffix)"
     }
   }
+
+  private static let suffix = ".af-download"
+
+  /// Whether a name is the one of a download until the name of the server is known.
+  static func isTemporaryName(_ name: String) -> Bool { name.hasSuffix(suffix) }
 
   private func finish(
     _ response: SegmentedDownload.Response, path: String, _ output: Invocation.Output, partialPath: String

@@ -188,7 +188,6 @@ extension DispatchTimeInterval {
       self = .never
       return
     }
-    let (seconds, attoseconds) = duration.components
-    self = .milliseconds(Int(clamping: max(0, seconds) * 1000 + max(0, attoseconds) / 1_000_000_000_000_000))
+    self = .milliseconds(Int(duration.wholeMilliseconds))
   }
 }

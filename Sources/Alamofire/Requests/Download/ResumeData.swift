@@ -27,9 +27,11 @@ struct ResumeData: Codable, Equatable {
   /// - Parameter offset: The number of bytes of the file before the response.
   init?(request: URLRequest, head: ResponseHead, offset: Int64, file: String, received: Int64) {
     guard let url = request.url, (request.httpMethod ?? "GET") == "GET", request.httpBody == nil,
-      received > 0, head.status == 200 || (head.status == 206 && Self.range(of: head)?.first == offset),
+      received > 0,
+      head.status == 200 || (head.status == 206 && ContentRange(head)?.bounds?.lowerBound == offset),
       !head.block.contains("Content-Encoding"),
       head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
+      // Only a strong validator proves that two parts belong together.
       let validator = RepresentationVersion.validator(
         of: head, now: HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)))
     else { return nil }
@@ -41,7 +43,7 @@ struct ResumeData: Codable, Equatable {
     self.file = Self.name(of: file)
     self.received = received
     self.validator = validator
-    total = head.status == 206 ? Self.range(of: head)?.total : Self.length(of: head)
+    total = head.status == 206 ? ContentRange(head)?.total : Self.length(of: head)
   }
 
   private static func name(of path: String) -> String {
@@ -148,15 +150,13 @@ struct ResumeData: Codable, Equatable {
   /// §15.3.7), and ranges of an encoded body count other bytes. The response has to repeat the entity tag, because a
   /// server may ignore `If-Range` (§15.3.7.3). It may omit a date that was in `If-Range`.
   private func isRest(_ head: ResponseHead) -> Bool {
-    guard let range = Self.range(of: head), range.first == received,
+    guard let range = ContentRange(head), let bounds = range.bounds, bounds.lowerBound == received,
       !head.block.contains("Content-Encoding")
     else { return false }
     // A length that contradicts the range belongs to other bytes.
-    if head.block.contains("Content-Length"), Self.length(of: head) != range.last - range.first + 1 {
-      return false
-    }
+    if head.block.contains("Content-Length"), Self.length(of: head) != Int64(bounds.count) { return false }
     let whole = total ?? range.total
-    if let whole, range.last != whole - 1 || (range.total ?? whole) != whole { return false }
+    if let whole, bounds.upperBound != whole || (range.total ?? whole) != whole { return false }
     let tag = head.block.value(of: "ETag")
     if validator.hasPrefix("\"") { return tag == validator }
     return head.block.value(of: "Last-Modified").map { $0 == validator } ?? (tag == nil)
@@ -164,21 +164,6 @@ struct ResumeData: Codable, Equatable {
 
   private static func length(of head: ResponseHead) -> Int64? {
     head.block.value(of: "Content-Length").flatMap(number)
-  }
-
-  /// Parses `bytes 100-199/200` (RFC 9110 §14.4); returns `nil` for a range that contradicts itself.
-  private static func range(of head: ResponseHead) -> (first: Int64, last: Int64, total: Int64?)? {
-    guard let text = head.block.value(of: "Content-Range"), text.lowercased().hasPrefix("bytes ") else {
-      return nil
-    }
-    let parts = text.dropFirst(6).split(separator: "/")
-    guard parts.count == 2, let dash = parts[0].firstIndex(of: "-"), let first = number(parts[0][..<dash]),
-      let last = number(parts[0][parts[0].index(after: dash)...]), first <= last
-    else { return nil }
-    let total = number(parts[1])
-    // The largest number that there is leaves no room to count on.
-    guard last < total ?? .max else { return nil }
-    return (first, last, total)
   }
 
   /// Parses a number of digits alone, as lengths and ranges are written; `nil` for other text and for an overflow.

@@ -8,13 +8,13 @@ import FoundationEssentials
 package enum PartialContent {
   /// Whether a 206 may be stored: it has one known range, and a strong entity tag.
   package static func isStorable(_ head: ResponseHead) -> Bool {
-    head.status == 206 && ContentRange(head) != nil && strongTag(of: head) != nil
+    head.status == 206 && PartRange(head) != nil && strongTag(of: head) != nil
       && !head.block.contains("Content-Encoding")
   }
 
   /// Returns the range of a stored part; `nil` for any other response, and for one whose body has another length.
-  package static func range(of stored: StoredResponse) -> ContentRange? {
-    guard isStorable(stored.head), let range = ContentRange(stored.head),
+  package static func range(of stored: StoredResponse) -> PartRange? {
+    guard isStorable(stored.head), let range = PartRange(stored.head),
       range.bounds.count == stored.body.count
     else { return nil }
     return range
@@ -56,8 +56,8 @@ package enum PartialContent {
   }
 
   private static func joined(
-    _ part: StoredResponse, _ range: ContentRange, _ other: StoredResponse, _ old: ContentRange,
-    _ all: ContentRange
+    _ part: StoredResponse, _ range: PartRange, _ other: StoredResponse, _ old: PartRange,
+    _ all: PartRange
   ) -> StoredResponse {
     var body = Data(capacity: all.bounds.count)
     // Bytes of one version are the same: those before and after the new part come from the old one.
@@ -91,8 +91,8 @@ package enum PartialContent {
   }
 }
 
-/// The range of a part in its representation (RFC 9110 §14.4).
-package struct ContentRange: Sendable, Equatable {
+/// The range of a part in a representation of known length.
+package struct PartRange: Sendable, Equatable {
   /// Counted in bytes from 0; never empty.
   package let bounds: Range<Int>
   /// The length of the whole representation.
@@ -100,14 +100,18 @@ package struct ContentRange: Sendable, Equatable {
 
   /// Parses one range of bytes in a representation of known length, such as `bytes 0-4/10`; `nil` for any other text.
   package init?(_ text: String) {
-    guard text.utf8.count <= 80, text.lowercased().hasPrefix("bytes ") else { return nil }
-    let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2, let total = Self.number(parts[1]) else { return nil }
-    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]),
-      first <= last, last < total
-    else { return nil }
-    self.init(first..<(last + 1), of: total)
+    guard let range = ContentRange(text) else { return nil }
+    self.init(range)
+  }
+
+  init?(_ head: ResponseHead) {
+    guard let range = ContentRange(head) else { return nil }
+    self.init(range)
+  }
+
+  private init?(_ range: ContentRange) {
+    guard let bounds = range.bounds, let total = range.total else { return nil }
+    self.init(Int(bounds.lowerBound)..<Int(bounds.upperBound), of: Int(total))
   }
 
   init(_ bounds: Range<Int>, of total: Int) {
@@ -115,26 +119,16 @@ package struct ContentRange: Sendable, Equatable {
     self.total = total
   }
 
-  init?(_ head: ResponseHead) {
-    guard let text = head.block.value(of: "Content-Range") else { return nil }
-    self.init(text)
-  }
-
   package var isComplete: Bool { bounds == 0..<total }
 
   package var text: String { "bytes \(bounds.lowerBound)-\(bounds.upperBound - 1)/\(total)" }
 
   /// Joins two ranges; `nil` when there are bytes between them, or they are of different representations.
-  package func joined(with other: ContentRange) -> ContentRange? {
+  package func joined(with other: PartRange) -> PartRange? {
     guard total == other.total, bounds.lowerBound <= other.bounds.upperBound,
       other.bounds.lowerBound <= bounds.upperBound
     else { return nil }
     let start = min(bounds.lowerBound, other.bounds.lowerBound)
-    return ContentRange(start..<max(bounds.upperBound, other.bounds.upperBound), of: total)
-  }
-
-  private static func number(_ text: Substring) -> Int? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
-    return Int(text)
+    return PartRange(start..<max(bounds.upperBound, other.bounds.upperBound), of: total)
   }
 }

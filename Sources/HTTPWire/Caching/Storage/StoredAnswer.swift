@@ -47,7 +47,7 @@ package struct StoredAnswer: Sendable {
       HTTPHeader(name: "Content-Length", value: "\(part.count)"),
       HTTPHeader(
         name: "Content-Range",
-        value: ContentRange(part, of: own.total).text),
+        value: PartRange(part, of: own.total).text),
     ]
     head = ResponseHead(status: 206, version: stored.head.version, fields: shown)
     let start = stored.body.startIndex - own.bounds.lowerBound
@@ -56,10 +56,10 @@ package struct StoredAnswer: Sendable {
   }
 
   /// Returns the range of the stored bytes in their representation; `nil` for bytes that ranges do not count.
-  private static func range(of stored: StoredResponse) -> ContentRange? {
+  private static func range(of stored: StoredResponse) -> PartRange? {
     if stored.head.status == 206 { return PartialContent.range(of: stored) }
     guard stored.head.status == 200, !stored.head.block.contains("Content-Encoding") else { return nil }
-    return ContentRange(0..<stored.body.count, of: stored.body.count)
+    return PartRange(0..<stored.body.count, of: stored.body.count)
   }
 
   /// The answer where nothing may be sent and nothing is stored (RFC 9111 §5.2.1.7).

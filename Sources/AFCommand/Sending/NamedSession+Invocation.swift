@@ -1,24 +1,7 @@
 import Alamofire
 import Foundation
 
-/// The state of a session of the command, from one request to the next: header fields, credentials and cookies.
-struct NamedSession: Codable, Equatable, Sendable {
-  struct Field: Codable, Equatable, Sendable {
-    var name: String
-    var value: String
-  }
-
-  struct Credentials: Codable, Equatable, Sendable {
-    var type: String
-    var user: String
-    var password: String
-  }
-
-  var headers: [Field] = []
-  var credentials: Credentials?
-  /// Lines of a cookie jar.
-  var cookies: [String] = []
-
+extension NamedSession {
   /// Returns the file of a session. If its name is a path, the path is the file; otherwise the file is in the folder
   /// for the data of programs. There each host has its own folder, so that no host sees the secrets of another.
   static func path(_ name: String, host: String, variables: [String: String]) throws(UsageError) -> String {
@@ -40,7 +23,7 @@ struct NamedSession: Codable, Equatable, Sendable {
     self.init()
     guard FileManager.default.fileExists(atPath: path) else { return }
     do {
-      self = try JSONDecoder().decode(NamedSession.self, from: try LocalFile.content(path))
+      self = try NamedSession(try LocalFile.content(path))
     } catch let error as UsageError {
       throw error
     } catch {
@@ -48,13 +31,9 @@ struct NamedSession: Codable, Equatable, Sendable {
     }
   }
 
-  init() {}
-
   func write(to path: String) throws(UsageError) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    guard let data = try? encoder.encode(self) else { throw UsageError("'\(path)' cannot be written.") }
-    try PrivateFile.write(data, to: path)
+    guard let data = try? encoded() else { throw UsageError("'\(path)' cannot be written.") }
+    try KeptState.write(data, to: path)
   }
 
   // MARK: Use
