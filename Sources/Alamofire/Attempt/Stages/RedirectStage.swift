@@ -90,12 +90,8 @@ extension AttemptDriver {
     follow(plan)
     let target = try redirectTarget(of: changed)
     let fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
-    if let violation = core.session.settings.violation(
+    values.violation = core.session.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
-    {
-      throw .sessionTaskFailed(
-        error: URLError.made(.badURL, violation.message, url: changed.url?.absoluteString ?? ""))
-    }
     let sorted = SessionSettings.withoutFraming(fields).sorted(like: values.request.fields)
     let body = body(of: changed)
     let profile = profile(to: target.origin, from: redirected)
