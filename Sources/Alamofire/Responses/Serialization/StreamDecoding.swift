@@ -20,6 +20,9 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   /// The transformation of a chunk before it is decoded.
   private let preprocess: (@Sendable (Data) -> Result<Data, Failure>)?
   private let make: @Sendable (Data) -> Outcome
+  /// Makes the failure for a response that follows a part of another one; `nil` if it may follow.
+  private var refusal: (@Sendable () -> Failure)?
+  private var hasChunks = false
 
   init(
     _ framing: Framing, preprocess: (@Sendable (Data) -> Result<Data, Failure>)? = nil,
@@ -36,14 +39,24 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
     for entry in entries {
       switch entry {
       case .begin:
+        if hasChunks, let refusal { values.append(.failure(refusal())) }
         characters = CharacterFramer()
         json = JSONFramer()
-      case .chunk(let data): add(data, to: &values)
+      case .chunk(let data):
+        hasChunks = true
+        add(data, to: &values)
       case .end:
         if let rest = characters.finish() ?? json.finish() { values.append(make(rest)) }
       }
     }
     return values
+  }
+
+  /// Returns the decoding of one response: a later one that follows a part of it is a failure.
+  func ofOneResponse(_ refusal: @escaping @Sendable () -> Failure) -> StreamDecoding {
+    var copy = self
+    copy.refusal = refusal
+    return copy
   }
 
   private mutating func add(_ data: Data, to values: inout [Outcome]) {
