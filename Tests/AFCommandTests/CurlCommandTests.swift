@@ -123,6 +123,17 @@ import Testing
     ])
   func methods(words: [String]) async throws { try await compare(words) }
 
+  @Test(
+    "A path with quotes, backslashes and separators names the same file",
+    arguments: ["\\", "\\\"", "\"", ";x", ",", "\\;"])
+  func pathsOfFiles(name: String) async throws {
+    let path = folder.path("d\(name)d")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    let file = try folder.file("d\(name)d/f.txt", "content")
+    try await compare(["-f", "{url}", "up@\(file)"])
+    try await compare(["--multipart", "{url}", "text=@\(file)"])
+  }
+
   @Test("The cookies and the fields of a session are in the command")
   func session() async throws {
     let server = try HTTPTestServer()

@@ -224,6 +224,8 @@ struct AttemptValues {
   var requestWithCookies: WireRequest?
   /// The server or the code that answers the next hop.
   var handler = HopHandler.engine
+  /// The fault of the request's method or fields, which the engine must not send.
+  var violation: HeaderFieldRules.Violation?
   var redirectCount = 0
   /// The redirect about which an observer decides.
   var redirectPlan: RedirectPlan?

@@ -115,7 +115,7 @@ extension DataRequest {
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingResponse<Serializer: ResponseSerializer>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
-  ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+  ) -> DataTask<Serializer.SerializedObject> {
     DataTask(
       self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }
@@ -125,7 +125,7 @@ extension DataRequest {
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
-  ) -> DataTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+  ) -> DataTask<Serializer.SerializedObject> {
     DataTask(
       self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }

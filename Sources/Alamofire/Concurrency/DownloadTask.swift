@@ -111,7 +111,7 @@ extension DownloadRequest {
   /// Returns the task that awaits the value that `serializer` makes of the file.
   public func serializingDownload<Serializer: ResponseSerializer>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
-  ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+  ) -> DownloadTask<Serializer.SerializedObject> {
     DownloadTask(
       self, serialization: Serialization(download: serializer),
       automaticallyCancelling: shouldAutomaticallyCancel)
@@ -120,7 +120,7 @@ extension DownloadRequest {
   /// Returns the task that awaits the value that `serializer` makes of the file.
   public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
     using serializer: Serializer, automaticallyCancelling shouldAutomaticallyCancel: Bool = true
-  ) -> DownloadTask<Serializer.SerializedObject> where Serializer.SerializedObject: Sendable {
+  ) -> DownloadTask<Serializer.SerializedObject> {
     DownloadTask(
       self, serialization: Serialization(download: serializer),
       automaticallyCancelling: shouldAutomaticallyCancel)

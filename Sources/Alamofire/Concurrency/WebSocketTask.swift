@@ -20,6 +20,10 @@ public import HTTPWire
 public struct WebSocketTask: Sendable {
   /// An event of a request.
   public typealias Event<Success: Sendable, Failure: Error> = WebSocketRequest.Event<Success, Failure>
+  /// A stream of a request's events.
+  public typealias EventStreamOf<Success: Sendable, Failure: Error> = StreamOf<
+    WebSocketRequest.Event<Success, Failure>
+  >
 
   private let request: WebSocketRequest
 

@@ -90,11 +90,32 @@ extension AFError {
     return url
   }
 
-  /// The URL of the file that is at fault, for those reasons of ``multipartEncodingFailed(reason:)``
-  /// that carry one.
+  /// The URL that the error is about; `nil` if it has none.
+  ///
+  /// - For ``multipartEncodingFailed(reason:)``, and for a downloaded file that cannot be read: the file.
+  /// - For ``downloadedFileMoveFailed(error:source:destination:)``: the ``destinationURL``.
+  /// - For ``invalidURL(url:)`` of a `URL`: that URL. Text that is not a URL is in ``urlConvertible``.
+  /// - For ``sessionTaskFailed(error:)``: the URL of the hop that failed, without user and password.
+  /// - For an error that wraps another one: the URL of that error, if it is an ``AFError``, a `URLError` or an error of
+  ///   Foundation about a file. Of a failed retry: that of the retrier's error, otherwise of the original one.
+  ///
+  /// A status code or a content type that a validator refused has no URL. It is in `DataResponse.response`.
   public var url: URL? {
-    guard case .multipartEncodingFailed(let reason) = self else { return nil }
-    return reason.url
+    switch self {
+    case .multipartEncodingFailed(let reason): reason.url ?? underlyingError?.concernedURL
+    case .downloadedFileMoveFailed(_, _, let destination): destination
+    case .invalidURL(let url): url as? URL
+    case .responseValidationFailed(.dataFileReadFailed(let file)),
+      .responseSerializationFailed(.inputFileReadFailed(let file)):
+      file
+    case .requestRetryFailed(let retryError, let originalError):
+      retryError.concernedURL ?? originalError.concernedURL
+    case .createUploadableFailed, .createURLRequestFailed, .explicitlyCancelled, .parameterEncodingFailed,
+      .parameterEncoderFailed, .requestAdaptationFailed, .responseValidationFailed,
+      .responseSerializationFailed, .serverTrustEvaluationFailed, .sessionDeinitialized, .sessionInvalidated,
+      .sessionTaskFailed, .urlRequestValidationFailed:
+      underlyingError?.concernedURL
+    }
   }
 
   /// The error that this one wraps.
@@ -164,6 +185,18 @@ extension AFError {
   /// error.
   public var downloadResumeData: Data? {
     (underlyingError as? URLError)?.downloadTaskResumeData
+  }
+}
+
+extension Error {
+  /// The URL that an error of this library or of Foundation is about.
+  fileprivate var concernedURL: URL? {
+    if let error = self as? AFError { return error.url }
+    let info = (self as? URLError)?.userInfo ?? (self as? CocoaError)?.userInfo ?? (self as NSError).userInfo
+    for key in [NSURLErrorFailingURLErrorKey, NSURLErrorKey] {
+      if let url = info[key] as? URL { return url }
+    }
+    return (info[NSFilePathErrorKey] as? String).map { URL(fileURLWithPath: $0) }
   }
 }
 

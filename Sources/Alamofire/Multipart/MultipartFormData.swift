@@ -105,6 +105,26 @@ open class MultipartFormData {
     append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
   }
 
+  /// Appends a file under a name of the caller's choice. The MIME type follows from the extension of that name; if that
+  /// has none, or an unknown one, from the extension of the file.
+  ///
+  /// ```swift
+  /// form.append(temporaryFile, withName: "picture", fileName: "engine.png")  // image/png
+  /// ```
+  ///
+  /// Without a known extension it is `application/octet-stream`.
+  ///
+  /// - Parameters:
+  ///   - fileURL: A regular file, or a link to one; see ``append(_:withName:fileName:mimeType:)-(URL,_,_,_)``.
+  ///   - name: The name of the field.
+  ///   - fileName: The file name in the head of the part.
+  public func append(_ fileURL: URL, withName name: String, fileName: String) {
+    let extensions = [(fileName as NSString).pathExtension, fileURL.pathExtension]
+    let mimeType = extensions.lazy.map { MIMETypes.system.type(forExtension: $0) }
+      .first { $0 != MIMETypes.unknown }
+    append(fileURL, withName: name, fileName: fileName, mimeType: mimeType ?? MIMETypes.unknown)
+  }
+
   /// Appends a file under a name and with a MIME type of the caller's choice.
   ///
   /// - Parameters:
@@ -138,7 +158,9 @@ open class MultipartFormData {
   /// - Parameters:
   ///   - stream: The stream. From now on it belongs to the form.
   ///   - length: The exact number of bytes. The stream is read to its end to verify it: one that stays open after
-  ///     `length` bytes blocks the encoder.
+  ///     `length` bytes blocks the encoder. A shorter or longer stream is an error
+  ///     (``AFError/UnexpectedInputStreamLength``). Upstream's ``writeEncodedData(to:)`` sends the first `length` bytes
+  ///     of a longer one; for a part of a stream, read that part into `Data`.
   ///   - name: The name of the field.
   ///   - fileName: The file name in the head of the part.
   ///   - mimeType: The value of the `Content-Type` field.
@@ -172,6 +194,16 @@ open class MultipartFormData {
 
   private func remember(_ error: AFError) {
     if failure == nil { failure = error }
+  }
+}
+
+extension MultipartFormData {
+  /// Returns a form that `closure` has filled.
+  static func filled(by closure: (MultipartFormData) -> Void, _ fileManager: FileManager) -> MultipartFormData
+  {
+    let form = MultipartFormData(fileManager: fileManager)
+    closure(form)
+    return form
   }
 }
 

@@ -71,7 +71,7 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
   ///
   /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.encoderFailed` when the value cannot be
   ///   written, with `.missingRequiredComponent` when the request has no URL.
-  open func encode<Parameters: Encodable & Sendable>(
+  open func encode<Parameters: Encodable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
     guard let parameters else { return request }

@@ -57,7 +57,7 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
   ///
   /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.missingRequiredComponent` if the request has no URL
   ///   or no method, and with `.encoderFailed` if the value cannot be encoded.
-  open func encode<Parameters: Encodable & Sendable>(
+  open func encode<Parameters: Encodable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
     guard let parameters else { return request }

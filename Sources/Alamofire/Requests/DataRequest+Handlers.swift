@@ -20,7 +20,7 @@ extension DataRequest {
   public func response<Serializer: DataResponseSerializerProtocol>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self where Serializer.SerializedObject: Sendable {
+  ) -> Self {
     add(Serialization(responseSerializer), queue, completionHandler)
   }
 
@@ -30,7 +30,7 @@ extension DataRequest {
   public func response<Serializer: ResponseSerializer>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self where Serializer.SerializedObject: Sendable {
+  ) -> Self {
     add(Serialization(responseSerializer), queue, completionHandler)
   }
 
@@ -105,32 +105,7 @@ extension DataRequest {
     return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
   }
 
-  /// Adds a handler that gets the body as untyped JSON: dictionaries, arrays, strings, numbers, `NSNull`.
-  ///
-  /// - Parameters:
-  ///   - queue: The queue of the handler. Default: the main queue.
-  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
-  ///   - emptyResponseCodes: Status codes that allow an empty body, which gives `NSNull`. Default: 204 and 205.
-  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
-  ///   - options: The options of `JSONSerialization`. Default: values of any kind are allowed.
-  ///   - completionHandler: Called once.
-  @preconcurrency
-  @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
-  @discardableResult
-  public func responseJSON(
-    queue: DispatchQueue = .main,
-    dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
-    emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
-    options: JSONSerialization.ReadingOptions = .allowFragments,
-    completionHandler: @escaping @Sendable (AFDataResponse<Any>) -> Void
-  ) -> Self {
-    let serializer = UntypedJSONSerializer(
-      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-      emptyRequestMethods: emptyRequestMethods, options: options)
-    return add(Serialization(untyped: serializer), queue) { completionHandler($0.map(\.value)) }
-  }
-
-  private func add<Value: Sendable>(
+  func add<Value: Sendable>(
     _ serialization: Serialization<Value>, _ queue: DispatchQueue,
     _ completion: @escaping @Sendable (AFDataResponse<Value>) -> Void
   ) -> Self {

@@ -26,7 +26,7 @@ public class DataStreamRequest: Request, @unchecked Sendable {
 
   /// Called with each event of a stream. An error that it throws ends the request: an ``AFError`` unchanged, another
   /// one as `.customSerializationFailed`. The handler then gets only its completion, whose errors are ignored.
-  public typealias Handler<Success, Failure: Error> =
+  public typealias Handler<Success: Sendable, Failure: Error> =
     @Sendable (_ stream: Stream<Success, Failure>) throws -> Void
 
   /// Checks a response.

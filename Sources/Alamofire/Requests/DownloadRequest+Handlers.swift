@@ -16,7 +16,7 @@ extension DownloadRequest {
   public func response<Serializer: DownloadResponseSerializerProtocol>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self where Serializer.SerializedObject: Sendable {
+  ) -> Self {
     add(Serialization(download: responseSerializer), queue, completionHandler)
   }
 
@@ -26,7 +26,7 @@ extension DownloadRequest {
   public func response<Serializer: ResponseSerializer>(
     queue: DispatchQueue = .main, responseSerializer: Serializer,
     completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
-  ) -> Self where Serializer.SerializedObject: Sendable {
+  ) -> Self {
     add(Serialization(download: responseSerializer), queue, completionHandler)
   }
 
@@ -93,32 +93,7 @@ extension DownloadRequest {
         emptyRequestMethods: emptyRequestMethods), completionHandler: completionHandler)
   }
 
-  /// Calls `completionHandler` with the JSON of the file as an untyped value.
-  ///
-  /// - Parameters:
-  ///   - queue: The queue of `completionHandler`. Default: the main queue.
-  ///   - dataPreprocessor: The transformation of the bytes before they are parsed. Default: none.
-  ///   - emptyResponseCodes: The status codes for which an empty file gives `NSNull`. Default: 204 and 205.
-  ///   - emptyRequestMethods: The methods for which it does. Default: `HEAD`.
-  ///   - options: The options of `JSONSerialization`. Default: top-level values of any type are allowed.
-  ///   - completionHandler: Called once.
-  @preconcurrency
-  @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
-  @discardableResult
-  public func responseJSON(
-    queue: DispatchQueue = .main,
-    dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
-    emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
-    options: JSONSerialization.ReadingOptions = .allowFragments,
-    completionHandler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void
-  ) -> Self {
-    let serializer = UntypedJSONSerializer(
-      dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-      emptyRequestMethods: emptyRequestMethods, options: options)
-    return add(Serialization(untypedDownload: serializer), queue) { completionHandler($0.map(\.value)) }
-  }
-
-  private func add<Value: Sendable>(
+  func add<Value: Sendable>(
     _ serialization: Serialization<Value>, _ queue: DispatchQueue,
     _ completion: @escaping @Sendable (AFDownloadResponse<Value>) -> Void
   ) -> Self {

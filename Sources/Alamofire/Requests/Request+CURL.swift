@@ -12,33 +12,53 @@ extension Request {
   /// Every value is quoted, so that a POSIX shell gives it to curl unchanged. A body that is not text in UTF-8, or has
   /// a NUL, cannot be written as an argument; its other bytes become U+FFFD.
   ///
-  /// The text holds the secrets of the request; do not write it to a log that others read.
-  public func cURLDescription() -> String {
+  /// The credential is that of ``authenticate(with:)``; without one, those of the session's storage for the host. The
+  /// cookies are those of the request's `Cookie` field; without one, those that the session would add.
+  ///
+  /// The text holds the secrets of the request; do not write it to a log that others read. See
+  /// ``cURLDescription(redacting:)``.
+  public func cURLDescription() -> String { command(redacting: nil) }
+
+  /// Returns the request as a cURL command whose secrets are masked, for logs.
+  ///
+  /// The credential and the values of cookies are always masked. Header fields, the body and the query of the URL are
+  /// masked by the rules.
+  ///
+  /// ```swift
+  /// let command = request.cURLDescription(redacting: .standard)
+  /// ```
+  public func cURLDescription(redacting redaction: Redaction) -> String { command(redacting: redaction) }
+
+  private func command(redacting redaction: Redaction?) -> String {
     guard let request = lastRequest, let url = request.url, let host = url.host(),
       let method = request.httpMethod
     else { return Self.missingCommand }
     var parts = ["$ curl -v", "-X \(ShellWord.plain(method))"]
-    parts += credentials(for: url, host: host).map { "-u \(ShellWord.plain($0))" }
-    let cookies = core.session.cookies?.cookies(for: url) ?? []
+    parts += credentials(for: url, host: host).map {
+      "-u \(ShellWord.plain(redaction == nil ? $0 : Redaction.mask))"
+    }
+    let fields = core.session.settings.fields(named: request.allHTTPHeaderFields)
+    let cookies = cookies(of: request, fields, url).map { redaction == nil ? $0 : $0.withMaskedValue }
     if !cookies.isEmpty {
-      let pairs = cookies.map(\.pair).joined(separator: ";")
+      let pairs = cookies.joined(separator: ";")
       // curl takes a text without `=` for the name of a file.
       parts.append(
         pairs.contains("=") ? "-b \(ShellWord.quoted(pairs))" : "-H \(ShellWord.quoted("Cookie: \(pairs)"))")
     }
-    for field in core.session.settings.fields(named: request.allHTTPHeaderFields)
-    where !FieldName.equal(field.name, "Cookie") {
-      let isBlank = field.value.allSatisfy { $0 == " " || $0 == "\t" }
+    for field in fields where !FieldName.equal(field.name, "Cookie") {
+      let value = redaction?.value(field.value, ofHeaderField: field.name) ?? field.value
+      let isBlank = value.allSatisfy { $0 == " " || $0 == "\t" }
       // curl leaves out a field without a value unless it ends in a semicolon.
-      parts.append(
-        "-H \(ShellWord.quoted(isBlank ? "\(field.name);" : "\(field.name): \(field.value)"))")
+      parts.append("-H \(ShellWord.quoted(isBlank ? "\(field.name);" : "\(field.name): \(value)"))")
     }
     if let body = request.httpBody {
-      let text = String(decoding: body, as: UTF8.self)
+      var text = String(decoding: body, as: UTF8.self)
+      if let redaction { text = redaction.body(text, contentType: request.headers["Content-Type"]) }
       // `-d` reads a file if the text begins with `@`.
       parts.append("\(text.hasPrefix("@") ? "--data-raw" : "-d") \(ShellWord.quoted(text))")
     }
-    parts.append(Self.form(of: url.absoluteString) + ShellWord.quoted(url.absoluteString))
+    let text = redaction?.url(url.absoluteString) ?? url.absoluteString
+    parts.append(Self.form(of: text) + ShellWord.quoted(text))
     return parts.joined(separator: " \\\n\t")
   }
 
@@ -50,18 +70,36 @@ extension Request {
     return (hasDots ? "--path-as-is " : "") + (hasBrackets ? "--globoff " : "")
   }
 
-  /// Returns the credentials of the session's storage for the host, or else the request's own.
+  /// Returns the request's own credential, or else those of the session's storage for the host.
   private func credentials(for url: URL, host: String) -> [String] {
-    guard let storage = core.session.configuration.urlCredentialStorage else { return [] }
-    let space = URLProtectionSpace(
-      host: host, port: url.port ?? 0, protocol: url.scheme, realm: host,
-      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
-    let stored = storage.credentials(like: space).sorted { ($0.user ?? "") < ($1.user ?? "") }
-    let all = stored.isEmpty ? [credential].compactMap { $0 } : stored
+    var all = [credential].compactMap { $0 }
+    if all.isEmpty, let storage = core.session.configuration.urlCredentialStorage {
+      let space = URLProtectionSpace(
+        host: host, port: url.port ?? 0, protocol: url.scheme, realm: host,
+        authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+      all = storage.credentials(like: space).sorted { ($0.user ?? "") < ($1.user ?? "") }
+    }
     return all.compactMap { credential in
       guard let user = credential.user, let password = credential.password else { return nil }
       return "\(user):\(password)"
     }
+  }
+
+  /// Returns the pairs of the `Cookie` field, or those that the session adds to a request without one.
+  private func cookies(of request: URLRequest, _ fields: [HTTPHeader], _ url: URL) -> [String] {
+    if let own = fields.first(where: { FieldName.equal($0.name, "Cookie") }) {
+      return own.value.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+    guard request.httpShouldHandleCookies else { return [] }
+    return core.session.cookies?.cookies(for: url).map(\.pair) ?? []
+  }
+}
+
+extension String {
+  /// A pair of a cookie without its value. A cookie without a name is masked as a whole.
+  fileprivate var withMaskedValue: String {
+    guard let equals = firstIndex(of: "="), equals != startIndex else { return Redaction.mask }
+    return self[...equals] + Redaction.mask
   }
 }
 

@@ -4,6 +4,7 @@ public import FoundationNetworking
 /// The response of a data or upload request whose error is an ``AFError``.
 public typealias AFDataResponse<Success> = DataResponse<Success, AFError>
 
+// Not @preconcurrency: then the compiler would not infer `Sendable` in generic code that names the type.
 /// The result of a data or upload request: the request, the response, the body and the serialized value.
 ///
 /// ```swift
@@ -15,7 +16,7 @@ public typealias AFDataResponse<Success> = DataResponse<Success, AFError>
 /// ```
 ///
 /// To make one for a test, use ``init(request:response:data:metrics:serializationDuration:result:)``.
-public struct DataResponse<Success, Failure: Error> {
+public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
   /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
   public let request: URLRequest?
   /// The body as received; `nil` if there was none or it was empty.
@@ -74,7 +75,7 @@ public struct DataResponse<Success, Failure: Error> {
   /// Returns a copy with another error.
   func failing(with error: Failure) -> DataResponse { with(.failure(error)) }
 
-  private func with<NewSuccess, NewFailure: Error>(
+  private func with<NewSuccess: Sendable, NewFailure: Error>(
     _ result: Result<NewSuccess, NewFailure>
   ) -> DataResponse<NewSuccess, NewFailure> {
     DataResponse<NewSuccess, NewFailure>(
@@ -83,13 +84,11 @@ public struct DataResponse<Success, Failure: Error> {
   }
 }
 
-extension DataResponse: Sendable where Success: Sendable {}
-
 extension DataResponse {
   /// Returns this response with its value transformed.
   ///
   /// - Parameter transform: Called at once, and only when there is a value.
-  public func map<NewSuccess>(
+  public func map<NewSuccess: Sendable>(
     _ transform: (Success) -> NewSuccess
   ) -> DataResponse<NewSuccess, Failure> {
     with(result.map(transform))
@@ -98,7 +97,7 @@ extension DataResponse {
   /// Returns this response with its value transformed; an error of the closure becomes the error.
   ///
   /// - Parameter transform: Called at once, and only if there is a value.
-  public func tryMap<NewSuccess>(
+  public func tryMap<NewSuccess: Sendable>(
     _ transform: (Success) throws -> NewSuccess
   ) -> DataResponse<NewSuccess, any Error> {
     with(result.tryMap(transform))

@@ -4,6 +4,7 @@ public import FoundationNetworking
 /// The response of a download request whose error is an ``AFError``.
 public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError>
 
+// Not @preconcurrency: then the compiler would not infer `Sendable` in generic code that names the type.
 /// The result of a download: the request, the response, the file and the serialized value.
 ///
 /// ```swift
@@ -11,7 +12,7 @@ public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError
 ///   request: nil, response: nil, fileURL: file, resumeData: nil, metrics: nil, serializationDuration: 0,
 ///   result: .success(file))
 /// ```
-public struct DownloadResponse<Success, Failure: Error> {
+public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
   /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
   public let request: URLRequest?
   /// The downloaded file; `nil` if there is none.
@@ -71,7 +72,7 @@ public struct DownloadResponse<Success, Failure: Error> {
     self.result = result
   }
 
-  private func with<NewSuccess, NewFailure: Error>(
+  private func with<NewSuccess: Sendable, NewFailure: Error>(
     _ result: Result<NewSuccess, NewFailure>
   ) -> DownloadResponse<NewSuccess, NewFailure> {
     DownloadResponse<NewSuccess, NewFailure>(
@@ -80,13 +81,11 @@ public struct DownloadResponse<Success, Failure: Error> {
   }
 }
 
-extension DownloadResponse: Sendable where Success: Sendable {}
-
 extension DownloadResponse {
   /// Returns this response with its value transformed.
   ///
   /// - Parameter transform: Called at once, and only when there is a value.
-  public func map<NewSuccess>(
+  public func map<NewSuccess: Sendable>(
     _ transform: (Success) -> NewSuccess
   ) -> DownloadResponse<NewSuccess, Failure> {
     with(result.map(transform))
@@ -95,7 +94,7 @@ extension DownloadResponse {
   /// Returns this response with its value transformed; an error of the closure becomes the error.
   ///
   /// - Parameter transform: Called at once, and only if there is a value.
-  public func tryMap<NewSuccess>(
+  public func tryMap<NewSuccess: Sendable>(
     _ transform: (Success) throws -> NewSuccess
   ) -> DownloadResponse<NewSuccess, any Error> {
     with(result.tryMap(transform))

@@ -21,7 +21,31 @@ extension Session {
   ///     followed.
   ///   - cachedResponseHandler: Decides about storing responses of requests without a handler of their own.
   ///   - eventMonitors: The monitors. The default ones post the notifications of ``Request``.
-  ///   - transportOptions: Options that `URLSessionConfiguration` does not have.
+  public convenience init(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
+    delegate: SessionDelegate = SessionDelegate(),
+    rootQueue: DispatchQueue = DispatchQueue(label: "org.alamofire.session.rootQueue"),
+    startRequestsImmediately: Bool = true,
+    requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil,
+    serializationQueue: DispatchQueue? = nil,
+    interceptor: (any RequestInterceptor)? = nil,
+    serverTrustManager: ServerTrustManager? = nil,
+    redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand]
+  ) {
+    self.init(
+      configuration: configuration, delegate: delegate, rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
+      serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+      cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors,
+      transportOptions: TransportOptions())
+  }
+
+  /// Makes a session with options that `URLSessionConfiguration` does not have. The other parameters are those of the
+  /// initialiser without `transportOptions`.
   public convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
     delegate: SessionDelegate = SessionDelegate(),
@@ -35,17 +59,38 @@ extension Session {
     redirectHandler: (any RedirectHandler)? = nil,
     cachedResponseHandler: (any CachedResponseHandler)? = nil,
     eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
-    transportOptions: TransportOptions = TransportOptions()
+    transportOptions: TransportOptions
   ) {
-    let observers = SessionObservers(
-      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
-      eventMonitors: eventMonitors)
+    let session = Session.urlSession(
+      configuration: configuration, delegate: delegate, transportOptions: transportOptions)
     self.init(
-      configuration: configuration, engine: .curl(), observers: observers, rootQueue: rootQueue,
+      session: session, delegate: delegate, rootQueue: rootQueue,
       startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
-      requestQueue: requestQueue,
-      serializationQueue: serializationQueue, interceptor: interceptor,
-      serverTrustManager: serverTrustManager, transportOptions: transportOptions)
+      requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
+      serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+      cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors)
+  }
+
+  /// Makes a session as the initialiser without `transportOptions` does, with options that `URLSessionConfiguration`
+  /// does not have.
+  public convenience init(
+    session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
+    startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
+    requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
+    interceptor: (any RequestInterceptor)? = nil, serverTrustManager: ServerTrustManager? = nil,
+    redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
+    transportOptions: TransportOptions
+  ) {
+    let plan = SessionPlan(
+      configuration: session.configuration, transportOptions: transportOptions, shown: session)
+    self.init(
+      session: SessionFacade(plan, delegate: nil), delegate: delegate, rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
+      serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+      cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors)
   }
 
   /// Makes a session over any engine; tests use a fake one.
@@ -59,29 +104,39 @@ extension Session {
     serverTrustManager: ServerTrustManager? = nil,
     transportOptions: TransportOptions = TransportOptions()
   ) {
+    let plan = SessionPlan(
+      configuration: configuration, transportOptions: transportOptions, engine: engine, observers: observers)
     self.init(
-      Blueprint(
-        configuration: configuration, engine: engine, observers: observers, rootQueue: rootQueue,
-        startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
-        requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
-        serverTrustManager: serverTrustManager, transportOptions: transportOptions))
+      session: SessionFacade(plan, delegate: observers.delegate), delegate: observers.delegate,
+      rootQueue: rootQueue, startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
+      requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
+      serverTrustManager: serverTrustManager)
   }
-}
 
-extension Session {
-  /// All that a session is made from, as its initialisers hand it on. Only they can make one.
-  @_documentation(visibility: internal)
-  public struct Blueprint: Sendable {
-    let configuration: URLSessionConfiguration
-    let engine: Engine
-    let observers: SessionObservers
-    let rootQueue: DispatchQueue
-    let startRequestsImmediately: Bool
-    let requestSetup: RequestSetup
-    let requestQueue: DispatchQueue?
-    let serializationQueue: DispatchQueue?
-    let interceptor: (any RequestInterceptor)?
-    let serverTrustManager: ServerTrustManager?
-    let transportOptions: TransportOptions
+  /// Makes the session that the initialisers with a configuration pass to the designated one. A subclass whose
+  /// initialiser calls that one needs it for its own options.
+  ///
+  /// ```swift
+  /// final class Backend: Session, @unchecked Sendable {
+  ///   init(options: TransportOptions) {
+  ///     let delegate = SessionDelegate()
+  ///     super.init(
+  ///       session: Session.urlSession(delegate: delegate, transportOptions: options), delegate: delegate,
+  ///       rootQueue: DispatchQueue(label: "backend"))
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - configuration: The configuration. The initialiser copies it.
+  ///   - delegate: The delegate that is passed to the initialiser too.
+  ///   - transportOptions: Options that `URLSessionConfiguration` does not have. Default: the default ones.
+  /// - Returns: A session for one call of the initialiser. A second one uses its configuration alone.
+  public static func urlSession(
+    configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, delegate: SessionDelegate,
+    transportOptions: TransportOptions = TransportOptions()
+  ) -> URLSession {
+    let plan = SessionPlan(configuration: configuration, transportOptions: transportOptions)
+    return SessionFacade(plan, delegate: delegate)
   }
 }

@@ -17,62 +17,14 @@ open class Session: @unchecked Sendable {
   /// The session for the whole program, with the default configuration.
   public static let `default` = Session()
 
-  /// The time at which a `URLRequest` is made.
-  public enum RequestSetup: Sendable {
-    /// The time at which the request is resumed.
-    case lazy
-    /// The time at which the request is created. The request is converted and adapted, and its task is made. It is sent
-    /// when it is resumed.
-    case eager
-  }
-
-  /// Changes a request that has its URL, method and header fields, before its parameters are encoded.
-  /// Called again for each retry.
-  public typealias RequestModifier = @Sendable (inout URLRequest) throws -> Void
-
-  /// The queue on which ``withAllRequests(perform:)`` runs.
-  public var rootQueue: DispatchQueue { core.rootQueue }
-  /// The queue passed for making requests, or one that targets ``rootQueue``.
-  public var requestQueue: DispatchQueue { core.requestQueue }
-  /// Whether adding the first response handler resumes a request. Default: `true`.
-  public var startRequestsImmediately: Bool { core.startsRequestsImmediately }
-  /// The time at which a `URLRequest` is made. Default: ``RequestSetup/lazy``.
-  public var requestSetup: RequestSetup { core.requestSetup }
-  /// Adapts and retries all requests of the session, before their own interceptors.
-  public var interceptor: (any RequestInterceptor)? { core.interceptor }
-  /// The manager whose evaluators decide about servers; `nil` for the trust store.
-  public var serverTrustManager: ServerTrustManager? { core.serverTrustManager }
-  /// The transport options of all requests without their own.
-  public var transportOptions: TransportOptions { core.transportOptions }
-
   package let core: SessionCore
-
-  /// The session that delegates and monitors see: a facade of Foundation's class for the engine. Its
-  /// `invalidateAndCancel()` ends this session at once, `finishTasksAndInvalidate()` after its running requests. A
-  /// session that was passed to the initialiser is returned instead.
-  public var session: URLSession { core.facade }
-  /// The delegate of the session.
-  public var delegate: SessionDelegate { core.delegate }
-  /// Decides about redirects of requests without a handler of their own.
-  public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
-  /// Decides about storing responses of requests without a handler of their own.
-  public var cachedResponseHandler: (any CachedResponseHandler)? { core.cachedResponseHandler }
-  /// Calls all monitors of this session.
-  public var eventMonitor: CompositeEventMonitor { core.eventMonitor }
-
-  /// The default monitors of a session.
-  @available(*, deprecated, message: "Pass AlamofireNotifications() among the eventMonitors.")
-  public var defaultEventMonitors: [any EventMonitor] { [AlamofireNotifications.onDemand] }
-
-  /// The queue passed for serialization, or one that targets ``rootQueue``.
-  public var serializationQueue: DispatchQueue { core.serializationQueue }
-
-  /// A copy of the configuration with which the session was made; changing it has no effect.
-  public var sessionConfiguration: URLSessionConfiguration { core.configuration.duplicated() }
 
   /// Makes a session with the configuration of `session`, a session of Foundation that delegates and monitors see.
   /// Requests use this library's engine. Later calls of `session`, such as its invalidation, have no effect on it. The
   /// other parameters are those of the initialiser with a configuration.
+  ///
+  /// It is the only designated initialiser: a subclass that overrides it inherits the others, which call it with the
+  /// session that ``urlSession(configuration:delegate:transportOptions:)`` makes.
   public init(
     session: URLSession, delegate: SessionDelegate, rootQueue: DispatchQueue,
     startRequestsImmediately: Bool = true, requestSetup: RequestSetup = .lazy,
@@ -80,27 +32,22 @@ open class Session: @unchecked Sendable {
     interceptor: (any RequestInterceptor)? = nil, serverTrustManager: ServerTrustManager? = nil,
     redirectHandler: (any RedirectHandler)? = nil,
     cachedResponseHandler: (any CachedResponseHandler)? = nil,
-    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand],
-    transportOptions: TransportOptions = TransportOptions()
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand]
   ) {
-    let observers = SessionObservers(
-      delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
-      eventMonitors: eventMonitors, lent: session)
+    let facade = session as? SessionFacade
+    let planned = facade?.takePlan()
+    let plan = planned ?? SessionPlan(configuration: session.configuration)
+    let observers =
+      plan.observers
+      ?? SessionObservers(
+        delegate: delegate, redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+        eventMonitors: eventMonitors)
     core = SessionCore(
-      Blueprint(
-        configuration: session.configuration, engine: .curl(), observers: observers, rootQueue: rootQueue,
-        startRequestsImmediately: startRequestsImmediately, requestSetup: requestSetup,
-        requestQueue: requestQueue, serializationQueue: serializationQueue, interceptor: interceptor,
-        serverTrustManager: serverTrustManager, transportOptions: transportOptions))
-    core.adopt(self)
-    core.restoreTransfers(for: self)
-  }
-
-  /// Makes a session from the arguments of the other initialisers. Only they can make a `Blueprint`. The initialiser
-  /// is public because a subclass inherits all initialisers or none.
-  @_documentation(visibility: internal)
-  public init(_ blueprint: Blueprint) {
-    core = SessionCore(blueprint)
+      plan, facade: plan.shown ?? session, observers: observers, rootQueue: rootQueue,
+      startRequestsImmediately: startRequestsImmediately,
+      requestSetup: requestSetup, requestQueue: requestQueue, serializationQueue: serializationQueue,
+      interceptor: interceptor, serverTrustManager: serverTrustManager)
+    if planned != nil { facade?.serve(core) }
     core.adopt(self)
     core.restoreTransfers(for: self)
   }
@@ -244,7 +191,20 @@ open class Session: @unchecked Sendable {
   open func upload(
     _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
-    shouldAutomaticallyResume: Bool? = nil, fileManager: FileManager = .default,
+    fileManager: FileManager = .default, requestModifier: RequestModifier? = nil
+  ) -> UploadRequest {
+    upload(
+      UploadRequest.Uploadable.stream(stream), to: convertible, method, headers, interceptor, nil,
+      fileManager, requestModifier)
+  }
+
+  /// Makes a request that sends a stream, once, and may be resumed by hand.
+  ///
+  /// - Parameter shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  open func upload(
+    _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
+    headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool?, fileManager: FileManager = .default,
     requestModifier: RequestModifier? = nil
   ) -> UploadRequest {
     upload(
@@ -271,13 +231,28 @@ open class Session: @unchecked Sendable {
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
     method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
-    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default,
+    requestModifier: RequestModifier? = nil
+  ) -> UploadRequest {
+    upload(
+      multipartFormData: .filled(by: multipartFormData, fileManager), to: convertible,
+      usingThreshold: encodingMemoryThreshold, method: method,
+      headers: headers, interceptor: interceptor, fileManager: fileManager, requestModifier: requestModifier)
+  }
+
+  /// Makes a request that sends a form, and may be resumed by hand. `multipartFormData` fills the form during the call.
+  ///
+  /// - Parameter shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  open func upload(
+    multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
+    usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+    method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool?,
     fileManager: FileManager = .default, requestModifier: RequestModifier? = nil
   ) -> UploadRequest {
-    let form = MultipartFormData(fileManager: fileManager)
-    multipartFormData(form)
-    return upload(
-      multipartFormData: form, to: convertible, usingThreshold: encodingMemoryThreshold, method: method,
+    upload(
+      multipartFormData: .filled(by: multipartFormData, fileManager), to: convertible,
+      usingThreshold: encodingMemoryThreshold, method: method,
       headers: headers, interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
       fileManager: fileManager, requestModifier: requestModifier)
   }
@@ -286,13 +261,26 @@ open class Session: @unchecked Sendable {
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
-    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil,
+    interceptor: (any RequestInterceptor)? = nil, fileManager: FileManager = .default
+  ) -> UploadRequest {
+    upload(
+      multipartFormData: .filled(by: multipartFormData, fileManager), with: convertible,
+      usingThreshold: encodingMemoryThreshold,
+      interceptor: interceptor, fileManager: fileManager)
+  }
+
+  /// Makes a request of your own that sends a form, and may be resumed by hand.
+  ///
+  /// - Parameter shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  open func upload(
+    multipartFormData: (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
+    usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool?,
     fileManager: FileManager = .default
   ) -> UploadRequest {
-    let form = MultipartFormData(fileManager: fileManager)
-    multipartFormData(form)
-    return upload(
-      multipartFormData: form, with: convertible, usingThreshold: encodingMemoryThreshold,
+    upload(
+      multipartFormData: .filled(by: multipartFormData, fileManager), with: convertible,
+      usingThreshold: encodingMemoryThreshold,
       interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume,
       fileManager: fileManager)
   }
@@ -424,15 +412,7 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request from a URL, whose response is handed out as it comes.
-  ///
-  /// - Parameters:
-  ///   - convertible: The URL; strings are parsed when the request is made.
-  ///   - method: Default: `GET`.
-  ///   - headers: Header fields; they win over those of the session.
-  ///   - automaticallyCancelOnStreamError: Whether a chunk that a serializer refuses cancels the request.
-  ///   - interceptor: Adapts and retries this request, after the session's.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` asks the session.
-  ///   - requestModifier: Changes the request when it has been made.
+  /// The parameters are those of the form with `parameters`.
   open func streamRequest(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
     automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
@@ -446,18 +426,72 @@ open class Session: @unchecked Sendable {
   }
 
   /// Makes a request from a `URLRequest` or a value that becomes one, whose response is delivered in chunks.
-  ///
-  /// - Parameters:
-  ///   - convertible: Makes the `URLRequest`, again for each retry.
-  ///   - automaticallyCancelOnStreamError: Whether an error of a serializer cancels the request.
-  ///   - interceptor: Adapts and retries this request, after the session's.
-  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   open func streamRequest(
     _ convertible: any URLRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
     interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil
   ) -> DataStreamRequest {
     stream(
       convertible, runsUserCode: !(convertible is URLRequest), automaticallyCancelOnStreamError, interceptor,
+      shouldAutomaticallyResume)
+  }
+
+  // MARK: Web sockets
+
+  /// Makes a request that opens a WebSocket connection.
+  ///
+  /// ```swift
+  /// let socket = session.webSocketRequest(to: "wss://example.com/prices", configuration: .pingInterval(30))
+  /// socket.streamDecodable(Price.self) { price in print(price) }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - convertible: The URL with the scheme `ws`, `wss`, `http` or `https`.
+  ///   - configuration: The parameters of the connection.
+  ///   - headers: Header fields; they override those of the session.
+  ///   - interceptor: Adapts and retries this request, after the session's.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  ///   - requestModifier: Changes the request when it has been made.
+  open func webSocketRequest(
+    to convertible: any URLConvertible, configuration: WebSocketRequest.Configuration = .default,
+    headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
+  ) -> WebSocketRequest {
+    let description = RequestDescription(
+      url: convertible, method: .get, headers: headers, modifier: requestModifier)
+    return webSocket(
+      description, runsUserCode: description.runsUserCode, configuration, interceptor,
+      shouldAutomaticallyResume)
+  }
+
+  /// Makes a request that opens a WebSocket connection, with parameters in the query of its URL.
+  ///
+  /// - Parameters:
+  ///   - parameters: The value for the query. Default: none.
+  ///   - encoder: Default: ``URLEncodedFormParameterEncoder/default``.
+  open func webSocketRequest<Parameters: Encodable & Sendable>(
+    to convertible: any URLConvertible, configuration: WebSocketRequest.Configuration = .default,
+    parameters: Parameters? = nil,
+    encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default,
+    headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil, requestModifier: RequestModifier? = nil
+  ) -> WebSocketRequest {
+    var description = RequestDescription(
+      url: convertible, method: .get, headers: headers, modifier: requestModifier)
+    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    return webSocket(
+      description, runsUserCode: description.runsUserCode, configuration, interceptor,
+      shouldAutomaticallyResume)
+  }
+
+  /// Makes a request that opens a WebSocket connection from a `URLRequest` or a value that becomes one.
+  /// Its method has to be GET.
+  open func webSocketRequest(
+    performing convertible: any URLRequestConvertible,
+    configuration: WebSocketRequest.Configuration = .default,
+    interceptor: (any RequestInterceptor)? = nil, shouldAutomaticallyResume: Bool? = nil
+  ) -> WebSocketRequest {
+    webSocket(
+      convertible, runsUserCode: !(convertible is URLRequest), configuration, interceptor,
       shouldAutomaticallyResume)
   }
 }

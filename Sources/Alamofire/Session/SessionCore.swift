@@ -22,8 +22,6 @@ package final class SessionCore: Sendable {
     var hasToldEnd = false
     /// The requests of earlier processes.
     var restored: [Request] = []
-    /// The session that users see; made on first access.
-    var facade: URLSession?
   }
 
   let settings: SessionSettings
@@ -54,30 +52,38 @@ package final class SessionCore: Sendable {
   /// The credentials that servers have accepted.
   package let credentials = CredentialMemory()
   private let engine: Engine
+  /// The session that delegates, monitors and users see.
+  let facade: URLSession
   private let registry = Mutex(Registry())
 
-  init(_ blueprint: Session.Blueprint) {
+  init(
+    _ plan: SessionPlan, facade: URLSession, observers: SessionObservers, rootQueue: DispatchQueue,
+    startRequestsImmediately: Bool, requestSetup: Session.RequestSetup, requestQueue: DispatchQueue?,
+    serializationQueue: DispatchQueue?, interceptor: (any RequestInterceptor)?,
+    serverTrustManager: ServerTrustManager?
+  ) {
+    self.facade = facade
     // A copy, because users may change theirs.
-    configuration = blueprint.configuration.duplicated()
+    configuration = plan.configuration.duplicated()
     background = (configuration as? BackgroundConfiguration)?.makeTransfers()
-    engine = blueprint.engine
-    interceptor = blueprint.interceptor
-    isIntercepted = blueprint.interceptor != nil
-    serverTrustManager = blueprint.serverTrustManager
-    trust = TrustService(manager: blueprint.serverTrustManager, observers: blueprint.observers)
-    observers = blueprint.observers
-    startsRequestsImmediately = blueprint.startRequestsImmediately
-    requestSetup = blueprint.requestSetup
-    transportOptions = blueprint.transportOptions
+    engine = plan.engine
+    self.interceptor = interceptor
+    isIntercepted = interceptor != nil
+    self.serverTrustManager = serverTrustManager
+    trust = TrustService(manager: serverTrustManager, observers: observers)
+    self.observers = observers
+    startsRequestsImmediately = startRequestsImmediately
+    self.requestSetup = requestSetup
+    transportOptions = plan.transportOptions
     makesRequestsAtOnce = transportOptions.makesRequestsAtOnce
     // A serial queue that targets the given one, so that calls run one at a time on any queue.
-    let label = blueprint.rootQueue.label
-    let root = DispatchQueue(label: label, target: blueprint.rootQueue)
-    rootQueue = root
-    requestQueue = blueprint.requestQueue ?? DispatchQueue(label: "\(label).requestQueue", target: root)
-    userSerializationQueue = blueprint.serializationQueue
-    serializationQueue =
-      blueprint.serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
+    let label = rootQueue.label
+    let root = DispatchQueue(label: label, target: rootQueue)
+    self.rootQueue = root
+    self.requestQueue = requestQueue ?? DispatchQueue(label: "\(label).requestQueue", target: root)
+    userSerializationQueue = serializationQueue
+    self.serializationQueue =
+      serializationQueue ?? DispatchQueue(label: "\(label).serializationQueue", target: root)
     settings = SessionSettings(configuration, options: transportOptions, trust: trust)
     let (settings, turn) = (settings, engine.turn)
     cookies = configuration.httpCookieStorage.map {
@@ -99,18 +105,6 @@ package final class SessionCore: Sendable {
   func transportSnapshot() async -> TransportSnapshot { await engine.snapshot() }
 
   func isOnLoop() -> Bool { engine.isOnLoop() }
-
-  /// The session that delegates, monitors and users see.
-  var facade: URLSession {
-    if let lent = observers.lent { return lent }
-    if let facade = registry.withLock({ $0.facade }) { return facade }
-    let new = makeFacade()
-    return registry.withLock { registry in
-      let facade = registry.facade ?? new
-      registry.facade = facade
-      return facade
-    }
-  }
 
   /// The session itself, as long as it lives.
   var owner: Session? { registry.withLock { $0.owner } }

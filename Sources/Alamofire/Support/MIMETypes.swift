@@ -7,7 +7,8 @@ package struct MIMETypes: Sendable {
   package static let system = MIMETypes(
     mimeTypes: contents("/etc/mime.types"), globs: contents("/usr/share/mime/globs2"))
 
-  private static let unknown = "application/octet-stream"
+  /// The type of an unknown extension.
+  static let unknown = "application/octet-stream"
 
   private var types: [String: String] = [:]
 

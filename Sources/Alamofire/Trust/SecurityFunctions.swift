@@ -31,6 +31,39 @@ public let errSecUnimplemented: OSStatus = -4
 
 // MARK: Trust
 
+/// Makes a value for the certificates of a server.
+///
+/// ```swift
+/// var trust: SecTrust?
+/// let status = SecTrustCreateWithCertificates([leaf, issuer], SecPolicyCreateSSL(true, "example.com"), &trust)
+/// ```
+///
+/// - Parameters:
+///   - certificates: A ``Certificate``, or an array of them: the server's own first, then others in any order.
+///   - policies: A ``TrustPolicy``, or an array of them; `nil` asks for no host. ``ServerTrust/host`` is the one that
+///     a policy requires, otherwise empty.
+///   - trust: Receives the value, or `nil`.
+/// - Returns: ``errSecSuccess``, or ``errSecParam`` without a certificate, or with something else among them.
+@discardableResult
+public func SecTrustCreateWithCertificates(
+  _ certificates: CFTypeRef, _ policies: CFTypeRef?, _ trust: UnsafeMutablePointer<SecTrust?>
+) -> OSStatus {
+  trust.pointee = nil
+  let chain = (certificates as? SecCertificate).map { [$0] } ?? certificates as? [SecCertificate] ?? []
+  let requirements: [SecPolicy]
+  switch policies {
+  case nil: requirements = [.default]
+  case let policy as SecPolicy: requirements = [policy]
+  case let policies as [SecPolicy]: requirements = policies
+  default: return errSecParam
+  }
+  guard !chain.isEmpty else { return errSecParam }
+  let new = SecTrust(certificates: chain, host: requirements.lazy.compactMap(\.host).first ?? "")
+  new.policies = requirements
+  trust.pointee = new
+  return errSecSuccess
+}
+
 /// Verifies a server as ``ServerTrust/evaluate()`` does, with its policies and anchors. Blocks its thread if a policy
 /// asks about revocation over the network.
 ///

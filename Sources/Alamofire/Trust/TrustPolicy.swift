@@ -12,6 +12,12 @@ public struct TrustPolicy: Sendable, Hashable, CustomStringConvertible {
 
   let requirement: Requirement
 
+  /// The host that is required.
+  var host: String? {
+    guard case .server(let host) = requirement else { return nil }
+    return host
+  }
+
   /// The certificates are those of a server, with any name.
   public static let `default` = TrustPolicy(requirement: .server(host: nil))
 

@@ -78,13 +78,20 @@ extension ProtocolExchange: URLProtocolClient {
   private func received(_ data: Data) {
     let action = reply.event(.bytes)
     perform(action)
-    guard action == .deliverBytes else { return }
+    guard action == .deliverBytes || action == .deliverBytesAlone else { return }
     delivery.append(data)
     deliver()
   }
 }
 
 extension ResponseHead {
+  /// The head of data that a class gives without a response.
+  static var missing: ResponseHead {
+    var head = ResponseHead(status: 200)
+    head.role = .missing
+    return head
+  }
+
   /// Makes the head of a response by a class of the user. A redirect status is not followed, because such a class
   /// redirects by calling its client.
   init(_ response: URLResponse) {

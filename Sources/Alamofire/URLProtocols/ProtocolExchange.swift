@@ -99,7 +99,8 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
     clock.moved(at: .now)
     switch action {
     case .nothing, .deliverBytes, .answerChallenge, .follow: break
-    case .deliverHead: deliverHead()
+    case .deliverHead: if let response = given.response { deliver(ResponseHead(response)) }
+    case .deliverBytesAlone: deliver(.missing)
     case .complete: finishDelivery(nil)
     case .fail: finishDelivery(TransportFailure(.unknown, "The URLProtocol class \(type) failed."))
     case .cancel: end(.failure(Self.cancelled))
@@ -114,9 +115,7 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
     }
   }
 
-  private func deliverHead() {
-    guard let response = given.response else { return }
-    let head = ResponseHead(response)
+  private func deliver(_ head: ResponseHead) {
     switch observer.headReceived(head) {
     case .proceed: break
     case .hold: isHeld = true

@@ -3,7 +3,7 @@
 package struct ProtocolReply: Sendable {
   package enum State: Sendable, Equatable {
     case waiting
-    /// The response was received; bytes may follow.
+    /// The response, or data without one, was received; bytes may follow.
     case receiving
     case ended
   }
@@ -24,6 +24,8 @@ package struct ProtocolReply: Sendable {
     case nothing
     case deliverHead
     case deliverBytes
+    /// The bytes come without a response. They are delivered as Foundation does it.
+    case deliverBytesAlone
     /// The response completes when all bytes are delivered.
     case complete
     /// The class's own error ends the response when all bytes are delivered.
@@ -37,15 +39,12 @@ package struct ProtocolReply: Sendable {
   }
 
   package enum Fault: Sendable, Equatable, CaseIterable {
-    case bytesBeforeResponse
     case endBeforeResponse
 
     package func message(_ name: String) -> String {
       switch self {
-      case .bytesBeforeResponse:
-        "The URLProtocol class \(name) gave data before a response; call urlProtocol(_:didReceive:cacheStoragePolicy:) first."
       case .endBeforeResponse:
-        "The URLProtocol class \(name) finished without a response; call urlProtocol(_:didReceive:cacheStoragePolicy:) first."
+        "The URLProtocol class \(name) finished without a response and without data; call urlProtocol(_:didReceive:cacheStoragePolicy:) first."
       }
     }
   }
@@ -63,13 +62,15 @@ package struct ProtocolReply: Sendable {
     case (.waiting, .response):
       state = .receiving
       return .deliverHead
-    case (.waiting, .bytes): return end(.refuse(.bytesBeforeResponse))
+    case (.waiting, .bytes):
+      state = .receiving
+      return .deliverBytesAlone
     case (.waiting, .finish): return end(.refuse(.endBeforeResponse))
     case (.waiting, .redirect): return end(.follow)
     case (.waiting, .challenge): return .answerChallenge
     case (.receiving, .bytes): return .deliverBytes
     case (.receiving, .finish): return end(.complete)
-    // Too late: the first response is the answer.
+    // Too late: the first response is the answer, or there is none.
     case (.receiving, .response), (.receiving, .redirect), (.receiving, .challenge): return .nothing
     }
   }

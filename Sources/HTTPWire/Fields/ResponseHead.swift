@@ -9,6 +9,11 @@ package struct ResponseHead: Sendable {
     case answer
     /// No response of HTTP, such as the content of a file. The status is 200 and means nothing.
     case other
+    /// No response: a `URLProtocol` class gave data alone. The status is 200 and means nothing.
+    case missing
+
+    /// Whether the response came over HTTP.
+    package var isOfHTTP: Bool { self == .hop || self == .answer }
   }
 
   package let status: Int

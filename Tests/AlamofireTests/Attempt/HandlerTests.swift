@@ -135,27 +135,6 @@ struct HandlerTests {
         == "")
   }
 
-  @available(*, deprecated)
-  private func json(_ request: DataRequest, _ handler: @escaping @Sendable (AFDataResponse<Any>) -> Void) {
-    request.responseJSON(queue: .global(), completionHandler: handler)
-  }
-
-  @available(*, deprecated)
-  @Test("JSON is read without a type") func untypedJSON() async {
-    let results = Recorder<String>()
-    let session = Session.retained(fake: FakeTransport(.json(#"{"id": 1}"#), .text("no"), .status(204)))
-    json(session.request("http://a.test/")) {
-      results.add("\(($0.value as? [String: Any])?["id"] as? Int ?? -1)")
-    }
-    await results.wait(for: 1)
-    json(session.request("http://a.test/")) {
-      results.add("\($0.error?.isResponseSerializationError == true)")
-    }
-    await results.wait(for: 2)
-    json(session.request("http://a.test/")) { results.add("\($0.value is NSNull)") }
-    #expect(await results.wait(for: 3) == ["1", "true", "true"])
-  }
-
   @Test("An error of a serializer is wrapped") func serializerError() async {
     struct Throwing: DataResponseSerializerProtocol {
       let error: any Error & Sendable

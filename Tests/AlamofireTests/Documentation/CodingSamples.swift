@@ -150,3 +150,21 @@ extension Reply: EmptyResponse {
 private func emptyResponses() async throws {
   _ = try await AF.request(url, method: .delete).serializingDecodable(Empty.self).value
 }
+
+private func absentValues() throws {
+  struct Patch: Encodable {
+    enum CodingKeys: CodingKey { case name, phone }
+    var name: String?  // Left out if there is none.
+    var phone: String?  // Removed on the server if there is none.
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encodeIfPresent(name, forKey: .name)
+      try container.encode(phone, forKey: .phone)
+    }
+  }
+
+  let encoder = URLEncodedFormEncoder(nilEncoding: .null, absentEncoding: .dropKey)
+  let text: String = try encoder.encode(Patch())  // phone=null
+  show(text)
+}

@@ -9,3 +9,7 @@ func encodingAForm() throws -> Data {
   let body = try form.encode()
   return body
 }
+
+func appendingAFileUnderAnotherName(to form: MultipartFormData, temporaryFile: URL) {
+  form.append(temporaryFile, withName: "picture", fileName: "engine.png")  // image/png
+}

@@ -187,3 +187,19 @@ private func sharedContainer() {
   let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.sync")
   configuration.sharedContainerIdentifier = "group.com.example.app"
 }
+
+private func maskedCommand(request: Request) {
+  let command = request.cURLDescription(redacting: .standard)
+  print(command)
+}
+
+private enum SessionSubclass {
+  final class Backend: Session, @unchecked Sendable {
+    init(options: TransportOptions) {
+      let delegate = SessionDelegate()
+      super.init(
+        session: Session.urlSession(delegate: delegate, transportOptions: options), delegate: delegate,
+        rootQueue: DispatchQueue(label: "backend"))
+    }
+  }
+}

@@ -64,3 +64,12 @@ private func chunks(on queue: DispatchQueue) {
     .responseChunks(on: queue) { chunk in print("\(chunk.count) more bytes") }
     .response { response in print(response.error ?? "all of it is there") }
 }
+
+private func sequences(file: FileHandle) async throws {
+  for try await data in AF.streamRequest(url).validate().chunks() {
+    try file.write(contentsOf: data)
+  }
+  for try await item in AF.streamRequest("https://httpbin.org/stream/100").decodables(of: Item.self) {
+    print(item)
+  }
+}

@@ -130,3 +130,10 @@ func isPinned(_ trust: SecTrust, certificate: Data) -> Bool {
   let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? []
   return chain.contains { SecCertificateCopyData($0) as Data == certificate }
 }
+
+private func makingATrust(leaf: Certificate, issuer: Certificate) {
+  var trust: SecTrust?
+  let status = SecTrustCreateWithCertificates(
+    [leaf, issuer], SecPolicyCreateSSL(true, "example.com"), &trust)
+  print(status)
+}

@@ -174,7 +174,7 @@ struct AFErrorTests {
     let move = AFError.downloadedFileMoveFailed(error: Inner(), source: Self.file, destination: Self.other)
     #expect(move.sourceURL == Self.file)
     #expect(move.destinationURL == Self.other)
-    #expect(move.url == nil)
+    #expect(move.url == Self.other)
 
     let type = AFError.responseValidationFailed(
       reason: .unacceptableContentType(acceptableContentTypes: ["a/b"], responseContentType: "c/d"))
@@ -200,6 +200,53 @@ struct AFErrorTests {
     let multipart = (Self.wrapping + Self.plain).filter(\.isMultipartEncodingError)
     #expect(multipart.count == 13)
     #expect(multipart.count(where: { $0.url == Self.file }) == 11)
+  }
+
+  /// One error of each kind that has a URL, and one of each that has none.
+  static let urls: [(error: AFError, url: URL?)] = {
+    let page = URL(string: "https://example.com/a")
+    let other = URL(string: "https://example.com/b")
+    let lost = URLError(.networkConnectionLost, userInfo: [NSURLErrorFailingURLErrorKey: page as Any])
+    let late = URLError(.timedOut, userInfo: [NSURLErrorFailingURLErrorKey: other as Any])
+    let missing = CocoaError(.fileReadNoSuchFile, userInfo: [NSURLErrorKey: file])
+    let full = CocoaError(.fileWriteOutOfSpace, userInfo: [NSFilePathErrorKey: file.path])
+    let posix = NSError(domain: NSPOSIXErrorDomain, code: 28, userInfo: [NSFilePathErrorKey: file.path])
+    let invalid = AFError.multipartEncodingFailed(reason: .bodyPartURLInvalid(url: file))
+    return [
+      (.sessionTaskFailed(error: lost), page),
+      (.sessionTaskFailed(error: Inner()), nil),
+      (.sessionInvalidated(error: lost), page),
+      (.sessionInvalidated(error: nil), nil),
+      (.createUploadableFailed(error: missing), file),
+      (.createUploadableFailed(error: invalid), file),
+      (.createURLRequestFailed(error: lost), page),
+      (.requestAdaptationFailed(error: AFError.sessionTaskFailed(error: lost)), page),
+      (.requestRetryFailed(retryError: late, originalError: lost), other),
+      (.requestRetryFailed(retryError: Inner(), originalError: AFError.sessionTaskFailed(error: lost)), page),
+      (.requestRetryFailed(retryError: Inner(), originalError: Inner()), nil),
+      (.multipartEncodingFailed(reason: .outputStreamWriteFailed(error: posix)), file),
+      (.multipartEncodingFailed(reason: .inputStreamReadFailed(error: Inner())), nil),
+      (.parameterEncodingFailed(reason: .customEncodingFailed(error: full)), file),
+      (.parameterEncodingFailed(reason: .missingURL), nil),
+      (.parameterEncoderFailed(reason: .encoderFailed(error: full)), file),
+      (.responseValidationFailed(reason: .dataFileReadFailed(at: file)), file),
+      (.responseValidationFailed(reason: .customValidationFailed(error: lost)), page),
+      (.responseValidationFailed(reason: .unacceptableStatusCode(code: 404)), nil),
+      (.responseSerializationFailed(reason: .inputFileReadFailed(at: file)), file),
+      (.responseSerializationFailed(reason: .customSerializationFailed(error: missing)), file),
+      (.responseSerializationFailed(reason: .inputFileNil), nil),
+      (.serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: lost)), page),
+      (.serverTrustEvaluationFailed(reason: .noCertificatesFound), nil),
+      (.invalidURL(url: file), file),
+      (.invalidURL(url: "::"), nil),
+      (.explicitlyCancelled, nil),
+      (.sessionDeinitialized, nil),
+      (.urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data())), nil),
+    ]
+  }()
+
+  @Test("An error has the URL that it is about, also that of an error in it") func urls() {
+    for (error, url) in Self.urls { #expect(error.url == url, "\(error)") }
   }
 
   @Test("Resume data is found in the error of the transfer")

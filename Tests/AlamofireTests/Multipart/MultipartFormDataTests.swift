@@ -19,6 +19,24 @@ import Testing
     #expect(text == "--B\r\nContent-Disposition: form-data; name=\"field\"\r\n\r\nvalue\r\n--B--\r\n")
   }
 
+  @Test("The type of a file follows from its given name, or else from its own name")
+  func typeOfGivenName() throws {
+    for (own, given, type) in [
+      ("upload", "engine.png", "image/png"), ("upload.tmp-x", "engine.PNG", "image/png"),
+      ("notes.txt", "engine.png", "image/png"), ("engine.png", "engine", "image/png"),
+      ("engine.png", "engine.v2-x", "image/png"), ("upload", "engine", "application/octet-stream"),
+      ("upload", "", "application/octet-stream"), ("upload", "a/b.png", "image/png"),
+    ] {
+      let file = folder[own]
+      try Data("x".utf8).write(to: file)
+      let text = try encoded { $0.append(file, withName: "f", fileName: given) }
+      let head =
+        "Content-Disposition: form-data; name=\"f\"; filename=\"\(given)\"\r\nContent-Type: \(type)\r\n"
+      #expect(text?.contains(head) == true, "\(own) as \(given)")
+      try FileManager.default.removeItem(at: file)
+    }
+  }
+
   @Test("Parts are written in order between boundaries") func boundaries() throws {
     let text = try encoded { form in
       form.append(Data("1".utf8), withName: "a")

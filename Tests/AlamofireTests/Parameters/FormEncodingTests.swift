@@ -160,10 +160,75 @@ struct FormEncodingTests {
   }
 
   @Test(
-    "A container replaces another kind of value under its key",
+    "Containers under one key are merged, and replace another kind of value",
     arguments: Reopened.Kind.allCases)
   func reopened(kind: Reopened.Kind) throws {
     #expect(try form(Reopened(kind: kind)) == kind.text)
+  }
+
+  @Test("Values under one key are merged by name and by index, as containers are") func mergedValues() throws
+  {
+    struct Merged: Encodable {
+      enum CodingKeys: CodingKey { case a, b }
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(["x": 1, "y": 2], forKey: .a)
+        try container.encode(["y": 3, "z": 4], forKey: .a)
+        try container.encode([["x": 1], ["x": 2]], forKey: .b)
+        try container.encode([["y": 3]], forKey: .b)
+      }
+    }
+    #expect(try form(Merged()) == "a[x]=1&a[y]=3&a[z]=4&b[][x]=1&b[][y]=3&b[][x]=2")
+  }
+
+  @Test("Containers of one key can be used in turns") func interleaved() throws {
+    struct Interleaved: Encodable {
+      enum CodingKeys: CodingKey { case k, a, b, c }
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        var first = container.nestedContainer(keyedBy: CodingKeys.self, forKey: .k)
+        try first.encode(1, forKey: .a)
+        var second = container.nestedContainer(keyedBy: CodingKeys.self, forKey: .k)
+        try second.encode(2, forKey: .b)
+        try first.encode(3, forKey: .c)
+        try second.encode(4, forKey: .a)
+      }
+    }
+    #expect(try form(Interleaved()) == "k[a]=4&k[b]=2&k[c]=3")
+  }
+
+  @Test("A property without a value and an encoded nil can differ") func absentValues() throws {
+    struct Patch: Encodable {
+      enum CodingKeys: CodingKey { case absent, encoded, explicit, items }
+      var absent: String?
+      var encoded: String?
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(absent, forKey: .absent)
+        try container.encode(encoded, forKey: .encoded)
+        try container.encodeNil(forKey: .explicit)
+        try container.encode([1, nil], forKey: .items)
+      }
+    }
+    struct Synthesized: Encodable {
+      var name: String?
+      var count: Int?
+    }
+    let null = "encoded=null&explicit=null&items[]=1&items[]=null"
+    let rows: [(URLEncodedFormEncoder, String, String)] = [
+      (URLEncodedFormEncoder(nilEncoding: .null), "absent=null&\(null)", "count=null&name=null"),
+      (URLEncodedFormEncoder(nilEncoding: .null, absentEncoding: .dropKey), null, ""),
+      (
+        URLEncodedFormEncoder(nilEncoding: .null, absentEncoding: .dropValue), "absent=&\(null)",
+        "count=&name="
+      ),
+      (URLEncodedFormEncoder(absentEncoding: .null), "absent=null&items[]=1", "count=null&name=null"),
+      (URLEncodedFormEncoder(), "items[]=1", ""),
+    ]
+    for (encoder, patch, synthesized) in rows {
+      let texts: [String] = [try encoder.encode(Patch()), try encoder.encode(Synthesized())]
+      #expect(texts.map { $0.removingPercentEncoding } == [patch, synthesized])
+    }
   }
 
   @Test("Two values under one key are refused with the coding path", arguments: Conflict.Kind.allCases)
@@ -309,54 +374,6 @@ struct Conflict: Encodable {
       var keyed = encoder.container(keyedBy: Key.self)
       var nested = keyed.nestedContainer(keyedBy: Key.self, forKey: .a)
       try nested.encode(1, forKey: .a)
-    }
-  }
-}
-
-/// A type that opens a container under one key twice.
-struct Reopened: Encodable {
-  enum Kind: String, CaseIterable, Sendable {
-    case items, shorterItems, properties, propertiesAfterItems, itemsAfterProperties, propertiesAfterText,
-      itemsAfterNil, superAfterItems, superAfterText, textAfterSuper
-
-    var text: String {
-      switch self {
-      case .items: "k[]=3&k[]=4"
-      case .shorterItems, .superAfterItems, .itemsAfterProperties, .itemsAfterNil: "k[]=3"
-      case .properties: "k[a]=1&k[b]=2"
-      case .propertiesAfterItems, .propertiesAfterText: "k[b]=2"
-      case .superAfterText, .textAfterSuper: "k=3"
-      }
-    }
-  }
-  enum Key: CodingKey { case k, a, b }
-
-  let kind: Kind
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: Key.self)
-    switch kind {
-    case .items, .shorterItems, .propertiesAfterItems, .superAfterItems:
-      var items = container.nestedUnkeyedContainer(forKey: .k)
-      try items.encode(1)
-      try items.encode(2)
-    case .properties, .itemsAfterProperties:
-      var properties = container.nestedContainer(keyedBy: Key.self, forKey: .k)
-      try properties.encode(1, forKey: .a)
-    case .propertiesAfterText, .superAfterText: try container.encode("text", forKey: .k)
-    case .itemsAfterNil: try container.encodeNil(forKey: .k)
-    case .textAfterSuper: try "text".encode(to: container.superEncoder(forKey: .k))
-    }
-    switch kind {
-    case .items, .shorterItems, .itemsAfterProperties, .itemsAfterNil:
-      var items = container.nestedUnkeyedContainer(forKey: .k)
-      try items.encode(3)
-      if kind == .items { try items.encode(4) }
-    case .properties, .propertiesAfterItems, .propertiesAfterText:
-      var properties = container.nestedContainer(keyedBy: Key.self, forKey: .k)
-      try properties.encode(2, forKey: .b)
-    case .superAfterItems: try [3].encode(to: container.superEncoder(forKey: .k))
-    case .superAfterText, .textAfterSuper: try 3.encode(to: container.superEncoder(forKey: .k))
     }
   }
 }

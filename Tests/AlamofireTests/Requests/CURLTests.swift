@@ -113,13 +113,42 @@ struct CURLTests {
         configuration.httpCookieStorage?.setCookie(cookie)
       }
     }
-    let request = session.request("http://a.test/", headers: ["cookie": "secret=1"])
+    let request = session.request("http://a.test/", headers: ["cookie": "secret=1; b=2"])
       .authenticate(username: "user", password: "pass")
     let lines = await command(request).components(separatedBy: " \\\n\t")
-    #expect(lines == ["$ curl -v", "-X GET", "-u user:pass", "-b \"a=1\"", "\"http://a.test/\""])
+    #expect(
+      lines == ["$ curl -v", "-X GET", "-u user:pass", "-b \"secret=1;b=2\"", "\"http://a.test/\""])
+    // A `Cookie` field of the request is sent instead of the cookies of the storage.
+    let stored = await command(session.request("http://a.test/")).components(separatedBy: " \\\n\t")
+    #expect(stored == ["$ curl -v", "-X GET", "-b \"a=1\"", "\"http://a.test/\""])
+    let none = await command(session.request("http://a.test/") { $0.httpShouldHandleCookies = false })
+    #expect(none.contains("-b") == false)
   }
 
-  @Test("Stored credentials replace those of the request") func storedCredentials() async throws {
+  @Test("Secrets can be masked") func masked() async {
+    let session = session { $0.httpAdditionalHeaders = nil }
+    let request = session.request(
+      "http://a.test/?access_token=planted-1&page=2", method: .post,
+      parameters: ["password": "planted-2", "name": "Ada"], encoder: JSONParameterEncoder.sortedKeys,
+      headers: [
+        "Authorization": "Bearer planted-3", "X-API-Key": "planted-4", "X-Customer": "planted-5",
+        "Cookie": "session=planted-6; planted-7",
+      ]
+    ).authenticate(username: "planted-8", password: "planted-9")
+    _ = await request.end()
+    let text = request.cURLDescription(redacting: Redaction(additionalNames: ["X-Customer"]))
+    #expect(!text.contains("planted"), "\(text)")
+    for part in [
+      "-u redacted", "-b \"session=redacted;redacted\"", "Bearer <redacted>", "page=2", "Ada", "-X POST",
+      "X-Customer: <redacted>",
+    ] {
+      #expect(text.contains(part), "\(part) is missing in \(text)")
+    }
+    // All nine are there otherwise.
+    #expect(request.cURLDescription().components(separatedBy: "planted").count == 10)
+  }
+
+  @Test("Stored credentials are those of a request without its own") func storedCredentials() async throws {
     let stored = URLCredential(user: "stored", password: "secret", persistence: .forSession)
     // A unique host, because the storage is that of the process.
     let host = "\(UUID().uuidString.lowercased()).test"
@@ -132,12 +161,15 @@ struct CURLTests {
     }
     let storage = try #require(session.sessionConfiguration.urlCredentialStorage)
     defer { storage.remove(stored, for: space) }
-    let request = session.request("http://\(host)/").authenticate(username: "own", password: "pass")
-    let lines = await command(request).components(separatedBy: " \\\n\t")
+    let lines = await command(session.request("http://\(host)/")).components(separatedBy: " \\\n\t")
     #expect(lines == ["$ curl -v", "-X GET", "-u stored:secret", "\"http://\(host)/\""])
+    // The credential of the request is sent instead of a stored one.
+    let request = session.request("http://\(host)/").authenticate(username: "own", password: "pass")
+    #expect(await command(request).contains("-u own:pass \\"))
+    #expect(await command(request).contains("stored") == false)
   }
 
-  @Test("Without a credential storage no credential is included") func noCredentialStorage() async {
+  @Test("The credential of a request needs no storage") func noCredentialStorage() async {
     let session = session { configuration in
       configuration.httpAdditionalHeaders = nil
       configuration.urlCredentialStorage = nil
@@ -145,7 +177,9 @@ struct CURLTests {
     }
     let text = await command(
       session.request("http://a.test/").authenticate(username: "user", password: "pass"))
-    #expect(text == "$ curl -v \\\n\t-X GET \\\n\t\"http://a.test/\"")
+    #expect(text == "$ curl -v \\\n\t-X GET \\\n\t-u user:pass \\\n\t\"http://a.test/\"")
+    let without = await command(session.request("http://a.test/"))
+    #expect(without == "$ curl -v \\\n\t-X GET \\\n\t\"http://a.test/\"")
   }
 
   @Test("A request that was not created has a message") func noRequest() async {

@@ -229,32 +229,6 @@ import Testing
     #expect(none.error?.isInvalidURLError == true)
   }
 
-  /// Calls the deprecated `responseJSON`. Deprecated as well, so that the call is no warning.
-  @available(*, deprecated)
-  private func json(
-    _ request: DownloadRequest, _ handler: @escaping @Sendable (AFDownloadResponse<Any>) -> Void
-  ) {
-    request.responseJSON(queue: .global(), completionHandler: handler)
-  }
-
-  @available(*, deprecated)
-  @Test("The file can be read as JSON without a type") func untypedJSON() async throws {
-    let results = Recorder<String>()
-    json(session.download(server.url("/get?a=b"), to: to("json"))) {
-      let object = $0.value as? [String: Any]
-      results.add("\((object?["args"] as? [String: String])?["a"] ?? "") \($0.fileURL != nil)")
-    }
-    await results.wait(for: 1)
-    json(session.download(server.url("/encoding/utf8"), to: to("text"))) {
-      results.add("\($0.error?.isResponseSerializationError == true)")
-    }
-    await results.wait(for: 2)
-    json(session.download(server.url("/status/204"), to: to("empty"))) {
-      results.add("\($0.value is NSNull)")
-    }
-    #expect(await results.wait(for: 3) == ["b true", "true", "true"])
-  }
-
   @Test("Handlers are called in their order") func handlers() async throws {
     let order = Recorder<String>()
     let queue = DispatchQueue(label: "handlers")

@@ -54,6 +54,31 @@ import Testing
     #expect(SecTrustCopyCertificateChain(ServerTrust(certificates: [], host: "a.example")) == nil)
   }
 
+  @Test("A trust is made of certificates and policies")
+  func made() throws {
+    let chain = try Self.trust().certificates
+    let leaf = try #require(chain.first)
+    let rows: [(CFTypeRef, CFTypeRef?, String?)] = [
+      (chain, SecPolicyCreateSSL(true, "localhost"), "localhost"),
+      (chain, [SecPolicyCreateBasicX509(), SecPolicyCreateSSL(true, "a.test")], "a.test"),
+      (leaf, nil, ""), ([leaf] as CFArray, SecPolicyCreateBasicX509(), ""),
+      ([SecCertificate](), nil, nil), ("none", nil, nil), ([leaf, 1] as CFArray, nil, nil),
+      (leaf, "no policy", nil), (leaf, [SecPolicyCreateBasicX509(), 1] as CFArray, nil),
+    ]
+    for (index, (certificates, policies, host)) in rows.enumerated() {
+      var trust: SecTrust? = try Self.trust()
+      let status = SecTrustCreateWithCertificates(certificates, policies, &trust)
+      #expect(trust?.host == host, "row \(index)")
+      #expect(status == (host == nil ? errSecParam : errSecSuccess), "row \(index)")
+    }
+    var trust: SecTrust?
+    SecTrustCreateWithCertificates(chain, SecPolicyCreateSSL(true, "localhost"), &trust)
+    let new = try #require(trust)
+    #expect(new.certificates == chain)
+    SecTrustSetAnchorCertificates(new, [try #require(chain.last)])
+    #expect(SecTrustEvaluateWithError(new, nil) == SecTrustEvaluateWithError(try Self.trust(), nil))
+  }
+
   @Test("Policies replace the earlier ones")
   func policies() throws {
     let trust = try Self.trust()

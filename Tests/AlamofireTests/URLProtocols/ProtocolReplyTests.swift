@@ -12,10 +12,17 @@ import Testing
     #expect(reply.state == .ended)
   }
 
-  @Test("Events in the wrong order are a failure") func wrongOrder() {
+  @Test("Bytes without a response are delivered") func bytesAlone() {
     var reply = ProtocolReply()
-    #expect(reply.event(.bytes) == .refuse(.bytesBeforeResponse))
-    reply = ProtocolReply()
+    #expect(reply.event(.bytes) == .deliverBytesAlone)
+    #expect(reply.event(.bytes) == .deliverBytes)
+    #expect(reply.event(.response) == .nothing)
+    #expect(reply.event(.finish) == .complete)
+    #expect(reply.state == .ended)
+  }
+
+  @Test("An end before a response and before bytes is a failure") func wrongOrder() {
+    var reply = ProtocolReply()
     #expect(reply.event(.finish) == .refuse(.endBeforeResponse))
     #expect(reply.state == .ended)
     for fault in ProtocolReply.Fault.allCases { #expect(fault.message("Stub").contains("Stub")) }

@@ -26,6 +26,78 @@ import Testing
     #expect(script.stopped.count == 1)
   }
 
+  @Test("Data without a response is delivered, as Foundation does it") func dataAlone() async throws {
+    let script = ProtocolScript { loader, client in
+      loader.load(client, "Hello, ")
+      loader.load(client, "world")
+      loader.finish(client)
+    }
+    let session = Session.scripted()
+    let request = session.request(script.url).validate()
+    let response = await request.serializingString().response
+    #expect(response.value == "Hello, world")
+    #expect(response.response == nil)
+    #expect(request.task?.response == nil)
+    #expect(request.downloadProgress.totalUnitCount == -1)
+    var text = ""
+    for try await part in session.streamRequest(script.url).validate().strings() { text += part }
+    #expect(text == "Hello, world")
+    let download = await session.download(script.url).serializingDownloadedFileURL().response
+    let file = try #require(download.value)
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(try String(contentsOf: file, encoding: .utf8) == "Hello, world")
+  }
+
+  @Test("Data without a response may fail later, and has the limit of a body") func failureOfDataAlone() async
+  {
+    let script = ProtocolScript { loader, client in
+      loader.load(client, "part")
+      client.urlProtocol(loader, didFailWithError: URLError(.networkConnectionLost))
+    }
+    let response = await Session.scripted().request(script.url).serializingString().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
+    let endless = ProtocolScript { loader, client in
+      loader.load(client, String(repeating: "a", count: 100))
+      loader.finish(client)
+    }
+    var options = TransportOptions()
+    options.bodySizeLimit = 10
+    let large = await Session.scripted(options: options).request(endless.url).serializingString().response
+    #expect((large.error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
+  }
+
+  @Test("A protocol gets fields and methods that must not be sent") func invalidFields() async throws {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.finish(client)
+    }
+    let fake = FakeTransport(.text("engine"))
+    let session = Session.scripted(fake: fake)
+    let headers: HTTPHeaders = ["X Stub": "a", "X-Lines": "a\r\nb"]
+    let response = await session.request(
+      script.url, method: HTTPMethod(rawValue: "IN VALID"), headers: headers
+    )
+    .serializingData(emptyResponseCodes: [200]).response
+    #expect(response.error == nil)
+    let seen = try #require(script.started.values.first)
+    #expect(seen.value(forHTTPHeaderField: "X Stub") == "a")
+    #expect(seen.httpMethod == "IN VALID")
+    // The engine refuses them, also after a redirect by the class.
+    let redirecting = ProtocolScript { loader, client in
+      guard let url = URL(string: "https://elsewhere.test/"),
+        let response = HTTPURLResponse(
+          url: url, statusCode: 302, httpVersion: nil, headerFields: ["Location": url.absoluteString])
+      else { return }
+      client.urlProtocol(loader, wasRedirectedTo: URLRequest(url: url), redirectResponse: response)
+    }
+    for url in ["https://elsewhere.test/", redirecting.url] {
+      let refused = await session.request(url, headers: ["X Stub": "a"]).serializingData().response
+      #expect((refused.error?.underlyingError as? URLError)?.code == .badURL, "\(url)")
+      #expect(refused.error?.localizedDescription.contains("\"X Stub\" is not the name") == true, "\(url)")
+    }
+    #expect(fake.urls == [])
+  }
+
   @Test("The response is the object of the protocol") func responseObject() async {
     let given = Recorder<HTTPURLResponse>()
     let script = ProtocolScript { loader, client in

@@ -51,10 +51,19 @@ private func handlers() {
   AF.request(url).responseJSON { response in
     if let object = response.value as? [String: Any] { print(object) }
   }
+  AF.request(url).responseJSON { response in
+    print(response)
+    switch response.result {
+    case .success(let object as [String: Any]): print(object)
+    case .success(let value): print(value)
+    case .failure(let error): print(error)
+    }
+  }
   AF.request(url).responseJSON(
     queue: .global(), dataPreprocessor: .passthrough, emptyResponseCodes: [204],
     emptyRequestMethods: [.head], options: [.fragmentsAllowed]
-  ) { (response: AFDataResponse<Any>) in print(response.result) }
+  ) { response in print(response.result) }
+  AF.upload(Data(), to: url).responseJSON { print($0.value as? [Any] ?? []) }
   AF.download(url).responseJSON { response in print(response.value as Any) }
   AF.download(url).responseJSON(queue: .main, options: .allowFragments) { _ in }
 }

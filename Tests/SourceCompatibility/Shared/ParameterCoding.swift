@@ -96,7 +96,7 @@ private struct PropertyListParameterEncoder: ParameterEncoder {
 }
 
 private final class DatedEncoder: JSONParameterEncoder, @unchecked Sendable {
-  override func encode<Parameters: Encodable & Sendable>(
+  override func encode<Parameters: Encodable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
     var request = try super.encode(parameters, into: request)
@@ -106,7 +106,7 @@ private final class DatedEncoder: JSONParameterEncoder, @unchecked Sendable {
 }
 
 private final class QueryEncoder: URLEncodedFormParameterEncoder, @unchecked Sendable {
-  override func encode<Parameters: Encodable & Sendable>(
+  override func encode<Parameters: Encodable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
     print(destination, encoder)

@@ -19,30 +19,36 @@ import Alamofire
     var count = 0
   }
 
-  private class Item: Decodable {
-    var name = ""
-  }
-
   private func handlers(_ model: Model) {
     var count = 0
     AF.request(url).response { _ in count += 1 }
     AF.request(url).responseData { model.count = $0.data?.count ?? 0 }
     AF.request(url).responseString { response in model.text = response.value ?? "" }
     AF.request(url).responseDecodable(of: [String].self) { model.count = $0.value?.count ?? 0 }
-    AF.request(url).responseDecodable(of: Item.self) { model.text = $0.value?.name ?? "" }
     AF.request(url).response(responseSerializer: StringResponseSerializer()) { model.text = $0.value ?? "" }
     AF.request(url).response(responseSerializer: Counting()) { model.count = $0.value ?? 0 }
     AF.download(url).response { model.text = $0.fileURL?.path ?? "" }
     AF.download(url).responseURL { model.text = $0.value?.path ?? "" }
     AF.download(url).responseData { model.count = $0.value?.count ?? 0 }
     AF.download(url).responseString { model.text = $0.value ?? "" }
-    AF.download(url).responseDecodable(of: Item.self) { model.text = $0.value?.name ?? "" }
     AF.download(url).response(responseSerializer: .string) { model.text = $0.value ?? "" }
     AF.streamRequest(url).responseStream { _ in model.count += 1 }
     AF.streamRequest(url).responseStreamString { model.text = $0.value ?? "" }
-    AF.streamRequest(url).responseStreamDecodable(of: Item.self) { model.text = $0.value?.name ?? "" }
     AF.streamRequest(url).responseStream(using: StringStreamSerializer()) { model.text = $0.value ?? "" }
   }
+
+  // Values that are not Sendable are errors in the Swift 6 mode, as they are with upstream.
+  #if swift(<6)
+    private class Item: Decodable {
+      var name = ""
+    }
+
+    private func values(_ model: Model) {
+      AF.request(url).responseDecodable(of: Item.self) { model.text = $0.value?.name ?? "" }
+      AF.download(url).responseDecodable(of: Item.self) { model.text = $0.value?.name ?? "" }
+      AF.streamRequest(url).responseStreamDecodable(of: Item.self) { model.text = $0.value?.name ?? "" }
+    }
+  #endif
 
   @available(*, deprecated) private func untypedHandlers(_ model: Model) {
     AF.request(url).responseJSON { model.text = "\($0.result)" }

@@ -113,17 +113,6 @@ import Testing
     #expect(HTTPHeaders.default.map(\.name) == ["Accept-Encoding", "Accept-Language", "User-Agent"])
   }
 
-  @available(*, deprecated)
-  @Test("JSON is read as a value without a type") func untypedJSON() async {
-    let answer = await withCheckedContinuation { continuation in
-      AF.request(server.url("/get"), parameters: ["a": "b"]).responseJSON { response in
-        let object = response.value as? [String: Any]
-        continuation.resume(returning: object?["args"] as? [String: String])
-      }
-    }
-    #expect(answer == ["a": "b"])
-  }
-
   @Test("A request returns its states") func states() async {
     // The delay is longer than the test.
     let request = AF.request(server.url("/delay/60"))

@@ -9,7 +9,9 @@ extension AttemptDriver {
   @inline(never)
   func makeRequest() throws(AFError) -> AttemptEvent {
     let urlRequest = values.urlRequest
-    let plain = try core.makeWireRequest(of: urlRequest)
+    var violation: HeaderFieldRules.Violation?
+    let plain = try core.makeWireRequest(of: urlRequest, &violation)
+    values.violation = violation
     let request = plain.upgraded
     values.request = request
     values.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
@@ -73,9 +75,19 @@ extension AttemptDriver {
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
   func chooseHandlerAtOnce() throws(AFError) -> AttemptEvent? {
     if case .journal = values.handler { return .done }
-    guard mustChooseHandler else { return .done }
-    try checkScheme()
-    return core.session.settings.protocolClasses.isEmpty || core.webSocket != nil ? .done : nil
+    if mustChooseHandler {
+      try checkScheme()
+      guard core.session.settings.protocolClasses.isEmpty || core.webSocket != nil else { return nil }
+    }
+    try checkFields()
+    return .done
+  }
+
+  /// Refuses a method or a field that must not be sent. A `URLProtocol` class that takes the request sends nothing by
+  /// the engine, so it gets them as they are.
+  private func checkFields() throws(AFError) {
+    guard let violation = values.violation else { return }
+    throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: values.request.url))
   }
 
   @inline(never)
@@ -92,6 +104,7 @@ extension AttemptDriver {
       throw .sessionTaskFailed(error: URLError.unsupported(scheme: values.request.url))
     }
     values.handler = handler
+    try checkFields()
     return .done
   }
 
@@ -288,10 +301,14 @@ enum HopHandler: Sendable {
 
 extension RequestCore {
   /// Makes what goes over the wire of a user's request and its session: their header fields merged, the
-  /// timeouts of whichever is more specific. Nothing is sent if a part of it cannot be sent safely.
+  /// timeouts of whichever is more specific.
   ///
   /// Remembers the credential of the URL, and begins the file of a download.
-  fileprivate func makeWireRequest(of request: URLRequest) throws(AFError) -> WireRequest {
+  ///
+  /// - Parameter violation: Receives the fault of the method or a field. It is an error if the engine has to send them.
+  fileprivate func makeWireRequest(
+    of request: URLRequest, _ violation: inout HeaderFieldRules.Violation?
+  ) throws(AFError) -> WireRequest {
     guard let url = request.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     let method = request.httpMethod ?? "GET"
     let text = url.absoluteString
@@ -305,9 +322,7 @@ extension RequestCore {
     let own = request.allHTTPHeaderFields
     let (profile, priority) = profileAndPriority
     let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
-    if let violation = session.settings.violation(method: method, own: own, all: fields) {
-      throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
-    }
+    violation = session.settings.violation(method: method, own: own, all: fields)
     let body = try body(of: request, own: own)
     let file = try download?.sink(limit: profile.options.bodySizeLimit)
     let sink = keepingChallenges(file ?? stream) ?? observedBody

@@ -93,12 +93,8 @@ extension AttemptDriver {
     if target.origin != plan.origin, let host = proposed.value(forHTTPHeaderField: "Host") {
       fields.removeAll { FieldName.equal($0.name, "Host") && $0.value == host }
     }
-    if let violation = core.session.settings.violation(
+    values.violation = core.session.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
-    {
-      throw .sessionTaskFailed(
-        error: URLError.made(.badURL, violation.message, url: changed.url?.absoluteString ?? ""))
-    }
     let sorted = SessionSettings.withoutFraming(fields).sorted(like: values.request.fields)
     let body = body(of: changed)
     let profile = profile(to: target.origin, from: redirected)

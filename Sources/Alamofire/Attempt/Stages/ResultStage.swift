@@ -66,8 +66,9 @@ extension AttemptDriver {
     // Without hops nothing went over the network that the transport could measure.
     let metrics = values.hops.isEmpty ? TaskMetrics(from: values.startDate ?? Date()) : nil
     let given = values.handler.given?.response
-    if let head, head.role == .other {
-      return Exchange(url: url, other: given ?? URLResponse(url, head), values.hops, metrics: metrics)
+    if let head, !head.role.isOfHTTP {
+      let other = head.role == .missing ? nil : given ?? URLResponse(url, head)
+      return Exchange(url: url, other: other, values.hops, metrics: metrics)
     }
     return Exchange(
       url: url, head: head, hops: values.hops, response: head == nil ? nil : given as? HTTPURLResponse,

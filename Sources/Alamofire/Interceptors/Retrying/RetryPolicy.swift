@@ -57,10 +57,39 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
   ///     ``defaultRetryableHTTPStatusCodes``.
   ///   - retryableURLErrorCodes: The codes of a `URLError` after which a request is sent again. Default:
   ///     ``defaultRetryableURLErrorCodes``.
+  public init(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+    retryableURLErrorCodes: Set<URLError.Code> = RetryPolicy.defaultRetryableURLErrorCodes
+  ) {
+    self.retryLimit = retryLimit
+    self.exponentialBackoffBase = max(2, exponentialBackoffBase)
+    self.exponentialBackoffScale = exponentialBackoffScale
+    self.retryableHTTPMethods = retryableHTTPMethods
+    self.retryableHTTPStatusCodes = retryableHTTPStatusCodes
+    self.retryableURLErrorCodes = retryableURLErrorCodes
+    maximumRetryAfter = nil
+    jitter = .none
+  }
+
+  // Disfavored, so that a call without its own two parameters is not ambiguous.
+  /// Makes a policy that respects `Retry-After` or spreads its delays. Values out of range are clamped.
+  ///
+  /// - Parameters:
+  ///   - retryLimit: The maximum number of retries of a request. Default: 2.
+  ///   - exponentialBackoffBase: The factor of the delay with each retry. Default and minimum: 2.
+  ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5.
+  ///   - retryableHTTPMethods: The methods of requests that are sent again. Default: the idempotent ones.
+  ///   - retryableHTTPStatusCodes: The status codes after which a request is sent again.
+  ///   - retryableURLErrorCodes: The codes of a `URLError` after which a request is sent again.
   ///   - maximumRetryAfter: The longest `Retry-After` (RFC 9110 §10.2.3), in seconds, that is waited for; the field
   ///     may also be a date. If the server asks for more, the request is not retried. The delay is the longer of this
   ///     time and the computed one. Default: `nil`, the field is ignored.
   ///   - jitter: Whether delays are randomized. Default: ``Jitter/none``.
+  @_disfavoredOverload
   public init(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -124,6 +153,23 @@ extension RequestRetrier where Self == RetryPolicy {
   public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
   /// Makes a ``RetryPolicy``; the parameters are those of its initialiser.
+  public static func retryPolicy(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+    retryableURLErrorCodes: Set<URLError.Code> = RetryPolicy.defaultRetryableURLErrorCodes
+  ) -> RetryPolicy {
+    RetryPolicy(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+      retryableHTTPStatusCodes: retryableHTTPStatusCodes, retryableURLErrorCodes: retryableURLErrorCodes)
+  }
+
+  /// Makes a ``RetryPolicy`` that respects `Retry-After` or spreads its delays; the parameters are those of its
+  /// initialiser.
+  @_disfavoredOverload
   public static func retryPolicy(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,

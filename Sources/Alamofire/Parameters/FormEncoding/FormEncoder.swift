@@ -5,6 +5,8 @@ struct FormEncoder: Encoder {
   let node: FormNode
   let codingPath: [any CodingKey]
   let options: URLEncodedFormEncoder
+  /// The number of this encoder among those of its node.
+  var turn = 0
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   /// Encodes a value to the node; dates, data and decimal numbers do not encode themselves.
@@ -25,7 +27,7 @@ struct FormEncoder: Encoder {
 
   /// Writes the text of a value, or a `nil` that leaves no trace.
   func write(_ text: String?, for value: Any) throws {
-    guard node.write(text) else { throw conflict(value) }
+    guard node.write(text, turn) else { throw conflict(value) }
   }
 
   func conflict(_ value: Any) -> EncodingError {
@@ -37,13 +39,15 @@ struct FormEncoder: Encoder {
   }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    let target = FormEncoder(node: node.openProperties(), codingPath: codingPath, options: options)
+    guard let item = node.openProperties(turn) else {
+      return KeyedEncodingContainer(FormKeyedContainer(encoder: self))
+    }
+    let target = FormEncoder(node: item, codingPath: codingPath, options: options, turn: item.beginTurn())
     return KeyedEncodingContainer(FormKeyedContainer(encoder: target))
   }
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
-    node.openItems()
-    return FormUnkeyedContainer(encoder: self)
+    FormUnkeyedContainer(encoder: self, isMerging: node.openItems(turn))
   }
 
   func singleValueContainer() -> any SingleValueEncodingContainer {
@@ -53,7 +57,9 @@ struct FormEncoder: Encoder {
   /// Returns an encoder for a nested value. If another value was written in its place, the encoder refuses every
   /// value.
   func nested(_ node: FormNode?, _ key: any CodingKey) -> FormEncoder {
-    FormEncoder(node: node ?? FormNode(.dropped), codingPath: codingPath + [key], options: options)
+    FormEncoder(
+      node: node ?? FormNode(.dropped), codingPath: codingPath + [key], options: options,
+      turn: node?.beginTurn() ?? 0)
   }
 }
 

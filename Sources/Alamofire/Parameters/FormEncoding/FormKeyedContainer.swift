@@ -5,15 +5,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
   var codingPath: [any CodingKey] { encoder.codingPath }
 
   private func property(_ key: Key) -> FormEncoder {
-    encoder.nested(encoder.node.replaceProperty(key.stringValue), key)
-  }
-
-  /// Returns the encoder of a property to which a second keyed container adds. Any other value of the key is replaced.
-  private func openProperty(_ key: Key) -> FormEncoder {
-    if let known = encoder.node.property(key.stringValue), known.takesProperties {
-      return encoder.nested(known, key)
-    }
-    return property(key)
+    encoder.nested(encoder.node.property(key.stringValue, encoder.turn), key)
   }
 
   mutating func encodeNil(forKey key: Key) throws {
@@ -27,7 +19,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
   mutating func nestedContainer<NestedKey: CodingKey>(
     keyedBy keyType: NestedKey.Type, forKey key: Key
   ) -> KeyedEncodingContainer<NestedKey> {
-    openProperty(key).container(keyedBy: keyType)
+    property(key).container(keyedBy: keyType)
   }
 
   mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
@@ -37,7 +29,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
   /// Returns an encoder for a superclass, which adds its properties to the same ones, without a name of its own.
   mutating func superEncoder() -> any Encoder { encoder }
 
-  mutating func superEncoder(forKey key: Key) -> any Encoder { openProperty(key) }
+  mutating func superEncoder(forKey key: Key) -> any Encoder { property(key) }
 }
 
 // Synthesized conformances write optionals with these, and by default they write nothing for `nil`:
@@ -47,7 +39,7 @@ extension FormKeyedContainer {
     if let value {
       try encode(value, forKey: key)
     } else {
-      try encodeNil(forKey: key)
+      try property(key).write(encoder.options.absentEncoding.encode(), for: String?.none as Any)
     }
   }
 

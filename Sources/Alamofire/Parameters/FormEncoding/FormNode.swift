@@ -13,6 +13,10 @@ final class FormNode {
   }
 
   private(set) var content: Content
+  /// The number of encoders that were given this node.
+  private var turns = 0
+  /// The encoder that wrote last.
+  private var writer = 0
 
   init(_ content: Content = .empty) {
     self.content = content
@@ -26,46 +30,69 @@ final class FormNode {
     }
   }
 
-  /// Whether properties can be added.
-  var takesProperties: Bool {
-    switch content {
-    case .empty, .properties: true
-    case .dropped, .text, .items: false
-    }
+  /// Returns the number of a new encoder. Several encoders get one node if a value writes twice under one key: their
+  /// properties and items are merged by name and by index, and anything else replaces what was there.
+  func beginTurn() -> Int {
+    turns += 1
+    return turns
   }
 
-  /// Returns the node for a keyed container: this one, or a new item if this is a list. A new item is made if the
+  /// Makes `turn` the writer. Returns whether the content, if there is any, is from another encoder.
+  private func takeOver(_ turn: Int) -> Bool {
+    defer { writer = turn }
+    if case .empty = content { return false }
+    return writer != turn
+  }
+
+  /// Makes an empty node a list of properties. Returns a new item if the same encoder has made it a list of items: the
   /// superclass of an unkeyed value has keys.
-  func openProperties() -> FormNode {
+  func openProperties(_ turn: Int) -> FormNode? {
     switch content {
-    case .empty: content = .properties(FormProperties())
-    case .items: return appendItem()?.openProperties() ?? self
-    case .dropped, .text, .properties: break
+    case .empty:
+      content = .properties(FormProperties())
+      writer = turn
+    case .items where writer == turn:
+      guard let item = item(at: nil, turn) else { return nil }
+      item.content = .properties(FormProperties())
+      return item
+    case .items, .dropped, .text, .properties: break
     }
-    return self
+    return nil
   }
 
-  /// Makes the node a list of items, if it is nothing yet.
-  func openItems() {
-    if case .empty = content { content = .items([]) }
+  /// Makes an empty node a list of items. Returns whether another encoder wrote to the node before.
+  func openItems(_ turn: Int) -> Bool {
+    guard case .empty = content else { return writer != turn }
+    content = .items([])
+    writer = turn
+    return false
   }
 
-  /// Writes a text, or a `nil` that leaves no trace; false when there is something already.
-  func write(_ text: String?) -> Bool {
+  /// Writes a text, or a `nil` that leaves no trace; false if the same encoder wrote something before.
+  func write(_ text: String?, _ turn: Int) -> Bool {
+    if takeOver(turn) { content = .empty }
     switch content {
     case .empty:
       content = text.map(Content.text) ?? .dropped
       return true
     case .items:
-      return appendItem()?.write(text) ?? false
+      guard let item = item(at: nil, turn) else { return false }
+      return item.write(text, item.beginTurn())
     case .dropped, .text, .properties:
       return false
     }
   }
 
-  /// Adds a new item at the end; returns `nil` when the node is not a list of items.
-  func appendItem() -> FormNode? {
-    guard case .items(var items) = content else { return nil }
+  /// Returns the item at an index, or a new one at the end; `nil` if the same encoder wrote something other than items.
+  func item(at index: Int?, _ turn: Int) -> FormNode? {
+    let isOfOther = takeOver(turn)
+    guard case .items(var items) = content else {
+      guard isOfOther else { return nil }
+      let item = FormNode()
+      content = .items([item])
+      return item
+    }
+    if let index, items.indices.contains(index) { return items[index] }
     content = .empty  // so that the array is not copied
     let item = FormNode()
     items.append(item)
@@ -73,20 +100,22 @@ final class FormNode {
     return item
   }
 
-  /// Adds a property, which replaces one of the same name; `nil` if the node is not a list of properties.
-  func replaceProperty(_ name: String) -> FormNode? {
-    guard case .properties(var properties) = content else { return nil }
+  /// Returns the property of a name, which is added if there is none; `nil` if the same encoder wrote something other
+  /// than properties.
+  func property(_ name: String, _ turn: Int) -> FormNode? {
+    let isOfOther = takeOver(turn)
+    guard case .properties(var properties) = content else {
+      guard isOfOther else { return nil }
+      var properties = FormProperties()
+      let node = properties.add(name)
+      content = .properties(properties)
+      return node
+    }
+    if let known = properties[name] { return known }
     content = .empty  // so that the properties are not copied
-    let node = FormNode()
-    properties.replace(name, with: node)
+    let node = properties.add(name)
     content = .properties(properties)
     return node
-  }
-
-  /// Returns the property of a name, if there is one.
-  func property(_ name: String) -> FormNode? {
-    guard case .properties(let properties) = content else { return nil }
-    return properties[name]
   }
 }
 
@@ -99,12 +128,10 @@ struct FormProperties {
     positions[name].map { all[$0].value }
   }
 
-  mutating func replace(_ name: String, with value: FormNode) {
-    if let position = positions[name] {
-      all[position].value = value
-    } else {
-      positions[name] = all.count
-      all.append((name, value))
-    }
+  mutating func add(_ name: String) -> FormNode {
+    let node = FormNode()
+    positions[name] = all.count
+    all.append((name, node))
+    return node
   }
 }

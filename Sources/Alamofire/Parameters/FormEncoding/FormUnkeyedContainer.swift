@@ -1,17 +1,21 @@
 /// The items of an array.
 struct FormUnkeyedContainer: UnkeyedEncodingContainer {
   let encoder: FormEncoder
+  /// Whether another encoder wrote items before: the first item of this container takes the place of the first one.
+  private let isMerging: Bool
   private(set) var count = 0
 
-  init(encoder: FormEncoder) {
+  init(encoder: FormEncoder, isMerging: Bool) {
     self.encoder = encoder
+    self.isMerging = isMerging
   }
 
   var codingPath: [any CodingKey] { encoder.codingPath }
 
   private mutating func nextItem() -> FormEncoder {
     defer { count += 1 }
-    return encoder.nested(encoder.node.appendItem(), FormIndexKey(count))
+    let item = encoder.node.item(at: isMerging ? count : nil, encoder.turn)
+    return encoder.nested(item, FormIndexKey(count))
   }
 
   mutating func encodeNil() throws {

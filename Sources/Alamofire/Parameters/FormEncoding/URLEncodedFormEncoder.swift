@@ -50,6 +50,27 @@ public final class URLEncodedFormEncoder: Sendable {
   public let keyPathEncoding: KeyPathEncoding
   /// The encoding of `nil`.
   public let nilEncoding: NilEncoding
+  /// The encoding of an optional property without a value, which `encodeIfPresent(_:forKey:)` writes. The conformances
+  /// that the compiler makes call it for every optional property. ``nilEncoding`` then remains for
+  /// `encodeNil(forKey:)`, for `encode(_:forKey:)` with an optional, and for the items of arrays.
+  ///
+  /// ```swift
+  /// struct Patch: Encodable {
+  ///   enum CodingKeys: CodingKey { case name, phone }
+  ///   var name: String?  // Left out if there is none.
+  ///   var phone: String?  // Removed on the server if there is none.
+  ///
+  ///   func encode(to encoder: any Encoder) throws {
+  ///     var container = encoder.container(keyedBy: CodingKeys.self)
+  ///     try container.encodeIfPresent(name, forKey: .name)
+  ///     try container.encode(phone, forKey: .phone)
+  ///   }
+  /// }
+  ///
+  /// let encoder = URLEncodedFormEncoder(nilEncoding: .null, absentEncoding: .dropKey)
+  /// let text: String = try encoder.encode(Patch())  // phone=null
+  /// ```
+  public let absentEncoding: NilEncoding
   /// The encoding of spaces.
   public let spaceEncoding: SpaceEncoding
 
@@ -88,7 +109,42 @@ public final class URLEncodedFormEncoder: Sendable {
   ///   - nilEncoding: The encoding of `nil`; by default the pair is omitted.
   ///   - spaceEncoding: The encoding of spaces; by default `%20`.
   ///   - allowedCharacters: The characters that are not percent-encoded; by default `CharacterSet.afURLQueryAllowed`.
+  public convenience init(
+    alphabetizeKeyValuePairs: Bool = true,
+    arrayEncoding: ArrayEncoding = .brackets,
+    boolEncoding: BoolEncoding = .numeric,
+    dataEncoding: DataEncoding = .base64,
+    dateEncoding: DateEncoding = .deferredToDate,
+    keyEncoding: KeyEncoding = .useDefaultKeys,
+    keyPathEncoding: KeyPathEncoding = .brackets,
+    nilEncoding: NilEncoding = .dropKey,
+    spaceEncoding: SpaceEncoding = .percentEscaped,
+    allowedCharacters: CharacterSet = .afURLQueryAllowed
+  ) {
+    self.init(
+      alphabetizeKeyValuePairs: alphabetizeKeyValuePairs, arrayEncoding: arrayEncoding,
+      boolEncoding: boolEncoding, dataEncoding: dataEncoding, dateEncoding: dateEncoding,
+      keyEncoding: keyEncoding, keyPathEncoding: keyPathEncoding, nilEncoding: nilEncoding,
+      spaceEncoding: spaceEncoding, allowedCharacters: allowedCharacters, alphabetizeArrayItems: true)
+  }
+
+  // Disfavored, so that a call without its own two parameters is not ambiguous.
+  /// Makes an encoder with the two options that upstream's initialiser does not have.
+  ///
+  /// - Parameters:
+  ///   - alphabetizeKeyValuePairs: Whether pairs are sorted as text at every level; `true` by default.
+  ///   - arrayEncoding: The encoding of the names of array items; by default `name[]`.
+  ///   - boolEncoding: The encoding of bools; by default `1` and `0`.
+  ///   - dataEncoding: The encoding of data; by default base64.
+  ///   - dateEncoding: The encoding of dates; by default their own, in seconds since 2001.
+  ///   - keyEncoding: The transformation of names; by default none.
+  ///   - keyPathEncoding: The encoding of the names of nested properties; by default `name[key]`.
+  ///   - nilEncoding: The encoding of `nil`; by default the pair is omitted.
+  ///   - spaceEncoding: The encoding of spaces; by default `%20`.
+  ///   - allowedCharacters: The characters that are not percent-encoded; by default `CharacterSet.afURLQueryAllowed`.
   ///   - alphabetizeArrayItems: Whether the items of an array are sorted too; `true` by default.
+  ///   - absentEncoding: The encoding of an optional property without a value; by default that of `nil`.
+  @_disfavoredOverload
   public init(
     alphabetizeKeyValuePairs: Bool = true,
     arrayEncoding: ArrayEncoding = .brackets,
@@ -100,7 +156,8 @@ public final class URLEncodedFormEncoder: Sendable {
     nilEncoding: NilEncoding = .dropKey,
     spaceEncoding: SpaceEncoding = .percentEscaped,
     allowedCharacters: CharacterSet = .afURLQueryAllowed,
-    alphabetizeArrayItems: Bool = true
+    alphabetizeArrayItems: Bool = true,
+    absentEncoding: NilEncoding? = nil
   ) {
     self.alphabetizeKeyValuePairs = alphabetizeKeyValuePairs
     self.alphabetizeArrayItems = alphabetizeArrayItems
@@ -111,6 +168,7 @@ public final class URLEncodedFormEncoder: Sendable {
     self.keyEncoding = keyEncoding
     self.keyPathEncoding = keyPathEncoding
     self.nilEncoding = nilEncoding
+    self.absentEncoding = absentEncoding ?? nilEncoding
     self.spaceEncoding = spaceEncoding
     allowed = Mutex(Allowed(allowedCharacters))
   }

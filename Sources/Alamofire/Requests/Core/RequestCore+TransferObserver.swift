@@ -182,7 +182,7 @@ extension RequestCore {
     }
     let isObserved = observers.contains(.task)
     guard handler != nil || listeners?.isEmpty == false || isObserved,
-      let url = hop.flatMap({ URL(wire: $0.request.url) }), head.role != .other,
+      let url = hop.flatMap({ URL(wire: $0.request.url) }), head.role.isOfHTTP,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     if isObserved { tellHead(response) }

@@ -298,31 +298,6 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// Makes the serialization of JSON without a type.
-  init(untyped serializer: UntypedJSONSerializer) where Value == UntypedJSON {
-    runsUserCode = true
-    isSerialized = true
-    makeValue = { outcome in
-      if let error = outcome.error { throw error }
-      let value = try serializer.serialize(
-        method: outcome.request?.httpMethod, status: outcome.exchange?.head?.status,
-        textEncodingName: { nil }, data: outcome.data)
-      return UntypedJSON(value: value)
-    }
-  }
-
-  /// Makes the serialization of JSON without a type, from the file of a download.
-  init(untypedDownload serializer: UntypedJSONSerializer) where Value == UntypedJSON {
-    runsUserCode = true
-    isSerialized = true
-    makeValue = { outcome in
-      let value = try serializer.serializeDownload(
-        request: outcome.request, response: outcome.exchange?.httpResponse, fileURL: outcome.fileURL,
-        error: outcome.error)
-      return UntypedJSON(value: value)
-    }
-  }
-
   /// Makes the value in `place`, and takes the time.
   func serialize(
     _ outcome: RequestOutcome, into place: UnsafeMutablePointer<Value>, duration: inout TimeInterval
@@ -384,14 +359,9 @@ extension ResponseHead {
   var isJSON: Bool { block.value(of: "Content-Type").map { MediaType.isJSON(contentType: $0) } ?? false }
 }
 
-/// The result of `JSONSerialization`. Unchecked: the tree is not changed, and belongs to one handler.
-struct UntypedJSON: @unchecked Sendable {
-  let value: Any
-}
-
 /// The response of a data request or of a download, for handlers and awaiting tasks.
 protocol SerializedResponse<Success> {
-  associatedtype Success
+  associatedtype Success: Sendable
 
   init(_ outcome: RequestOutcome, serializationDuration: TimeInterval, result: Result<Success, AFError>)
 

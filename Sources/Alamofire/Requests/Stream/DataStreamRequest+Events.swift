@@ -2,7 +2,7 @@ public import FoundationNetworking
 
 extension DataStreamRequest {
   /// An event of a stream, and the token that cancels its request.
-  public struct Stream<Success, Failure: Error> {
+  public struct Stream<Success: Sendable, Failure: Error>: Sendable {
     /// The event.
     public let event: Event<Success, Failure>
     /// The token that cancels the request.
@@ -13,7 +13,7 @@ extension DataStreamRequest {
   }
 
   /// The events of a stream: chunks, then the completion.
-  public enum Event<Success, Failure: Error> {
+  public enum Event<Success: Sendable, Failure: Error>: Sendable {
     /// A chunk of the body, or the error of its serializer.
     case stream(Result<Success, Failure>)
     /// The end of the request. The last event, once.
@@ -60,9 +60,6 @@ extension DataStreamRequest {
       error: outcome.error)
   }
 }
-
-extension DataStreamRequest.Stream: Sendable where Success: Sendable {}
-extension DataStreamRequest.Event: Sendable where Success: Sendable {}
 
 extension DataStreamRequest.Stream {
   /// The chunk, or why there is none; `nil` for the completion.

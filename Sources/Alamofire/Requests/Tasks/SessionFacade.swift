@@ -6,13 +6,27 @@ import Synchronization
 /// ``Session``.
 ///
 /// Tasks that are made with its `dataTask(with:)` and similar methods are Foundation's, except for resumed downloads,
-/// which Foundation on Linux does not support. Unchecked, as Foundation's class is: its own property is constant.
+/// which Foundation on Linux does not support. Unchecked, as Foundation's class is: its own properties are constants.
 final class SessionFacade: URLSession, @unchecked Sendable {
-  private let core: WeakSessionCore
+  private let core = WeakSessionCore()
+  /// The plan of a session that is not made yet.
+  private let plan: Mutex<SessionPlan?>
 
-  init(_ core: SessionCore, delegate: (any URLSessionDelegate)?, queue: OperationQueue) {
-    self.core = WeakSessionCore(core)
-    super.init(configuration: core.configuration, delegate: delegate, delegateQueue: queue)
+  init(_ plan: SessionPlan, delegate: (any URLSessionDelegate)?) {
+    self.plan = Mutex(plan)
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    super.init(configuration: plan.configuration, delegate: delegate, delegateQueue: queue)
+  }
+
+  /// Returns the plan, once.
+  func takePlan() -> SessionPlan? { plan.withLock { $0.take() } }
+
+  /// Makes this the facade of `core`.
+  func serve(_ core: SessionCore) {
+    self.core.set(core)
+    delegateQueue.underlyingQueue = core.rootQueue
+    delegateQueue.name = "\(core.rootQueue.label).sessionDelegate"
   }
 
   override func invalidateAndCancel() {
@@ -53,15 +67,26 @@ final class SessionFacade: URLSession, @unchecked Sendable {
   }
 }
 
+/// The values of a session that its designated initialiser has no parameters for. A facade carries them there.
+struct SessionPlan: Sendable {
+  let configuration: URLSessionConfiguration
+  var transportOptions = TransportOptions()
+  var engine = Engine.curl()
+  /// The delegate, the handlers and the monitors, instead of those that the initialiser is given.
+  var observers: SessionObservers?
+  /// The session of the caller that is shown instead of the facade.
+  var shown: URLSession?
+}
+
 /// A session's inside, as long as the session lives.
 private final class WeakSessionCore: Sendable {
-  private let core: Mutex<Weak>
-
   private struct Weak { weak var core: SessionCore? }
 
-  init(_ core: SessionCore) { self.core = Mutex(Weak(core: core)) }
+  private let core = Mutex(Weak())
 
   var value: SessionCore? { core.withLock { $0.core } }
+
+  func set(_ new: SessionCore) { core.withLock { $0.core = new } }
 }
 
 extension Session {

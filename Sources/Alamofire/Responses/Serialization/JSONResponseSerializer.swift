@@ -43,14 +43,14 @@ public final class JSONResponseSerializer: ResponseSerializer {
   ///   the error of the preprocessor; `.jsonSerializationFailed`.
   public func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-  ) throws -> Any {
-    try untyped.serialize(request: request, response: response, data: data, error: error)
+  ) throws -> any Any & Sendable {
+    try untyped.serialize(request: request, response: response, data: data, error: error).sendable
   }
 }
 
 /// JSON without a type, for the deprecated forms of the public API.
 package struct UntypedJSONSerializer: ResponseSerializer, WireSerializer {
-  package typealias SerializedObject = Any
+  package typealias SerializedObject = UntypedJSON
 
   package let dataPreprocessor: any DataPreprocessor
   package let emptyResponseCodes: Set<Int>
@@ -71,20 +71,36 @@ package struct UntypedJSONSerializer: ResponseSerializer, WireSerializer {
 
   package func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
-  ) throws -> Any {
+  ) throws -> UntypedJSON {
     try serializeOnWire(request: request, response: response, data: data, error: error)
   }
 
   package func serialize(
     method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
-  ) throws -> Any {
-    try serialize(method: method, status: status, data: data, emptyValue: { NSNull() }) { data in
+  ) throws -> UntypedJSON {
+    try serialize(
+      method: method, status: status, data: data, emptyValue: { UntypedJSON(value: NSNull()) }
+    ) { data in
       do {
-        return try JSONSerialization.jsonObject(with: data, options: options)
+        return UntypedJSON(value: try JSONSerialization.jsonObject(with: data, options: options))
       } catch {
         throw AFError.responseSerializationFailed(
           reason: .jsonSerializationFailed(error: (error as NSError).showing(data)))
       }
     }
+  }
+}
+
+/// The result of `JSONSerialization`. Unchecked: the tree is not changed, and belongs to one handler.
+package struct UntypedJSON: @unchecked Sendable {
+  package let value: Any
+
+  /// The value for the API that requires `Sendable`. `Sendable` has no witnesses, so both types have one layout.
+  var sendable: any Any & Sendable { unsafeBitCast(value, to: (any Sendable).self) }
+
+  /// Returns the value as the type of a request, which is `Any`.
+  func object<Object>() -> Object {
+    guard let object = value as? Object else { preconditionFailure("the value of untyped JSON is Any") }
+    return object
   }
 }

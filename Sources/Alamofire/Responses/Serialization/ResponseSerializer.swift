@@ -8,7 +8,7 @@ public import HTTPWire
 @preconcurrency
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
   /// The type of the value.
-  associatedtype SerializedObject
+  associatedtype SerializedObject: Sendable
 
   /// Makes the value.
   ///
@@ -30,7 +30,7 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
 @preconcurrency
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
   /// The type of the value.
-  associatedtype SerializedObject
+  associatedtype SerializedObject: Sendable
 
   /// Makes the value.
   ///
@@ -187,7 +187,7 @@ package protocol WireSerializer<SerializedObject>: WireDownloadSerializer {
 
 /// A built-in serializer of downloads, which needs no `HTTPURLResponse`.
 package protocol WireDownloadSerializer<SerializedObject>: Sendable {
-  associatedtype SerializedObject
+  associatedtype SerializedObject: Sendable
 
   /// Makes the value of a file.
   func serializeFile(method: String?, status: Int?, textEncodingName: () -> String?, fileURL: URL?) throws

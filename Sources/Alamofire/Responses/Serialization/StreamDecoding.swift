@@ -22,6 +22,9 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   private let make: @Sendable (Data) -> Outcome
   /// Makes the value of an event; `nil` if a value is made of the bytes of each.
   private let makeOfEvent: (@Sendable (ServerSentEvent) -> Outcome)?
+  /// Makes the failure for a response that follows a part of another one; `nil` if it may follow.
+  private var refusal: (@Sendable () -> Failure)?
+  private var hasChunks = false
 
   /// Makes a decoding of bytes.
   init(
@@ -40,10 +43,15 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
     for entry in entries {
       switch entry {
       case .begin:
+        if hasChunks, let refusal { values.append(.failure(refusal())) }
         characters = CharacterFramer()
         json = JSONFramer()
-      case .chunk(let data): add(data, to: &values)
-      case .events(let events): add(events, to: &values)
+      case .chunk(let data):
+        hasChunks = true
+        add(data, to: &values)
+      case .events(let events):
+        hasChunks = true
+        add(events, to: &values)
       case .end:
         if let rest = characters.finish() ?? json.finish() { values.append(make(rest)) }
       }
@@ -55,6 +63,13 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
     guard let makeOfEvent else { return events.forEach { add($0.encoded, to: &values) } }
     values.reserveCapacity(values.count + events.count)
     for event in events { values.append(makeOfEvent(event)) }
+  }
+
+  /// Returns the decoding of one response: a later one that follows a part of it is a failure.
+  func ofOneResponse(_ refusal: @escaping @Sendable () -> Failure) -> StreamDecoding {
+    var copy = self
+    copy.refusal = refusal
+    return copy
   }
 
   private mutating func add(_ data: Data, to values: inout [Outcome]) {

@@ -1,5 +1,5 @@
 import Foundation
-package import FoundationNetworking
+import FoundationNetworking
 
 /// The delegate, the handlers and the monitors of a session. A class, because each request reads it several times,
 /// and a copy of a structure would count a reference for each member.
@@ -12,13 +12,11 @@ package final class SessionObservers: Sendable {
   /// The events whose observers never change.
   private let constantEvents: RequestObservers
   let eventMonitor: CompositeEventMonitor
-  /// The user's `URLSession` that is shown instead of the facade.
-  let lent: URLSession?
 
   package init(
     delegate: SessionDelegate = SessionDelegate(), redirectHandler: (any RedirectHandler)? = nil,
     cachedResponseHandler: (any CachedResponseHandler)? = nil,
-    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand], lent: URLSession? = nil
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand]
   ) {
     self.delegate = delegate
     hasOwnDelegate = type(of: delegate) != SessionDelegate.self
@@ -30,7 +28,6 @@ package final class SessionObservers: Sendable {
     if cachedResponseHandler != nil { events.formUnion([.wholeTask, .storing]) }
     if eventMonitor.hearsBodies { events.insert(.bodies) }
     constantEvents = events
-    self.lent = lent
   }
 
   /// Whether the delegate is a subclass that wants any of these events.
@@ -62,14 +59,6 @@ extension SessionCore {
 
   /// The tasks of running requests.
   var runningTasks: [URLSessionTask] { activeRequests.compactMap { $0.task } }
-
-  func makeFacade() -> URLSession {
-    let queue = OperationQueue()
-    queue.maxConcurrentOperationCount = 1
-    queue.underlyingQueue = rootQueue
-    queue.name = "\(rootQueue.label).sessionDelegate"
-    return SessionFacade(self, delegate: delegate, queue: queue)
-  }
 
   /// Calls the delegate after the end of the session.
   func tellInvalid() {
