@@ -188,8 +188,8 @@ package enum Command {
     // What the user has interrupted has not failed.
     if environment.interruption.signal != nil { return .failure }
     if let failure = outcome.failure {
-      let usesHTTP2 = outcome.response == nil && invocation.isHTTP2Wanted && invocation.url.hasPrefix("http:")
-      complain(failure + (usesHTTP2 ? " Without --http2, the request uses HTTP/1.1." : ""), in: environment)
+      let hint = outcome.response == nil ? hint(invocation) : nil
+      complain([failure, hint].compactMap { $0 }.joined(separator: " "), in: environment)
       return .failure
     }
     if invocation.showsStatus, let code = outcome.response?.statusCode {
@@ -206,6 +206,18 @@ package enum Command {
       complain(ReasonPhrase.sentence(code), in: environment)
     }
     return status
+  }
+
+  /// Returns what to change if no response came because of an option; `nil` without such an option.
+  private static func hint(_ invocation: Invocation) -> String? {
+    if invocation.isHTTP2Wanted, invocation.url.hasPrefix("http:") {
+      return "Without --http2, the request uses HTTP/1.1."
+    }
+    return switch invocation.addressFamily {
+    case .any: nil
+    case .ipv4: "With -4, only IPv4 addresses are used."
+    case .ipv6: "With -6, only IPv6 addresses are used."
+    }
   }
 
   /// Writes a message without secrets of URLs, which a person has typed or a server has sent.

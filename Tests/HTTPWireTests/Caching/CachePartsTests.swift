@@ -193,6 +193,17 @@ import Testing
     #expect(usual.isUsual && !guarded.isUsual && usual.cachePartition != guarded.cachePartition)
   }
 
+  @Test("Options with an address family have their own partition of the cache") func addressFamilies() {
+    let families: [TransportOptions.AddressFamily] = [.any, .ipv4, .ipv6]
+    let profiles = families.map { family in
+      var options = TransportOptions()
+      options.addressFamily = family
+      return ConnectionProfile(options: options)
+    }
+    #expect(profiles.map(\.isUsual) == [true, false, false])
+    #expect(Set(profiles.map(\.cachePartition)).count == 3)
+  }
+
   @Test("File names are read") func fileNames() {
     let id = EntryID(hash: 0xAB, variant: 0xFFFF_FFFF)
     #expect(id.name == "00000000000000abffffffff.response")
