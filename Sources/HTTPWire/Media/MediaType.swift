@@ -48,14 +48,19 @@ package struct MediaType: Equatable, Sendable {
   }
 
   /// Reads the parameters behind the type, each with its semicolon (RFC 9110 §5.6.6).
-  static func parameters(_ text: Substring) -> [(name: String, value: String)] {
+  ///
+  /// - Parameter escapesOnlyQuotes: Whether a backslash in a quoted string escapes only a quotation mark and another
+  ///   backslash, and is a character before any other.
+  static func parameters(
+    _ text: Substring, escapesOnlyQuotes: Bool = false
+  ) -> [(name: String, value: String)] {
     var parameters: [(name: String, value: String)] = []
     for piece in pieces(text.utf8) {
       guard let equals = piece.firstIndex(of: UInt8(ascii: "=")) else { continue }
       let name = trimmed(Substring(piece[..<equals])).lowercased()
       let value = trimmed(Substring(piece[piece.index(after: equals)...]))
       guard !name.isEmpty else { continue }
-      parameters.append((name, unquoted(value)))
+      parameters.append((name, unquoted(value, escapesOnlyQuotes)))
     }
     return parameters
   }
@@ -82,12 +87,13 @@ package struct MediaType: Equatable, Sendable {
     return pieces
   }
 
-  private static func unquoted(_ value: Substring) -> String {
+  private static func unquoted(_ value: Substring, _ escapesOnlyQuotes: Bool) -> String {
     guard value.utf8.first == UInt8(ascii: "\"") else { return String(value) }
     var result = ""
     var isEscaped = false
     for scalar in value.unicodeScalars.dropFirst() {
       if isEscaped {
+        if escapesOnlyQuotes, scalar != "\"", scalar != "\\" { result.unicodeScalars.append("\\") }
         result.unicodeScalars.append(scalar)
         isEscaped = false
       } else if scalar == "\\" {

@@ -1,9 +1,10 @@
-/// The file name that a response suggests (RFC 6266): a single path component, whatever the server sends.
+/// The file name that a response suggests (RFC 6266): a single path component, whatever the server sends. It is
+/// visible, is not hidden, and is not taken for an option of a command.
 package enum SuggestedFilename {
   /// The name of a response that suggests none.
   package static let unknown = "Unknown"
-  /// The longest name that file systems take, in bytes.
-  private static let longest = 255
+  /// The longest name that file systems take, in bytes (NAME_MAX).
+  package static let longest = 255
 
   /// Returns the name from `Content-Disposition`, else the last part of the path, else the host.
   ///
@@ -14,14 +15,16 @@ package enum SuggestedFilename {
   package static func name(contentDisposition: String?, path: String, host: String?) -> String {
     if let contentDisposition, let name = name(inDisposition: contentDisposition) { return name }
     let last = path.utf8.split(separator: UInt8(ascii: "/")).last
-    return last.flatMap { decoded(Substring($0)) }.flatMap(component) ?? host.flatMap(component) ?? unknown
+    return last.flatMap { decoded(Substring($0)) }.flatMap { component($0) } ?? host.flatMap { component($0) }
+      ?? unknown
   }
 
   private static func name(inDisposition value: String) -> String? {
-    let parameters = MediaType.parameters(value[...])
+    // Some servers send a path of Windows without escaping its backslashes, and browsers show its last component.
+    let parameters = MediaType.parameters(value[...], escapesOnlyQuotes: true)
     let extended = parameters.lazy.filter { $0.name == "filename*" }.compactMap { extendedValue($0.value) }
     let plain = parameters.lazy.filter { $0.name == "filename" }.map(\.value)
-    return extended.compactMap(component).first ?? plain.compactMap(component).first
+    return extended.compactMap { component($0) }.first ?? plain.compactMap { component($0) }.first
   }
 
   /// Returns the text of a value with a character set and a language (RFC 8187 §3.2); `nil` for another character
@@ -40,22 +43,32 @@ package enum SuggestedFilename {
     }
   }
 
-  /// Returns the last component of a server's file name, which may be a path.
-  private static func component(_ text: String) -> String? {
+  /// Returns the last component of a server's file name, which may be a path. Characters that are not visible or change
+  /// the direction of text are removed, and dots and dashes at its beginning. `nil` if nothing is left.
+  ///
+  /// - Parameter longest: The largest number of bytes.
+  package static func component(_ text: String, longest: Int = longest) -> String? {
     let isSeparator = { (scalar: Unicode.Scalar) in scalar == "/" || scalar == "\\" }
-    let isControl = { (scalar: Unicode.Scalar) in scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-    }
     let scalars = text.unicodeScalars
     let start = scalars.lastIndex(where: isSeparator).map { scalars.index(after: $0) } ?? scalars.startIndex
-    var name = Substring(scalars[start...].filter { !isControl($0) })
-    while name.first == " " { name.removeFirst() }
-    while name.last == " " { name.removeLast() }
-    guard !name.isEmpty, name != ".", name != ".." else { return nil }
-    return shortened(name)
+    var visible = scalars[start...].filter(isVisible)[...]
+    while let first = visible.first, first.properties.isWhitespace || first == "." || first == "-" {
+      visible.removeFirst()
+    }
+    while visible.last?.properties.isWhitespace == true { visible.removeLast() }
+    guard !visible.isEmpty else { return nil }
+    return shortened(Substring(visible), to: longest)
+  }
+
+  private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: false
+    default: true
+    }
   }
 
   /// Returns the name without the end of its stem, when it is longer than a file system takes.
-  private static func shortened(_ name: Substring) -> String {
+  private static func shortened(_ name: Substring, to longest: Int) -> String {
     guard name.utf8.count > longest else { return String(name) }
     let dot = name.lastIndex(of: ".") ?? name.endIndex
     let suffix = name[dot...].utf8.count <= longest / 4 ? name[dot...] : ""

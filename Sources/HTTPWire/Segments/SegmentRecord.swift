@@ -71,9 +71,5 @@ package struct SegmentRecord: Sendable, Equatable {
   }
 
   /// Returns the FNV-1a hash of a text, by which a line that was written in part is noticed.
-  private static func check(_ text: String) -> String {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    return String(hash, radix: 16)
-  }
+  private static func check(_ text: String) -> String { FNVHash(text).text }
 }

@@ -38,10 +38,50 @@ import Testing
       ("../../etc/passwd", "passwd"), ("/etc/passwd", "passwd"), ("C:\\\\dir\\\\a.txt", "a.txt"),
       ("..\\\\..\\\\a.txt", "a.txt"), ("a\u{0}b\n.txt", "ab.txt"), ("dir/.\u{0}.", "path"), ("..", "path"),
       (".", "path"), ("", "path"), ("dir/", "path"), ("\u{1}", "path"), (" .. ", "path"),
-      (".hidden", ".hidden"),
+      (".hidden", "hidden"), ("..a", "a"), ("-rf", "rf"), ("--output=x", "output=x"), (". - a", "a"),
+      ("-", "path"),
+      ("a-b.c", "a-b.c"), ("a\u{202E}gpj.exe", "agpj.exe"), ("\u{2066}a\u{200B}\u{2028}b\u{FEFF}", "ab"),
+      ("\u{A0}a\u{3000}", "a"), ("\u{202E}", "path"), ("\u{9B}2Ja", "2Ja"),
     ])
   func components(value: String, expected: String) {
     #expect(name("attachment; filename=\"\(value)\"") == expected)
+  }
+
+  @Test(
+    "A path of Windows is one whether or not its backslashes are escaped",
+    arguments: [
+      (#""C:\dir\f.txt""#, "f.txt"), (#""C:\\dir\\f.txt""#, "f.txt"), (#"C:\dir\f.txt"#, "f.txt"),
+      (#""\\server\share\f.txt""#, "f.txt"), (#""..\..\f.txt""#, "f.txt"), (#""C:\dir; a\f.txt""#, "f.txt"),
+      (#""a\"b.txt""#, "a\"b.txt"), (#""a\\b.txt""#, "b.txt"),
+    ])
+  func windowsPaths(value: String, expected: String) {
+    #expect(name("attachment; filename=\(value)") == expected)
+  }
+
+  @Test("A name may be limited to fewer bytes") func shorterNames() {
+    #expect(SuggestedFilename.component(String(repeating: "x", count: 300), longest: 200)?.utf8.count == 200)
+    #expect(SuggestedFilename.component("dir/.a", longest: 200) == "a")
+    #expect(SuggestedFilename.component("..", longest: 200) == nil)
+  }
+
+  @Test("The name of a file beside another one fits into a file system")
+  func companions() {
+    for count in [10, 244, 245, 251, 255] {
+      let name = String(repeating: "x", count: count)
+      for path in [name, "/a/b/\(name)"] {
+        let companion = CompanionName.path(beside: path, suffix: ".part", reserving: 4)
+        #expect(
+          companion.hasSuffix(".part") && companion.hasPrefix(path.prefix(path.utf8.count - count + 10)))
+        let last = companion.split(separator: "/").last ?? ""
+        #expect(last.utf8.count <= 251)
+        #expect((companion == path + ".part") == (count <= 246), "\(count)")
+      }
+    }
+    let names = ["a", "b"].map {
+      CompanionName.path(beside: String(repeating: "ä", count: 126) + $0, suffix: ".part")
+    }
+    #expect(names[0] != names[1])
+    #expect(CompanionName.path(beside: "/", suffix: ".part") == "/.part")
   }
 
   @Test("Encoded separators of filename* are separators")

@@ -49,20 +49,9 @@ final class SavedFile: Sendable {
 
   deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
-  /// Returns a name for the current folder: the last component, without control characters and leading dots.
-  static func safe(_ name: String) -> String {
-    let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last.map(String.init) ?? ""
-    let visible = last.unicodeScalars.filter { scalar in
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator: false
-      default: true
-      }
-    }
-    var safe = String(String.UnicodeScalarView(visible)).trimmingCharacters(in: .whitespaces)
-    while safe.first == "." || safe.first == "-" { safe.removeFirst() }
-    while safe.utf8.count > 200 { safe.removeLast() }
-    return safe.isEmpty ? "download" : safe
-  }
+  /// Returns a name for the current folder, by the rule of `suggestedFilename`. It leaves room for a number and for the
+  /// names of partial files.
+  static func safe(_ name: String) -> String { FileNames.component(of: name, longest: 200) ?? "download" }
 
   /// Keeps the version of the resource until the file is complete. Pipes and devices are not continued.
   func record(_ response: HTTPURLResponse) {
