@@ -48,6 +48,28 @@ import Testing
     }
   }
 
+  @Test(
+    "A file whose size says nothing is sent to its end",
+    arguments: ["/proc/version", "/sys/devices/system/cpu/online"])
+  func generatedFile(path: String) async throws {
+    let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    let content = String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
+    try handle.close()
+    #expect(!content.isEmpty)
+    for arguments in [
+      ["@\(path)"], ["--raw", "@\(path)"], ["a@\(path)"], ["-f", "a=@\(path)"], ["a=@\(path)"],
+    ] {
+      let run = await Terminal.pipe.run([server.url("/post")] + arguments)
+      #expect(run.status == .success, "\(arguments): \(run.error)")
+      let request = try await server.takeRequest()
+      #expect(request.header("Content-Length") == "\(request.body.count)")
+      let isForm = request.header("Content-Type")?.contains("urlencoded") == true
+      let body = isForm ? request.bodyText.removingPercentEncoding ?? "" : request.bodyText
+      #expect(body.contains(content.split(separator: " ")[0].prefix(3)), "\(arguments)")
+      #expect(request.body.count >= content.utf8.count, "\(arguments)")
+    }
+  }
+
   @Test("A file is sent again after a redirect that keeps the method")
   func redirectedFile() async throws {
     let file = try folder.file("a.txt", "text")

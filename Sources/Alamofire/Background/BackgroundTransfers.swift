@@ -117,12 +117,28 @@ package final class BackgroundTransfers: Sendable {
 
   // MARK: Restoring
 
-  /// Returns the transfers that earlier processes left, the oldest first, and removes files that belong to none.
+  /// The reason why the folder cannot be used; `nil` if it can.
+  package var folderError: AFError? {
+    do throws(AFError) {
+      _ = try files()
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// Returns the transfers that earlier processes left, the oldest first, and removes files that belong to none. If the
+  /// folder cannot be read, it cannot be used either, because the transfers in it would be forgotten.
   package func restore() -> [BackgroundTransfer] {
     guard let files = try? files() else { return [] }
+    guard let names = files.names() else {
+      state.withLock { $0.storage = .failure(.unusable("its files cannot be listed")) }
+      files.unlock()
+      return []
+    }
     var found: [(BackgroundTransfer, created: Double)] = []
     var known: Set<String> = ["lock"]
-    for name in files.names() where name.hasSuffix(".journal") {
+    for name in names where name.hasSuffix(".journal") {
       guard let id = UUID(uuidString: String(name.dropLast(8))) else { continue }
       guard files.size(of: name) ?? .max <= Self.largestJournal, let bytes = files.read(name) else {
         // It may be readable the next time, such as when the process has fewer files open.
@@ -139,7 +155,7 @@ package final class BackgroundTransfers: Sendable {
       known.formUnion(transfer.names.all)
       found.append((transfer, stored.description.created))
     }
-    for name in files.names() where !known.contains(name) { sweep(name, in: files) }
+    for name in files.names() ?? [] where !known.contains(name) { sweep(name, in: files) }
     let transfers = found.sorted { $0.created < $1.created }.map(\.0)
     state.withLock { $0.restored = Set(transfers.map(\.id)) }
     return transfers

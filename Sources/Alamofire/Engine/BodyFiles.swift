@@ -5,6 +5,7 @@ package import HTTPWire
 /// Files that bodies come from and go to.
 package enum BodyFiles {
   /// Opens a file that is sent, or a range of its bytes. Throws when it is missing, too short, or no regular file.
+  /// Files of `/proc` and `/sys` are read now.
   package static func source(
     path: String, range: Range<Int64>? = nil
   ) throws(TransportFailure) -> any BodySource {
@@ -20,7 +21,7 @@ package enum BodyFiles {
       place(head).map { place in
         switch place {
         case .new: .new
-        case .part(let path, let offset): .part(path: path, offset: offset)
+        case .part(let path, let offset, let end): .part(path: path, offset: offset, end: end)
         }
       }
     }
@@ -46,17 +47,28 @@ package enum BodyFiles {
 
   /// Moves a file to a place where nothing is, all of it at once. Returns the number of the error if nothing
   /// has happened.
-  package static func move(_ source: String, to target: String) -> Int32? {
-    guard case .failed(let code) = FileMove.move(source, to: target) else { return nil }
+  ///
+  /// - Parameter isShared: Whether the file gets the mode that the umask gives to new files. Default: it keeps its
+  ///   mode, by which only its owner can read it.
+  package static func move(_ source: String, to target: String, isShared: Bool = false) -> Int32? {
+    guard case .failed(let code) = FileMove.move(source, to: target, isShared: isShared) else { return nil }
     return code
+  }
+
+  /// Whether the size of a regular file is not the number of its bytes, as in `/proc` and `/sys`.
+  package static func isGenerated(_ path: String) -> Bool { GeneratedFile.isGenerated(path) }
+
+  /// Reads a file of `/proc` or `/sys`, up to 16 MiB. Returns `nil` for a file whose size is right.
+  package static func generatedContent(of path: String) throws(TransportFailure) -> Data? {
+    try GeneratedFile.content(of: path).map { Data($0) }
   }
 }
 
 /// The destination of the bytes of a download.
 package enum DownloadPlace: Sendable {
   case new
-  /// The file of an earlier download, after its first `offset` bytes.
-  case part(path: String, offset: Int64)
+  /// The file of an earlier download, after its first `offset` bytes. The response ends at the size `end` of the file.
+  case part(path: String, offset: Int64, end: Int64)
 }
 
 /// A file that is written.

@@ -16,6 +16,14 @@ package enum SegmentFiles {
     }
   }
 
+  /// Returns the paths of the partial file and its record for a file that is downloaded.
+  package static func paths(for destination: String) -> (partial: String, record: String) {
+    let partial = CompanionName.path(beside: destination, suffix: ".alamofire-partial")
+    let record = CompanionName.path(
+      beside: destination, suffix: ".alamofire-ranges", reserving: PartialFile.recordSuffixLength)
+    return (partial, record)
+  }
+
   /// The identifier of the running system; empty if it is unknown.
   package static var boot: String { PartialFile.boot }
 }
@@ -31,7 +39,8 @@ package protocol SegmentFile: AnyObject, Sendable {
   func flush() -> Bool
   /// Adds all bytes of the file to a hash. Returns false if they cannot be read.
   func read(into hash: any RunningHash) -> Bool
-  /// Moves the complete file. Returns the number of the error if nothing has happened.
+  /// Moves the complete file, with the mode that the umask gives. Returns the number of the error if nothing has
+  /// happened.
   func move(to target: String, replacing: Bool) -> Int32?
   /// Removes the file and its record.
   func remove()

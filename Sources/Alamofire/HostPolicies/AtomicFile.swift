@@ -19,6 +19,7 @@ final class AtomicFile: HostPolicyFile {
     path = url.path
     name = url.lastPathComponent
     self.folder = folder
+    folder.removeLeftovers()
   }
 
   func read() throws(HostStorageError) -> String? {

@@ -51,10 +51,11 @@ struct LocalContent {
     }
     let size = (attributes[.size] as? NSNumber)?.int64Value ?? -1
     source = .file(path: path)
-    // Generated files, as in /proc, report a size of 0.
-    expectedLength = size > 0 ? size : -1
+    // A generated file, as in /proc, is read to its end, wherever that is.
+    expectedLength = BodyFiles.isGenerated(path) ? -1 : size
     head = Self.head(
-      type: MIMETypes.system.type(forExtension: URL(fileURLWithPath: path).pathExtension), length: size)
+      type: MIMETypes.system.type(forExtension: URL(fileURLWithPath: path).pathExtension),
+      length: expectedLength)
   }
 
   /// Returns the path of a `file:` URL of this machine, with or without an authority (RFC 8089 §2).

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPWire
 
 /// The destination of the bytes of an encoded form.
 protocol MultipartSink {
@@ -125,6 +126,16 @@ extension MultipartFile {
       throw .multipartEncodingFailed(reason: .bodyPartInputStreamCreationFailed(for: url))
     }
     return size
+  }
+
+  /// Reads a file whose size is not the number of its bytes, as in `/proc`. Returns `nil` for any other.
+  static func generatedContent(of url: URL) throws(AFError) -> Data? {
+    do throws(TransportFailure) {
+      return try BodyFiles.generatedContent(of: url.path)
+    } catch {
+      throw .multipartEncodingFailed(
+        reason: .inputStreamReadFailed(error: URLError.made(.cannotOpenFile, error.message, url: nil)))
+    }
   }
 
   /// Returns the error of a file that is missing, or that a folder above it hides.

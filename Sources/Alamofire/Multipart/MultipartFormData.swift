@@ -108,7 +108,8 @@ open class MultipartFormData {
   /// Appends a file under a name and with a MIME type of the caller's choice.
   ///
   /// - Parameters:
-  ///   - fileURL: A regular file, or a link to one. It is checked at once, and read when the form is encoded.
+  ///   - fileURL: A regular file, or a link to one. It is checked at once, and read when the form is encoded. A file of
+  ///     `/proc` or `/sys`, whose size says nothing, is read at once, up to 16 MiB.
   ///     Encoding throws `.bodyPartURLInvalid` for another URL, and `.bodyPartFileNotReachableWithError` for a missing
   ///     file. For a folder it throws `.bodyPartFileIsDirectory`. `.bodyPartInputStreamCreationFailed` is thrown for a
   ///     file that cannot be opened, `.bodyPartFileSizeNotAvailable` for one without a size, such as a pipe.
@@ -119,7 +120,11 @@ open class MultipartFormData {
     do {
       let length = try MultipartFile.length(of: fileURL, fileManager)
       let headers = MultipartHead.headers(name: name, fileName: fileName, mimeType: mimeType)
-      append(.file(fileURL), length: length, headers: headers)
+      if let content = try MultipartFile.generatedContent(of: fileURL) {
+        append(.data(content), length: UInt64(content.count), headers: headers)
+      } else {
+        append(.file(fileURL), length: length, headers: headers)
+      }
     } catch {
       remember(error)
     }

@@ -15,7 +15,21 @@ extension Session {
   ///   download.responseURL { print($0.result) }
   /// }
   /// ```
+  ///
+  /// An empty list does not tell whether the folder of the session can be used; see ``backgroundFolderError``.
   public var restoredRequests: [Request] { core.restoredRequests }
+
+  /// The reason why the folder of this background session cannot be used; `nil` if it can, and for other sessions.
+  ///
+  /// With an error, ``restoredRequests`` is empty although an earlier process may have left transfers, and every
+  /// download and upload fails with the same error. Reasons are a read-only disk, another process or session with the
+  /// same identifier, a folder that belongs to another user or is writable for others, and the end of the session.
+  ///
+  /// ```swift
+  /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
+  /// if let error = session.backgroundFolderError { print("No transfers are continued: \(error)") }
+  /// ```
+  public var backgroundFolderError: AFError? { core.background?.folderError }
 }
 
 extension SessionCore {

@@ -6,7 +6,8 @@ import Synchronization
 /// A folder of stored responses that only its owner can read.
 ///
 /// A file is written under a temporary name and then renamed, so a process that is killed before leaves the previous
-/// file. The next process that opens the folder removes temporary files that are older than ten minutes.
+/// file. A process that lists the folder, or opens it for a single file, removes temporary files that are older than
+/// ten minutes.
 package final class EntryFolder: EntryFiles {
   private static let leftover = ".new-"
   private static let leftoverAge: Int64 = 600
@@ -44,27 +45,45 @@ package final class EntryFolder: EntryFiles {
   package var location: String { path }
 
   package func list() -> [EntryFile]? {
-    guard let folder = opendir(path) else { return errno == ENOENT ? [] : nil }
+    var files: [EntryFile] = []
+    let isListed = visit { name, status in
+      guard !name.hasPrefix(".") else { return }
+      files.append(EntryFile(name: name, size: Int(status.st_size), used: Int64(status.st_mtim.tv_sec)))
+    }
+    return isListed ? files : nil
+  }
+
+  package func removeLeftovers() { _ = visit { _, _ in } }
+
+  /// Visits the regular files of the folder. Old temporary files are removed instead. Returns whether the folder can be
+  /// read; one that does not exist is empty.
+  private func visit(_ body: (_ name: String, _ status: stat) -> Void) -> Bool {
+    guard let folder = opendir(path) else { return errno == ENOENT }
     defer { closedir(folder) }
     let descriptor = dirfd(folder)
     let now = Int64(time(nil))
-    var files: [EntryFile] = []
     while let entry = readdir(folder) {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      guard !name.hasPrefix(".") || name.hasPrefix(Self.leftover) else { continue }
       var status = stat()
       guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG
       else { continue }
-      let used = Int64(status.st_mtim.tv_sec)
-      if name.hasPrefix(Self.leftover) {
-        if now - used > Self.leftoverAge { unlinkat(descriptor, name, 0) }
-      } else {
-        files.append(EntryFile(name: name, size: Int(status.st_size), used: used))
+      guard Self.isLeftover(name) else {
+        body(name, status)
+        continue
       }
+      if now - Int64(status.st_mtim.tv_sec) > Self.leftoverAge { unlinkat(descriptor, name, 0) }
     }
-    return files
+    return true
+  }
+
+  /// Whether a name is one that ``write(_:_:)`` makes: three numbers after a prefix. The folder of a single file may
+  /// have other hidden files.
+  private static func isLeftover(_ name: String) -> Bool {
+    guard name.hasPrefix(leftover) else { return false }
+    let numbers = name.dropFirst(leftover.count).split(separator: "-", omittingEmptySubsequences: false)
+    return numbers.count == 3 && numbers.allSatisfy { UInt64($0) != nil }
   }
 
   package func read(_ name: String) -> EntryReading {

@@ -15,9 +15,12 @@ package final class FileSource: BodySource {
   private let path: String
   /// The position of the first byte in the file.
   private let start: Int64
+  /// The bytes of a generated file; `nil` for any other.
+  private let content: [UInt8]?
   private let state = TrackedMutex(State())
 
-  /// Opens the file. Fails unless it is a regular file, because reading from other files may block forever.
+  /// Opens the file. Fails unless it is a regular file, because reading from other files may block forever. A
+  /// ``GeneratedFile`` is read to its end now, so that its length is known.
   ///
   /// - Parameters:
   ///   - path: The path of the file.
@@ -33,7 +36,8 @@ package final class FileSource: BodySource {
         .cannotReadBody, "\(path) is no regular file; upload it as an InputStream instead.")
     }
     guard access(path, R_OK) == 0 else { throw Self.failure("cannot be read", path, errno) }
-    let size = Int64(status.st_size)
+    content = try GeneratedFile.content(of: path)
+    let size = content.map { Int64($0.count) } ?? Int64(status.st_size)
     let range = range ?? 0..<size
     guard range.lowerBound >= 0, range.upperBound <= size else {
       throw TransportFailure(.cannotReadBody, "\(path) has \(size) bytes and ends before the bytes to send.")
@@ -48,7 +52,8 @@ package final class FileSource: BodySource {
   package func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     state.withLock { state in
       state.position = 0
-      if state.descriptor < 0 { state.descriptor = open(path, O_RDONLY | O_CLOEXEC) }
+      if content != nil { return nil }
+      if state.descriptor < 0 { state.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
       guard state.descriptor >= 0, lseek(state.descriptor, Int(start), SEEK_SET) == Int(start) else {
         return Self.failure("cannot be read", path, errno)
       }
@@ -62,6 +67,12 @@ package final class FileSource: BodySource {
       // Bytes that were appended since the file was measured are not sent.
       let wanted = min(room.count, Int(clamping: length - state.position))
       guard wanted > 0 else { return .end }
+      if let content {
+        let first = Int(start + state.position)
+        room.copyBytes(from: content[first..<(first + wanted)])
+        state.position += Int64(wanted)
+        return .bytes(wanted)
+      }
       while true {
         let count = Glibc.read(state.descriptor, room.baseAddress, wanted)
         if count < 0, errno == EINTR { continue }
@@ -97,8 +108,9 @@ package final class FileSink: BodySink {
   package enum Place: Sendable {
     /// A new file.
     case new
-    /// The file of an earlier transfer, after this number of its bytes. Later bytes are removed.
-    case part(path: String, offset: Int64)
+    /// The file of an earlier transfer, after this number of its bytes. Later bytes are removed. The response has to
+    /// end where the file does, if that is known.
+    case part(path: String, offset: Int64, end: Int64? = nil)
   }
 
   /// The function that decides whether a response continues an earlier one.
@@ -110,6 +122,8 @@ package final class FileSink: BodySink {
     var size: Int64 = 0
     /// The number of bytes of an earlier transfer in the file.
     var start: Int64 = 0
+    /// The size of the complete file; `nil` if it is not known.
+    var end: Int64?
     /// Whether bytes were lost, because a flush has failed. The kernel reports that once, and later flushes succeed.
     var hasLostBytes = false
 
@@ -143,13 +157,13 @@ package final class FileSink: BodySink {
 
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     switch place?(head) ?? .success(.new) {
-    case .success(.new): begin(newPath, at: 0)
-    case .success(.part(let path, let offset)): begin(path, at: offset)
+    case .success(.new): begin(newPath, at: 0, end: nil)
+    case .success(.part(let path, let offset, let end)): begin(path, at: offset, end: end)
     case .failure(let failure): failure
     }
   }
 
-  private func begin(_ path: String, at start: Int64) -> TransportFailure? {
+  private func begin(_ path: String, at start: Int64, end: Int64?) -> TransportFailure? {
     state.withLock { state in
       if state.descriptor >= 0, state.path != path {
         FileLock.close(state.descriptor)
@@ -158,16 +172,41 @@ package final class FileSink: BodySink {
       state.path = path
       // A file that is shorter would be filled with zeros.
       let isPart = path != newPath || start > 0
-      let flags = O_WRONLY | O_CLOEXEC | (isPart ? 0 : O_CREAT)
-      if state.descriptor < 0 { state.descriptor = open(path, flags, 0o600) }
+      if state.descriptor < 0 { state.descriptor = isPart ? Self.openPart(path) : Self.create(path) }
       guard state.descriptor >= 0 else { return isPart ? Self.lostPart : failure(errno, path) }
       if isPart, !Self.holds(state.descriptor, start) { return Self.lostPart }
       if let code = Self.cut(state.descriptor, to: start) { return failure(code, path) }
       state.size = start
       state.start = start
+      state.end = end
       if start == 0 { state.hasLostBytes = false }
       return nil
     }
+  }
+
+  /// Opens the file of an earlier transfer. Returns −1, with `errno`, if there is none, or something else in its place.
+  private static func openPart(_ path: String) -> Int32 { openRegular(path, 0) }
+
+  /// Opens or makes the file of a transfer. A pipe or a link in its place is removed.
+  private static func create(_ path: String) -> Int32 {
+    let descriptor = openRegular(path, O_CREAT)
+    var status = stat()
+    guard descriptor < 0, [ELOOP, ENXIO, EEXIST].contains(errno), lstat(path, &status) == 0,
+      [S_IFIFO, S_IFLNK, S_IFSOCK].contains(status.st_mode & S_IFMT)
+    else { return descriptor }
+    unlink(path)
+    return openRegular(path, O_CREAT | O_EXCL)
+  }
+
+  /// Opens a regular file for writing. A pipe does not block, and a link is not followed.
+  private static func openRegular(_ path: String, _ flags: Int32) -> Int32 {
+    let descriptor = open(path, flags | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    guard descriptor >= 0 else { return -1 }
+    var status = stat()
+    if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { return descriptor }
+    close(descriptor)
+    errno = EEXIST
+    return -1
   }
 
   /// Whether a partial file has the noted number of bytes, and no other process appends to it. The lock ends with the
@@ -180,7 +219,7 @@ package final class FileSink: BodySink {
 
   /// Removes the file of an earlier transfer, unless another transfer continues it.
   package static func removePart(_ path: String) {
-    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    let descriptor = openPart(path)
     guard descriptor >= 0 else { return }
     defer { FileLock.close(descriptor) }
     if holds(descriptor, 0) { unlink(path) }
@@ -189,7 +228,7 @@ package final class FileSink: BodySink {
   /// Moves the file of an earlier transfer, with its first `count` bytes, which are on the disk afterwards. Returns
   /// false, and nothing has happened, if it is shorter, another transfer continues it, or it cannot be moved.
   package static func movePart(_ path: String, to target: String, count: Int64) -> Bool {
-    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    let descriptor = openPart(path)
     guard descriptor >= 0 else { return false }
     defer { FileLock.close(descriptor) }
     guard holds(descriptor, count), cut(descriptor, to: count) == nil, fdatasync(descriptor) == 0 else {
@@ -232,6 +271,8 @@ package final class FileSink: BodySink {
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     state.withLock { state in
+      // Bytes that follow the range belong to another part of the file, or to none.
+      if let end = state.end, Int64(bytes.count) > end - state.size { return .failure(Self.excess) }
       var rest = bytes
       while !rest.isEmpty {
         let count = write(state.descriptor, rest.baseAddress, rest.count)
@@ -253,8 +294,21 @@ package final class FileSink: BodySink {
       guard state.descriptor >= 0 else { return nil }
       defer { state.descriptor = -1 }
       // Some file systems report only now that the disk is full.
-      return FileLock.close(state.descriptor) == 0 || errno == EINTR ? nil : failure(errno, state.path)
+      guard FileLock.close(state.descriptor) == 0 || errno == EINTR else { return failure(errno, state.path) }
+      return state.end.map { $0 <= state.size } ?? true ? nil : Self.missingBytes
     }
+  }
+
+  private static var excess: TransportFailure {
+    TransportFailure(
+      .badServerResponse,
+      "The server sent more bytes than the range that it announced (Content-Range); begin again.")
+  }
+
+  private static var missingBytes: TransportFailure {
+    TransportFailure(
+      .connectionLost,
+      "The server sent fewer bytes than the range that it announced (Content-Range); resume the download.")
   }
 
   private func failure(_ code: Int32, _ path: String) -> TransportFailure {

@@ -13,13 +13,17 @@ package enum FileMove {
   /// target, and its name begins with `.Alamofire_`. A file with a name stays if the process is killed before the
   /// end. The copy and its name are on the disk before `source` is removed.
   ///
-  /// - Parameter flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
+  /// - Parameters:
+  ///   - isShared: Whether the file gets the mode that the umask gives to new files. Default: it keeps its mode, and
+  ///     a copy has 0600.
+  ///   - flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
   package static func move(
-    _ source: String, to target: String, hasNamelessFiles: Bool = true,
+    _ source: String, to target: String, isShared: Bool = false, hasNamelessFiles: Bool = true,
     flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
   ) -> Outcome {
     var status = stat()
     guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
+    if isShared { FileMode.apply(to: source) }
     if rename(source, target) == 0 { return .moved }
     guard errno == EXDEV else { return .failed(errno) }
     let input = open(source, O_RDONLY | O_CLOEXEC)
@@ -28,11 +32,12 @@ package enum FileMove {
     let folder =
       target.lastIndex(of: "/").map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
     let output = hasNamelessFiles ? open(folder, namelessFile | O_WRONLY | O_CLOEXEC, 0o600) : -1
+    if isShared, output >= 0 { FileMode.apply(to: output) }
     let isUnknown = output < 0 && (!hasNamelessFiles || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))
     guard output >= 0 || isUnknown else { return .failed(errno) }
     let failure =
       isUnknown
-      ? copy(input, beside: target, in: folder, flush) : copy(input, to: target, by: output, flush)
+      ? copy(input, beside: target, in: folder, isShared, flush) : copy(input, to: target, by: output, flush)
     if let failure { return .failed(failure) }
     if let failure = flushName(in: folder, flush) {
       unlink(target)
@@ -56,12 +61,13 @@ package enum FileMove {
   }
 
   private static func copy(
-    _ input: Int32, beside target: String, in folder: String, _ flush: (Int32) -> Int32
+    _ input: Int32, beside target: String, in folder: String, _ isShared: Bool, _ flush: (Int32) -> Int32
   ) -> Int32? {
     var name = Array("\(folder)/.Alamofire_XXXXXX".utf8CString)
     let output = mkstemp(&name)
     guard output >= 0 else { return errno }
     _ = fcntl(output, F_SETFD, FD_CLOEXEC)
+    if isShared { FileMode.apply(to: output) }
     var failure = copy(input, to: output, flush)
     if close(output) != 0, failure == nil { failure = errno }
     if failure == nil, rename(name, target) != 0 { failure = errno }

@@ -143,24 +143,25 @@ package final class PartialFile: Sendable {
     }
   }
 
-  /// Moves the complete file to its destination and removes the record. Returns the number of the error if nothing has
-  /// happened.
+  /// Moves the complete file to its destination, with the mode that the umask gives, and removes the record. Returns
+  /// the number of the error if nothing has happened.
   ///
   /// - Parameter replacing: Whether a file at the destination is replaced.
   package func move(to target: String, replacing: Bool) -> Int32? {
+    FileMode.apply(to: descriptors.withLock { $0.file })
     if replacing {
       guard rename(path, target) == 0 else { return errno }
     } else if case .failed(let code) = FileMove.move(path, to: target) {
       return code
     }
-    unlink(recordPath)
+    removeRecord()
     close()
     return nil
   }
 
   /// Removes the file and its record.
   package func remove() {
-    unlink(recordPath)
+    removeRecord()
     unlink(path)
     close()
   }
@@ -176,14 +177,26 @@ package final class PartialFile: Sendable {
 
   // MARK: The record
 
+  /// The number of bytes by which the longest name of a file of the record is longer than the name of the record.
+  package static let recordSuffixLength = 4
+  private var newRecordPath: String { recordPath + ".new" }
+
+  /// Removes the record, and one that a killed process has not completed.
+  private func removeRecord() {
+    unlink(recordPath)
+    unlink(newRecordPath)
+  }
+
   /// Returns the text of the record; `nil` if there is none.
   package func record() -> String? { Self.read(recordPath) }
 
   /// Replaces the record by one that is on the disk when its name is.
   package func replaceRecord(by text: String) -> Bool {
     guard !descriptors.withLock({ $0.hasLostBytes }) else { return false }
-    let new = recordPath + ".new"
-    let descriptor = Glibc.open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0o600)
+    let new = newRecordPath
+    // One that a killed process left, or something else.
+    unlink(new)
+    let descriptor = Glibc.open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0o600)
     guard descriptor >= 0 else { return false }
     guard Self.append(text, to: descriptor), fsync(descriptor) == 0, rename(new, recordPath) == 0 else {
       Glibc.close(descriptor)

@@ -25,13 +25,23 @@ package final class TransferFolder: TransferFiles {
     guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
       throw .notOurs
     }
-    lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard lock >= 0 else { throw .unusable(Self.text(errno)) }
-    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
-      close(lock)
-      throw code == EWOULDBLOCK ? .inUse : .unusable(Self.text(code))
+    lock = try Self.lock("\(path)/lock")
+  }
+
+  /// Opens and locks a file.
+  private static func lock(_ path: String) throws(TransferFolderError) -> Int32 {
+    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    guard descriptor >= 0 else { throw .unusable("\(path): \(text(errno))") }
+    guard isRegular(descriptor) else {
+      close(descriptor)
+      throw .unusable("\(path) is not a regular file")
     }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw code == EWOULDBLOCK ? .inUse : .unusable(text(code))
+    }
+    return descriptor
   }
 
   deinit { close(lock) }
@@ -49,13 +59,49 @@ package final class TransferFolder: TransferFiles {
 
   package func unlock() { flock(lock, LOCK_UN) }
 
-  package func names() -> [String] {
-    (try? FileManager.default.contentsOfDirectory(atPath: location)) ?? []
+  package func names() -> [String]? {
+    guard let folder = opendir(location) else { return nil }
+    defer { closedir(folder) }
+    var names: [String] = []
+    errno = 0
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+      errno = 0
+    }
+    return errno == 0 ? names : nil
   }
 
   package func read(_ name: String) -> Data? {
-    guard size(of: name) != nil else { return nil }
-    return try? Data(contentsOf: URL(filePath: path(of: name)))
+    guard let descriptor = open(name, O_RDONLY) else { return nil }
+    defer { close(descriptor) }
+    var bytes = Data()
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { return nil }
+      guard count > 0 else { return bytes }
+      bytes += buffer[..<count]
+    }
+  }
+
+  /// Opens a regular file of the folder. A pipe does not block, and a link is not followed. Returns `nil`, with
+  /// `errno`, if there is something else.
+  private func open(_ name: String, _ flags: Int32) -> Int32? {
+    let descriptor = Glibc.open(path(of: name), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    if Self.isRegular(descriptor) { return descriptor }
+    close(descriptor)
+    errno = EEXIST
+    return nil
+  }
+
+  private static func isRegular(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
   package func size(of name: String) -> Int64? { status(name).map { Int64($0.st_size) } }
@@ -70,7 +116,7 @@ package final class TransferFolder: TransferFiles {
 
   package func make(_ name: String, _ bytes: Data) -> Int32? {
     let file = path(of: name)
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = Glibc.open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { return errno }
     var failure = Self.write(bytes, to: descriptor)
     if failure == nil { failure = Self.error(flush(descriptor)) }
@@ -94,8 +140,7 @@ package final class TransferFolder: TransferFiles {
   }
 
   package func append(_ bytes: Data, to name: String) -> Int32? {
-    let descriptor = open(path(of: name), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW)
-    guard descriptor >= 0 else { return errno }
+    guard let descriptor = open(name, O_WRONLY | O_APPEND) else { return errno }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return errno }
@@ -118,11 +163,14 @@ package final class TransferFolder: TransferFiles {
     }
   }
 
-  package func cut(_ name: String, to length: Int) { truncate(path(of: name), off_t(length)) }
+  package func cut(_ name: String, to length: Int) {
+    guard let descriptor = open(name, O_WRONLY) else { return }
+    defer { close(descriptor) }
+    _ = ftruncate(descriptor, off_t(length))
+  }
 
   package func synchronize(_ name: String) -> Bool {
-    let descriptor = open(path(of: name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard descriptor >= 0 else { return false }
+    guard let descriptor = open(name, O_RDONLY) else { return false }
     defer { close(descriptor) }
     return fdatasync(descriptor) == 0
   }

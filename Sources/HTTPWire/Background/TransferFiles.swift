@@ -7,8 +7,8 @@ package protocol TransferFiles: Sendable {
   var location: String { get }
   /// The identifier of the machine's boot.
   var boot: String { get }
-  /// Returns the names of all files.
-  func names() -> [String]
+  /// Returns the names of all files; `nil` if the folder cannot be read.
+  func names() -> [String]?
   /// Returns the content of a file; `nil` if it does not exist or cannot be read.
   func read(_ name: String) -> Data?
   /// Returns the size of a file in bytes; `nil` if it does not exist.

@@ -52,6 +52,24 @@ final class HostPolicyFileTests {
     #expect(other.storageError == .otherFile)
   }
 
+  @Test("Files that a killed process has not completed are removed, and others stay") func leftovers() throws
+  {
+    let place = file.deletingLastPathComponent()
+    try FileManager.default.createDirectory(
+      at: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let names = [".new-1-2-3", ".new-1-2-4", ".new-user", ".new-1-2-x"]
+    for name in names {
+      let url = place.appendingPathComponent(name)
+      try Data("x".utf8).write(to: url)
+      let age = name == ".new-1-2-4" ? 540.0 : 660
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: -age)], ofItemAtPath: url.path)
+    }
+    #expect(StrictTransportSecurity(file: file).storageError == nil)
+    let left = try FileManager.default.contentsOfDirectory(atPath: place.path).sorted()
+    #expect(left == [".new-1-2-4", ".new-1-2-x", ".new-user"])
+  }
+
   @Test("Corrupt files are treated as empty") func corruptFiles() throws {
     let folder = file.deletingLastPathComponent()
     try FileManager.default.createDirectory(

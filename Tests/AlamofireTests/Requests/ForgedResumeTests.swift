@@ -80,6 +80,7 @@ import Testing
     let file = try folder.file("Alamofire_part.tmp", Data("01234".utf8))
     let server = try HTTPTestServer(routes: .none)
     var rest = Reply.text("56789").with(header: "Content-Range", value: "bytes 5-9/-9223372036854775808")
+      .with(header: "ETag", value: "\"v1\"")
     rest.status = 206
     server.enqueue(rest)
     let response = await end(session.download(resumingWith: try resumeData(server.url("/"), file: file.path)))

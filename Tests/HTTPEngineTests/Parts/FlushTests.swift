@@ -57,7 +57,7 @@ import Testing
       return flushes.now - 1 == failing ? EIO : 0
     }
     #expect(files.make("a", Data([1])) == EIO)
-    #expect(!files.names().contains("a"))
+    #expect(files.names()?.contains("a") == false)
     #expect(files.make("a", Data([1])) == nil)
     #expect(files.read("a") == Data([1]))
   }

@@ -110,7 +110,8 @@ extension AttemptDriver {
       return .success(source)
     }
     let result = transfer.move(to: target.path, options: options.rawValue) {
-      Self.move(source, to: target, options)
+      // Other users may read the temporary folder.
+      Self.move(source, to: target, options, isShared: plan.destination != nil)
     }
     return result ?? .failure(core.error ?? .sessionDeinitialized)
   }

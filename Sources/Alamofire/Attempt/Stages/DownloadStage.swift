@@ -37,8 +37,11 @@ extension AttemptDriver {
     return .done
   }
 
+  /// Moves the file of a download. At its destination it has the mode that the umask gives to new files.
+  ///
+  /// - Parameter isShared: Whether the file gets that mode. Without, only its owner can read it.
   static func move(
-    _ source: URL, to target: URL, _ options: DownloadRequest.Options
+    _ source: URL, to target: URL, _ options: DownloadRequest.Options, isShared: Bool = true
   ) -> Result<URL, AFError> {
     guard !isSameFile(source, target) else { return .success(target) }
     let files = FileManager.default
@@ -55,7 +58,7 @@ extension AttemptDriver {
         try files.createDirectory(
           at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
       }
-      switch BodyFiles.move(source.path, to: target.path) {
+      switch BodyFiles.move(source.path, to: target.path, isShared: isShared) {
       case nil: break
       case ENOSPC?, EDQUOT?: throw CocoaError(.fileWriteOutOfSpace)
       case EIO?, EFBIG?: throw CocoaError(.fileWriteUnknown)

@@ -293,7 +293,8 @@ extension RequestCore {
       throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: text))
     }
     let body = try body(of: request, own: own)
-    let sink = keepingChallenges(try download?.sink() ?? stream) ?? observedBody
+    let file = try download?.sink(limit: profile.options.bodySizeLimit)
+    let sink = keepingChallenges(file ?? stream) ?? observedBody
     return WireRequest(url: target?.url ?? text, origin: origin, profile: profile) { parts in
       parts.method = method
       parts.fields = fields

@@ -50,7 +50,12 @@ extension BackgroundTransfer {
       case .data(let data): try spool(data)
       case .file(let url, let isOwned):
         guard url.isFileURL else { return .file(url, shouldRemove: false) }
-        try adopt(url, isOwned: isOwned)
+        // Another process, or another boot, would find other bytes in /proc.
+        if !isOwned, let content = (try? BodyFiles.generatedContent(of: url.path)).flatMap({ $0 }) {
+          try spool(content)
+        } else {
+          try adopt(url, isOwned: isOwned)
+        }
       case .stream:
         throw AFError.sessionTaskFailed(
           error: URLError.made(

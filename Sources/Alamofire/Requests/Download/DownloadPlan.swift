@@ -122,7 +122,9 @@ package final class DownloadPlan: Sendable {
   ///
   /// The file of an earlier download is only appended to, never overwritten. Resume data that the user keeps, also in
   /// another process, describe its first bytes.
-  func sink() throws(AFError) -> any BodySink {
+  ///
+  /// - Parameter limit: The largest size of the file in bytes; `nil` for any.
+  func sink(limit: Int64?) throws(AFError) -> any BodySink {
     if let sink = state.withLock({ $0.attempt?.sink }) { return sink }
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
@@ -130,7 +132,7 @@ package final class DownloadPlan: Sendable {
     let path = transfer?.filePath ?? BodyFiles.temporaryPath(in: folder, suffix: ".part")
     let lastingPath = temporaryTarget.path
     let file = BodyFiles.sink(path: path) { [weak self] head in
-      let place = resume?.place(for: head, hasPart: part != nil) ?? .success(.new)
+      let place = resume?.place(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
       if case .success(let place) = place { self?.begun(head, at: place) }
       return place
     }
@@ -150,7 +152,7 @@ package final class DownloadPlan: Sendable {
   private func begun(_ head: ResponseHead, at place: DownloadPlace) {
     state.withLock { state in
       state.attempt?.head = head
-      if case .part(_, let offset) = place { state.offset = offset } else { state.offset = 0 }
+      if case .part(_, let offset, _) = place { state.offset = offset } else { state.offset = 0 }
       state.attempt?.offset = state.offset
     }
   }

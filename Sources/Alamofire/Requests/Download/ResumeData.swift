@@ -30,7 +30,8 @@ struct ResumeData: Codable, Equatable {
       received > 0, head.status == 200 || (head.status == 206 && Self.range(of: head)?.first == offset),
       !head.block.contains("Content-Encoding"),
       head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
-      let validator = Self.validator(of: head)
+      let validator = RepresentationVersion.validator(
+        of: head, now: HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)))
     else { return nil }
     self.url = url.absoluteString
     method = "GET"
@@ -127,19 +128,25 @@ struct ResumeData: Codable, Equatable {
 
   /// Returns the destination of a response's bytes: the partial file, or a new one.
   ///
-  /// - Parameter hasPart: Whether the partial file is usable.
-  func place(for head: ResponseHead, hasPart: Bool) -> Result<DownloadPlace, TransportFailure> {
+  /// - Parameters:
+  ///   - hasPart: Whether the partial file is usable.
+  ///   - limit: The largest size of the file. The engine limits the response, which is only the rest of it.
+  func place(for head: ResponseHead, hasPart: Bool, limit: Int64?) -> Result<DownloadPlace, TransportFailure>
+  {
     guard head.status == 206 || head.status == 416 else { return .success(.new) }
-    guard hasPart, head.status == 206, isRest(head) else {
+    guard hasPart, head.status == 206, isRest(head), let end = Self.range(of: head).map({ $0.last + 1 })
+    else {
       return .failure(
         TransportFailure(
           .cannotContinue, "The server sent another part of the file than was asked for; begin again."))
     }
-    return .success(.part(path: path, offset: received))
+    if let limit, end > limit { return .failure(.tooLarge(limit)) }
+    return .success(.part(path: path, offset: received, end: end))
   }
 
   /// Whether a response has all missing bytes, of the same version. A server may send fewer than requested (RFC 9110
-  /// §15.3.7), and ranges of an encoded body count other bytes.
+  /// §15.3.7), and ranges of an encoded body count other bytes. The response has to repeat the entity tag, because a
+  /// server may ignore `If-Range` (§15.3.7.3). It may omit a date that was in `If-Range`.
   private func isRest(_ head: ResponseHead) -> Bool {
     guard let range = Self.range(of: head), range.first == received,
       !head.block.contains("Content-Encoding")
@@ -150,21 +157,9 @@ struct ResumeData: Codable, Equatable {
     }
     let whole = total ?? range.total
     if let whole, range.last != whole - 1 || (range.total ?? whole) != whole { return false }
-    let isTag = validator.hasPrefix("\"")
-    return head.block.value(of: isTag ? "ETag" : "Last-Modified").map { $0 == validator } ?? true
-  }
-
-  /// Returns the strong validator of a response, because only a strong one proves that two parts belong together. A
-  /// date is strong if the response was made at least a second later. The file may change again within a second (RFC
-  /// 9110 §8.8.2.2).
-  private static func validator(of head: ResponseHead) -> String? {
-    if let tag = head.block.value(of: "ETag") { return tag.hasPrefix("\"") ? tag : nil }
-    let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
-    guard let modified = head.block.value(of: "Last-Modified"), let change = HTTPDate(modified, now: now),
-      let date = head.block.value(of: "Date").flatMap({ HTTPDate($0, now: now) }),
-      date.secondsSince1970 > change.secondsSince1970
-    else { return nil }
-    return modified
+    let tag = head.block.value(of: "ETag")
+    if validator.hasPrefix("\"") { return tag == validator }
+    return head.block.value(of: "Last-Modified").map { $0 == validator } ?? (tag == nil)
   }
 
   private static func length(of head: ResponseHead) -> Int64? {

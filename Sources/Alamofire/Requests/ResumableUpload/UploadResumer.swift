@@ -98,7 +98,13 @@ final class UploadResumer: Sendable {
     case .success(.file(let url, let isRemoved)):
       // Without a file the ordinary request has an error that says more.
       let isRemoved = isRemoved || transfer?.owns(url) == true
-      body = UploadFileIdentity(url).map { .file(url, $0, isRemoved: isRemoved) }
+      // The bytes of a file in /proc are others whenever it is read. Without them the ordinary request has an error
+      // that says more.
+      if let content = (try? BodyFiles.generatedContent(of: url.path)).flatMap({ $0 }) {
+        body = .data(content)
+      } else {
+        body = UploadFileIdentity(url).map { .file(url, $0, isRemoved: isRemoved) }
+      }
     case .success(.stream): throw .bodyIsStream
     case .failure: break
     }

@@ -10,6 +10,8 @@ package protocol EntryFiles: Sendable {
   /// Returns all files, with their sizes in bytes and the second since 1970 of their last use. `nil` if they cannot
   /// be listed now, for example without a free descriptor.
   func list() -> [EntryFile]?
+  /// Removes files that killed processes have not completed.
+  func removeLeftovers()
   func read(_ name: String) -> EntryReading
   /// Writes a file, and replaces an older one. Returns whether it succeeded.
   func write(_ name: String, _ bytes: Data) -> Bool
@@ -17,6 +19,10 @@ package protocol EntryFiles: Sendable {
   func remove(_ name: String) -> Bool
   /// Records a use of a file.
   func touch(_ name: String)
+}
+
+extension EntryFiles {
+  package func removeLeftovers() {}
 }
 
 /// The result of reading a file.
