@@ -27,7 +27,7 @@ package struct RepresentationVersion: Sendable, Equatable {
 package enum SegmentAnswer: Sendable, Equatable {
   /// A range of the representation, with the strong validator if the response has one.
   case part(Range<Int>, length: Int, validator: String?)
-  /// The whole representation, whose ranges the server does not send.
+  /// The whole representation (200), whose ranges the server does not send.
   case whole(length: Int?, validator: String?)
   /// The range begins behind the end (416).
   case unsatisfiable
@@ -50,7 +50,8 @@ package enum SegmentAnswer: Sendable, Equatable {
         return
       }
       self = .part(range.bounds, length: range.total, validator: validator)
-    case 200..<300:
+    // Other statuses of success have another content (201, 202), a changed one (203), or none (204, 205).
+    case 200:
       let length = isEncoded ? nil : head.block.value(of: "Content-Length").flatMap { Int($0) }
       self = .whole(length: length.flatMap { $0 >= 0 ? $0 : nil }, validator: validator)
     case 416: self = .unsatisfiable

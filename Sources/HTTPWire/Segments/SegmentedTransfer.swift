@@ -1,7 +1,8 @@
 /// The course of a download in segments. Pure: it gets events, and returns the actions of its owner.
 ///
 /// The first request asks for the smallest segment, from the first missing byte. If the response is a range of a
-/// version with a strong validator, further requests get other segments. Otherwise one request gets the whole file.
+/// version with a strong validator, further requests get other segments. Otherwise one request gets the whole file, as
+/// it does if the server refuses the range, or sends a later range without the validator of the first one.
 package struct SegmentedTransfer: Sendable {
   /// A request of one segment.
   package struct SegmentRequest: Sendable, Equatable {
@@ -19,6 +20,8 @@ package struct SegmentedTransfer: Sendable {
     case changed
     /// No source is left. The value is the last one that was dropped.
     case noSource(Int)
+    /// The file is longer than the limit. The value is its length.
+    case tooLarge(Int)
   }
 
   package enum Action: Sendable, Equatable {
@@ -66,6 +69,8 @@ package struct SegmentedTransfer: Sendable {
 
   package let connections: Int
   package let minimum: Int
+  /// The largest length of the file; `nil` for any.
+  package let lengthLimit: Int64?
   /// Whether a checksum will prove the content, so that mirrors with another validator can be used.
   package var hasChecksum: Bool
   package private(set) var sources: SegmentSources
@@ -76,13 +81,21 @@ package struct SegmentedTransfer: Sendable {
   /// The number of times that the download began again.
   package private(set) var restartCount = 0
   private var mode = Mode.asking
+  /// Whether the whole file was requested because the request for a range was refused. The bytes in the file stay until
+  /// the server sends it.
+  private var isRangeRefused = false
+  /// Whether the file has bytes of an earlier process although the whole file was requested.
+  private var keepsEarlierBytes: Bool { isRangeRefused && version != nil }
   private var running: [Int: Running] = [:]
   private var lastID = 0
   /// The number of bytes of a stream.
   private var streamed = 0
   package private(set) var isOver = false
 
-  package init(sources: Int, connections: Int, minimum: Int, hasChecksum: Bool) {
+  package init(
+    sources: Int, connections: Int, minimum: Int, hasChecksum: Bool, lengthLimit: Int64? = nil
+  ) {
+    self.lengthLimit = lengthLimit
     self.sources = SegmentSources(count: sources)
     self.connections = max(1, connections)
     self.minimum = max(1, minimum)
@@ -90,13 +103,15 @@ package struct SegmentedTransfer: Sendable {
   }
 
   /// The number of bytes in the file.
-  package var count: Int { if case .stream = mode { streamed } else { plan?.present.count ?? 0 } }
+  package var count: Int {
+    if case .stream = mode, !keepsEarlierBytes { streamed } else { plan?.present.count ?? 0 }
+  }
   /// The length of the file, if it is known.
   package var length: Int? { if case .stream(let length) = mode { length } else { version?.length } }
   /// The number of requests that transfer bytes.
   package var activeCount: Int { running.values.count { $0.hasHead && !$0.isDraining } }
   /// Whether one request gets the whole file.
-  package var isStream: Bool { if case .stream = mode { true } else { false } }
+  package var isStream: Bool { if case .stream = mode { !keepsEarlierBytes } else { false } }
 
   // MARK: Events of the owner
 
@@ -111,6 +126,7 @@ package struct SegmentedTransfer: Sendable {
     if let version, !present.ranges.isEmpty {
       self.version = version
       plan = SegmentPlan(length: version.length, present: present, connections: connections, minimum: minimum)
+      if let failure = excess(of: version.length) { return fail(failure) }
       sources.setValidator(version.validator, of: 0)
       if plan?.isComplete == true { return finish() }
     }
@@ -144,15 +160,8 @@ package struct SegmentedTransfer: Sendable {
     if request.hasHead { return [.stop(id)] + ended(id, .interrupted, at: now) }
     running[id]?.hasHead = true
     if case .refused(let status, let isTemporary) = answer {
-      end(id)
-      if isTemporary {
-        // The server may limit the connections of a client.
-        if let accepted = load[request.source] { sources.limit(request.source, to: accepted) }
-        sources.failed(request.source, at: now, reason: .status(status), retryAfter: retryAfter)
-      } else {
-        sources.drop(request.source, .status(status))
-      }
-      return [.stop(id)] + fill(at: now)
+      return receiveRefusal(
+        status, isTemporary: isTemporary, for: id, request, retryAfter: retryAfter, at: now)
     }
     switch mode {
     case .stream: return receiveWhole(answer, for: id, at: now)
@@ -220,11 +229,44 @@ package struct SegmentedTransfer: Sendable {
 
   // MARK: Heads
 
+  /// The statuses with which servers refuse a request because of its range, or because of the number of requests.
+  private static let rangeRefusals: Set<Int> = [400, 403, 405, 501]
+
+  /// Takes a response with another status than 200, 206 and 416.
+  private mutating func receiveRefusal(
+    _ status: Int, isTemporary: Bool, for id: Int, _ request: Running, retryAfter: Duration?, at now: Duration
+  ) -> [Action] {
+    let mayConcernRange = request.requestedEnd != nil && Self.rangeRefusals.contains(status)
+    if case .asking = mode, mayConcernRange {
+      isRangeRefused = true
+      return askForWhole(insteadOf: id, at: now)
+    }
+    end(id)
+    // The server may limit the connections of a client.
+    let accepted = load[request.source]
+    if isTemporary || (mayConcernRange && accepted != nil) {
+      if let accepted { sources.limit(request.source, to: accepted) }
+      sources.failed(request.source, at: now, reason: .status(status), retryAfter: retryAfter)
+    } else {
+      sources.drop(request.source, .status(status))
+      // Another source may send ranges.
+      if isRangeRefused { (mode, isRangeRefused) = (.asking, false) }
+    }
+    return [.stop(id)] + fill(at: now)
+  }
+
+  /// Returns the failure of a file that is longer than the limit.
+  private func excess(of length: Int?) -> Failure? {
+    guard let length, let lengthLimit, length > lengthLimit else { return nil }
+    return .tooLarge(length)
+  }
+
   /// Takes the first response, which decides between segments and one stream.
   private mutating func receiveFirst(_ answer: SegmentAnswer, for id: Int, at now: Duration) -> [Action] {
     guard let source = running[id]?.source else { return [] }
     switch answer {
     case .part(let range, let length, let validator?) where range.lowerBound == 0:
+      if let failure = excess(of: length) { return fail(failure) }
       let version = RepresentationVersion(length: length, validator: validator)
       self.version = version
       sources.setValidator(validator, of: source)
@@ -236,6 +278,7 @@ package struct SegmentedTransfer: Sendable {
       limit(id, to: range.upperBound)
       return [.prepare(version)] + fill(at: now)
     case .whole(let length, _):
+      if let failure = excess(of: length) { return fail(failure) }
       mode = .stream(length: length)
       running[id]?.requestedEnd = nil
       return [.prepare(nil)]
@@ -259,9 +302,13 @@ package struct SegmentedTransfer: Sendable {
       sources.drop(source, .hasNoRanges)
       return [.stop(id)] + fill(at: now)
     }
+    if let failure = excess(of: length) { return fail(failure) }
     mode = .stream(length: length)
     streamed = 0
-    return [.prepare(nil)]
+    guard keepsEarlierBytes else { return [.prepare(nil)] }
+    // Only now the bytes of an earlier process are of no use.
+    (version, plan, isRangeRefused) = (nil, nil, false)
+    return beginAgain()
   }
 
   /// Takes a response when the version of the file is known.
@@ -272,9 +319,9 @@ package struct SegmentedTransfer: Sendable {
     let known = sources.validator(of: source)
     switch answer {
     case .part(let range, let length, let validator):
-      // A 206 to `If-Range` is of that version, even if it does not repeat the validator.
-      guard let validator = validator ?? known, length == version.length,
-        known == nil || known == validator,
+      guard length == version.length else { return differs(id, source, at: now) }
+      guard let validator else { return isUnproven(id, source, at: now) }
+      guard known == nil || known == validator,
         validator == version.validator || (hasChecksum && (known ?? validator) != version.validator)
       else { return differs(id, source, at: now) }
       guard range.lowerBound == plan?.segments[id]?.position else {
@@ -309,6 +356,17 @@ package struct SegmentedTransfer: Sendable {
   private mutating func limit(_ id: Int, to end: Int) {
     plan?.limit(id, to: end)
     if let requestedEnd = running[id]?.requestedEnd, end < requestedEnd { running[id]?.requestedEnd = end }
+  }
+
+  /// Takes a range without a strong validator. It may be of another version, also if the request had `If-Range`, so it
+  /// is not combined with other ranges (RFC 9110 §15.3.7.3).
+  private mutating func isUnproven(_ id: Int, _ source: Int, at now: Duration) -> [Action] {
+    guard source == 0 else { return drop(source, .differs, because: id, at: now) }
+    let actions = stopAll()
+    version = nil
+    plan = nil
+    mode = .stream(length: nil)
+    return actions + beginAgain() + fill(at: now)
   }
 
   /// Drops a source that has another version. If the first source has one, the download begins again.

@@ -26,13 +26,16 @@ final class SegmentedFile: Sendable {
   let size: Int
   private let tag: @Sendable (Int) -> String
   private let hasRanges: Bool
+  private let readsConditions: Bool
   private let state: Mutex<State>
 
   init(
-    size: Int, hasRanges: Bool = true, tag: @escaping @Sendable (Int) -> String = { "\"v\($0)\"" }
+    size: Int, hasRanges: Bool = true, readsConditions: Bool = true,
+    tag: @escaping @Sendable (Int) -> String = { "\"v\($0)\"" }
   ) {
     self.size = size
     self.hasRanges = hasRanges
+    self.readsConditions = readsConditions
     state = Mutex(State(bytes: Self.bytes(size, 1)))
     self.tag = tag
   }
@@ -75,7 +78,7 @@ final class SegmentedFile: Sendable {
     let (version, whole) = state.withLock { ($0.version, $0.bytes) }
     var range: Range<Int>?
     if hasRanges, let text = request.header("Range"),
-      request.header("If-Range").map({ $0 == tag(version) }) ?? true
+      !readsConditions || request.header("If-Range").map({ $0 == tag(version) }) ?? true
     {
       let ends = text.dropFirst(6).split(separator: "-").compactMap { Int($0) }
       if ends.count == 2, ends[0] < size { range = ends[0]..<min(ends[1] + 1, size) }

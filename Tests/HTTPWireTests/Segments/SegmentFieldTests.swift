@@ -52,6 +52,13 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
         == .whole(length: nil, validator: nil))
     #expect(
       SegmentAnswer(head(416, [("Content-Range", "bytes */0")]), now: noon) == .unsatisfiable)
+    for status in [201, 202, 203, 204, 205, 207, 226, 304, 400, 401, 403, 404, 405, 410, 501] {
+      let answer = SegmentAnswer(head(status, [("Content-Length", "7"), ("ETag", "\"a\"")]), now: noon)
+      #expect(answer == .refused(status: status, isTemporary: false))
+    }
+    for status in [408, 425, 429, 500, 502, 503, 504] {
+      #expect(SegmentAnswer(head(status, []), now: noon) == .refused(status: status, isTemporary: true))
+    }
     #expect(SegmentAnswer(head(503, []), now: noon) == .refused(status: 503, isTemporary: true))
     #expect(SegmentAnswer(head(404, []), now: noon) == .refused(status: 404, isTemporary: false))
   }

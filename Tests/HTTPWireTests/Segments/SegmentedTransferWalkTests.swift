@@ -15,6 +15,8 @@ private struct Walk {
   let length: Int
   let mirrors: Int
   let sendsRanges: Bool
+  /// Whether the servers ignore `If-Range`, and send no validator in response to it.
+  let ignoresConditions: Bool
   var version = 1
   var changes: Int
   var now = Duration.zero
@@ -31,6 +33,7 @@ private struct Walk {
     mirrors = Int.random(in: 0...2, using: &random)
     sendsRanges = Int.random(in: 0..<8, using: &random) > 0
     changes = Int.random(in: 0..<6, using: &random) == 0 ? 1 : 0
+    ignoresConditions = Int.random(in: 0..<8, using: &random) == 0
     transfer = SegmentedTransfer(
       sources: 1 + mirrors, connections: Int.random(in: 1...6, using: &random),
       minimum: Int.random(in: 1...40, using: &random), hasChecksum: false)
@@ -86,7 +89,9 @@ private struct Walk {
     if Int.random(in: 0..<12, using: &random) == 0 {
       let isRefusal = Bool.random(using: &random)
       if isRefusal {
-        perform(transfer.receive(.refused(status: 503, isTemporary: true), for: id, at: now))
+        let isTemporary = Int.random(in: 0..<8, using: &random) > 0
+        let status = isTemporary ? 503 : 403
+        perform(transfer.receive(.refused(status: status, isTemporary: isTemporary), for: id, at: now))
       } else {
         requests[id] = nil
         perform(transfer.ended(id, .interrupted, at: now))
@@ -100,14 +105,17 @@ private struct Walk {
 
   /// Takes the head of the response to a request for a range; `nil` for the whole file.
   private mutating func respond(to id: Int, _ source: Int, asked: Range<Int>?, tag: String, matches: Bool) {
-    guard let range = asked, sendsRanges, matches, range.lowerBound < length, !range.isEmpty else {
+    let isUnproven = ignoresConditions && transfer.condition(of: id) != nil
+    guard let range = asked, sendsRanges, matches || isUnproven, range.lowerBound < length, !range.isEmpty
+    else {
       responses[id] = Response(source: source, version: version, offset: 0, end: length)
       perform(transfer.receive(.whole(length: length, validator: tag), for: id, at: now))
       return
     }
     let part = range.clamped(to: 0..<length)
     responses[id] = Response(source: source, version: version, offset: part.lowerBound, end: part.upperBound)
-    perform(transfer.receive(.part(part, length: length, validator: tag), for: id, at: now))
+    let validator = isUnproven ? nil : tag
+    perform(transfer.receive(.part(part, length: length, validator: validator), for: id, at: now))
   }
 
   private mutating func transferBytes(_ id: Int) {

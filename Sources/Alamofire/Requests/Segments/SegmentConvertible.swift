@@ -15,8 +15,8 @@ struct SegmentedDownloadTarget: Sendable {
   let options: DownloadRequest.Options
   let checksum: FileChecksum?
 
-  var partialFileURL: URL { URL(fileURLWithPath: destination.path + ".alamofire-partial") }
-  var recordPath: String { destination.path + ".alamofire-ranges" }
+  var partialFileURL: URL { URL(fileURLWithPath: SegmentFiles.paths(for: destination.path).partial) }
+  var recordPath: String { SegmentFiles.paths(for: destination.path).record }
 }
 
 /// Makes the request of a segment, anew for each attempt, so that a retry asks only for the bytes that are missing.

@@ -28,6 +28,9 @@ extension SegmentedDownloadCore {
     {
       throw moveFailure(EEXIST)
     }
+    guard destination.lastPathComponent.utf8.count <= SuggestedFilename.longest else {
+      throw moveFailure(ENAMETOOLONG)
+    }
     // A file cannot replace a folder, which would be found out at the end only.
     if isFolder(destination) { throw moveFailure(EISDIR) }
     let text = request.url?.absoluteString ?? ""

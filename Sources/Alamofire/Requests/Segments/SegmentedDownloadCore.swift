@@ -180,6 +180,12 @@ final class SegmentedDownloadCore: Sendable {
     switch failure {
     case .changed: .sessionTaskFailed(error: SegmentedDownload.Failure.resourceChanged)
     case .noSource(let index): state.withLock { $0.errorWithoutSource(lastDropped: index) }
+    case .tooLarge(let length):
+      .sessionTaskFailed(
+        error: URLError.made(
+          .dataLengthExceedsMaximum,
+          "The file has \(length) bytes, more than \(session.settings.profile.options.bodySizeLimit ?? 0). "
+            + "Raise bodySizeLimit if such files are expected.", url: state.withLock { $0.url }))
     }
   }
 
