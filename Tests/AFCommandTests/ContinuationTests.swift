@@ -69,7 +69,7 @@ import Testing
     #expect(await Terminal().run("-co", path, server.url("/f")).status == .failure)
     #expect(content() == "abcdef")
     _ = try await server.takeRequest()
-    server.enqueue(part("ghijkl", "6-11/12"))
+    server.enqueue(part("ghijkl", "6-11/12", tag: "\"v2\""))
     #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
     #expect(try await server.takeRequest().header("If-Range") == "\"v2\"")
     #expect(content() == "abcdefghijkl")
@@ -102,12 +102,15 @@ import Testing
   func ignoredCondition() async throws {
     let parts = [
       part("efghij", "4-9/10", tag: "\"v2\""), part("efghijk", "4-10/11"),
+      part("efghij", "4-9/10"), part("efghij", "4-9/10", tag: "W/\"v1\""),
+      part("efghij", "4-9/10").with(header: "Last-Modified", value: old.value),
       part("efghij", "4-9/10").with(header: "Last-Modified", value: "Tue, 02 Jan 2024 10:00:00 GMT"),
+      part("efghij", "4-9/10", tag: "\"v1\""),
     ]
     let tag = HTTPHeader(name: "ETag", value: "\"v1\"")
     let date = HTTPHeader(name: "Date", value: "Mon, 01 Jan 2024 11:00:00 GMT")
     for (index, part) in parts.enumerated() {
-      if index < 2 { try await breakOff(tag) } else { try await breakOff(old, date) }
+      if index < 5 { try await breakOff(tag) } else { try await breakOff(old, date) }
       server.enqueue(part)
       let run = await Terminal().run("-co", path, server.url("/f"))
       #expect(run.status == .failure)
@@ -120,7 +123,7 @@ import Testing
   @Test("A server that sends less than the missing part does not complete the file")
   func shortPart() async throws {
     try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
-    server.enqueue(part("45", "4-5/10"))
+    server.enqueue(part("45", "4-5/10", tag: "\"v1\""))
     let run = await Terminal().run("-co", path, server.url("/f"))
     #expect(run.status == .failure)
     #expect(run.error.contains("af -c -o \(path)"))
@@ -146,6 +149,40 @@ import Testing
     server.enqueue(.status(416).with(header: "Content-Range", value: "bytes */4"))
     #expect(await Terminal().run("-co", path, server.url("/f")).status == .clientError)
     #expect(content() == "0123")
+  }
+
+  @Test("The version is known for a name as long as the file system allows", arguments: [243, 244, 255])
+  func longName(count: Int) async throws {
+    let path = folder.path(String(repeating: "x", count: count))
+    let tag = HTTPHeader(name: "ETag", value: "\"v1\"")
+    var reply = Reply.text("0123456789").with(effect: .closeAfterBody(bytes: 4))
+    reply.headers.append(tag)
+    server.enqueue(reply)
+    #expect(await Terminal().run("-o", path, server.url("/f")).status == .failure)
+    _ = try await server.takeRequest()
+    #expect(names.count == 2 && names.allSatisfy { $0.utf8.count <= 255 })
+    server.enqueue(part("456789", "4-9/10", tag: "\"v1\""))
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .success)
+    #expect(try await server.takeRequest().header("If-Range") == "\"v1\"")
+    #expect(FileManager.default.contents(atPath: path) == Data("0123456789".utf8))
+    #expect(names.count == 1)
+  }
+
+  @Test("A response without the rest leaves the part", arguments: [204, 203, 304])
+  func otherStatus(status: Int) async throws {
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    server.enqueue(Reply.status(status).with(header: "ETag", value: "\"v1\""))
+    _ = await Terminal().run("-co", path, server.url("/f"))
+    #expect(content() == "0123")
+  }
+
+  @Test("Bytes that follow the announced part are not appended", arguments: [true, false])
+  func longerPart(isChunked: Bool) async throws {
+    try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
+    let reply = part("456789 and more", "4-9/10", tag: "\"v1\"")
+    server.enqueue(isChunked ? reply.framed(.chunked) : reply)
+    #expect(await Terminal().run("-co", path, server.url("/f")).status == .failure)
+    #expect(content()?.hasPrefix("0123") == true && content()?.contains("more") == false)
   }
 
   @Test("A part of a coded file is not appended") func codedPart() async throws {

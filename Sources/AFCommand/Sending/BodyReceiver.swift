@@ -28,6 +28,8 @@ final class BodyReceiver: Sendable {
     var path: String?
     /// Whether the server sends less than what is missing.
     var isPart = false
+    /// The number of bytes that the range of the response has left; `nil` without a range.
+    var rest: Int64?
   }
 
   /// Larger bodies are not laid out.
@@ -108,6 +110,13 @@ final class BodyReceiver: Sendable {
         state.mode = .collecting(body)
         return .none
       case .saving(let file):
+        // Bytes that follow the range belong to another part of the file, or to none.
+        if let rest = state.rest, rest < data.count {
+          state.failure = Resumption.otherLength
+          state.mode = .discarding
+          return .fail
+        }
+        state.rest = state.rest.map { $0 - Int64(data.count) }
         do throws(SavedFile.Failure) {
           try file.write(data)
           return .none
@@ -223,7 +232,9 @@ final class BodyReceiver: Sendable {
         let file = try open(response, isContinued: isContinued)
         if !isContinued { file.record(response) }
         state.path = file.path
-        state.isPart = isContinued && ContentRange(response)?.isFollowed == true
+        let range = isContinued ? ContentRange(response) : nil
+        state.isPart = range?.isFollowed == true
+        state.rest = range?.count
         state.mode = .saving(file)
         return true
       } catch {
@@ -290,7 +301,7 @@ final class BodyReceiver: Sendable {
   private func takeEnd(_ response: AFDataResponse<Data?>) -> End {
     state.withLock { state in
       var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)
-      if end.failure == nil, response.error == nil, state.isPart {
+      if end.failure == nil, response.error == nil, state.isPart || state.rest ?? 0 > 0 {
         end.failure = "The server sent only a part of what is missing."
       }
       if printer.isTerminal, case .writing = state.mode {

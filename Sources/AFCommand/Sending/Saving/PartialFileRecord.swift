@@ -22,14 +22,14 @@ struct PartialFileRecord: Equatable, Sendable {
   /// The value of `If-Range`; `nil` if the server sent no strong validator.
   var validator: String? { entityTag ?? modificationDate }
 
-  /// Whether a partial response can be of the same version, as far as it tells.
+  /// Whether a partial response is of the same version. If the first part had a strong entity tag, this one has to
+  /// repeat it, because a server may ignore `If-Range` (RFC 9110 §15.3.7.3). It may omit a date that was in `If-Range`.
   func matches(_ response: HTTPURLResponse, total: Int64?) -> Bool {
     if let length, let total, length != total { return false }
-    if let entityTag, let other = response.value(forHTTPHeaderField: "ETag") { return other == entityTag }
-    guard let modificationDate, let other = response.value(forHTTPHeaderField: "Last-Modified") else {
-      return true
-    }
-    return other == modificationDate
+    let tag = response.value(forHTTPHeaderField: "ETag")
+    if let entityTag { return tag == entityTag }
+    guard let modificationDate else { return true }
+    return response.value(forHTTPHeaderField: "Last-Modified").map { $0 == modificationDate } ?? (tag == nil)
   }
 
   private static func strongTag(_ response: HTTPURLResponse) -> String? {
@@ -65,7 +65,7 @@ struct PartialFileRecord: Equatable, Sendable {
 }
 
 extension PartialFileRecord {
-  static func path(of file: String) -> String { file + ".af-continue" }
+  static func path(of file: String) -> String { FileNames.path(beside: file, suffix: ".af-continue") }
 
   private static let names = (tag: "ETag: ", date: "Last-Modified: ", length: "Content-Length: ")
 

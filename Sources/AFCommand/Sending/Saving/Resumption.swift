@@ -15,6 +15,8 @@ struct Resumption: Sendable {
     case unrelated
   }
 
+  static let otherLength =
+    "The server sent more bytes than its range has (Content-Range); the rest was not written."
   static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
 
   let offset: Int64
@@ -98,6 +100,13 @@ struct ContentRange: Equatable {
     }
     self.first = first
     self.last = last
+  }
+
+  /// The number of bytes; `nil` for a range that could not be satisfied.
+  var count: Int64? {
+    guard let first, let last else { return nil }
+    let (distance, overflow) = last.subtractingReportingOverflow(first)
+    return overflow || distance == .max ? nil : distance + 1
   }
 
   /// Whether bytes follow behind the range.
