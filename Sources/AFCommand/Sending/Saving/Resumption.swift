@@ -17,6 +17,7 @@ struct Resumption: Sendable {
 
   static let otherLength =
     "The server sent more bytes than its range has (Content-Range); the rest was not written."
+  static let otherAnswer = "The server sent neither the missing part nor the whole file; nothing was written."
   static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
 
   let offset: Int64
