@@ -57,7 +57,7 @@ import Testing
     try handle.close()
     #expect(!content.isEmpty)
     for arguments in [
-      ["@\(path)"], ["--raw", "@\(path)"], ["a@\(path)"], ["-f", "a=@\(path)"], ["a=@\(path)"],
+      ["@\(path)"], ["--raw", "@\(path)"], ["-f", "a@\(path)"], ["-f", "a=@\(path)"], ["a=@\(path)"],
     ] {
       let run = await Terminal.pipe.run([server.url("/post")] + arguments)
       #expect(run.status == .success, "\(arguments): \(run.error)")

@@ -216,6 +216,11 @@ final class BodyReceiver: Sendable {
         discard(nil)
         return true
       }
+      // Of the statuses of success, only 200 is the whole file in place of its rest.
+      if resumption != nil, response.statusCode != 200 {
+        discard(Resumption.otherAnswer)
+        return false
+      }
       // A file that exists is not replaced by a part of it, unless the arguments have asked for that part.
       if response.statusCode == 206, request.value(forHTTPHeaderField: "Range") == nil {
         discard(Resumption.otherPart)

@@ -90,7 +90,7 @@ private final class UnflushableFiles: TransferFiles {
 
   var location: String { files.location }
   var boot: String { files.boot }
-  func names() -> [String] { files.names() }
+  func names() -> [String]? { files.names() }
   func read(_ name: String) -> Data? { files.read(name) }
   func size(of name: String) -> Int64? { files.size(of: name) }
   func changed(_ name: String) -> Int64? { files.changed(name) }

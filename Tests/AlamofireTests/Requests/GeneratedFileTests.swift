@@ -73,7 +73,7 @@ import Testing
     let response = await session.upload(URL(fileURLWithPath: "/proc/version"), to: server.url("/"))
       .resumable().end()
     #expect(response.error == nil)
-    #expect(Data(try await server.takeRequest().body) == content)
+    #expect(server.recordedRequests.contains { Data($0.body) == content })
   }
 
   @Test("Such a file is a background upload") func background() async throws {

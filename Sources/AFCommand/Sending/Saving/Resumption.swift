@@ -15,6 +15,7 @@ struct Resumption: Sendable {
     case unrelated
   }
 
+  static let otherAnswer = "The server sent neither the missing part nor the whole file; nothing was written."
   static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
   static let excess = "The server sent more bytes than the range of its response has; they were not written."
 

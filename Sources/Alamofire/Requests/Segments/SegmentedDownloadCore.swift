@@ -184,8 +184,8 @@ final class SegmentedDownloadCore: Sendable {
       .sessionTaskFailed(
         error: URLError.made(
           .dataLengthExceedsMaximum,
-          "The file has \(length) bytes, more than \(session.profile.options.bodySizeLimit ?? 0). Raise bodySizeLimit "
-            + "if such files are expected.", url: state.withLock { $0.url }))
+          "The file has \(length) bytes, more than \(session.settings.profile.options.bodySizeLimit ?? 0). "
+            + "Raise bodySizeLimit if such files are expected.", url: state.withLock { $0.url }))
     }
   }
 

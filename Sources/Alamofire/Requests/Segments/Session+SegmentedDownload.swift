@@ -50,7 +50,7 @@ extension Session {
   ) -> SegmentedDownload {
     let transfer = SegmentedTransfer(
       sources: 1 + mirrors.count, connections: segments, minimum: minimumSegmentSize,
-      hasChecksum: checksum != nil, lengthLimit: core.profile.options.bodySizeLimit)
+      hasChecksum: checksum != nil, lengthLimit: core.settings.profile.options.bodySizeLimit)
     return SegmentedDownload(
       SegmentedDownloadCore(
         session: core,
