@@ -1,3 +1,4 @@
+import Alamofire
 import Foundation
 
 /// The URL of an abbreviated argument.
@@ -6,7 +7,8 @@ package enum Address {
   ///
   /// - Parameter isWebSocket: Whether `ws` and `wss` are allowed, too.
   package static func expand(_ typed: String, isWebSocket: Bool = false) throws(UsageError) -> String {
-    let url = withScheme(typed)
+    // Foundation would escape the escapes beside a character that has no place in a URL.
+    let url = URL.wireText(withScheme(typed))
     guard let components = URLComponents(string: url), let scheme = components.scheme?.lowercased() else {
       throw UsageError("'\(typed)' is not a URL; check its host and port.")
     }

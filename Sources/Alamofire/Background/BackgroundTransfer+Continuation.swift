@@ -47,7 +47,7 @@ extension BackgroundTransfer {
   package func owns(_ file: URL) -> Bool { file.path == owner.path(of: names.body) }
 
   /// The URL of the response, if it is not that of the request.
-  package var location: URL? { stored?.location.flatMap { URL(string: $0) } }
+  package var location: URL? { stored?.location.flatMap { URL(wire: $0) } }
 
   /// The body of the response to an upload.
   package var answerBody: Data? {

@@ -469,7 +469,7 @@ extension TimeInterval {
 extension URLRequest {
   /// Makes the request of a description; `nil` if its URL is invalid.
   fileprivate init?(_ description: TransferDescription) {
-    guard let url = URL(string: description.url) else { return nil }
+    guard let url = URL(wire: description.url) else { return nil }
     self.init(url: url)
     httpMethod = description.method
     allHTTPHeaderFields = description.fields

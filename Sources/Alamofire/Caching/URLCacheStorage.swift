@@ -35,7 +35,7 @@ package final class URLCacheStorage: ResponseStore {
     }
     // Stored by other code: the response holds its URL, and the `Date` field is the only evidence of its age.
     guard let response = cached.response as? HTTPURLResponse,
-      let url = response.url?.absoluteString, CacheKey(url) == key
+      let url = response.url, url == Self.url(of: key) || CacheKey(url.absoluteString) == key
     else { return [] }
     let head = ResponseHead(response)
     let date = head.block.value(of: "Date").flatMap { HTTPDate($0, now: HTTPDate(secondsSince1970: now)) }
@@ -82,7 +82,7 @@ package final class URLCacheStorage: ResponseStore {
         text.removeSubrange(start..<authority.endIndex)
       }
     }
-    return URL(string: text)
+    return URL(wire: text)
   }
 
   /// Returns the request under which Foundation stores the response. The query becomes a part of the path, because
@@ -93,6 +93,6 @@ package final class URLCacheStorage: ResponseStore {
     guard let mark = text.firstIndex(of: "?") else { return URLRequest(url: url) }
     let path = text[..<mark]
     let query = text[text.index(after: mark)...].replacing("?", with: "%3F")
-    return URL(string: "\(path)%3F\(query)").map { URLRequest(url: $0) }
+    return URL(wire: "\(path)%3F\(query)").map { URLRequest(url: $0) }
   }
 }

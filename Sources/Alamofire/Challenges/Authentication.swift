@@ -39,7 +39,7 @@ extension PasswordCredential {
 extension URLProtectionSpace {
   /// Makes the protection space of a challenge to a request; `nil` for a URL that Foundation cannot parse.
   convenience init?(challengeTo request: WireRequest, realm: String?, scheme: AuthenticationScheme) {
-    guard let url = URL(string: request.url), let host = url.host else { return nil }
+    guard let url = URL(wire: request.url), let host = url.host else { return nil }
     let origin = request.origin
     self.init(
       host: host, port: origin.port, protocol: origin.scheme, realm: realm,

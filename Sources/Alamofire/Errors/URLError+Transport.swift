@@ -69,7 +69,7 @@ extension URLError {
     if let phase { info[timedOutPhaseKey] = phase.rawValue }
     info[NSLocalizedDescriptionKey] = message
     if let url = url.flatMap({ WireTarget($0)?.url ?? Redaction.standard.url($0) }) {
-      info[NSURLErrorFailingURLErrorKey] = URL(string: url)
+      info[NSURLErrorFailingURLErrorKey] = URL(wire: url)
     }
     return URLError(code, userInfo: info)
   }

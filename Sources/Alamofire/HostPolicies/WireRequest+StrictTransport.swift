@@ -28,10 +28,10 @@ extension WireRequest {
 extension URLRequest {
   /// Returns this request with the URL of `request` if that is an upgrade of `original`.
   func withURL(of request: WireRequest, upgradedFrom original: WireRequest) -> URLRequest {
-    guard request !== original, let url = URL(string: request.url) else { return self }
+    guard request !== original, let url = URL(wire: request.url) else { return self }
     var result = self
     let isWebSocket = self.url?.scheme?.lowercased() == "ws"
-    result.url = isWebSocket ? URL(string: WebSocketURL.webSocket(request.url)) : url
+    result.url = isWebSocket ? URL(wire: WebSocketURL.webSocket(request.url)) : url
     return result
   }
 }

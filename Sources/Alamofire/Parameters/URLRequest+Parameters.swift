@@ -33,7 +33,7 @@ extension URL {
   package func appending(toQuery text: String) -> URL? {
     guard !text.isEmpty else { return self }
     guard var components = URLComponents(url: self, resolvingAgainstBaseURL: false) else { return nil }
-    let addition = PercentEncoding.repairedQuery(text)
+    let addition = PercentEncoding.query.repair(text)
     if let query = components.percentEncodedQuery, !query.isEmpty {
       components.percentEncodedQuery = "\(query)&\(addition)"
     } else {

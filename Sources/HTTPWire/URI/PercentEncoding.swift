@@ -24,6 +24,11 @@ package struct PercentEncoding: Sendable, Equatable {
     queryComponent.allows(byte) || "!$&'()*+,;=:@".utf8.contains(byte)
   }
 
+  /// For a whole path: all characters of RFC 3986 §3.3 except `%`, and the slash.
+  package static let path = PercentEncoding { byte in
+    query.allows(byte) && byte != UInt8(ascii: "?")
+  }
+
   /// Whether a byte is allowed.
   @inline(__always)
   package func allows(_ byte: UInt8) -> Bool {
@@ -75,9 +80,9 @@ package struct PercentEncoding: Sendable, Equatable {
     } ?? text
   }
 
-  /// Makes a query valid in a URL: invalid characters are encoded, and so is a `%` that begins no escape. A valid
-  /// query is returned unchanged.
-  package static func repairedQuery(_ text: String) -> String {
+  /// Returns a component of a URL in which the bytes that are not allowed are encoded, and so is a `%` that begins no
+  /// escape. A valid component is returned unchanged.
+  package func repair(_ text: String) -> String {
     var text = text
     return text.withUTF8 { bytes in
       let broken = bytes.indices.filter { !isValid(bytes, at: $0) }
@@ -89,7 +94,7 @@ package struct PercentEncoding: Sendable, Equatable {
             buffer[end] = bytes[index]
             end += 1
           } else {
-            writeEscape(of: bytes[index], to: buffer, at: &end)
+            Self.writeEscape(of: bytes[index], to: buffer, at: &end)
           }
         }
         return end
@@ -97,9 +102,10 @@ package struct PercentEncoding: Sendable, Equatable {
     } ?? text
   }
 
-  private static func isValid(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
-    guard bytes[index] == UInt8(ascii: "%") else { return query.allows(bytes[index]) }
-    return index + 2 < bytes.count && isHexadecimal(bytes[index + 1]) && isHexadecimal(bytes[index + 2])
+  private func isValid(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+    guard bytes[index] == UInt8(ascii: "%") else { return allows(bytes[index]) }
+    return index + 2 < bytes.count && Self.isHexadecimal(bytes[index + 1])
+      && Self.isHexadecimal(bytes[index + 2])
   }
 
   private static func isHexadecimal(_ byte: UInt8) -> Bool {

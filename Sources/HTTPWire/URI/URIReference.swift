@@ -40,6 +40,16 @@ package struct URIReference: Equatable, Sendable {
     return text
   }
 
+  /// The text in which each byte of path, query and fragment that RFC 3986 does not allow there is escaped, and so is
+  /// a `%` that begins no escape. Escapes stay as they are.
+  package var strictText: String {
+    var strict = self
+    strict.path = PercentEncoding.path.repair(path)
+    strict.query = query.map(PercentEncoding.query.repair)
+    strict.fragment = fragment.map(PercentEncoding.query.repair)
+    return strict.text
+  }
+
   private init(bytes: UnsafeBufferPointer<UInt8>) {
     var rest = bytes[...]
     fragment = Self.cutOff(&rest, from: UInt8(ascii: "#"))

@@ -15,6 +15,8 @@ import Testing
       ("example.com?next=http.localhost", "https://example.com?next=http.localhost"),
       (":80/?u=http://a/b", "http://localhost:80/?u=http://a/b"),
       ("example.com#://", "https://example.com#://"),
+      (":1/?a={x}&b=%2F", "http://localhost:1/?a=%7Bx%7D&b=%2F"),
+      (":1/a[b]%20?c=100%", "http://localhost:1/a%5Bb%5D%20?c=100%25"),
       ("http://example.com", "http://example.com"), ("HTTPS://example.com", "HTTPS://example.com"),
     ])
   func shortForms(typed: String, expected: String) throws {

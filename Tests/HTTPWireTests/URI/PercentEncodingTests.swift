@@ -56,7 +56,7 @@ struct PercentEncodingTests {
       ("\"<>\\^`{|}", "%22%3C%3E%5C%5E%60%7B%7C%7D"),
     ])
   func repair(text: String, expected: String) {
-    #expect(PercentEncoding.repairedQuery(text) == expected)
-    #expect(PercentEncoding.repairedQuery(expected) == expected)
+    #expect(PercentEncoding.query.repair(text) == expected)
+    #expect(PercentEncoding.query.repair(expected) == expected)
   }
 }

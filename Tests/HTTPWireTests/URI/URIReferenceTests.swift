@@ -36,6 +36,22 @@ import Testing
     #expect(URIReference(text).text == text)
   }
 
+  @Test(
+    "Invalid characters are escaped in their component, and escapes stay",
+    arguments: [
+      ("http://a/?x[]=1&y=%20", "http://a/?x%5B%5D=1&y=%20"),
+      ("http://[::1]/[b]?[c]#[d]", "http://[::1]/%5Bb%5D?%5Bc%5D#%5Bd%5D"),
+      ("http://a/100%/%41?%#%4", "http://a/100%25/%41?%25#%254"),
+      ("http://a/b?c?d#e?f", "http://a/b?c?d#e?f"),
+      ("http://a/{b}^|`\"<>\\ \u{FC}", "http://a/%7Bb%7D%5E%7C%60%22%3C%3E%5C%20%C3%BC"),
+      ("http://a?", "http://a?"),
+      ("http://a/!$&'()*+,;=:@-._~/%25", "http://a/!$&'()*+,;=:@-._~/%25"), ("", ""), ("x:%", "x:%25"),
+    ])
+  func strictText(text: String, expected: String) {
+    #expect(URIReference(text).strictText == expected)
+    #expect(URIReference(expected).strictText == expected)
+  }
+
   static let normalExamples: [(String, String)] = [
     ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
     ("/g", "http://a/g"), ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),

@@ -263,7 +263,7 @@ extension AttemptDriver {
     guard let task = core.tasks(of: request).last as? URLSessionDataTask,
       let response = exchange.hops.last?.request === candidate.request
         ? exchange.httpResponse
-        : Exchange(url: URL(string: candidate.request.url), head: candidate.head).httpResponse
+        : Exchange(url: URL(wire: candidate.request.url), head: candidate.head).httpResponse
     else { return }
     let proposed = CachedURLResponse(response: response, data: candidate.body)
     let session = core.session

@@ -76,7 +76,7 @@ extension AttemptDriver {
 
   /// Returns the URL of a hop as the caller writes it.
   func shownURL(of request: WireRequest) -> URL? {
-    URL(string: core.webSocket == nil ? request.url : WebSocketURL.webSocket(request.url))
+    URL(wire: core.webSocket == nil ? request.url : WebSocketURL.webSocket(request.url))
   }
 
   // MARK: Streams and validation

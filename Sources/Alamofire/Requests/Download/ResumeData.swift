@@ -59,7 +59,7 @@ struct ResumeData: Codable, Equatable {
       throw Self.unreadable
     }
     guard version == Self.version, received > 0, total.map({ $0 >= received }) ?? true,
-      URL(string: url) != nil, Self.isPart(path)
+      URL(wire: url) != nil, Self.isPart(path)
     else { throw Self.unreadable }
   }
 
@@ -96,7 +96,7 @@ struct ResumeData: Codable, Equatable {
 
   /// Makes the request for the whole file.
   func wholeRequest() throws -> URLRequest {
-    guard let url = URL(string: url) else { throw AFError.invalidURL(url: url) }
+    guard let url = URL(wire: url) else { throw AFError.invalidURL(url: url) }
     var request = URLRequest(url: url)
     request.httpMethod = method
     request.allHTTPHeaderFields = headers

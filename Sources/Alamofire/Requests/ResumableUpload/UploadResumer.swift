@@ -151,7 +151,7 @@ final class UploadResumer: Sendable {
     guard let (resumption, request) = next else { return original }
     var made = original
     if request.concernsUpload {
-      guard let url = resumption.resource.flatMap({ URL(string: $0.url) }) else {
+      guard let url = resumption.resource.flatMap({ URL(wire: $0.url) }) else {
         throw ResumableUploadError.unusableUploadURL
       }
       made.url = url

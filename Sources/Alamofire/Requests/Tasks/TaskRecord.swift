@@ -76,7 +76,7 @@ extension URLRequest {
     let scheme = original.url?.scheme?.lowercased()
     let text = scheme == "ws" || scheme == "wss" ? WebSocketURL.webSocket(hop.url) : hop.url
     guard original.url?.absoluteString != text || original.httpMethod != hop.method,
-      let url = URL(string: text)
+      let url = URL(wire: text)
     else { return nil }
     self = original
     self.url = url

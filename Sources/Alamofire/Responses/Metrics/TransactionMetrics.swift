@@ -23,7 +23,7 @@ public final class TransactionMetrics: Sendable {
 
   /// Makes the metrics of a hop; `nil` when Foundation cannot parse its URL.
   init?(hop: Exchange.Hop, response: LazyResponse?) {
-    guard let url = URL(string: hop.url) else { return nil }
+    guard let url = URL(wire: hop.url) else { return nil }
     var request = URLRequest(url: url)
     request.httpMethod = hop.method
     request.allHTTPHeaderFields = Dictionary(
