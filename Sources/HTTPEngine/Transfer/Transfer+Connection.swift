@@ -365,6 +365,7 @@ extension Transfer {
     let isInBetween = LoginExchange.isIntermediate(
       head.status, hasLogin: request?.login != nil, negotiatesWithProxy: negotiatesWithProxy,
       expectsContinue: request?.fields.contains { FieldName.equal($0.name, "Expect") } == true)
+    if isInBetween, let scheme = request?.login?.scheme, login.isRefused(by: head, scheme) { return false }
     if isInBetween { login.hold(head) }
     return isInBetween
   }
@@ -387,8 +388,29 @@ package struct LoginExchange: Sendable {
   private var heldCount = 0
   /// Whether libcurl may send the next request of the exchange.
   package private(set) var awaitsNextRequest = false
+  /// Whether the server has sent a message of the scheme.
+  private var hasMessage = false
+  /// The number of challenges without a message.
+  private var plainCount = 0
+  /// Whether the server has refused the credential. The refusal is the response, and nothing more is sent.
+  package private(set) var isOver = false
 
   package init() {}
+
+  /// Whether a response refuses the credential: a second challenge that names the scheme alone, or any such challenge
+  /// after a message of the scheme. On each new connection, libcurl would begin again.
+  package mutating func isRefused(by head: ResponseHead, _ scheme: AuthenticationScheme) -> Bool {
+    guard head.status == 401 else { return false }
+    let messages = head.block.challenges().filter { AuthenticationScheme(name: $0.scheme) == scheme }
+      .compactMap(\.token)
+    guard messages.isEmpty else {
+      hasMessage = true
+      return false
+    }
+    plainCount += 1
+    isOver = hasMessage || plainCount > 1
+    return isOver
+  }
 
   package var isHolding: Bool { heldHead != nil }
   package var isTooLong: Bool { heldCount > Self.limit }

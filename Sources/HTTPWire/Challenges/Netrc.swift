@@ -16,7 +16,8 @@ package struct Netrc: Sendable, Equatable {
     var words = NetrcWords(text)
     var entry: Entry?
     while let word = words.next() {
-      switch word {
+      // As in curl, keywords in capitals count as well.
+      switch word.lowercased() {
       case "machine":
         keep(entry)
         entry = words.next(isValue: true).map { Entry(host: $0.lowercased()) }

@@ -7,7 +7,8 @@ struct AuthenticationTrailTests {
   private let bob = PasswordCredential(user: "bob", password: "2")
 
   private func offer(_ field: String) throws -> AuthenticationOffer {
-    try #require(AuthenticationOffer.ranked(Challenge.all(in: [field]), connectionSchemes: [.ntlm]).first)
+    try #require(
+      AuthenticationOffer.ranked(Challenge.all(in: [field]), connectionSchemes: [.ntlm, .negotiate]).first)
   }
 
   private func proof(
@@ -76,11 +77,31 @@ struct AuthenticationTrailTests {
     #expect(trail.mayAnswer(try offer(#"Basic realm="r""#), with: bob))
   }
 
-  @Test("A rejected NTLM connection is not answered by Basic") func rejectedConnection() throws {
+  @Test("Each login of a connection is tried once, and then another scheme") func refusedLogins() throws {
+    let (negotiate, ntlm) = (try offer("Negotiate"), try offer("NTLM"))
+    let basic = try offer(#"Basic realm="r""#)
     var trail = AuthenticationTrail()
-    trail.brings(proof(try offer("NTLM"), ann))
-    #expect(!trail.mayAnswer(try offer("NTLM"), with: ann))
-    #expect(!trail.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
+    trail.brings(proof(negotiate, ann))
+    #expect(!trail.mayAnswer(negotiate, with: ann) && trail.failureCount(for: negotiate) == 1)
+    #expect(trail.mayAnswer(ntlm, with: ann) && trail.mayAnswer(basic, with: ann))
+    trail.brings(proof(ntlm, ann))
+    #expect(!trail.mayAnswer(negotiate, with: ann) && !trail.mayAnswer(ntlm, with: ann))
+    #expect(trail.mayAnswer(basic, with: ann) && trail.failureCount(for: basic) == 0)
+    trail.brings(proof(basic, ann))
+    for offer in [negotiate, ntlm, basic] { #expect(!trail.mayAnswer(offer, with: ann)) }
+    #expect(trail.mayAnswer(negotiate, with: bob), "another user may have a ticket")
+  }
+
+  @Test("A refused login does not count as a stale nonce") func loginBeforeDigest() throws {
+    var trail = AuthenticationTrail()
+    trail.brings(proof(try offer("Negotiate"), ann))
+    trail.brings(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
+    for nonce in 1...4 {
+      let stale = try offer(#"Digest realm="r", stale=true, nonce="\#(nonce)""#)
+      #expect(trail.mayAnswer(stale, with: ann), "\(nonce)")
+      trail.brings(proof(stale, ann))
+    }
+    #expect(!trail.mayAnswer(try offer(#"Digest realm="r", stale=true, nonce="5""#), with: ann))
   }
 
   /// Checks that no sequence of challenges keeps a request running.

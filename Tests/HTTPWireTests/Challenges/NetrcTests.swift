@@ -30,6 +30,15 @@ struct NetrcTests {
     #expect(Netrc(text).credential(host: host) == PasswordCredential(user: user, password: password))
   }
 
+  @Test("Keywords in capitals count, and values keep theirs") func capitals() {
+    let netrc = Netrc(
+      "MACHINE A.test Login Ann PASSWORD Secret\nMacDef x\nmachine evil.test\n\nDEFAULT LOGIN b ACCOUNT c Password d"
+    )
+    #expect(netrc.credential(host: "a.test") == PasswordCredential(user: "Ann", password: "Secret"))
+    #expect(netrc.credential(host: "evil.test") == PasswordCredential(user: "b", password: "d"))
+    #expect(Netrc("machine DEFAULT login a").credential(host: "other") == nil, "a host, no keyword")
+  }
+
   @Test("Without a default entry other hosts have no credential") func noDefault() {
     #expect(Netrc("machine a login b password c").credential(host: "x") == nil)
     #expect(Netrc("login b password c").credential(host: "b") == nil)

@@ -92,11 +92,14 @@ extension AttemptDriver {
     return false
   }
 
-  /// Returns the offers that a delegate is shown. A delegate of the caller sees all of them, ours the one that will be
-  /// answered.
+  /// Returns the offers that a delegate is shown. A delegate of the caller sees all of them, those that have not failed
+  /// first. Ours sees the one that will be answered.
   private func offersToShow(_ head: ResponseHead) -> [AuthenticationOffer] {
     let offers = core.session.authentication.offers(head, challengeContext)
-    if core.session.hasOwnDelegate { return offers }
+    if core.session.hasOwnDelegate {
+      return offers.filter { trail.failureCount(for: $0) == 0 }
+        + offers.filter { trail.failureCount(for: $0) > 0 }
+    }
     return defaultAnswer(to: head).map { [$0.offer] } ?? Array(offers.prefix(1))
   }
 
@@ -155,7 +158,7 @@ extension AttemptDriver {
     return URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: proposed,
       previousFailureCount: trail.failureCount(for: offer),
-      failureResponse: Exchange(url: URL(string: request.url), head: head).httpResponse, error: nil,
+      failureResponse: Exchange(url: URL(wire: request.url), head: head).httpResponse, error: nil,
       sender: SilentSender())
   }
 

@@ -7,6 +7,8 @@ package struct AuthenticationTrail: Sendable {
   private var answers = 0
   private var staleAnswers = 0
   private var refused: [AuthenticationProof] = []
+  /// The proofs of connection-based schemes that were refused.
+  private var refusedLogins: [AuthenticationProof] = []
 
   package init() {}
 
@@ -21,13 +23,16 @@ package struct AuthenticationTrail: Sendable {
     guard answers < Self.mostAnswers,
       !refused.contains(where: { $0.credential == credential && $0.realm == offer.realm })
     else { return false }
+    if refusedLogins.contains(where: { $0.credential == credential && $0.scheme == offer.scheme }) {
+      return false
+    }
     guard let proof, proof.credential == credential, proof.realm == nil || proof.realm == offer.realm else {
       return true
     }
     guard proof.scheme == offer.scheme else {
-      // No weaker scheme for a credential that a stronger one has shown to be wrong. Negotiate shows nothing: it may
-      // have been for want of a ticket.
-      return !proof.isAnswer || (proof.scheme == .negotiate && offer.scheme == .ntlm)
+      // No weaker scheme for a credential that Digest has shown to be wrong. A refused login of the connection shows
+      // nothing: there may have been no ticket, no domain, or no common version of NTLM.
+      return !proof.isAnswer || proof.scheme.isOfConnection
     }
     guard let digest = offer.digest, let ticket = proof.ticket, digest.nonce != ticket.nonce else {
       return false
@@ -45,8 +50,9 @@ package struct AuthenticationTrail: Sendable {
   package mutating func brings(_ next: AuthenticationProof) {
     if next.isAnswer { answers += 1 }
     if let proof {
+      if proof.scheme.isOfConnection { refusedLogins.append(proof) }
       if proof.credential == next.credential, proof.realm == nil || proof.realm == next.realm {
-        if proof.isAnswer { staleAnswers += 1 }
+        if proof.isAnswer, proof.scheme == next.scheme { staleAnswers += 1 }
       } else {
         failures += 1
         refused.append(proof)
