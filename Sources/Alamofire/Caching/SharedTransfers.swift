@@ -177,13 +177,14 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  func headCame(_ key: Key, _ flight: UInt64, _ head: ResponseHead) {
+  /// Passes the head to the requests. Returns whether none of them wants the body.
+  func headCame(_ key: Key, _ flight: UInt64, _ head: ResponseHead) -> Bool {
     let members = state.withLock { state -> [Member] in
       guard state.flights[key]?.number == flight else { return [] }
       state.flights[key]?.head = head
       return state.flights[key]?.members ?? []
     }
-    for member in members { member.tell(head) }
+    return members.reduce(!members.isEmpty) { $1.tell(head) == .discard && $0 }
   }
 
   func bytesMoved(_ key: Key, _ flight: UInt64, _ count: ByteCount) {
@@ -207,9 +208,11 @@ package final class SharedTransfers: Sendable {
 }
 
 extension SharedTransfers.Member {
-  func tell(_ head: ResponseHead) {
+  func tell(_ head: ResponseHead) -> HeadDisposition {
     let openings = room.resumptions
-    if observer.headReceived(head) == .hold { room.suspend(unlessResumedSince: openings) }
+    let disposition = observer.headReceived(head)
+    if disposition == .hold { room.suspend(unlessResumedSince: openings) }
+    return disposition
   }
 }
 

@@ -80,8 +80,8 @@ private final class SharedObserver: TransferObserver {
   func transferBegan(_ control: any TransferControl) -> TransferStart { shared.began(key, flight, control) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    shared.headCame(key, flight, head)
-    return .proceed
+    // All requests of the transfer follow a redirect. A challenge may concern one of them alone.
+    shared.headCame(key, flight, head) && head.status / 100 == 3 ? .discard : .proceed
   }
 
   func bytesMoved(_ count: ByteCount) { shared.bytesMoved(key, flight, count) }

@@ -43,8 +43,9 @@ struct StoredTransport: Transport {
       try await control.pass()
     }
     times.end = Self.microseconds(since: begin)
+    let isTaken = sink != nil || disposition == .discard
     return WireResponse(
-      head: answer.head, body: sink != nil || answer.body.isEmpty ? nil : answer.body,
+      head: answer.head, body: isTaken || answer.body.isEmpty ? nil : answer.body,
       metrics: TransferMetrics(values: times, version: answer.head.version))
   }
 

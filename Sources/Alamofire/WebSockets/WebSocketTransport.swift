@@ -127,8 +127,9 @@ struct WebSocketExchange {
         if case .head(let new) = step {
           link.mark(\.responseStart)
           link.note { $0.responseHeaderBytes = Int64(headCount + position) }
-          // No handler of this kind of request holds the body back.
-          _ = transferObserver.headReceived(new)
+          // No handler of this kind of request holds the body back. The connection is closed without a body that is
+          // not wanted.
+          if transferObserver.headReceived(new) == .discard { return Answer(head: new) }
           guard new.status != 101 else {
             return Answer(
               head: new, agreement: try agreement(new), rest: Data(bytes.data.dropFirst(position)))

@@ -35,6 +35,7 @@ extension LoopCore {
   }
 
   private func endBroken(_ transfer: Transfer, _ connection: ConnectionRecord, _ stream: StreamRecord) {
+    guard !transfer.lacksDroppedBodyOnly else { return end(transfer, transfer.outcome(CURLE_HTTP2)) }
     guard !transfer.mayRepeat(after: CURLE_HTTP2) else { return sendAgain(transfer) }
     let failure =
       transfer.abortReason?.failure

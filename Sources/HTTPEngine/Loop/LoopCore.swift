@@ -273,7 +273,7 @@ final class LoopCore {
       let transfer = Transfer.of(ccurl_private(easy)).takeUnretainedValue()
       if transfer.mayRepeat(after: result) {
         sendAgain(transfer)
-      } else if result == CURLE_OK, let failure = transfer.missedTimeout() {
+      } else if result == CURLE_OK, transfer.dropped == nil, let failure = transfer.missedTimeout() {
         end(transfer, .failure(failure))
       } else {
         end(transfer, transfer.outcome(result))
@@ -443,6 +443,11 @@ final class LoopCore {
       let expiry = transfer.expiry
       guard expiry <= now else {
         nextSweep = min(nextSweep, expiry)
+        continue
+      }
+      // Nothing waits longer for the rest of a body that is not wanted.
+      if let dropped = transfer.dropped, dropped.deadline <= now {
+        end(transfer, transfer.outcome(CURLE_OK))
         continue
       }
       guard let failure = transfer.timeout() else {

@@ -11,8 +11,7 @@ extension Transfer {
   func openDestination(of head: ResponseHead, _ disposition: HeadDisposition) -> Bool {
     let chosen = BodyDestination(sink: request?.sink, disposition)
     switch chosen {
-    case .memory: break
-    case .discarded: response.ignoreBody()
+    case .memory, .discarded: break
     case .sink(let sink):
       guard let failure = sink.begin(head, wake: wakeUp) else { break }
       abort(with: failure)
@@ -22,9 +21,29 @@ extension Transfer {
     return true
   }
 
+  /// Makes the response complete without its body. Returns false if the transfer ends at once.
+  func dropBody(of head: ResponseHead) -> Bool {
+    destination = .discarded
+    response.ignoreBody()
+    let hasSent = applied.content != .read || timing.bodyEnd != 0
+    let dropped = DroppedBody(
+      head, response.assembly.framing, method: applied.method, isReusable: hasSent && !applied.isClosing,
+      now: loop.now)
+    self.dropped = dropped
+    loop.nextSweep = min(loop.nextSweep, dropped.deadline)
+    return dropped.decision == .read
+  }
+
+  /// Counts bytes of a body that is not wanted. Returns 0 if the transfer ends here.
+  private func drop(_ length: Int) -> Int {
+    _ = response.assembly.bodyReceived(length)
+    return dropped?.received(length) == .close ? 0 : length
+  }
+
   func bodyReceived(_ bytes: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
     bytesMoved()
     if login.isHolding, !releaseHead() { return 0 }
+    if destination.isDiscarded { return drop(length) }
     if flow.stopIfSuspended() { return ccurl_write_pause }
     guard let bytes, length > 0 else { return length }
     let received = UnsafeRawBufferPointer(start: bytes, count: length)
@@ -57,7 +76,7 @@ extension Transfer {
   func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard let base = bytes.baseAddress else { return .taken }
     switch destination {
-    case .discarded: break
+    case .discarded: return .taken
     case .sink(let sink):
       let reception = sink.receive(bytes)
       guard case .taken = reception else { return reception }
@@ -210,17 +229,14 @@ extension Transfer {
 package enum BodyDestination {
   case memory
   case sink(any BodySink)
-  /// The body is read, so that the connection can be used again, and dropped.
+  /// The body is not wanted; see ``DroppedBody``.
   case discarded
 
   /// Makes the destination of a body after the decision about its head.
-  ///
-  /// - Parameter sink: The sink of the request. Without one, a body is not discarded: it stays small and in memory.
   package init(sink: (any BodySink)?, _ disposition: HeadDisposition) {
-    switch (sink, disposition) {
-    case (nil, _): self = .memory
-    case (.some, .discard): self = .discarded
-    case (let sink?, .proceed), (let sink?, .hold): self = .sink(sink)
+    switch disposition {
+    case .discard: self = .discarded
+    case .proceed, .hold: self = sink.map { .sink($0) } ?? .memory
     }
   }
 

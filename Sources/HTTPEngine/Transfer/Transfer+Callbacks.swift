@@ -149,6 +149,7 @@ extension Transfer {
   }
 
   func refuseHead() {
+    if destination.isDiscarded { return }
     abort(
       with: TransportFailure(
         .dataLengthExceedsMaximum,
@@ -157,6 +158,8 @@ extension Transfer {
   }
 
   func refuse(_ violation: HeadViolation) {
+    // The rest of a body that is not wanted is no failure. The connection is closed.
+    if destination.isDiscarded { return }
     let host = request?.origin.host ?? "the host"
     abort(
       with: TransportFailure(
@@ -183,6 +186,8 @@ extension Transfer {
       count.sent = count.expectedToSend
       observer?.bytesMoved(count)
     }
+    let disposition = observer?.headReceived(head) ?? .proceed
+    if disposition == .discard { return dropBody(of: head) }
     guard chooseCoding(of: head) else { return false }
     let announced = ccurl_expected_length(easy.raw)
     if announced < 0 { observeBodyEnd(of: head) }
@@ -193,7 +198,6 @@ extension Transfer {
     // libcurl sends nothing more then. Before 8.7 it keeps the pause of a body whose source has no bytes, and the
     // transfer would end only when the source has more.
     if head.status >= 400, flow == .stopped(.sourceEmpty) { wakeUp() }
-    let disposition = observer?.headReceived(head) ?? .proceed
     if disposition == .hold { _ = flow.suspend() }
     return openDestination(of: head, disposition)
   }

@@ -16,13 +16,13 @@ extension Transfer {
     if let abortReason, abortReason.isCause(of: Self.ending(code)) {
       return .failure(failure(of: abortReason, code).with(metrics: metrics))
     }
+    if lacksDroppedBodyOnly || endsLogin(code) { code = CURLE_OK }
     if code != CURLE_OK,
       let failure = descriptorFailure(code, metrics) ?? proxyFailure(code, facts, metrics)
         ?? socketFailure(code, metrics)
     {
       return .failure(failure)
     }
-    if lacksDiscardedBytesOnly(code) { code = CURLE_OK }
     guard code == CURLE_OK else {
       let failure =
         oversizedHead(code, facts)?.with(metrics: metrics)
@@ -36,6 +36,11 @@ extension Transfer {
         code == CURLE_OPERATION_TIMEDOUT ? complete.with(phase: connectingPhase) : complete)
     }
     return completed(metrics)
+  }
+
+  /// Whether libcurl ended because it was kept from sending another request of a login that the server has refused.
+  private func endsLogin(_ code: CURLcode) -> Bool {
+    login.isOver && [CURLE_ABORTED_BY_CALLBACK, CURLE_COULDNT_CONNECT].contains(code)
   }
 
   private static func ending(_ code: CURLcode) -> AbortReason.Ending {
@@ -57,10 +62,9 @@ extension Transfer {
     }
   }
 
-  /// Whether only the rest of a discarded body is missing, such as that of a redirect.
-  private func lacksDiscardedBytesOnly(_ code: CURLcode) -> Bool {
-    guard destination.isDiscarded, response.assembly.head != nil, !login.isHolding else { return false }
-    return [CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM].contains(code)
+  /// Whether the response is complete except for a body that is not wanted, such as that of a redirect.
+  var lacksDroppedBodyOnly: Bool {
+    destination.isDiscarded && response.assembly.head != nil && !login.isHolding
   }
 
   /// Returns the outcome of a transfer that libcurl takes for complete.
@@ -346,6 +350,7 @@ extension Transfer {
   /// Whether libcurl may send another request by itself.
   private func mayContinue() -> Bool {
     if login.requestBegins() { return true }
+    if login.isOver { return false }
     noteRequiredVersion()
     let evidence = evidence
     if !isAborted, hasNoResponse, hasRepeatableBody,

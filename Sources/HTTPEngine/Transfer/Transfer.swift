@@ -63,6 +63,8 @@ final class Transfer {
 
   @exclusivity(unchecked) var response = ReceivedResponse()
   @exclusivity(unchecked) var destination = BodyDestination.memory
+  /// The body of the response, if it is not wanted.
+  @exclusivity(unchecked) var dropped: DroppedBody?
   /// The bytes of a body whose destination is the memory.
   @exclusivity(unchecked) var body = BodyBuffer()
 
@@ -92,6 +94,7 @@ final class Transfer {
     setFresh(false)
     restartResponse()
     phase = .withheld
+    dropped = nil
     abortReason = nil
     login = LoginExchange()
     connection.restart()
@@ -118,7 +121,7 @@ final class Transfer {
 
   /// The time at which silence, the limit of a phase or the deadline ends the transfer.
   var expiry: UInt64 {
-    let expiry = timing.expiry(phase, flow)
+    let expiry = min(timing.expiry(phase, flow), dropped?.deadline ?? .max)
     guard let phaseTimer, phase.isAdded else { return expiry }
     return min(expiry, phaseTimer.expiry)
   }

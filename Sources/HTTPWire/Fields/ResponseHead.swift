@@ -117,6 +117,22 @@ package struct FieldBlock: Sendable, Equatable {
     return values
   }
 
+  /// Returns the elements of all fields of this name, which are separated by commas (RFC 9110 §5.6.1).
+  func elements(of name: StaticString) -> [Substring] {
+    values(of: name).flatMap { value in
+      value.split(separator: ",").map(Self.trimmed).filter { !$0.isEmpty }
+    }
+  }
+
+  private static func trimmed(_ text: Substring) -> Substring {
+    let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+    let bytes = text.utf8
+    guard let start = bytes.firstIndex(where: { !isSpace($0) }),
+      let end = bytes.lastIndex(where: { !isSpace($0) })
+    else { return "" }
+    return text[start...end]
+  }
+
   private func forEachLine(_ body: (Line) -> Void) {
     bytes.withUnsafeBufferPointer { buffer in
       var start = 0

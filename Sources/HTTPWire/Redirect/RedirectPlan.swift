@@ -37,11 +37,12 @@ package struct RedirectPlan: Sendable, Equatable {
 
   /// Whether a field of this name is sent on.
   package func keeps(_ name: String) -> Bool {
-    if FieldName.equal(name, "Host") { return false }
     if dropsContentFields, Self.contentFields.contains(where: { FieldName.equal(name, $0) }) { return false }
     // RFC 9110 §10.1.3: an https URL is not sent to a server without TLS.
     if leavesSecureScheme, FieldName.equal(name, "Referer") { return false }
     guard leavesOrigin else { return true }
+    // A field of the caller names the host of one origin.
+    if FieldName.equal(name, "Host") { return false }
     return !Self.secretFields.contains { FieldName.equal(name, $0) }
       && !protectedHeaders.contains { FieldName.equal(name, $0) }
   }

@@ -85,7 +85,7 @@ package enum HeadDisposition: Sendable, Equatable {
   case proceed
   /// The body is not read before ``TransferControl/resume()``.
   case hold
-  /// The body is read, so that the connection can be used again, and dropped.
+  /// The body is not wanted: the response is complete with its head. See `DroppedBody`.
   case discard
 }
 

@@ -87,11 +87,13 @@ final class FakeTransport: Transport {
     let openings = control.resumptions
     let disposition = observer.headReceived(reply.head)
     if disposition == .hold { control.suspend(unlessResumedSince: openings) }
+    if disposition == .discard {
+      return WireResponse(head: reply.head, body: nil, metrics: TransferMetrics())
+    }
     count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
-    let sink = disposition == .discard ? nil : request.sink
     var body = Data()
     do throws(TransportFailure) {
-      try await move(reply, of: request, observer, control, sink, &body, &count)
+      try await move(reply, of: request, observer, control, request.sink, &body, &count)
     } catch {
       throw error.with(partial: .init(head: reply.head, body: body.isEmpty ? nil : body))
     }

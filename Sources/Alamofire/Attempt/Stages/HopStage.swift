@@ -99,7 +99,7 @@ extension AttemptDriver {
   private func foundationRequest() -> URLRequest {
     let request = values.request
     var made = values.urlRequest
-    if values.redirectCount > 0 { made.url = URL(string: request.url) }
+    if values.redirectCount > 0 { made.url = URL(wire: request.url) }
     made.httpMethod = request.method
     var fields: [String: String] = [:]
     for field in request.fields {
@@ -129,7 +129,7 @@ extension AttemptDriver {
     let request = values.outgoing
     let hop = CurrentHop(
       request: request, initialOrigin: values.initialOrigin, authentication: values.authentication,
-      challenge: core.challengeDecision(in: request.sink))
+      redirectCount: values.redirectCount, challenge: core.challengeDecision(in: request.sink))
     core.state.withLock { state in
       state.run.hop = hop
       state.observed.tasks.begin()

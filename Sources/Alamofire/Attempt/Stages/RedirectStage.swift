@@ -10,14 +10,7 @@ extension AttemptDriver {
       return .redirect(.none)
     }
     let request = values.request
-    let options = request.profile.options
-    let decision = Redirect.decide(
-      status: response.head.status, location: location(of: response.head),
-      request: Redirect.Request(
-        url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
-      hopCount: values.redirectCount, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders
-    )
-    switch decision {
+    switch core.redirect(by: response.head, of: request, after: values.redirectCount) {
     case .notARedirect: return .redirect(.none)
     case .follow(let proposed):
       let plan = request.upgraded(proposed)
@@ -31,11 +24,6 @@ extension AttemptDriver {
       keepResult()
       throw .sessionTaskFailed(error: URLError.refused(refusal, from: request.url))
     }
-  }
-
-  private func location(of head: ResponseHead) -> String? {
-    let location = head.block.values(of: "Location").first
-    return core.webSocket == nil ? location : location.map(WebSocketURL.http)
   }
 
   /// Asks the delegate, which asks the redirect handlers.
@@ -65,7 +53,7 @@ extension AttemptDriver {
     if answer.isSent(like: proposed) {
       follow(plan)
     } else {
-      try follow(plan, changedTo: answer)
+      try follow(plan, changing: proposed, to: answer)
     }
     return .redirect(.followed)
   }
@@ -85,11 +73,17 @@ extension AttemptDriver {
   }
 
   /// Follows the redirect with a request that a handler has made of the proposed one.
-  private func follow(_ plan: RedirectPlan, changedTo changed: URLRequest) throws(AFError) {
+  private func follow(
+    _ plan: RedirectPlan, changing proposed: URLRequest, to changed: URLRequest
+  ) throws(AFError) {
     let redirected = values.request
     follow(plan)
-    let target = try redirectTarget(of: changed)
-    let fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
+    let target = try redirectTarget(of: changed, proposed: proposed)
+    var fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
+    // The `Host` of the caller is for the origin of the proposed request.
+    if target.origin != plan.origin, let host = proposed.value(forHTTPHeaderField: "Host") {
+      fields.removeAll { FieldName.equal($0.name, "Host") && $0.value == host }
+    }
     if let violation = core.session.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
     {
@@ -110,7 +104,10 @@ extension AttemptDriver {
     values.request = next.upgraded
   }
 
-  private func redirectTarget(of changed: URLRequest) throws(AFError) -> WireTarget {
+  /// Returns the target of a request that a handler has made. If its URL is the proposed one, it is sent as the server
+  /// wrote it.
+  private func redirectTarget(of changed: URLRequest, proposed: URLRequest) throws(AFError) -> WireTarget {
+    if changed.url == proposed.url, let target = WireTarget(values.request.url) { return target }
     guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     if let target = WireTarget(url.absoluteString) { return target }
     if core.webSocket != nil, let target = WireTarget(WebSocketURL.http(url.absoluteString)) { return target }
@@ -128,6 +125,25 @@ extension AttemptDriver {
         InputStreamSource(stream, length: WireRequest.contentLength(changed.allHTTPHeaderFields)))
     }
     return changed.httpMethod == values.request.method ? values.request.body : .none
+  }
+}
+
+extension RequestCore {
+  /// Decides whether the response to a request leads elsewhere. The thread that reads the head asks as well, because
+  /// the body of a redirect is not wanted.
+  ///
+  /// - Parameters:
+  ///   - head:    The head of the response.
+  ///   - request: The request that was answered.
+  ///   - count:   The number of redirects that were followed before.
+  func redirect(by head: ResponseHead, of request: WireRequest, after count: Int) -> Redirect.Decision {
+    let options = request.profile.options
+    let location = head.block.values(of: "Location").first
+    return Redirect.decide(
+      status: head.status, location: webSocket == nil ? location : location.map(WebSocketURL.http),
+      request: Redirect.Request(
+        url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
+      hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
   }
 }
 

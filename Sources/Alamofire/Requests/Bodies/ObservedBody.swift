@@ -91,6 +91,9 @@ final class ObservedBody: BodySink {
     return data.isEmpty ? nil : data
   }
 
+  /// Forgets the bytes of an earlier response, because the body of this one is not wanted.
+  func forget() { state.withLock { $0 = State() } }
+
   /// The kept bytes; `nil` without any.
   var data: Data? { state.withLock { $0.data.isEmpty ? nil : $0.data } }
 

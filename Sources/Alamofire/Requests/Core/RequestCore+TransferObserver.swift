@@ -71,9 +71,16 @@ extension RequestCore: TransferObserver {
   /// Handles a head without storing its cookies, because a stored response has it, whose cookies were stored when it
   /// came.
   func headShown(_ head: ResponseHead) -> HeadDisposition {
-    guard has([.head, .progress]) || hasBodySink || observers.contains(.task) else { return .proceed }
+    guard head.mayLeadOn || has([.head, .progress]) || hasBodySink || observers.contains(.task) else {
+      return .proceed
+    }
     return headArrived(head)
   }
+}
+
+extension ResponseHead {
+  /// Whether another request may follow the response because of its status.
+  fileprivate var mayLeadOn: Bool { status == 401 || status / 100 == 3 }
 }
 
 extension ByteCount {
@@ -151,15 +158,21 @@ extension RequestCore {
   /// be answered are not shown, and their bodies are no progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
     let hop = state.withLock { $0.run.hop }
-    let isIntermediate = isIntermediate(head, hop)
+    let meaning = meaning(of: head, hop)
     let isObserved = observers.contains(.task)
     if has(.progress) || isObserved {
-      state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
+      state.withLock { $0.extras.progress.isIntermediate = meaning != .last }
     }
-    guard isIntermediate else { return show(head) }
-    // The body of a redirect or a challenge is neither downloaded nor streamed. If a delegate may decline a challenge,
-    // the body of the challenge is kept until the decision.
-    return hasBodySink && !isUndecided(head, hop) ? .discard : .proceed
+    switch meaning {
+    case .last: return show(head)
+    case .redirect, .answeredChallenge:
+      (hop?.request.sink as? ObservedBody)?.forget()
+      return .discard
+    // If a delegate may decline a challenge, the body of the challenge is kept until the decision.
+    case .undecidedChallenge: return .proceed
+    // A problem document may say what is wrong with the upload.
+    case .uploadStep: return hasBodySink ? .discard : .proceed
+    }
   }
 
   /// Shows a redirect that is not followed after all.
@@ -175,7 +188,7 @@ extension RequestCore {
     }
     let isObserved = observers.contains(.task)
     guard handler != nil || listeners?.isEmpty == false || isObserved,
-      let url = hop.flatMap({ URL(string: $0.request.url) }), head.role != .other,
+      let url = hop.flatMap({ URL(wire: $0.request.url) }), head.role != .other,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
     if isObserved { tellHead(response) }
@@ -201,21 +214,37 @@ extension RequestCore {
 
   /// Whether the body that follows a head is the body for the caller, as far as the head tells.
   func isShown(_ head: ResponseHead) -> Bool {
-    !isIntermediate(head, state.withLock { $0.run.hop })
+    meaning(of: head, state.withLock { $0.run.hop }) == .last
   }
 
-  private func isIntermediate(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
-    guard head.role == .hop else { return false }
-    if let hop, let resumer, resumer.isIntermediate(head, at: hop.request.url) { return true }
-    return switch head.status {
-    case 301, 302, 303, 307, 308: head.block.contains("Location")
+  /// The meaning of a response for its request, as far as its head tells.
+  private enum HeadMeaning {
+    case last
+    /// A redirect, followed or refused. A handler that declines it gets no body either, as on Foundation.
+    case redirect
+    /// A challenge for which there is a credential.
+    case answeredChallenge
+    /// A challenge about which a delegate decides.
+    case undecidedChallenge
+    /// A step of a resumable upload.
+    case uploadStep
+  }
+
+  private func meaning(of head: ResponseHead, _ hop: CurrentHop?) -> HeadMeaning {
+    guard head.role == .hop, let hop else { return .last }
+    if let resumer, resumer.isIntermediate(head, at: hop.request.url) { return .uploadStep }
+    switch head.status {
+    case 300..<400:
+      return redirect(by: head, of: hop.request, after: hop.redirectCount) == .notARedirect
+        ? .last : .redirect
     case 401:
-      switch hop?.challenge {
-      case .byDefault: hop.flatMap { session.authentication.answer(head, challengeContext($0)) } != nil
-      case .byDelegate: isUndecided(head, hop)
-      case .declined, nil: false
+      switch hop.challenge {
+      case .byDefault:
+        return session.authentication.answer(head, challengeContext(hop)) == nil ? .last : .answeredChallenge
+      case .byDelegate: return isUndecided(head, hop) ? .undecidedChallenge : .last
+      case .declined: return .last
       }
-    default: false
+    default: return .last
     }
   }
 

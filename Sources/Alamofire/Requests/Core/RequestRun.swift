@@ -7,6 +7,8 @@ struct CurrentHop: Sendable {
   /// The origin of the caller's request.
   let initialOrigin: Origin
   let authentication: Authentication?
+  /// The number of redirects that led to the hop.
+  let redirectCount: Int
   /// The way in which a challenge is decided. Chosen once for the hop, because observers come and go.
   var challenge = ChallengeDecision.byDefault
 
