@@ -39,7 +39,8 @@ final class InflateDecoder: ContentDecoder {
     /// The state before the first bytes. The first two bytes of `deflate` tell whether it is wrapped.
     case unopened(first: UInt8?)
     case inflating
-    case ended
+    /// The state after the end of the stream, or of a member of gzip. The first byte that follows may have been read.
+    case ended(first: UInt8?)
   }
 
   private let format: Format
@@ -47,6 +48,9 @@ final class InflateDecoder: ContentDecoder {
   private let stream: UnsafeMutablePointer<z_stream>
   private var isOpen = false
   private var state = State.unopened(first: nil)
+  /// The number of bytes that may follow `deflate` without its wrapping. As in curl, they are a checksum, which some
+  /// servers send although they send no header.
+  private var trailerLeft = 0
 
   init(_ format: Format) {
     self.format = format
@@ -61,13 +65,13 @@ final class InflateDecoder: ContentDecoder {
   }
 
   var isAtEnd: Bool {
-    if case .ended = state { true } else { false }
+    if case .ended(first: nil) = state { true } else { false }
   }
 
   func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep {
     switch state {
     case .inflating: inflate(input, output)
-    case .ended: continueBehindEnd(input, output)
+    case .ended(let first): readOn(input, output, after: first)
     case .unopened(let first):
       switch format {
       case .gzip: open(windowBits: MAX_WBITS + 16) ?? inflate(input, output)
@@ -105,6 +109,7 @@ final class InflateDecoder: ContentDecoder {
   private func open(windowBits: Int32) -> DecodingStep? {
     let status = inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { return DecodingStep(fault: .outOfMemory) }
+    trailerLeft = windowBits < 0 ? 4 : 0
     isOpen = true
     state = .inflating
     return nil
@@ -126,7 +131,7 @@ final class InflateDecoder: ContentDecoder {
       produced: output.count - Int(stream.pointee.avail_out))
     switch status {
     case Z_OK, Z_BUF_ERROR: break
-    case Z_STREAM_END: state = .ended
+    case Z_STREAM_END: state = .ended(first: nil)
     case Z_MEM_ERROR: step.fault = .outOfMemory
     case Z_NEED_DICT: step.fault = .malformed("a preset dictionary is needed")
     default: step.fault = .malformed(stream.pointee.msg.map { String(cString: $0) } ?? "invalid data")
@@ -135,16 +140,33 @@ final class InflateDecoder: ContentDecoder {
   }
 
   /// Begins the next member of gzip. Zeros between members and after the last one are padding, as gzip(1) takes them.
-  private func continueBehindEnd(
-    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
+  /// Other bytes are recognised by the first two, which may come one by one.
+  private func readOn(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, after first: UInt8?
   ) -> DecodingStep {
-    guard !input.isEmpty else { return DecodingStep() }
-    guard format == .gzip else { return DecodingStep(fault: .malformed("bytes follow its end")) }
-    let padding = input.prefix { $0 == 0 }.count
-    if padding > 0 { return DecodingStep(consumed: padding) }
-    guard inflateReset(stream) == Z_OK else { return DecodingStep(fault: .malformed("bytes follow its end")) }
+    guard let next = input.first else { return DecodingStep() }
+    guard format == .gzip else { return readTrailer(input) }
+    if first == nil, next == 0 { return DecodingStep(consumed: input.prefix { $0 == 0 }.count) }
+    if first == nil, next == Self.magic.0 {
+      state = .ended(first: next)
+      return DecodingStep(consumed: 1)
+    }
+    guard let first, next == Self.magic.1, inflateReset(stream) == Z_OK else {
+      return DecodingStep(fault: .malformed("bytes follow its end"))
+    }
     state = .inflating
-    return inflate(input, output)
+    // One byte is too short to produce anything.
+    let opening = withUnsafeBytes(of: first) { inflate($0, output) }
+    return opening.fault == nil ? inflate(input, output) : opening
+  }
+
+  /// The first two bytes of a member of gzip (RFC 1952 §2.3.1).
+  private static let magic: (UInt8, UInt8) = (0x1F, 0x8B)
+
+  private func readTrailer(_ input: UnsafeRawBufferPointer) -> DecodingStep {
+    guard input.count <= trailerLeft else { return DecodingStep(fault: .malformed("bytes follow its end")) }
+    trailerLeft -= input.count
+    return DecodingStep(consumed: input.count)
   }
 }
 

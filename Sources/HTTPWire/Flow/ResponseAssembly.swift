@@ -290,8 +290,8 @@ enum FieldLineRules {
     if let byte = forbiddenByte(in: value) { throw .fieldValue(field: field(), character: byte) }
   }
 
-  /// Reads the version and the status of a status line (RFC 9112 §4). The reason phrase, and the space before it, may
-  /// be missing.
+  /// Reads the version and the status of a status line (RFC 9112 §4). The reason phrase, the space before it, or both
+  /// may be missing.
   static func status(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> (
     code: Int, version: HTTPVersion
   ) {
@@ -299,7 +299,9 @@ enum FieldLineRules {
     guard let (version, versionEnd) = version(line, end) else { throw .statusLine }
     var at = versionEnd
     while at < end, line[at] == 0x20 { at += 1 }
-    guard at > versionEnd, at + 3 <= end, at + 3 == end || line[at + 3] == 0x20 else { throw .statusLine }
+    guard at > versionEnd, at + 3 <= end, at + 3 == end || !(0x30...0x39).contains(line[at + 3]) else {
+      throw .statusLine
+    }
     var code = 0
     for byte in line[at..<at + 3] {
       guard byte >= 0x30, byte <= 0x39 else { throw .statusLine }

@@ -115,11 +115,38 @@ import Testing
   func padding(partSize: Int) throws {
     for sample in Self.samples {
       let padded = try Self.decode(sample.coded + [0, 0, 0], sample.codings, partSize: partSize)
-      #expect((padded.detail == nil && padded.isComplete) == (sample.testDescription == "gzip"))
-      let followed = try Self.decode(sample.coded + Array("more".utf8), sample.codings, partSize: partSize)
+      let mayBePadded = ["gzip", "raw deflate"].contains(sample.testDescription)
+      #expect((padded.detail == nil && padded.isComplete) == mayBePadded, "\(sample.testDescription)")
+      let followed = try Self.decode(sample.coded + Array("more!".utf8), sample.codings, partSize: partSize)
       #expect(followed.detail != nil || !followed.isComplete, "\(sample.testDescription)")
       #expect(sample.text.utf8.elementsEqual(followed.bytes))
     }
+  }
+
+  @Test("Up to four bytes may follow deflate without its wrapping", arguments: [1, 2, 3, .max], 0...6)
+  func trailer(partSize: Int, count: Int) throws {
+    for name in ["raw deflate", "wrapped deflate"] {
+      let sample = try #require(Self.samples.first { $0.testDescription == name })
+      let trailer = Array([0xBE, 0x08, 0xBB, 0xFF, 0x00, 0x61].prefix(count)) as [UInt8]
+      let outcome = try Self.decode(sample.coded + trailer, sample.codings, partSize: partSize)
+      let isAccepted = count <= (name == "raw deflate" ? 4 : 0)
+      #expect((outcome.detail == nil) == isAccepted, "\(name)")
+      #expect(outcome.detail == nil || outcome.detail == "bytes follow its end")
+      #expect(sample.text.utf8.elementsEqual(outcome.bytes))
+    }
+  }
+
+  @Test("Bytes that follow gzip are named at any chunk boundaries", arguments: [1, 2, 3, 36, 37, 38, .max])
+  func bytesAfterGzip(partSize: Int) throws {
+    let sample = try #require(Self.samples.first { $0.testDescription == "gzip" })
+    for junk in ["x", "<html>", "\u{1F}x", "\u{1F}\u{1F}", "\0\0x", "\u{8B}\u{1F}"] {
+      let outcome = try Self.decode(sample.coded + Array(junk.utf8), sample.codings, partSize: partSize)
+      #expect(
+        outcome.detail == "bytes follow its end", "\(junk.debugDescription): \(outcome.detail ?? "none")")
+      #expect(sample.text.utf8.elementsEqual(outcome.bytes))
+    }
+    let cut = try Self.decode(sample.coded + [0x1F], sample.codings, partSize: partSize)
+    #expect(cut.detail == nil && !cut.isComplete, "the beginning of another member")
   }
 
   @Test("Highly compressed bytes are decoded in small chunks") func smallChunks() throws {
