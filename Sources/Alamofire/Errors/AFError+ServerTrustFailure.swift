@@ -50,7 +50,7 @@ extension AFError {
       host: String, trust: SecTrust, pinnedCertificates: [SecCertificate],
       serverCertificates: [SecCertificate])
     /// No public key of the server is a pinned one. `pinnedKeys` does not contain keys that are pinned by their
-    /// digests; the error description names these.
+    /// digests; ``requiredPins`` and the error description name these.
     case publicKeyPinningFailed(host: String, trust: SecTrust, pinnedKeys: [SecKey], serverKeys: [SecKey])
     /// An evaluator of the user's own refused.
     case customEvaluationFailed(error: any Error)
@@ -58,6 +58,18 @@ extension AFError {
 }
 
 extension AFError.ServerTrustFailureReason {
+  /// The pins of which the keys of the server had to match one: those of a ``PublicKeysTrustEvaluator``, or of
+  /// `pinnedKeys`. Empty for every reason but `publicKeyPinningFailed`.
+  ///
+  /// ```swift
+  /// if case .serverTrustEvaluationFailed(let reason) = error { print(reason.requiredPins) }
+  /// ```
+  public var requiredPins: [PublicKeyPin] {
+    guard case .publicKeyPinningFailed(_, let trust, let pinnedKeys, _) = self else { return [] }
+    // An evaluator of the user's own names its keys alone.
+    return trust.requiredPins.isEmpty ? pinnedKeys.map(\.pin) : trust.requiredPins
+  }
+
   var underlyingError: (any Error)? {
     switch self {
     case .customEvaluationFailed(let error): error
@@ -92,10 +104,8 @@ extension AFError.ServerTrustFailureReason {
     case .certificatePinningFailed(let host, _, let pinned, let shown):
       "none of the \(pinned.count) pinned certificates is one of \(host), which has shown: "
         + shown.map(\.subject).joined(separator: "; ") + "."
-    case .publicKeyPinningFailed(let host, let trust, let pinned, let shown):
-      // An evaluator of the user's own names its keys alone.
-      "none of the pinned public keys is one of \(host). Pinned: "
-        + Self.list(trust.requiredPins.isEmpty ? pinned.map(\.pin) : trust.requiredPins)
+    case .publicKeyPinningFailed(let host, _, _, let shown):
+      "none of the pinned public keys is one of \(host). Pinned: " + Self.list(requiredPins)
         + ". Keys of the server: " + Self.list(shown.map(\.pin)) + "."
     case .customEvaluationFailed(let error): "an evaluator refused it: \(error.message)"
     }

@@ -35,13 +35,15 @@ struct CertificateBuilder {
     let name = Array(specification.commonName.utf8)
     // A serial number is unique for an issuer (RFC 5280 §4.1.2.2): 63 random bits.
     let serial = UInt64.random(in: 1...UInt64(Int64.max))
+    let signed = specification.hasNegativeSerialNumber ? -Int64(serial) : Int64(serial)
     guard X509_set_version(pointer, 2) == 1,
-      ASN1_INTEGER_set_uint64(X509_get_serialNumber(pointer), serial) == 1,
+      ASN1_INTEGER_set_int64(X509_get_serialNumber(pointer), signed) == 1,
       X509_gmtime_adj(X509_getm_notBefore(pointer), Int(specification.notBefore.components.seconds)) != nil,
       X509_gmtime_adj(X509_getm_notAfter(pointer), Int(specification.notAfter.components.seconds)) != nil,
       X509_set_pubkey(pointer, key.pointer) == 1,
-      X509_NAME_add_entry_by_txt(
-        X509_get_subject_name(pointer), "CN", Int32(MBSTRING_UTF8), name, Int32(name.count), -1, 0) == 1
+      !specification.hasSubject
+        || X509_NAME_add_entry_by_txt(
+          X509_get_subject_name(pointer), "CN", Int32(MBSTRING_UTF8), name, Int32(name.count), -1, 0) == 1
     else { throw .openSSL("filling in a certificate") }
   }
 
@@ -66,7 +68,16 @@ struct CertificateBuilder {
       (NID_key_usage, "critical," + keyUsage), (NID_subject_key_identifier, "hash"),
     ]
     if specification.hasBasicConstraints { extensions.insert((NID_basic_constraints, constraints), at: 0) }
-    if specification.issuer != nil { extensions.append((NID_authority_key_identifier, "keyid:always")) }
+    if let identifier = specification.authorityKeyIdentifier {
+      // A sequence with the key identifier alone, whose tag is 0 (RFC 5280 §4.2.1.1).
+      let bytes = [0x30, UInt8(identifier.count + 2), 0x80, UInt8(identifier.count)] + identifier
+      let text = bytes.map {
+        String($0, radix: 16).count == 1 ? "0" + String($0, radix: 16) : String($0, radix: 16)
+      }
+      extensions.append((NID_authority_key_identifier, "DER:" + text.joined(separator: ":")))
+    } else if specification.issuer != nil {
+      extensions.append((NID_authority_key_identifier, "keyid:always"))
+    }
     let usages = specification.usages ?? (specification.isCA ? [] : [.server, .client])
     let names = specification.dnsNames.map { "DNS:\($0)" } + specification.ipAddresses.map { "IP:\($0)" }
     let domains =

@@ -73,6 +73,13 @@ extension TestIdentity {
     public var signsLists = true
     /// Whether it says whether it is an authority (`basicConstraints`); `true` by default.
     public var hasBasicConstraints = true
+    /// Whether it has a subject; `true` by default. An authority needs one (RFC 5280 §4.1.2.6).
+    public var hasSubject = true
+    /// Whether its serial number is negative, which is not allowed (RFC 5280 §4.1.2.2); `false` by default.
+    public var hasNegativeSerialNumber = false
+    /// The key that it names as that of its issuer (`authorityKeyIdentifier`). `nil`, the default, is the right one. A
+    /// self-signed certificate then names none.
+    public var authorityKeyIdentifier: [UInt8]?
     /// The address of its issuer's OCSP responder; `nil` by default.
     public var statusURL: String?
     /// The address of its issuer's revocation list (CRL); `nil` by default.

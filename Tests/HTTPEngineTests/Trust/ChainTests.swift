@@ -35,6 +35,54 @@ import Testing
     if case .failure(let fault) = result { fault.kind } else { nil }
   }
 
+  /// Returns the message about a server of `middle`, which `root` has issued; `nil` if the chain is accepted.
+  private static func malformed(
+    root change: (inout TestIdentity.Specification) -> Void = { _ in },
+    middle changeMiddle: (inout TestIdentity.Specification) -> Void = { _ in },
+    server changeServer: (inout TestIdentity.Specification) -> Void = { _ in }
+  ) throws -> String? {
+    let root = try authority("Root", change)
+    let middle = try authority("Middle", by: root, changeMiddle)
+    var specification = TestIdentity.Specification(commonName: "S", dnsNames: ["a.example"], issuer: middle)
+    changeServer(&specification)
+    let server = try TestIdentity(specification)
+    guard case .failure(let fault) = try verify([server, middle], trusted: [root]) else { return nil }
+    #expect(fault.kind == .certificateUntrusted)
+    return fault.message(for: "a.example")
+  }
+
+  @Test("A negative serial number is refused, except that of a trusted certificate") func serialNumbers()
+    throws
+  {
+    let server = try Self.malformed(server: { $0.hasNegativeSerialNumber = true })
+    #expect(server?.contains("certificate 0") == true && server?.contains("serial number") == true)
+    let middle = try Self.malformed(middle: { $0.hasNegativeSerialNumber = true })
+    #expect(middle?.contains("certificate 1") == true && middle?.contains("serial number") == true)
+    #expect(try Self.malformed(root: { $0.hasNegativeSerialNumber = true }) == nil)
+    // A server that is trusted itself.
+    var specification = TestIdentity.Specification(commonName: "S", dnsNames: ["a.example"])
+    specification.hasNegativeSerialNumber = true
+    let own = try TestIdentity(specification)
+    #expect(try Self.kind(Self.verify([own], trusted: [own])) == nil)
+  }
+
+  @Test("An authority needs a subject, and a server does not") func subjects() throws {
+    for message in [
+      try Self.malformed(root: { $0.hasSubject = false }),
+      try Self.malformed(middle: { $0.hasSubject = false }),
+    ] {
+      #expect(message?.contains("no subject") == true, "\(message ?? "accepted")")
+    }
+    #expect(try Self.malformed(server: { $0.hasSubject = false }) == nil)
+  }
+
+  @Test("A root that names another key as that of its issuer is refused") func keyIdentifierOfRoot() throws {
+    let message = try Self.malformed(root: { $0.authorityKeyIdentifier = [1, 2, 3, 4] })
+    #expect(message?.contains("another key") == true, "\(message ?? "accepted")")
+    #expect(message?.contains("certificate 2") == true)
+    #expect(try Self.malformed() == nil)
+  }
+
   @Test(
     "A certificate is valid from its first to its last second", arguments: ["server", "authority", "root"])
   func lastSecond(shortest: String) throws {

@@ -96,6 +96,24 @@ extension X509Certificate {
     return String(cString: digits)
   }
 
+  var hasNegativeSerialNumber: Bool {
+    guard let number = X509_get0_serialNumber(pointer) else { return false }
+    return ASN1_STRING_type(number) == V_ASN1_NEG_INTEGER
+  }
+
+  var hasSubject: Bool { X509_NAME_entry_count(X509_get_subject_name(pointer)) > 0 }
+
+  /// Whether the certificate names itself as its issuer, and another key or serial number as that of its issuer.
+  var contradictsOwnKeyIdentifier: Bool {
+    defer { ERR_clear_error() }
+    guard X509_NAME_cmp(X509_get_subject_name(pointer), X509_get_issuer_name(pointer)) == 0,
+      let raw = X509_get_ext_d2i(pointer, NID_authority_key_identifier, nil, nil)
+    else { return false }
+    let identifier = raw.assumingMemoryBound(to: AUTHORITY_KEYID.self)
+    defer { AUTHORITY_KEYID_free(identifier) }
+    return X509_check_akid(pointer, identifier) != X509_V_OK
+  }
+
   /// The host names of the alternative names (SAN), including wildcards.
   package var hostNames: [String] {
     alternativeNames { names in OpenSSLNames.texts(of: names, kind: GEN_DNS) }

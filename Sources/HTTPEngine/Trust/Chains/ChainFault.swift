@@ -49,6 +49,15 @@ package struct ChainFault: Error, Sendable, Equatable {
   static let noMemory = ChainFault(
     kind: .resourceUnavailable, message: "There is not enough memory to verify the certificate.")
 
+  /// Returns the fault of a certificate whose form is not allowed.
+  static func malformed(_ reason: String, depth: Int) -> ChainFault {
+    ChainFault(
+      kind: .certificateUntrusted, depth: depth,
+      message:
+        "The certificate of {host} is not trusted: certificate \(depth) of its chain is malformed, \(reason)."
+    )
+  }
+
   static func revoked(depth: Int) -> ChainFault { verdict(X509_V_ERR_CERT_REVOKED, depth: depth) }
 
   /// Returns the fault of a certificate on a list that cannot be used. The list may be right, so the certificate is

@@ -62,6 +62,7 @@ package struct ChainVerifier: Sendable {
       for (depth, authority) in path.enumerated().dropFirst().dropLast() where !authority.isStatedAuthority {
         return .failure(.verdict(X509_V_ERR_INVALID_CA, depth: depth))
       }
+      if rules == .trust, let fault = CertificateForm.fault(of: path) { return .failure(fault) }
       if let host, let fault = HostCheck.fault(of: path, for: host) { return .failure(fault) }
       if let fault = revocationLists.fault(of: path, presented: presented, at: now) { return .failure(fault) }
       return .success(path)
@@ -75,6 +76,29 @@ extension ChainFault {
     guard kind != .resourceUnavailable else { return false }
     let ofLeaf = [X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_EE_KEY_TOO_SMALL]
     return !isHostMismatch && !(depth == 0 && ofLeaf.contains(code))
+  }
+}
+
+/// Requirements of RFC 5280 §4 for the certificates of a path, which OpenSSL checks in its strict mode alone. That mode
+/// also refuses many certificates in use.
+enum CertificateForm {
+  /// Returns the first fault of a path. A certificate that is trusted itself may have any serial number, and as the
+  /// only one of its path any form.
+  static func fault(of path: [X509Certificate]) -> ChainFault? {
+    for (depth, certificate) in path.enumerated() where path.count > 1 {
+      let isAnchor = depth == path.count - 1
+      if !isAnchor, certificate.hasNegativeSerialNumber {
+        return .malformed("its serial number is negative (RFC 5280 §4.1.2.2)", depth: depth)
+      }
+      if depth > 0, !certificate.hasSubject {
+        return .malformed("it is that of an authority and has no subject (RFC 5280 §4.1.2.6)", depth: depth)
+      }
+      if isAnchor, certificate.contradictsOwnKeyIdentifier {
+        return .malformed(
+          "it issued itself, and names another key as that of its issuer (RFC 5280 §4.2.1.1)", depth: depth)
+      }
+    }
+    return nil
   }
 }
 
