@@ -88,8 +88,11 @@ package final class Exchange: Sendable {
     made = Mutex(Made(metrics: metrics))
   }
 
-  /// The character set that the response names.
-  package var textEncodingName: String? { head?.charset ?? other?.textEncodingName }
+  /// The character set that the response names, or that its media type implies.
+  package var textEncodingName: String? {
+    guard let head else { return other?.textEncodingName }
+    return head.charset ?? (head.isJSON ? Charset.impliedByJSON : nil)
+  }
 
   /// The response for the destination of a download, which asks for one of HTTP in any case.
   package var responseForDestination: HTTPURLResponse? {

@@ -11,7 +11,8 @@ extension Request {
 
   /// Makes a serializer for text.
   ///
-  /// - Parameter encoding: The encoding of the text. Default: that of the response, otherwise ISO Latin 1.
+  /// - Parameter encoding: The encoding of the text. Default: that of the response, otherwise UTF-8 for JSON and ISO
+  ///   Latin 1 for other types.
   ///   Bytes that are no text in it are `StringSerializationFailed`.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil

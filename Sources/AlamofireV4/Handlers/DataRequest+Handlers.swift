@@ -54,7 +54,7 @@ extension DataRequest {
   ///
   /// - Parameters:
   ///   - queue:             The queue of the handler. Default: the main queue.
-  ///   - encoding:          The encoding. Default: that of the response, else ISO Latin 1.
+  ///   - encoding:          The encoding. Default: that of the response, else UTF-8 for JSON and ISO Latin 1.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responseString(

@@ -13,7 +13,8 @@ enum Serialization {
     return .success(data)
   }
 
-  /// Returns the body as text. The encoding is `encoding`, otherwise that of the response, otherwise ISO Latin 1. An
+  /// Returns the body as text. The encoding is `encoding`, otherwise that of the response, otherwise UTF-8 for
+  /// JSON and ISO Latin 1 for other types. An
   /// empty body is accepted.
   static func string(
     encoding: String.Encoding?, response: HTTPURLResponse?, data: Data?, error: (any Error)?

@@ -29,6 +29,13 @@ package struct MediaType: Equatable, Sendable {
     return parameter("charset", in: value[semicolon...])
   }
 
+  /// Whether a `Content-Type` value names JSON, which is UTF-8 (RFC 8259 §8.1).
+  package static func isJSON(contentType value: String) -> Bool {
+    guard let type = MediaType(value) else { return false }
+    let (name, subtype) = (type.type.lowercased(), type.subtype.lowercased())
+    return name == "application" && (subtype == "json" || subtype.hasSuffix("+json"))
+  }
+
   /// Returns the first parameter of this name, which is given in small letters, in the text behind another value.
   package static func parameter(_ name: String, in text: Substring) -> String? {
     parameters(text).first { $0.name == name }?.value

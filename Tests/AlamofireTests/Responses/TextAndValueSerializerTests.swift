@@ -34,6 +34,29 @@ import Testing
     #expect(text == expected)
   }
 
+  @Test(
+    "JSON without a charset is UTF-8, and with one is in that",
+    arguments: [
+      ("application/json", [0xC3, 0xA9], "é"), ("Application/JSON ; q=1", [0xC3, 0xA9], "é"),
+      ("application/problem+json", [0xC3, 0xA9], "é"), ("application/json", [0xE9], "é"),
+      ("application/json; charset=iso-8859-1", [0xC3, 0xA9], "Ã©"),
+      ("application/json; charset=klingon", [0xC3, 0xA9], "Ã©"),
+      ("application/jsonp", [0xC3, 0xA9], "Ã©"), ("text/json", [0xC3, 0xA9], "Ã©"),
+      ("json", [0xC3, 0xA9], "Ã©"),
+    ] as [(String, [UInt8], String)])
+  func json(type: String, bytes: [UInt8], expected: String) async throws {
+    let text = try StringResponseSerializer().serialize(
+      request: nil, response: Common.response(type: type), data: Data(bytes), error: nil)
+    #expect(text == expected)
+    let reply = FakeReply(fields: [HTTPHeader(name: "Content-Type", value: type)], chunks: [Data(bytes)])
+    let session = Session.retained(fake: FakeTransport { _, _ in reply })
+    #expect(await session.request("http://a.test/").serializingString().result.success == expected)
+    #expect(await session.download("http://a.test/").serializingString().result.success == expected)
+    let given = try StringResponseSerializer(encoding: .isoLatin1).serialize(
+      request: nil, response: Common.response(type: type), data: Data([0xC3, 0xA9]), error: nil)
+    #expect(given == "Ã©", "the caller's encoding counts")
+  }
+
   @Test("Text in another encoding is an error with the encoding that was tried") func wrongEncoding() {
     let reason = { (encoding: String.Encoding?, name: String?, bytes: [UInt8]) in
       Common.reason {

@@ -76,6 +76,7 @@ import Testing
     }
     #expect(try text(nil, nil, latin).value == "é", "ISO Latin 1 without any name")
     #expect(try text(nil, "text/plain; charset=utf-8", utf8).value == "é")
+    #expect(try text(nil, "application/json", utf8).value == "é")
     #expect(try text(.isoLatin1, "text/plain; charset=utf-8", latin).value == "é")
     #expect(Serialization.string(encoding: nil, response: nil, data: latin, error: nil).value == "é")
     let wrong = try text(nil, "text/plain; charset=utf-8", latin)

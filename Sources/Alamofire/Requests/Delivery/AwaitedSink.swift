@@ -379,6 +379,9 @@ extension ResponseHead {
   var charset: String? {
     block.value(of: "Content-Type").flatMap { MediaType.charset(ofContentType: $0) }
   }
+
+  /// Whether the content type is JSON.
+  var isJSON: Bool { block.value(of: "Content-Type").map { MediaType.isJSON(contentType: $0) } ?? false }
 }
 
 /// The result of `JSONSerialization`. Unchecked: the tree is not changed, and belongs to one handler.

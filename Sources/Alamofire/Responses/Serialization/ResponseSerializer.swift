@@ -231,7 +231,7 @@ extension WireSerializer where Self: ResponseSerializer {
     if let error { throw error }
     return try serialize(
       method: request?.httpMethod, status: response?.statusCode,
-      textEncodingName: { response?.textEncodingName }, data: data)
+      textEncodingName: { response?.charset }, data: data)
   }
 
   private func allowsEmptyBody(method: String?, status: Int?) -> Bool {

@@ -7,6 +7,9 @@ public import HTTPWire
 /// The encoding is the one of the serializer, else the `charset` of the response, else ISO Latin 1. Supported
 /// charsets are UTF-8, ISO-8859-1, and the forms of UTF-16 and UTF-32; other names are ignored.
 ///
+/// JSON (`application/json` and `application/…+json`) without a `charset` is UTF-8 (RFC 8259 §8.1), unlike in Alamofire
+/// for Apple's systems. If its bytes are not valid UTF-8, it is read as ISO Latin 1.
+///
 /// ```swift
 /// let text = try await AF.request(url).serializingString(encoding: .utf8).value
 /// ```
@@ -58,8 +61,9 @@ extension StringResponseSerializer: WireSerializer {
     method: String?, status: Int?, textEncodingName: () -> String?, data: Data?
   ) throws -> String {
     try serialize(method: method, status: status, data: data, emptyValue: { "" }) { data in
-      let named = encoding ?? textEncodingName().flatMap { Charset(name: $0) }?.encoding
-      let encoding = named ?? .isoLatin1
+      let name = encoding == nil ? textEncodingName() : nil
+      if name == Charset.impliedByJSON, let text = String(data: data, encoding: .utf8) { return text }
+      let encoding = encoding ?? name.flatMap { Charset(name: $0) }?.encoding ?? .isoLatin1
       guard let text = String(data: data, encoding: encoding) else {
         throw AFError.responseSerializationFailed(reason: .stringSerializationFailed(encoding: encoding))
       }
@@ -68,7 +72,19 @@ extension StringResponseSerializer: WireSerializer {
   }
 }
 
+extension HTTPURLResponse {
+  /// The character set that the response names, or that its media type implies.
+  var charset: String? {
+    if let name = textEncodingName { return name }
+    let isJSON = value(forHTTPHeaderField: "Content-Type").map { MediaType.isJSON(contentType: $0) } ?? false
+    return isJSON ? Charset.impliedByJSON : nil
+  }
+}
+
 extension Charset {
+  /// The name that stands for the character set of JSON without a `charset`. It is none that a response can name.
+  static let impliedByJSON = "utf-8 of JSON"
+
   /// Foundation's value for the encoding.
   package var encoding: String.Encoding {
     switch self {

@@ -21,13 +21,13 @@ extension HTTPHeader {
     ranked(Locale.preferredLanguages.prefix(6)))
 
   /// `User-Agent` (RFC 9110 §10.1.5) that names the program, its bundle, the system and this library,
-  /// for example `tool/Unknown (Unknown; build:Unknown; Linux 6.12.0) Alamofire/1.2.3`. Made once, at
-  /// first use.
+  /// for example `tool/2.1 (org.example.tool; build:7; Linux) Alamofire/1.2.3`. Made once, at first use.
+  ///
+  /// Version, bundle and build come from the bundle of the program. Most programs on Linux have none, and then the
+  /// field is `tool (Linux) Alamofire/1.2.3`. To name a version, set a field of your own with `userAgent(_:)`. The
+  /// version of the kernel is not sent, because it tells an attacker which faults the machine has.
   public static let defaultUserAgent = HTTPHeader.userAgent(
-    userAgent(
-      info: Bundle.main.infoDictionary ?? [:],
-      arguments: ProcessInfo.processInfo.arguments,
-      system: ProcessInfo.processInfo.operatingSystemVersion))
+    userAgent(info: Bundle.main.infoDictionary ?? [:], arguments: ProcessInfo.processInfo.arguments))
 
   /// Returns values with falling qualities (RFC 9110 §12.4.2): the first 1.0, and a tenth less each, down to 0.1.
   package static func ranked(_ values: some Collection<String>) -> String {
@@ -39,25 +39,25 @@ extension HTTPHeader {
       .joined(separator: ", ")
   }
 
-  package static func userAgent(
-    info: [String: Any], arguments: [String], system: OperatingSystemVersion
-  ) -> String {
-    func value(_ key: String) -> String? { info[key] as? String }
-    let launched = arguments.first?.split(separator: "/").last.map(String.init)
-    let program = value("CFBundleExecutable") ?? launched ?? "Unknown"
-    let version = value("CFBundleShortVersionString") ?? "Unknown"
-    let bundle = value("CFBundleIdentifier") ?? "Unknown"
-    let build = value("CFBundleVersion") ?? "Unknown"
-    let kernel = "\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)"
-    let agent =
-      "\(program)/\(version) (\(bundle); build:\(build); Linux \(kernel)) Alamofire/\(AFInfo.version)"
-    return visibleASCII(agent)
+  package static func userAgent(info: [String: Any], arguments: [String]) -> String {
+    func value(_ key: String) -> String? {
+      (info[key] as? String).map(token).flatMap { $0.isEmpty ? nil : $0 }
+    }
+    let launched = arguments.first?.split(separator: "/").last.map { token(String($0)) }
+    let program = (value("CFBundleExecutable") ?? launched).map { name in
+      name + (value("CFBundleShortVersionString").map { "/\($0)" } ?? "")
+    }
+    let bundle = [value("CFBundleIdentifier"), value("CFBundleVersion").map { "build:\($0)" }, "Linux"]
+    let comment = "(\(bundle.compactMap { $0 }.joined(separator: "; ")))"
+    let library = "Alamofire/\(AFInfo.version)"
+    // The field begins with a product.
+    return program.map { "\($0) \(comment) \(library)" } ?? "\(library) \(comment)"
   }
 
-  /// Replaces characters that are invalid in a field (RFC 9110 §5.5). The file name of a program can contain any
-  /// character, such as a line break.
-  private static func visibleASCII(_ text: String) -> String {
-    String(text.map { $0.isASCII && $0 >= " " && $0 <= "~" ? $0 : "?" })
+  /// Replaces characters that are invalid in the name of a product (RFC 9110 §5.6.2). The file name of a program can
+  /// contain any character, such as a line break.
+  private static func token(_ text: String) -> String {
+    String(text.map { HeaderFieldRules.isToken(String($0)) ? $0 : "_" })
   }
 }
 
