@@ -147,6 +147,19 @@ import Testing
     #expect(await bench.get("y").hops == "c")
   }
 
+  @Test("A redirect of an unsafe request invalidates its URL", arguments: [301, 302, 303, 307, 308])
+  func redirectedUnsafeRequest(status: Int) async {
+    let bench = CacheFixture(
+      FakeTransport { request, index in
+        if request.url.hasSuffix("/x"), request.method == "POST" { return .redirect(status, to: "/done") }
+        return request.method == "GET" ? .cacheable("\(index)", "max-age=600") : .status(200)
+      })
+    for path in ["x", "y"] { _ = await bench.get(path) }
+    _ = await bench.get(method: .post)
+    #expect(await bench.get().hops == "n", "the POST to x was answered by \(status)")
+    #expect(await bench.get("y").hops == "c")
+  }
+
   @Test("A response is not stored if an unsafe request ended before it") func overtakenResponse() async {
     let (gate, reached) = (Latch(), Latch())
     let bench = CacheFixture(

@@ -221,6 +221,22 @@ struct ResumableUploadRequestTests {
     return data
   }
 
+  @Test("A checkpoint handler is called once for each URL of the upload", arguments: dialects)
+  func checkpointCalls(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try UploadFixture(dialect)
+    let folder = try TemporaryFolder()
+    let file = try folder.file("file", Data(Self.bytes))
+    let checkpoints = Recorder<Data>()
+    let queue = DispatchQueue(label: "checkpoints")
+    let request = fixture.session.upload(file, to: fixture.url)
+      .resumable(fixture.options { $0.maximumPartSize = Int64(max(1, Self.bytes.count / 5)) })
+      .onUploadCheckpoint(on: queue) { checkpoints.add($0) }
+    #expect(await request.response().error == nil)
+    queue.sync {}
+    #expect(fixture.requests.count > 4, "\(fixture.requests)")
+    #expect(checkpoints.count == 1)
+  }
+
   @Test("Another session continues from a checkpoint", arguments: dialects)
   func continued(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)

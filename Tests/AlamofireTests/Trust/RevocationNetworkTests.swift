@@ -174,6 +174,21 @@ import Testing
     #expect(office.server.recordedRequests.map(\.path) == ["/ocsp", "/list", "/list", "/ocsp"])
   }
 
+  @Test("Only the methods of the options are used") func methods() throws {
+    for (options, paths) in [
+      (.preferCRL, ["/list"]), (.crl, ["/list"]), (.ocsp, ["/ocsp"]),
+      ([.ocsp, .preferCRL], ["/list", "/ocsp"]),
+      ([.crl, .preferCRL], ["/list"]), ([], ["/ocsp", "/list"]),
+      (.requirePositiveResponse, ["/ocsp", "/list"]),
+    ] as [(RevocationTrustEvaluator.Options, [String])] {
+      office.server.forgetRequests()
+      for _ in paths { office.server.enqueue(.status(404)) }
+      let verdict = office.verdict(office.fine, options)
+      #expect((verdict == "ok") != options.contains(.requirePositiveResponse), "\(options): \(verdict)")
+      #expect(office.server.recordedRequests.map(\.path) == paths, "\(options)")
+    }
+  }
+
   @Test("Without the network, or for unknown issuers, no request is sent") func noRequest() throws {
     #expect(office.verdict(office.stolen, [.any, .networkAccessDisabled]) == "ok")
     let untrusted = ServerTrust(

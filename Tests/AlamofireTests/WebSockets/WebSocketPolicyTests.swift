@@ -36,6 +36,30 @@ struct WebSocketPolicyTests {
       }, manager: manager)
   }
 
+  @Test(
+    "A scheme of WebSocket connections is allowed by its own name or that of HTTP",
+    arguments: [
+      (["ws"], true), (["http"], true), (["ws", "https"], true), (["wss"], false), (["https"], false),
+      ([], false),
+    ] as [(Set<String>, Bool)])
+  func allowedSchemes(schemes: Set<String>, isAllowed: Bool) async throws {
+    let server = try server(isSecure: false)
+    let session = session(to: server) { $0.allowedSchemes = schemes }
+    let events = await session.webSocketRequest(to: "ws://shop.example/socket").events()
+    #expect(events == (isAllowed ? Self.ended : [.completed(.unsupportedURL)]))
+  }
+
+  @Test(
+    "A secure connection is allowed by its own name or that of HTTPS",
+    arguments: [(["wss"], true), (["https"], true), (["ws"], false), (["http"], false)]
+      as [(Set<String>, Bool)])
+  func allowedSecureSchemes(schemes: Set<String>, isAllowed: Bool) async throws {
+    let server = try server(isSecure: true)
+    let session = session(to: server) { $0.allowedSchemes = schemes }
+    let events = await session.webSocketRequest(to: "wss://shop.example/socket").events()
+    #expect(events == (isAllowed ? Self.ended : [.completed(.unsupportedURL)]))
+  }
+
   // MARK: HSTS
 
   @Test("The HSTS policy of a handshake applies to later ws URLs")

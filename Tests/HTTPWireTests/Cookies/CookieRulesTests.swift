@@ -162,6 +162,17 @@ import Testing
     #expect(jar.field(for: plain) == "a=x")
   }
 
+  @Test("A secure cookie that has expired hides nothing") func expiredSecureCookie() {
+    var jar = Jar()
+    jar.receive("a=b; Secure; Max-Age=10", from: secure)
+    jar.now = HTTPDate(secondsSince1970: jar.now.secondsSince1970 + 9)
+    #expect(jar.refusal("a=x", from: plain) == .shadowsSecureCookie)
+    jar.now = HTTPDate(secondsSince1970: jar.now.secondsSince1970 + 2)
+    #expect(jar.refusal("a=x", from: plain) == nil)
+    jar.receive("a=x", from: plain)
+    #expect(jar.field(for: plain) == "a=x")
+  }
+
   @Test("Prefixes require their attributes") func prefixes() {
     let jar = Jar()
     for field in [
