@@ -34,7 +34,7 @@ final class KeptState: Sendable {
   /// Returns the cookies of the session that a request gets.
   func sessionCookies(for url: URL?) -> [HTTPCookie] {
     let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
-    for line in named?.cookies ?? [] { CookieJar.cookie(line).map { storage?.setCookie($0) } }
+    for cookie in named?.cookieLines.compactMap(\.cookie) ?? [] { storage?.setCookie(cookie) }
     return url.flatMap { storage?.cookies(for: $0) } ?? []
   }
 

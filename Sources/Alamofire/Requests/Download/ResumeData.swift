@@ -136,7 +136,7 @@ struct ResumeData: Codable, Equatable {
   func place(for head: ResponseHead, hasPart: Bool, limit: Int64?) -> Result<DownloadPlace, TransportFailure>
   {
     guard head.status == 206 || head.status == 416 else { return .success(.new) }
-    guard hasPart, head.status == 206, isRest(head), let end = Self.range(of: head).map({ $0.last + 1 })
+    guard hasPart, head.status == 206, isRest(head), let end = ContentRange(head)?.bounds?.upperBound
     else {
       return .failure(
         TransportFailure(
