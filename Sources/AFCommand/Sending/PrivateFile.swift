@@ -13,7 +13,7 @@ package enum PrivateFile {
   ///
   /// - Parameter keepsMode: Whether an earlier file keeps its permissions.
   package static func write(_ data: Data, to path: String, keepsMode: Bool = false) throws(Failure) {
-    let target = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    let target = destination(of: path)
     var information = stat()
     let exists = stat(target, &information) == 0
     if exists, information.st_mode & S_IFMT != S_IFREG { return try overwrite(target, data) }
@@ -33,6 +33,17 @@ package enum PrivateFile {
     guard let failure else { return }
     unlink(new)
     throw failure
+  }
+
+  /// Returns the path behind a link and its further links, also if there is no file yet. Foundation resolves a link
+  /// only if its target exists.
+  private static func destination(of path: String) -> String {
+    var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    for _ in 0..<40 {
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: url.path) else { break }
+      url = URL(fileURLWithPath: target, relativeTo: url.deletingLastPathComponent()).resolvingSymlinksInPath()
+    }
+    return url.path
   }
 
   private static func overwrite(_ path: String, _ data: Data) throws(Failure) {
