@@ -7,8 +7,9 @@ unfinished_tests() {
   awk '
     /^[^ ]+ Test (run|case) / { next }
     /^[^ ]+ Test .* started\.$/ { sub(/^[^ ]+ Test /, ""); sub(/ started\.$/, ""); began[$0]; next }
-    /^[^ ]+ Test .* (passed|failed|skipped|cancelled)/ {
-      sub(/^[^ ]+ Test /, ""); sub(/( with [0-9]+ test cases?)? (passed|failed|was skipped|skipped|was cancelled) ?.*$/, "")
+    /^[^ ]+ Test .* ((passed|failed) after [0-9.]+ seconds.*|(was )?(skipped|cancelled).*)$/ {
+      sub(/^[^ ]+ Test /, "")
+      sub(/( with [0-9]+ test cases?)? ((passed|failed) after [0-9.]+ seconds[^"]*|(was )?(skipped|cancelled)[^"]*)$/, "")
       delete began[$0]
     }
     END { for (name in began) print "  " name }' "$1" | LC_ALL=C sort

@@ -41,7 +41,8 @@ package enum PrivateFile {
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
     for _ in 0..<40 {
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: url.path) else { break }
-      url = URL(fileURLWithPath: target, relativeTo: url.deletingLastPathComponent()).resolvingSymlinksInPath()
+      url = URL(fileURLWithPath: target, relativeTo: url.deletingLastPathComponent())
+        .resolvingSymlinksInPath()
     }
     return url.path
   }

@@ -4,7 +4,8 @@ import Synchronization
 final class Recorder<Value: Sendable>: Sendable {
   private struct State {
     var values: [Value] = []
-    var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    var waiters: [(id: Int, count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    var lastID = 0
   }
 
   private let state = Mutex(State())
@@ -22,16 +23,27 @@ final class Recorder<Value: Sendable>: Sendable {
     for continuation in ready { continuation.resume() }
   }
 
-  /// Waits until there are `count` values, and returns all.
+  /// Waits until there are `count` values, or the task is cancelled, and returns all.
   @discardableResult
   func wait(for count: Int) async -> [Value] {
-    await withCheckedContinuation { continuation in
-      let isReady = state.withLock { state in
-        if state.values.count >= count { return true }
-        state.waiters.append((count, continuation))
-        return false
+    let id = state.withLock { state in
+      state.lastID += 1
+      return state.lastID
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isReady = state.withLock { state in
+          if state.values.count >= count || Task.isCancelled { return true }
+          state.waiters.append((id, count, continuation))
+          return false
+        }
+        if isReady { continuation.resume() }
       }
-      if isReady { continuation.resume() }
+    } onCancel: {
+      let waiter = state.withLock { state in
+        state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
+      }
+      waiter?.continuation.resume()
     }
     return values
   }

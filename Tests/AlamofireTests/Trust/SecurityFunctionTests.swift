@@ -72,7 +72,7 @@ import Testing
       #expect(status == (host == nil ? errSecParam : errSecSuccess), "row \(index)")
     }
     var trust: SecTrust?
-    SecTrustCreateWithCertificates(chain, SecPolicyCreateSSL(true, "localhost"), &trust)
+    SecTrustCreateWithCertificates(chain, SecPolicyCreateSSL(true, "api.lab.localhost"), &trust)
     let new = try #require(trust)
     #expect(new.certificates == chain)
     SecTrustSetAnchorCertificates(new, [try #require(chain.last)])

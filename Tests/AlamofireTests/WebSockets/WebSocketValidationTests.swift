@@ -18,16 +18,19 @@ import Testing
 
   private struct OldServer: Error {}
 
-  @Test("A refusal is the error that validators of any request give")
+  @Test("A refusal has the reason that validators of any request give, and its body")
   func refusal() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.text("Too many clients").with(status: 503))
     let socket = Session.forSockets().webSocketRequest(to: server.socketURL()).validate()
     _ = await socket.events()
-    guard case .responseValidationFailed(.unacceptableStatusCode(503)) = socket.error else {
+    guard case .responseValidationFailed(.customValidationFailed(let error)) = socket.error,
+      case .unacceptableStatusCode(503) = (error as? ResponseRefusal)?.reason
+    else {
       Issue.record("\(String(describing: socket.error))")
       return
     }
+    #expect(socket.error?.responseCode == 503)
     #expect(socket.response?.statusCode == 503)
     #expect(socket.data == Data("Too many clients".utf8))
   }

@@ -29,15 +29,10 @@ final class SessionFacade: URLSession, @unchecked Sendable {
     delegateQueue.name = "\(core.rootQueue.label).sessionDelegate"
   }
 
-  override func invalidateAndCancel() {
-    core.value?.invalidate(.sessionInvalidated(error: nil))
-    super.invalidateAndCancel()
-  }
+  // Foundation's own session has no tasks, and would tell the delegate of its end a second time.
+  override func invalidateAndCancel() { core.value?.invalidate(.sessionInvalidated(error: nil)) }
 
-  override func finishTasksAndInvalidate() {
-    core.value?.refuseMore()
-    super.finishTasksAndInvalidate()
-  }
+  override func finishTasksAndInvalidate() { core.value?.refuseMore() }
 
   override var configuration: URLSessionConfiguration {
     core.value?.configuration.duplicated() ?? super.configuration

@@ -95,8 +95,8 @@ package struct UntypedJSONSerializer: ResponseSerializer, WireSerializer {
 package struct UntypedJSON: @unchecked Sendable {
   package let value: Any
 
-  /// The value for the API that requires `Sendable`. `Sendable` has no witnesses, so both types have one layout. Without
-  /// `as Any`, the call would be made with the type of the value inside.
+  /// The value for the API that requires `Sendable`. `Sendable` has no witnesses, so both types have one layout.
+  /// Without `as Any`, the call would be made with the type of the value inside.
   var sendable: any Any & Sendable { unsafeBitCast(value as Any, to: (any Sendable).self) }
 
   /// Returns the value as the type of a request, which is `Any`.

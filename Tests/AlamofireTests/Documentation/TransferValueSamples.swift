@@ -1,0 +1,38 @@
+import Alamofire
+import Foundation
+import Testing
+
+/// The samples of values that describe transfers, errors and trust.
+@Suite("Samples of values", .timeLimit(.minutes(5))) struct TransferValueSamples {
+  @Test("The sample of a range has the bounds that its comment names") func range() {
+    let range = ContentRange("bytes 100-199/1000")
+    #expect(range?.bounds == 100..<200)
+    #expect(range?.total == 1000)
+  }
+
+  @Test("The sample of pins prints the pins of a failure") func pins() {
+    func printPins(of error: AFError) {
+      if case .serverTrustEvaluationFailed(let reason) = error { print(reason.requiredPins) }
+    }
+    printPins(of: .serverTrustEvaluationFailed(reason: .noRequiredEvaluator(host: "a.test")))
+  }
+
+  @Test("The sample of a trust without certificates is an error") func trust() {
+    func status(_ leaf: SecCertificate, _ issuer: SecCertificate) -> OSStatus {
+      var trust: SecTrust?
+      let status = SecTrustCreateWithCertificates(
+        [leaf, issuer], SecPolicyCreateSSL(true, "example.com"), &trust)
+      return status
+    }
+    var trust: SecTrust?
+    #expect(SecTrustCreateWithCertificates([SecCertificate](), nil, &trust) == errSecParam)
+  }
+
+  @Test("The sample of a background session has no error in a writable folder") func background() {
+    func printFolderError() {
+      let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
+      if let error = session.backgroundFolderError { print("No transfers are continued: \(error)") }
+    }
+    #expect(Session(configuration: .ephemeral).backgroundFolderError == nil)
+  }
+}
