@@ -35,7 +35,8 @@ public let errSecUnimplemented: OSStatus = -4
 ///
 /// ```swift
 /// var trust: SecTrust?
-/// let status = SecTrustCreateWithCertificates([leaf, issuer], SecPolicyCreateSSL(true, "example.com"), &trust)
+/// let policy = SecPolicyCreateSSL(true, "example.com")
+/// let status = SecTrustCreateWithCertificates([leaf, issuer], policy, &trust)
 /// ```
 ///
 /// - Parameters:

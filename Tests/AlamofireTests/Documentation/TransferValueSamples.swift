@@ -18,12 +18,6 @@ import Testing
   }
 
   @Test("The sample of a trust without certificates is an error") func trust() {
-    func status(_ leaf: SecCertificate, _ issuer: SecCertificate) -> OSStatus {
-      var trust: SecTrust?
-      let status = SecTrustCreateWithCertificates(
-        [leaf, issuer], SecPolicyCreateSSL(true, "example.com"), &trust)
-      return status
-    }
     var trust: SecTrust?
     #expect(SecTrustCreateWithCertificates([SecCertificate](), nil, &trust) == errSecParam)
   }
@@ -35,4 +29,11 @@ import Testing
     }
     #expect(Session(configuration: .ephemeral).backgroundFolderError == nil)
   }
+}
+
+private func status(_ leaf: SecCertificate, _ issuer: SecCertificate) -> OSStatus {
+  var trust: SecTrust?
+  let policy = SecPolicyCreateSSL(true, "example.com")
+  let status = SecTrustCreateWithCertificates([leaf, issuer], policy, &trust)
+  return status
 }

@@ -194,8 +194,8 @@ import Testing
   ) async {
     let script = ProtocolScript { behaviour.play($0, $1) }
     let response = await Session.scripted().request(script.url).serializingString().response
-    if behaviour.isAnswered {
-      #expect(response.value == "body")
+    if let text = behaviour.text {
+      #expect(response.value == text)
     } else {
       #expect((response.error?.underlyingError as? URLError)?.code == .badServerResponse)
     }
@@ -207,7 +207,14 @@ import Testing
     case finishesTwice, failsAfterTheEnd, loadsAfterTheEnd, respondsTwice, manyThreads
     case loadsFirst, finishesFirst
 
-    var isAnswered: Bool { self != .loadsFirst && self != .finishesFirst }
+    /// The text that is delivered; `nil` if the request fails.
+    var text: String? {
+      switch self {
+      case .loadsFirst: "earlybody"
+      case .finishesFirst: nil
+      default: "body"
+      }
+    }
 
     func play(_ loader: ScriptedProtocol, _ client: any URLProtocolClient) {
       if self == .loadsFirst { loader.load(client, "early") }

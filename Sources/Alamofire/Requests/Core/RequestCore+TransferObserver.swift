@@ -223,8 +223,8 @@ extension RequestCore {
     if let resumer, resumer.isIntermediate(head, at: hop.request.url) { return .uploadStep }
     switch head.status {
     case 300..<400:
-      guard case .follow = redirect(by: head, of: hop.request, after: hop.redirectCount) else { return .last }
-      return .redirect
+      return redirect(by: head, of: hop.request, after: hop.redirectCount) == .notARedirect
+        ? .last : .redirect
     case 401:
       switch hop.challenge {
       case .byDefault:
