@@ -1,0 +1,74 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// CONNECT (RFC 9110 §9.3.6) and the logins of proxies.
+@Suite("Tunnels and logins of proxies", .timeLimit(.minutes(5))) struct TunnelTests {
+  private func client(_ port: Int, _ authentication: ProxyServer.Authentication? = nil) -> Client {
+    Client {
+      var server = ProxyServer(.http, host: "127.0.0.1", port: port, username: "ann", password: "pw")
+      if let authentication { server.authentication = authentication }
+      $0.proxy = .server(server)
+    }
+  }
+
+  @Test(
+    "A tunnel carries no field of the request, and what its 2xx says of a body is ignored",
+    arguments: [
+      "HTTP/1.1 200 Connection established\r\n\r\n",
+      "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+      "HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n",
+    ])
+  func tunnel(reply: String) async throws {
+    let heads = Received()
+    let proxy = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      try connection.write(reply)
+      try connection.startTLS(.localhost)
+      heads.add(try connection.readHead())
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      connection.waitForEnd()
+    }
+    let client = client(proxy.port)
+    let request = try client.request(
+      "https://localhost:9/x", fields: [HTTPHeader(name: "Authorization", value: "Bearer s3cret")])
+    #expect(try await client.send(request).text == "ok")
+    let texts = heads.texts
+    try #require(texts.count == 2)
+    #expect(texts[0].hasPrefix("CONNECT localhost:9 HTTP/1.1\r\n"), "\(texts[0])")
+    #expect(texts[0].contains("\r\nHost: localhost:9\r\n"), "\(texts[0])")
+    #expect(texts[0].contains("\r\nProxy-Authorization: Basic "), "\(texts[0])")
+    #expect(!texts[0].contains("s3cret"))
+    #expect(texts[1].hasPrefix("GET /x HTTP/1.1\r\n") && texts[1].contains("s3cret"))
+    #expect(!texts[1].contains("Proxy-Authorization"))
+  }
+
+  @Test("A stale nonce of Digest is replaced without another question") func staleNonce() async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    let challenge = { (nonce: String, stale: String) in
+      Reply.status(407).with(
+        header: "Proxy-Authenticate", value: #"Digest realm="p", nonce="\#(nonce)", qop="auth"\#(stale)"#)
+    }
+    proxy.enqueue(challenge("one", ""), challenge("two", ", stale=true"), .text("in"))
+    #expect(try await client(proxy.port, .negotiated).get("http://nowhere.test/").text == "in")
+    let answers = proxy.recordedRequests.map { $0.header("Proxy-Authorization") ?? "" }
+    #expect(answers.count == 3)
+    #expect(answers[0].isEmpty)
+    #expect(answers[1].contains(#"nonce="one""#) && answers[1].contains("qop=auth"), "\(answers)")
+    #expect(answers[2].contains(#"nonce="two""#), "\(answers)")
+  }
+
+  @Test("Challenges of a proxy that never end are given up") func endlessChallenges() async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    for number in 0..<50 {
+      proxy.enqueue(
+        .status(407).with(
+          header: "Proxy-Authenticate",
+          value: #"Digest realm="p", nonce="\#(number)", qop="auth", stale=true"#))
+    }
+    #expect(try await client(proxy.port, .negotiated).get("http://nowhere.test/").status == 407)
+    #expect(proxy.requestCount < 50, "\(proxy.requestCount) requests")
+  }
+}
