@@ -200,7 +200,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request that sends a stream, once, and may be resumed by hand.
   ///
-  /// - Parameter shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` stands for the session's setting.
   open func upload(
     _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -242,7 +242,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request that sends a form, and may be resumed by hand. `multipartFormData` fills the form during the call.
   ///
-  /// - Parameter shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` stands for the session's setting.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -271,7 +271,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request of your own that sends a form, and may be resumed by hand.
   ///
-  /// - Parameter shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` stands for the session's setting.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -465,9 +465,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request that opens a WebSocket connection, with parameters in the query of its URL.
   ///
-  /// - Parameters:
-  ///   - parameters: The value for the query. Default: none.
-  ///   - encoder: Default: ``URLEncodedFormParameterEncoder/default``.
+  /// The parameters are encoded by `encoder`, by default ``URLEncodedFormParameterEncoder/default``.
   open func webSocketRequest<Parameters: Encodable & Sendable>(
     to convertible: any URLConvertible, configuration: WebSocketRequest.Configuration = .default,
     parameters: Parameters? = nil,
