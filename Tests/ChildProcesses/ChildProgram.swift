@@ -41,17 +41,20 @@ package final class ChildProgram: Sendable {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // Moved first, because one descriptor may have the number that another one gets.
-    let aside: Int32 = 900
-    for (place, descriptor) in [input, output, complaints].enumerated() {
-      let target = aside + Int32(place)
+    // Moved first, because one descriptor may have the number that another one gets. Three of six numbers are always
+    // free for that; a fixed number would one day be one of the descriptors themselves.
+    let descriptors = [input, output, complaints]
+    let aside = (Int32(3)..<9).filter { !descriptors.contains($0) }
+    for (target, descriptor) in zip(aside, descriptors) {
       if let descriptor {
         posix_spawn_file_actions_adddup2(&actions, descriptor, target)
       } else {
         posix_spawn_file_actions_addopen(&actions, target, "/dev/null", O_RDWR, 0)
       }
     }
-    for place in Int32(0)..<3 { posix_spawn_file_actions_adddup2(&actions, aside + place, place) }
+    for (place, target) in zip(Int32(0)..<3, aside) {
+      posix_spawn_file_actions_adddup2(&actions, target, place)
+    }
     _ = addCloseFrom(&actions, 3)
 
     // The threads of the engine and others block signals; a child must not inherit that.

@@ -29,15 +29,15 @@ package struct ChildRun: Sendable {
     if !isJoined { try complained.fileHandleForWriting.close() }
     async let first = Self.everything(of: said)
     async let second = isJoined ? Data() : Self.everything(of: complained)
-    output = await first
-    complaints = String(decoding: await second, as: UTF8.self)
+    output = try await first
+    complaints = String(decoding: try await second, as: UTF8.self)
     end = await program.end()
   }
 
-  private static func everything(of pipe: Pipe) async -> Data {
-    await withCheckedContinuation { continuation in
+  private static func everything(of pipe: Pipe) async throws -> Data {
+    try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
-        continuation.resume(returning: (try? pipe.fileHandleForReading.readToEnd()) ?? Data())
+        continuation.resume(with: Result { try pipe.fileHandleForReading.readToEnd() ?? Data() })
       }
     }
   }
