@@ -5,7 +5,7 @@ import Testing
 
 /// The programs that the tests run beside themselves.
 @Suite("Child programs", .timeLimit(.minutes(1))) struct ChildProgramTests {
-  /// Every number from the lowest that a pipe can have to beyond that of a process with many open sockets.
+  /// Tries the lowest numbers that a pipe can have, and some of a process with hundreds of open sockets.
   @Test("What a program writes arrives, whatever number its descriptor has")
   func numbers() async throws {
     for lowest in Array(Int32(3)..<12) + [898, 899, 900, 901, 902] {
