@@ -103,6 +103,15 @@ package enum FieldName {
     return true
   }
 
+  /// Returns a value without the blanks and tabs around it.
+  static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    var start = 0
+    var end = value.count
+    while start < end, value[start] == 0x20 || value[start] == 0x09 { start += 1 }
+    while end > start, value[end - 1] == 0x20 || value[end - 1] == 0x09 { end -= 1 }
+    return UnsafeRawBufferPointer(rebasing: value[start..<end])
+  }
+
   /// Returns the lower-case letter of an ASCII capital, or any other byte as it is.
   @inline(__always)
   package static func lowercased(_ byte: UInt8) -> UInt8 {

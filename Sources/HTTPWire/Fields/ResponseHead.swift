@@ -129,6 +129,30 @@ package struct FieldBlock: Sendable, Equatable {
     }
   }
 
+  /// Visits the elements of all fields of this name, without the white space around each; empty ones are left out (RFC
+  /// 9110 §5.6.1). Allocates nothing.
+  func forEachElement(of name: StaticString, _ body: (UnsafeRawBufferPointer) -> Void) {
+    forEachLine { line in
+      guard line.isNamed(name) else { return }
+      let value = UnsafeRawBufferPointer(line.valueBytes)
+      var start = 0
+      while start <= value.count {
+        var end = start
+        while end < value.count, value[end] != UInt8(ascii: ",") { end += 1 }
+        let element = FieldName.trimmed(UnsafeRawBufferPointer(rebasing: value[start..<end]))
+        if !element.isEmpty { body(element) }
+        start = end + 1
+      }
+    }
+  }
+
+  /// Whether the fields of this name list `token`, which has no capitals, without regard to case.
+  package func lists(_ token: StaticString, in name: StaticString) -> Bool {
+    var isFound = false
+    forEachElement(of: name) { if FieldName.equal($0, lowercase: token) { isFound = true } }
+    return isFound
+  }
+
   private static func trimmed(_ text: Substring) -> Substring {
     let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
     let bytes = text.utf8
@@ -198,6 +222,8 @@ package struct FieldMarks: OptionSet, Sendable {
   /// Fields without which a response cannot answer another request, because they give a freshness lifetime or a
   /// validator: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
   package static let reusable = FieldMarks(rawValue: 4)
+  /// Fields about the life of the connection: `Connection`, `Keep-Alive`, `Proxy-Connection`.
+  package static let connection = FieldMarks(rawValue: 8)
 
   /// Makes the mark of the field `name`; empty if it has none.
   init(ofField name: UnsafeRawBufferPointer) {
@@ -208,6 +234,10 @@ package struct FieldMarks: OptionSet, Sendable {
       13 where FieldName.equal(name, lowercase: "last-modified"):
       self = .reusable
     case 10 where FieldName.equal(name, lowercase: "set-cookie"): self = .setCookie
+    case 10 where FieldName.equal(name, lowercase: "connection"),
+      10 where FieldName.equal(name, lowercase: "keep-alive"),
+      16 where FieldName.equal(name, lowercase: "proxy-connection"):
+      self = .connection
     case 16 where FieldName.equal(name, lowercase: "content-encoding"): self = .contentEncoding
     default: self = []
     }

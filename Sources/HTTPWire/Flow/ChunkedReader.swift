@@ -35,6 +35,8 @@ package struct ChunkedReader: Sendable {
   private var lineLength = 0
   private var trailerLine: [UInt8] = []
   private var trailerSize = 0
+  /// The lines of the trailer section that have arrived; folded ones are joined (RFC 9112 §5.2).
+  package private(set) var trailers: [UInt8] = []
   private let trailerSizeLimit: Int
 
   /// The longest line with a chunk size and its extensions.
@@ -141,6 +143,10 @@ package struct ChunkedReader: Sendable {
       state = .end
       trailerLine = []
     } else {
+      if trailerLine.withUnsafeBytes(FieldLineRules.isContinuation) {
+        while let last = trailers.last, last == 0x0D || last == 0x0A { trailers.removeLast() }
+      }
+      trailers += trailerLine
       trailerLine.removeAll(keepingCapacity: true)
     }
   }

@@ -68,6 +68,9 @@ package struct ResponseAssembly: Sendable {
     head = nil
   }
 
+  /// Whether the next line is the status line of a head.
+  package var awaitsStatusLine: Bool { if case .waitingForHead = state { true } else { false } }
+
   /// Whether a field of the current head was read.
   package var hasFields: Bool { !lines.isEmpty }
 
@@ -118,6 +121,29 @@ package struct ResponseAssembly: Sendable {
     }
     lines.append(contentsOf: line)
     return .keep
+  }
+
+  /// Takes the complete field lines at `position` in one pass, and moves `position` after them. It stops before a line
+  /// that needs ``lineReceived(_:)``: an invalid or folded one, one that ends later, and the end of the head.
+  package mutating func fieldsReceived(
+    _ bytes: UnsafeRawBufferPointer, from position: inout Int
+  ) -> LineAction {
+    guard case .inHead(_, let version) = state else { return .keep }
+    let start = position
+    // The lines are stored together, which costs less than one by one.
+    defer { if position > start { lines.append(contentsOf: bytes[start..<position]) } }
+    do throws(HeadViolation) {
+      while let (field, end) = FieldLineRules.completeField(in: bytes, at: position) {
+        headSize += end - position
+        guard headSize <= headerSizeLimit else { return .refuseHead }
+        endsWithFraming = try framing.note(field, version)
+        marks.formUnion(FieldMarks(ofField: field.name))
+        position = end
+      }
+      return .keep
+    } catch {
+      return .refuse(error)
+    }
   }
 
   /// Removes the last line break, because a line that begins with white space continues the field before it. The two
@@ -190,6 +216,13 @@ package struct MessageFraming: Sendable, Equatable {
   package func isAmbiguous(_ version: HTTPVersion) -> Bool {
     guard isChunked || isIdentity else { return false }
     return contentLength != nil || isIdentity || version == .http1_0
+  }
+
+  /// Whether the response to a request of this method has a body (RFC 9110 §6.4.1, §9.3.6). What its fields say of a
+  /// body means nothing if not.
+  package static func hasBody(method: String, status: Int) -> Bool {
+    guard status >= 200, status != 204, status != 304 else { return false }
+    return method != "HEAD" && !(method == "CONNECT" && status < 300)
   }
 
   /// Takes one field into account. Returns whether it declares the framing.
@@ -282,6 +315,23 @@ enum FieldLineRules {
     return Field(name: name, value: trimmed(value))
   }
 
+  /// Returns the valid field line that begins at `start`, and the position after it; `nil` if the line is another one
+  /// or its end has not arrived.
+  static func completeField(
+    in bytes: UnsafeRawBufferPointer, at start: Int
+  ) -> (field: Field, end: Int)? {
+    var colon = start
+    while colon < bytes.count, HeaderFieldRules.isTokenByte(bytes[colon]) { colon += 1 }
+    guard colon > start, colon < bytes.count, bytes[colon] == UInt8(ascii: ":") else { return nil }
+    let valueEnd = forbiddenIndex(in: bytes, from: colon + 1)
+    var lineEnd = valueEnd
+    if lineEnd < bytes.count, bytes[lineEnd] == 0x0D { lineEnd += 1 }
+    guard lineEnd < bytes.count, bytes[lineEnd] == 0x0A else { return nil }
+    let name = UnsafeRawBufferPointer(rebasing: bytes[start..<colon])
+    let value = UnsafeRawBufferPointer(rebasing: bytes[colon + 1..<valueEnd])
+    return (Field(name: name, value: trimmed(value)), lineEnd + 1)
+  }
+
   /// Checks a line that continues the field before it.
   static func checkContinuation(
     _ line: UnsafeRawBufferPointer, of field: @autoclosure () -> String
@@ -321,13 +371,7 @@ enum FieldLineRules {
 
   static func text(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }
 
-  static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-    var start = 0
-    var end = value.count
-    while start < end, value[start] == 0x20 || value[start] == 0x09 { start += 1 }
-    while end > start, value[end - 1] == 0x20 || value[end - 1] == 0x09 { end -= 1 }
-    return UnsafeRawBufferPointer(rebasing: value[start..<end])
-  }
+  static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer { FieldName.trimmed(value) }
 
   /// Reads `HTTP/1.x`, or `HTTP/2` and `HTTP/3` without a minor version, which is how libcurl writes the heads of
   /// those.
@@ -363,14 +407,28 @@ enum FieldLineRules {
 
   /// Returns the first NUL, CR or LF. Other control characters stay, as RFC 9110 §5.5 allows and browsers do.
   private static func forbiddenByte(in value: UnsafeRawBufferPointer) -> UInt8? {
-    var index = 0
-    while value.count - index >= 8 {
-      let word = value.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-      if mayHoldForbiddenByte(word) { break }
-      index += 8
-    }
-    return value[index...].first { $0 == 0x00 || $0 == 0x0D || $0 == 0x0A }
+    let index = forbiddenIndex(in: value, from: 0)
+    return index < value.count ? value[index] : nil
   }
+
+  /// Returns the position of the first NUL, CR or LF from `start` on, or the end if there is none.
+  private static func forbiddenIndex(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+    var index = start
+    while bytes.count - index >= 8 {
+      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      if mayHoldForbiddenByte(word) {
+        let end = index + 8
+        while index < end, !isForbidden(bytes[index]) { index += 1 }
+        if index < end { return index }
+      } else {
+        index += 8
+      }
+    }
+    while index < bytes.count, !isForbidden(bytes[index]) { index += 1 }
+    return index
+  }
+
+  private static func isForbidden(_ byte: UInt8) -> Bool { byte == 0x00 || byte == 0x0D || byte == 0x0A }
 
   /// Whether one of eight bytes is less than 0x0E; true for some words of which none is.
   private static func mayHoldForbiddenByte(_ word: UInt64) -> Bool {

@@ -61,8 +61,15 @@ package enum HeaderFieldRules {
   }
 
   private static func forbiddenByte(in text: String) -> UInt8? {
-    text.utf8.first { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
+    text.utf8.first(where: isForbiddenByte)
   }
+
+  /// Returns the first byte from `start` on that is not allowed in a field value.
+  static func forbiddenByte(in bytes: [UInt8], from start: Int) -> UInt8? {
+    bytes[start...].first(where: isForbiddenByte)
+  }
+
+  private static func isForbiddenByte(_ byte: UInt8) -> Bool { (byte < 0x20 && byte != 0x09) || byte == 0x7F }
 
   /// Whether a byte is valid in a token (RFC 9110 §5.6.2).
   static func isTokenByte(_ byte: UInt8) -> Bool {

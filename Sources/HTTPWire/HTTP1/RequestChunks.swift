@@ -1,0 +1,78 @@
+/// Writes the framing of content that is sent in chunks (RFC 9112 §7.1).
+package enum RequestChunks {
+  /// The largest number of bytes of a chunk size line.
+  package static var longestSizeLine: Int { 18 }
+  /// The line break after the content of a chunk.
+  package static var chunkEnd: StaticString { "\r\n" }
+  /// The fields that a server needs before it reads the content, or that it must not take from a trailer section (RFC
+  /// 9110 §6.5.1).
+  private static let forbiddenTrailers: [String] = [
+    "Transfer-Encoding", "Content-Length", "Host", "Trailer", "TE", "Connection", "Expect", "Upgrade",
+    "Content-Encoding", "Content-Type", "Content-Range", "Authorization", "Proxy-Authorization", "Cookie",
+    "Cache-Control", "Max-Forwards", "Range",
+  ]
+
+  /// Writes the size line of a chunk of `count` bytes so that it ends at `end`, right before the content that a source
+  /// has written there. Returns the position at which the line begins.
+  ///
+  /// - Parameters:
+  ///   - count: At least 1, because a chunk without content would end the body.
+  ///   - end: At least ``longestSizeLine``.
+  package static func writeSizeLine(
+    of count: Int, before end: Int, in buffer: UnsafeMutableRawBufferPointer
+  ) -> Int {
+    precondition(
+      count > 0 && end >= longestSizeLine && end <= buffer.count, "a size line of \(count) bytes at \(end)")
+    buffer[end - 1] = 0x0A
+    buffer[end - 2] = 0x0D
+    var position = end - 2
+    var rest = count
+    while rest > 0 {
+      position -= 1
+      buffer[position] = digit(rest & 0xF)
+      rest >>= 4
+    }
+    return position
+  }
+
+  /// Appends the size line of a chunk of `count` bytes, which is at least 1.
+  package static func appendSizeLine(of count: Int, to buffer: inout [UInt8]) {
+    precondition(count > 0, "a chunk without content ends the body")
+    var shift = (Int.bitWidth - 1 - count.leadingZeroBitCount) / 4 * 4
+    while shift >= 0 {
+      buffer.append(digit(count >> shift & 0xF))
+      shift -= 4
+    }
+    append(chunkEnd, to: &buffer)
+  }
+
+  /// Appends the last chunk and the trailer section. After an error `buffer` is as it was before.
+  package static func appendEnd(
+    trailers: [HTTPHeader] = [], to buffer: inout [UInt8]
+  ) throws(RequestHeadViolation) {
+    for field in trailers {
+      do throws(HeaderFieldRules.Violation) {
+        try HeaderFieldRules.validate(method: "POST", fields: [field])
+      } catch {
+        throw .field(error)
+      }
+      if forbiddenTrailers.contains(where: { FieldName.equal($0, field.name) }) { throw .trailer(field.name) }
+    }
+    append("0\r\n", to: &buffer)
+    for field in trailers {
+      buffer.append(contentsOf: field.name.utf8)
+      append(field.value.isEmpty ? ":" : ": ", to: &buffer)
+      buffer.append(contentsOf: field.value.utf8)
+      append(chunkEnd, to: &buffer)
+    }
+    append(chunkEnd, to: &buffer)
+  }
+
+  private static func append(_ text: StaticString, to buffer: inout [UInt8]) {
+    buffer.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  private static func digit(_ value: Int) -> UInt8 {
+    UInt8(truncatingIfNeeded: value < 10 ? 0x30 + value : 0x61 - 10 + value)
+  }
+}

@@ -1,0 +1,302 @@
+/// Writes the head of a request of HTTP/1.1 (RFC 9112 §3, §5): the request line, `Host`, the fields of the request, and
+/// the field that delimits its content.
+///
+/// The fields keep their order, spelling and repetition. Nothing is written that could be read as another field or
+/// another request; the rules are checked here again, although the API above has checked them.
+package struct RequestHeadWriter: Sendable {
+  /// The form of the request target (RFC 9112 §3.2).
+  package enum TargetForm: Sendable, Equatable {
+    /// Path and query, for an origin server or a tunnel.
+    case origin
+    /// The URL without user, password and fragment, for a proxy that forwards the request.
+    case absolute
+    /// `*`, for `OPTIONS` that concern the server as a whole.
+    case asterisk
+    /// Host and port, for `CONNECT`.
+    case authority
+  }
+
+  /// The content of the request as its head announces it.
+  package enum Content: Sendable, Equatable {
+    case none
+    case length(Int64)
+    /// The content is sent in chunks, because its length is unknown.
+    case chunked
+  }
+
+  /// The facts about a written head that its exchange needs.
+  package struct Summary: Sendable, Equatable {
+    /// The number of bytes of the head.
+    package var size = 0
+    /// Whether the content waits for the response 100 (RFC 9110 §10.1.1).
+    package var expectsContinue = false
+    /// Whether the server may switch to another protocol (RFC 9110 §7.8).
+    package var asksForUpgrade = false
+    /// Whether the connection ends with the response (RFC 9112 §9.6).
+    package var closesConnection = false
+
+    package init() {}
+  }
+
+  /// The largest head that is written.
+  package static var largestHead: Int { 1_000_000 }
+
+  private let method: String
+  private let url: String
+  private let origin: Origin
+  private let fields: [HTTPHeader]
+  private let content: Content
+  private let form: TargetForm
+  /// Whether the field `Expect` is left out, because the server has refused it with 417.
+  private let omitsExpect: Bool
+
+  /// Makes the writer of a request.
+  ///
+  /// - Parameter url: The absolute URL of `origin`, ASCII only. Only its path and query are read.
+  package init(
+    method: String, url: String, origin: Origin, fields: [HTTPHeader], content: Content, form: TargetForm,
+    omitsExpect: Bool = false
+  ) {
+    self.method = method
+    self.url = url
+    self.origin = origin
+    self.fields = fields
+    self.content = content
+    self.form = form
+    self.omitsExpect = omitsExpect
+  }
+
+  package init(_ request: WireRequest, form: TargetForm, omitsExpect: Bool = false) {
+    self.init(
+      method: request.method, url: request.url, origin: request.origin, fields: request.fields,
+      content: Content(request.body), form: form, omitsExpect: omitsExpect)
+  }
+
+  /// Makes the writer of a `CONNECT` request (RFC 9110 §9.3.6), whose only fields are `Host` and those of the proxy.
+  package init(tunnelTo origin: Origin, fields: [HTTPHeader]) {
+    self.init(
+      method: "CONNECT", url: "", origin: origin, fields: fields, content: .none, form: .authority)
+  }
+
+  /// Appends the head to `buffer`. After an error `buffer` is as it was before.
+  package func write(into buffer: inout [UInt8]) throws(RequestHeadViolation) -> Summary {
+    let start = buffer.count
+    do throws(RequestHeadViolation) {
+      var output = RequestHeadOutput(limit: Self.largestHead, start: start)
+      try writeRequestLine(into: &buffer, &output)
+      try writeHost(into: &buffer, &output)
+      try writeFields(into: &buffer, &output)
+      try writeFraming(into: &buffer, &output)
+      output.append("\r\n", to: &buffer)
+      output.summary.size = buffer.count - start
+      guard output.summary.size <= Self.largestHead else { throw .tooLarge }
+      if content == .none { output.summary.expectsContinue = false }
+      return output.summary
+    } catch {
+      buffer.removeSubrange(start...)
+      throw error
+    }
+  }
+
+  private func writeRequestLine(
+    into buffer: inout [UInt8], _ output: inout RequestHeadOutput
+  ) throws(RequestHeadViolation) {
+    guard HeaderFieldRules.isToken(method) else { throw .field(.method(method)) }
+    if method == "HEAD", content != .none { throw .contentOfHead }
+    try output.append(text: method, to: &buffer)
+    output.append(" ", to: &buffer)
+    let target = buffer.count
+    switch form {
+    case .origin: try output.append(pathOf: url, to: &buffer)
+    case .absolute:
+      try output.append(text: origin.scheme, to: &buffer)
+      output.append("://", to: &buffer)
+      try writeAuthority(into: &buffer, &output)
+      try output.append(pathOf: url, to: &buffer)
+    case .asterisk: output.append("*", to: &buffer)
+    case .authority: try writeAuthority(into: &buffer, &output)
+    }
+    try Self.checkTarget(buffer, from: target)
+    output.append(" HTTP/1.1\r\n", to: &buffer)
+  }
+
+  private static func checkTarget(_ buffer: [UInt8], from start: Int) throws(RequestHeadViolation) {
+    if let byte = buffer[start...].first(where: { $0 < 0x21 || $0 > 0x7E }) { throw .target(byte) }
+  }
+
+  /// Writes host and port. The default port is left out, except for `CONNECT`. The zone of an address is left out,
+  /// because it has a meaning on this machine alone (RFC 6874 §4).
+  private func writeAuthority(
+    into buffer: inout [UInt8], _ output: inout RequestHeadOutput
+  ) throws(RequestHeadViolation) {
+    if origin.host.utf8.contains(UInt8(ascii: ":")) {
+      output.append("[", to: &buffer)
+      let zone = origin.host.utf8.firstIndex(of: UInt8(ascii: "%")) ?? origin.host.utf8.endIndex
+      buffer.append(contentsOf: origin.host.utf8[..<zone])
+      output.append("]", to: &buffer)
+    } else {
+      try output.append(text: origin.host, to: &buffer)
+    }
+    guard form == .authority || origin.port != (origin.scheme == "https" ? 443 : 80) else { return }
+    output.append(":", to: &buffer)
+    output.append(number: Int64(origin.port), to: &buffer)
+  }
+
+  /// Writes `Host` as the first field (RFC 9110 §7.2). A given one wins over the host of the URL.
+  private func writeHost(
+    into buffer: inout [UInt8], _ output: inout RequestHeadOutput
+  ) throws(RequestHeadViolation) {
+    if let given = fields.first(where: { RequestHeadOutput.isHost($0) }) {
+      return try output.append(given, to: &buffer)
+    }
+    output.append("Host: ", to: &buffer)
+    let start = buffer.count
+    try writeAuthority(into: &buffer, &output)
+    try Self.checkTarget(buffer, from: start)
+    output.append("\r\n", to: &buffer)
+  }
+
+  private func writeFields(
+    into buffer: inout [UInt8], _ output: inout RequestHeadOutput
+  ) throws(RequestHeadViolation) {
+    for field in fields {
+      switch field.name.utf8.count {
+      case 4 where RequestHeadOutput.isHost(field): continue
+      case 6 where FieldName.equal(field.name, "Expect"):
+        if omitsExpect { continue }
+        if FieldName.equal(field.value, "100-continue") { output.summary.expectsContinue = true }
+      case 7 where FieldName.equal(field.name, "Upgrade"): output.summary.asksForUpgrade = true
+      case 10 where FieldName.equal(field.name, "Connection"):
+        if RequestHeadOutput.lists("close", field.value) { output.summary.closesConnection = true }
+      case 14 where FieldName.equal(field.name, "Content-Length"):
+        guard let length = announcedLength, field.value == String(length), !output.hasFraming else {
+          throw .contradictingFraming("Content-Length")
+        }
+        output.hasFraming = true
+      case 17 where FieldName.equal(field.name, "Transfer-Encoding"):
+        guard content == .chunked, FieldName.equal(field.value, "chunked"), !output.hasFraming else {
+          throw .contradictingFraming("Transfer-Encoding")
+        }
+        output.hasFraming = true
+      default: break
+      }
+      try output.append(field, to: &buffer)
+    }
+  }
+
+  private func writeFraming(
+    into buffer: inout [UInt8], _ output: inout RequestHeadOutput
+  ) throws(RequestHeadViolation) {
+    guard !output.hasFraming else { return }
+    switch announced {
+    case .none: break
+    case .length(let length):
+      output.append("Content-Length: ", to: &buffer)
+      output.append(number: length, to: &buffer)
+      output.append("\r\n", to: &buffer)
+    case .chunked: output.append("Transfer-Encoding: chunked\r\n", to: &buffer)
+    }
+  }
+
+  private var announcedLength: Int64? {
+    switch announced {
+    case .none: 0
+    case .length(let length): length
+    case .chunked: nil
+    }
+  }
+
+  /// The content that the head announces. Methods that define a meaning for content announce an empty one, too (RFC
+  /// 9110 §8.6).
+  private var announced: Content {
+    guard content == .none else { return content }
+    switch method {
+    case "POST", "PUT", "PATCH": return .length(0)
+    default: return .none
+    }
+  }
+}
+
+extension RequestHeadWriter.Content {
+  /// Makes the content of a body. Empty data are like no body; an empty source is announced.
+  package init(_ body: RequestBody) {
+    switch body.count {
+    case ..<0: self = .chunked
+    case 0: if case .source = body { self = .length(0) } else { self = .none }
+    case let count: self = .length(count)
+    }
+  }
+}
+
+/// The state of writing one head.
+private struct RequestHeadOutput {
+  let limit: Int
+  let start: Int
+  var summary = RequestHeadWriter.Summary()
+  /// Whether a field of the caller delimits the content.
+  var hasFraming = false
+
+  static func isHost(_ field: HTTPHeader) -> Bool {
+    field.name.utf8.count == 4 && FieldName.equal(field.name, "Host")
+  }
+
+  /// Whether a list of tokens contains `token`, which has no capitals.
+  static func lists(_ token: StaticString, _ list: String) -> Bool {
+    list.utf8.split(separator: UInt8(ascii: ",")).contains { element in
+      let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+      var element = element.drop(while: isSpace)
+      while let last = element.last, isSpace(last) { element = element.dropLast() }
+      return element.count == token.utf8CodeUnitCount
+        && element.enumerated().allSatisfy { FieldName.lowercased($1) == token.utf8Start[$0] }
+    }
+  }
+
+  func append(_ text: StaticString, to buffer: inout [UInt8]) {
+    buffer.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  func append(text: String, to buffer: inout [UInt8]) throws(RequestHeadViolation) {
+    guard text.utf8.count <= limit - (buffer.count - start) else { throw .tooLarge }
+    buffer.append(contentsOf: text.utf8)
+  }
+
+  /// Appends a field after checking it. A field without a value has no blank at its end.
+  func append(_ field: HTTPHeader, to buffer: inout [UInt8]) throws(RequestHeadViolation) {
+    guard HeaderFieldRules.isToken(field.name) else { throw .field(.name(field.name)) }
+    try append(text: field.name, to: &buffer)
+    append(":", to: &buffer)
+    if !field.value.isEmpty {
+      append(" ", to: &buffer)
+      let value = buffer.count
+      try append(text: field.value, to: &buffer)
+      if let byte = HeaderFieldRules.forbiddenByte(in: buffer, from: value) {
+        throw .field(.value(field: field.name, character: byte))
+      }
+    }
+    append("\r\n", to: &buffer)
+  }
+
+  /// Appends path and query of an absolute URL, with a slash in front if the path is empty.
+  func append(pathOf url: String, to buffer: inout [UInt8]) throws(RequestHeadViolation) {
+    var url = url
+    guard url.utf8.count <= limit - (buffer.count - start) else { throw .tooLarge }
+    url.withUTF8 { text in
+      let scheme = text.firstIndex(of: UInt8(ascii: ":")) ?? text.count
+      let rest = text[min(scheme + 3, text.count)...]
+      let begin = rest.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
+      let path = rest[begin...].prefix { $0 != UInt8(ascii: "#") }
+      if path.first != UInt8(ascii: "/") { append("/", to: &buffer) }
+      buffer.append(contentsOf: path)
+    }
+  }
+
+  func append(number: Int64, to buffer: inout [UInt8]) {
+    let number = UInt64(clamping: number)
+    var divisor: UInt64 = 1
+    while number / divisor >= 10 { divisor *= 10 }
+    while divisor > 0 {
+      buffer.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+      divisor /= 10
+    }
+  }
+}
