@@ -1,0 +1,49 @@
+/// The connections to one host as far as a waiting request is concerned, and how it gets one of them. Pure: the pool
+/// owns the connections, keeps the counts, and asks again after each change while requests are waiting.
+package struct PoolState: Sendable, Equatable {
+  package enum Step: Sendable, Equatable {
+    /// Use the idle connection that was used last.
+    case useIdle
+    /// Open a stream on a connection of HTTP/2.
+    case useStream
+    case connect
+    /// Close the idle connection that has waited longest among those with another key, and connect.
+    case closeOtherAndConnect
+    case wait
+  }
+
+  // Connections with the key of the request.
+  /// The number of connections that can carry the request at once.
+  package var idle = 0
+  /// The number of streams that connections of HTTP/2 can open.
+  package var freeStreams = 0
+  /// The number of connections that are being made, and of those whose response has ended in this turn of the loop.
+  package var connecting = 0
+  /// The number of requests ahead of this one, which wait for one of the ``connecting``.
+  package var waiting = 0
+  /// Whether the connections carry many requests at a time; `nil` until one was made.
+  package var multiplexes: Bool?
+
+  // Connections to the whole host, with any key.
+  /// The number of all connections, with those that are being made.
+  package var open = 0
+  /// The number of idle connections with other keys.
+  package var idleElsewhere = 0
+  /// The largest number of connections.
+  package var limit: Int
+
+  package init(limit: Int) { self.limit = limit }
+
+  /// Returns how the request gets a connection.
+  ///
+  /// - Parameter mayMultiplex: Whether the request may be sent over HTTP/2.
+  package func step(mayMultiplex: Bool) -> Step {
+    if mayMultiplex, freeStreams > 0 { return .useStream }
+    if idle > 0 { return .useIdle }
+    // A burst of requests waits for the first connection, because one may carry them all.
+    if mayMultiplex, multiplexes != false, connecting > 0 { return .wait }
+    if waiting < connecting { return .wait }
+    if open < limit { return .connect }
+    return idleElsewhere > 0 ? .closeOtherAndConnect : .wait
+  }
+}
