@@ -26,14 +26,15 @@ package struct Engine: Sendable {
   let snapshot: @Sendable () async -> TransportSnapshot
 
   /// Makes the engine over libcurl, with a loop of its own, because sessions never share connections.
-  package static func curl() -> Engine {
-    let loop = EventLoop()
-    let transport = CurlTransport(loop: loop)
-    return Engine(
-      transport: transport, enqueue: { loop.enqueue($0) }, byteStreams: transport, executor: loop,
+  package static func curl() -> Engine { Engine(CurlTransport()) }
+
+  private init(_ engine: some EngineTransport) {
+    let loop = engine.loop
+    self.init(
+      transport: engine, enqueue: { loop.enqueue($0) }, byteStreams: engine, executor: loop,
       isOnLoop: { loop.isCurrent },
-      turn: { loop.turn }, shutDown: { transport.shutDown() },
-      threadHopCount: { loop.threadHopCount }, snapshot: { await loop.snapshot() })
+      turn: { loop.turn }, shutDown: { engine.shutDown() },
+      threadHopCount: { loop.threadHopCount }, snapshot: { await engine.snapshot() })
   }
 
   /// The content codings that the engine decodes, the best one first.

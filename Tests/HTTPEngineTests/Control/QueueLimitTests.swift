@@ -15,7 +15,7 @@ import Testing
   }
 
   private func reasons(_ client: Client) async -> [TransportSnapshot.WaitReason] {
-    await client.transport.loop.snapshot().hosts.flatMap { $0.waiting.map(\.reason) }
+    await client.transport.snapshot().hosts.flatMap { $0.waiting.map(\.reason) }
   }
 
   /// Starts a request and waits until the engine has it.
@@ -106,7 +106,7 @@ import Testing
     }
     watchers[2].setPriority(1)
     watchers[0].setPriority(0)
-    let waiting = await client.transport.loop.snapshot().hosts.flatMap(\.waiting)
+    let waiting = await client.transport.snapshot().hosts.flatMap(\.waiting)
     #expect(waiting.map(\.priority) == [1, 0.5, 0])
     #expect(waiting.map { $0.url.last } == ["2", "1", "0"])
     gate.open()
@@ -151,15 +151,15 @@ import Testing
     let server = try HTTPTestServer(.tls(.localhost))
     let gate = Gate()
     let client = Client()
-    #expect(await client.transport.loop.snapshot().hosts.isEmpty)
+    #expect(await client.transport.snapshot().hosts.isEmpty)
     #expect(try await client.get(server.url("/get")).status == 200)
-    let idle = await client.transport.loop.snapshot()
+    let idle = await client.transport.snapshot()
     #expect(idle.hosts.map(\.openConnections) == [1])
     #expect(idle.hosts.map(\.idleConnections) == [1])
     server.enqueue(.text("held").held(by: gate))
     let task = try await start(client, server.url("/held?x=1"))
     await gate.waitUntilReached()
-    let busy = await client.transport.loop.snapshot()
+    let busy = await client.transport.snapshot()
     #expect(busy.hosts.map(\.origin) == ["https://localhost:\(server.port)"])
     #expect(busy.hosts.map(\.openConnections) == [1])
     #expect(busy.hosts.map(\.idleConnections) == [0])

@@ -161,7 +161,7 @@ import Testing
     #expect(try await Client().get(server.url("/")).bytes == bytes)
   }
 
-  @Test("The engine uses OpenSSL") func openSSL() {
+  @Test("The engine uses OpenSSL", .enabled(if: engine.isCurl)) func openSSL() {
     #expect(CurlLibrary.shared.isUsable)
     #expect(CurlLibrary.shared.usesOpenSSL)
   }

@@ -6,15 +6,15 @@ import Testing
 
 /// A transport with one profile, and short functions for requests to a test server.
 struct Client: Sendable {
-  let transport: CurlTransport
+  let transport: any EngineTransport
   let profile: ConnectionProfile
 
   init(
-    connectionsPerHost: Int = 6, lingering: Duration = .milliseconds(50),
+    engine: TestEngine = .chosen, connectionsPerHost: Int = 6, lingering: Duration = .milliseconds(50),
     _ change: (inout TransportOptions) -> Void = { _ in },
     mayStartThread: @escaping @Sendable () -> Bool = { true }
   ) {
-    transport = CurlTransport(loop: EventLoop(lingering: lingering, mayStartThread: mayStartThread))
+    transport = engine.makeTransport(EventLoop(lingering: lingering, mayStartThread: mayStartThread))
     profile = Self.profile(connectionsPerHost, change)
   }
 
