@@ -56,6 +56,19 @@ import Testing
     #expect(missing.error.contains("--netrc-file") && !missing.error.contains("TransportOptions"))
   }
 
+  @Test(
+    "A device without end in place of a file is an error at once",
+    arguments: ["--cookie-jar", "--session", "--ca", "--cert", "AF_CONFIG"])
+  func endlessFile(option: String) async {
+    var terminal = Terminal.pipe
+    let words = option == "AF_CONFIG" ? [] : [option, "/dev/zero"]
+    if option == "AF_CONFIG" { terminal.variables["AF_CONFIG"] = "/dev/zero" }
+    let run = await terminal.run(words + [server.url("/get")])
+    #expect(run.status != .success)
+    #expect(run.error.contains("/dev/zero"), "\(run.error)")
+    #expect(server.recordedRequests.isEmpty)
+  }
+
   // MARK: Sessions
 
   @Test("A session keeps fields, credentials and cookies, in a file for its owner alone")

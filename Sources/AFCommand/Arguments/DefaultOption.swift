@@ -18,7 +18,8 @@ package struct DefaultOption: Sendable {
   static func read(_ variables: [String: String]) throws(UsageError) -> [DefaultOption] {
     guard let path = path(variables) else { return [] }
     guard variables["AF_CONFIG"] != nil || FileManager.default.fileExists(atPath: path) else { return [] }
-    guard let text = String(validating: try LocalFile.content(path), as: UTF8.self) else {
+    let content = try LocalFile.content(path, limit: LocalFile.largestSettings)
+    guard let text = String(validating: content, as: UTF8.self) else {
       throw UsageError("The options in '\(path)' are not text in UTF-8.")
     }
     return try read(text, path: path)

@@ -8,7 +8,7 @@ enum CookieJar {
   /// Returns the cookies of a file; none if there is no file yet.
   static func read(_ path: String) throws(UsageError) -> [HTTPCookie] {
     guard FileManager.default.fileExists(atPath: path) else { return [] }
-    let content = try LocalFile.content(path)
+    let content = try LocalFile.content(path, limit: LocalFile.largestSettings)
     guard String(validating: content, as: UTF8.self) != nil else {
       throw UsageError("The cookies in '\(path)' are not text.")
     }

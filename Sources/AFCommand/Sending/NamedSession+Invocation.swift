@@ -23,7 +23,7 @@ extension NamedSession {
     self.init()
     guard FileManager.default.fileExists(atPath: path) else { return }
     do {
-      self = try NamedSession(try LocalFile.content(path))
+      self = try NamedSession(try LocalFile.content(path, limit: LocalFile.largestSettings))
     } catch let error as UsageError {
       throw error
     } catch {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 extension RequestItem {
   /// Returns the item with the content of the file that it names. A line break at the end of a file is kept in a text
@@ -51,18 +52,29 @@ enum LocalFile {
     path == "~" || path.hasPrefix("~/") ? NSString(string: path).expandingTildeInPath : path
   }
 
-  static func content(_ path: String) throws(UsageError) -> Data {
+  /// The largest file with settings, cookies or certificates. A larger one is something else.
+  static let largestSettings = 16 << 20
+  /// The largest text or form file that is read into memory. A file on a disk is sent from there instead.
+  private static let largest = 1 << 30
+
+  /// Returns the content of a file, which may be a pipe, such as that of a process substitution, or a device. These
+  /// have no size, and perhaps no end.
+  static func content(_ path: String, limit: Int = largest) throws(UsageError) -> Data {
     try checkReadable(path)
-    do {
-      // A pipe, such as that of a process substitution, has no size.
-      guard isRegular(path) else {
-        let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: expanded(path)))
-        return try handle.readToEnd() ?? Data()
+    let descriptor = open(expanded(path), O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    defer { if descriptor >= 0 { close(descriptor) } }
+    var content = Data()
+    var room = [UInt8](repeating: 0, count: 1 << 16)
+    while content.count <= limit {
+      let count = Glibc.read(descriptor, &room, room.count)
+      if count == 0 { return content }
+      if count > 0 {
+        content += room[..<count]
+      } else if errno != EINTR {
+        throw UsageError("The file '\(path)' cannot be read.")
       }
-      return try Data(contentsOf: URL(fileURLWithPath: expanded(path)))
-    } catch {
-      throw UsageError("The file '\(path)' cannot be read.")
     }
+    throw UsageError("The file '\(path)' has more than \(limit >> 20) MiB, which is too much here.")
   }
 
   static func checkReadable(_ path: String) throws(UsageError) {

@@ -57,10 +57,7 @@ extension Session {
   }
 
   private static func contents(of file: String) throws(UsageError) -> Data {
-    guard let contents = FileManager.default.contents(atPath: LocalFile.expanded(file)) else {
-      throw UsageError("The certificates in '\(file)' cannot be read; check the path.")
-    }
-    return contents
+    try LocalFile.content(file, limit: LocalFile.largestSettings)
   }
 
   /// Asks for a passphrase only if the key needs one and none was given.
