@@ -151,6 +151,15 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
+  @Test("--retry requests nothing again of which the head was shown")
+  func retryOfShownHead() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.closeAfterBody(bytes: 0))
+    let run = await Terminal.pipe.run("-h", "--retry", "2", server.url("/"))
+    #expect(run.status == .failure && run.output.hasPrefix("HTTP/1.1 200"), "\(run.output)\(run.error)")
+    #expect(server.requestCount == 1)
+  }
+
   @Test("--limit-rate limits both directions")
   func bandwidth() throws {
     var invocation = Invocation()

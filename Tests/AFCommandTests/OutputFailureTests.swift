@@ -126,6 +126,20 @@ import Testing
     }
   }
 
+  @Test("Nothing is written behind a write that has failed") func gap() async {
+    let count = Mutex(0)
+    var terminal = Terminal.pipe
+    terminal.failureOfOutput = { _ in
+      count.withLock { count in
+        count += 1
+        return count == 1 ? ENOSPC : nil
+      }
+    }
+    let run = await terminal.run("-v", server.url("/bytes/10"))
+    #expect(run.bytes.isEmpty, "\(run.output)")
+    #expect(run.error.contains("No space left on device"))
+  }
+
   @Test(
     "A closed standard input or error is no file of the request",
     arguments: ["<&-", "2>&-", "<&- 2>&-", "0<&- 1>&- 2>&-"])

@@ -50,6 +50,17 @@ import Testing
     #expect(server.requestCount == 3)
   }
 
+  @Test("A challenge that was answered is shown without secrets") func challenge() async {
+    server.enqueue(
+      Reply.status(401).with(
+        header: "WWW-Authenticate", value: "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
+      )
+      .with(header: "Set-Cookie", value: "sid=planted"), .text("end"))
+    let run = await Terminal().run("-v", "-I", "-A", "digest", "-a", "ann:top", server.url("/a"))
+    #expect(run.output.contains("401") && run.output.contains("sid="), "\(run.output)")
+    #expect(!run.output.contains("planted"), "\(run.output)")
+  }
+
   @Test(
     "Failures are shown without secrets",
     arguments: [

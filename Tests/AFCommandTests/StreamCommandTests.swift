@@ -37,6 +37,13 @@ import Testing
     #expect(run.error.contains("4001: enough"))
   }
 
+  @Test("A server that has finished, or goes away, is no failure", arguments: [1000, 1001, 1011])
+  func usualClose(code: Int) async {
+    server.enqueue(.webSocket(WebSocketEndpoint { try $0.close(code) }))
+    let run = await Terminal.pipe.run("-I", "ws", server.url("/"))
+    #expect(run.status == (code == 1011 ? .failure : .success), "\(run.error)")
+  }
+
   @Test("A server that is no WebSocket server is reported with the class of its response")
   func refused() async {
     let run = await Terminal.pipe.run("-I", "ws", server.url("/status/404"))

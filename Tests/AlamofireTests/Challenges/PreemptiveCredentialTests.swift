@@ -123,6 +123,14 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.isEmpty)
   }
 
+  @Test("The text of an error has no control characters of a path") func unsafePath() async throws {
+    let response = await Session.retained(fake: FakeTransport()).request("http://a.test/")
+      .transportOptions { $0.netrcFile = "/nowhere/\u{1B}[2J\u{202E}x" }.end()
+    let text = try #require(response.error?.underlyingError as? URLError).localizedDescription
+    #expect(text.contains("/nowhere/"))
+    #expect(!text.contains("\u{1B}") && !text.contains("\u{202E}"), "\(text.debugDescription)")
+  }
+
   // MARK: Redirects
 
   /// Redirects with every status, between every pair of origins and with every kind of credential.

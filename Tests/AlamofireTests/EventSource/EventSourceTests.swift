@@ -121,6 +121,37 @@ struct EventSourceTests {
     #expect(request.retryCount == 2)
   }
 
+  @Test("An event forgives the connections that failed before it") func forgivenFailures() async throws {
+    let server = try HTTPTestServer(routes: Self.numbered(6, perConnection: 1))
+    var configuration = EventSourceRequest.Configuration()
+    configuration.initialDelay = 0.001
+    configuration.maximumFailureCount = 1
+    let request = Session.real().eventSourceRequest(server.url("/events"), configuration: configuration)
+    var ids: [String] = []
+    for try await event in request.events() { ids.append(event.id) }
+    #expect(ids == ["1", "2", "3", "4", "5", "6"])
+    #expect(request.error == nil)
+  }
+
+  @Test("A failure that another connection does not mend ends the request") func lastingFailure()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    let reply = Self.events("retry: 1\n\ndata: \(String(repeating: "x", count: 100))\n\n")
+    server.enqueue(reply, reply)
+    var configuration = EventSourceRequest.Configuration()
+    configuration.maximumEventSize = 50
+    let request = Session.real().eventSourceRequest(server.url("/events"), configuration: configuration)
+    do {
+      for try await event in request.events() { Issue.record("\(event)") }
+      Issue.record("no error")
+    } catch {
+      #expect(error.transferCode == .dataLengthExceedsMaximum)
+    }
+    #expect(request.retryCount == 0)
+    #expect(server.recordedRequests.count == 1)
+  }
+
   @Test(
     "The end of the stream ends a request that is not safe, or that does not reconnect",
     arguments: [(HTTPMethod.post, nil), (.patch, nil), (.post, false), (.get, false)] as [(HTTPMethod, Bool?)]

@@ -63,6 +63,15 @@ import Testing
     #expect(!messages.joined().contains("planted"))
   }
 
+  @Test("The level of a response changes at the status 400", arguments: [399, 400])
+  func boundary(status: Int) async {
+    let log = log()
+    server.enqueue(.status(status))
+    _ = await session(log).request(server.url("/a")).serializingData(emptyResponseCodes: [status]).response
+    _ = messages(log)
+    #expect(entries.values.map(\.level) == [status == 400 ? .warning : .info])
+  }
+
   @Test("A response that cannot be serialized is an error") func serialization() async {
     let log = log(.error)
     server.enqueue(.text("{}"), .text("{}"))

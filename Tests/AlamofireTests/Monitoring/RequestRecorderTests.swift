@@ -80,6 +80,27 @@ import Testing
     #expect(recorder.count == 0)
   }
 
+  @Test("Each attempt has the error that ended it, without the secrets of its text") func comments()
+    async throws
+  {
+    let recorder = RequestRecorder()
+    let request = session(recorder).request(
+      "http://127.0.0.1:1/", interceptor: RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0.001))
+    _ = await request.serializingData().response
+    recorder.queue.sync {}
+    let comments = try entries(recorder).map { $0["comment"] as? String ?? "" }
+    #expect(comments.count == 2 && comments.allSatisfy { $0.contains("does not accept") }, "\(comments)")
+    // Errors of other code, such as that of a `URLProtocol` class, have texts of their own.
+    struct Refusal: LocalizedError {
+      var errorDescription: String? { "https://ann:planted@h/?access_token=planted was refused." }
+    }
+    recorder.request(
+      request, didCompleteTask: try #require(request.task), with: .sessionTaskFailed(error: Refusal()))
+    let later = try entries(recorder).map { $0["comment"] as? String ?? "" }
+    #expect(later[0] == comments[0])
+    #expect(later[1].contains("was refused") && !later[1].contains("planted"), "\(later)")
+  }
+
   @Test("The oldest entries are removed, and bodies over the limit are left out") func limits() async throws {
     let recorder = RequestRecorder(bodyLimit: 3, entryLimit: 2)
     let session = session(recorder)
@@ -91,6 +112,16 @@ import Testing
       (($0["response"] as? [String: Any])?["content"] as? [String: Any])?["text"] as? String
     }
     #expect(texts == ["bbb", nil])
+  }
+
+  @Test("The body of a response is that of the last hop") func bodyOfLastHop() async throws {
+    let recorder = RequestRecorder(bodyLimit: 1_000)
+    server.enqueue(.redirect(to: "/1", status: 302), .text("end"))
+    _ = await session(recorder).request(server.url("/0")).serializingData().response
+    let texts = try entries(recorder).map {
+      (($0["response"] as? [String: Any])?["content"] as? [String: Any])?["text"] as? String ?? ""
+    }
+    #expect(texts == ["", "end"])
   }
 
   @Test("Bodies in memory are recorded for each hop that sends them") func requestBodies() async throws {
@@ -203,6 +234,11 @@ import Testing
     #expect(page.components(separatedBy: "<tr").count == 4)
     #expect(page.contains("GET \(server.url("/get?a=%3Cb%3E&amp;c=&#39;"))") || page.contains("c=%27"))
     #expect(page.contains("<tr class=\"bad\">") && page.contains("class=\"wait\""))
+    server.enqueue(.status(400), .status(399))
+    for path in ["/400", "/399"] { _ = await session.request(server.url(path)).serializingData().response }
+    recorder.queue.sync {}
+    let rows = recorder.timeline().components(separatedBy: "<tr")
+    #expect(rows.map { $0.hasPrefix(" class=\"bad\"") } == [false, false, false, true, true, false])
     #expect(!page.contains("<script") && page.hasPrefix("<!doctype html>"))
     #expect(RequestRecorder().timeline().contains("0 requests"))
   }

@@ -110,6 +110,21 @@ import Testing
     #expect(try contents(response) == file.bytes)
   }
 
+  @Test("A resumed download whose part is missing asks for the whole file") func missingPartOfResumed()
+    async throws
+  {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let first = try await broken(file, server, after: 10_000)
+    file.breakAfter(9_999)
+    let data = try #require(await end(session.download(resumingWith: first)).resumeData)
+    try FileManager.default.removeItem(at: try part(namedBy: data))
+    let isWhole = try contents(await end(session.download(resumingWith: data))) == file.bytes
+    #expect(isWhole)
+    let fields = server.recordedRequests.map { [$0.header("Range"), $0.header("If-Range")] }
+    #expect(fields == [[nil, nil], ["bytes=10000-", "\"v1\""], [nil, nil]])
+  }
+
   @Test(
     "Without a strong validator there is no resume data", arguments: [VersionedFile.Validator.weakTag, .none])
   func weakValidators(validator: VersionedFile.Validator) async throws {

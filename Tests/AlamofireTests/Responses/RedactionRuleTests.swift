@@ -46,6 +46,8 @@ import Testing
       ("https://h/a?api%5Fkey=planted", "https://h/a?api%5Fkey=redacted"),
       ("https://h/cb?code=planted&state=s", "https://h/cb?code=redacted&state=s"),
       ("https://h/#access_token=planted&token_type=x", "https://h/#access_token=redacted&token_type=x"),
+      // A name that is a secret in queries alone.
+      ("https://h/cb#code=planted&state=s", "https://h/cb#code=redacted&state=s"),
       (
         "https://b/o?X-Amz-Credential=planted&X-Amz-Date=d&X-Amz-Signature=planted",
         "https://b/o?X-Amz-Credential=redacted&X-Amz-Date=d&X-Amz-Signature=redacted"

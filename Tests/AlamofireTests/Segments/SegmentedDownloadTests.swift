@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import HTTPTestServer
+import HTTPWire
 import Testing
 
 private let KiB = 1024
@@ -172,6 +173,28 @@ struct SegmentedDownloadFolder {
     #expect(file.questions[before].request.header("If-Range") == "\"v1\"")
   }
 
+  @Test("The server confirms a file of which an earlier process had all bytes", arguments: [false, true])
+  func completePart(isChanged: Bool) async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 200 * KiB)
+    let server = try file.server()
+    let record = SegmentRecord(
+      url: server.url("/file"), version: RepresentationVersion(length: file.size, validator: "\"v1\""),
+      boot: "", present: ByteRanges([0..<file.size]))
+    for (name, bytes) in [("partial", file.bytes), ("ranges", Data(record.text.utf8))] {
+      let path = folder.url.appendingPathComponent("file.alamofire-\(name)").path
+      #expect(
+        FileManager.default.createFile(
+          atPath: path, contents: bytes, attributes: [.posixPermissions: 0o600]))
+    }
+    if isChanged { file.change() }
+    let response = await download(server).response
+    #expect(response.error == nil)
+    #expect(folder.hasOnly(file.bytes))
+    #expect(file.questions.first?.request.header("If-Range") == "\"v1\"")
+    if !isChanged { #expect(file.ranges == [(file.size - 1)..<file.size]) }
+  }
+
   @Test("Bytes of another version, or of another URL, are not continued", arguments: [false, true])
   func staleRecord(isOtherURL: Bool) async throws {
     defer { folder.remove() }
@@ -188,8 +211,10 @@ struct SegmentedDownloadFolder {
     file.script(nil)
     let other = try file.server()
     if !isOtherURL { file.change() }
+    let count = file.questions.count
     let end = await download(isOtherURL ? other : server).response
     #expect(end.error == nil)
+    #expect(file.questions[count].request.header("If-Range") == (isOtherURL ? nil : "\"v1\""))
     #expect(end.progress.restartCount == (isOtherURL ? 0 : 1))
     #expect(folder.hasOnly(file.bytes))
   }

@@ -186,6 +186,9 @@ import Testing
       let verdict = office.verdict(office.fine, options)
       #expect((verdict == "ok") != options.contains(.requirePositiveResponse), "\(options): \(verdict)")
       #expect(office.server.recordedRequests.map(\.path) == paths, "\(options)")
+      // A stapled response is an answer of a responder, too.
+      let evaluator = RevocationTrustEvaluator(options: options)
+      #expect(evaluator.wantsStapledResponse == paths.contains("/ocsp"), "\(options)")
     }
   }
 

@@ -50,6 +50,10 @@ import Testing
     #expect(try match(manager, "WWW.example.ORG.") == "*.Example.org")
     #expect(try match(manager, "xn--bcher-kva.example") == "b\u{FC}cher.example")
     #expect(try match(manager, "2001:db8::1") == "[2001:db8::1]")
+    // An exact spelling takes precedence, and for any other the one in lower case is used.
+    let both = self.manager("Example.com", "example.com")
+    #expect(try match(both, "Example.com") == "Example.com")
+    #expect(try match(both, "EXAMPLE.COM") == "example.com")
   }
 
   @Test(

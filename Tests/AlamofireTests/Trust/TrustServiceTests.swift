@@ -1,3 +1,5 @@
+import Foundation
+import FoundationNetworking
 import HTTPWire
 import Testing
 
@@ -5,6 +7,11 @@ import Testing
 
 @Suite("Trust of a session") struct TrustServiceTests {
   private final class OwnManager: ServerTrustManager, @unchecked Sendable {}
+
+  /// An evaluator of other code, which may use whatever the handshake has shown.
+  private struct OwnEvaluator: ServerTrustEvaluating {
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {}
+  }
 
   private final class OwnDelegate: SessionDelegate, @unchecked Sendable {}
 
@@ -31,8 +38,17 @@ import Testing
     #expect(try wantsStapledResponse(OwnManager(evaluators: [:])), "its evaluator is not known before")
     let revocation = ServerTrustManager(evaluators: ["a.test": RevocationTrustEvaluator()])
     #expect(try wantsStapledResponse(revocation))
+    #expect(try wantsStapledResponse(ServerTrustManager(evaluators: ["a.test": OwnEvaluator()])))
     let usual = ServerTrustManager(evaluators: ["a.test": DefaultTrustEvaluator()])
     #expect(try !wantsStapledResponse(usual))
     #expect(try !wantsStapledResponse(ServerTrustManager(evaluators: [:])))
+  }
+
+  @Test("A client certificate accepts no server, although it has neither a name nor a password")
+  func clientCertificate() {
+    let identity = ClientIdentity(certificates: [], subject: "", privateKey: Data())
+    #expect(!ClientIdentityCredential(identity).meansTrust)
+    #expect(URLCredential(user: "", password: "", persistence: .none).meansTrust)
+    #expect(!URLCredential(user: "ann", password: "", persistence: .none).meansTrust)
   }
 }

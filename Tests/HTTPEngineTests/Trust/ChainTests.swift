@@ -76,6 +76,15 @@ import Testing
     #expect(try Self.malformed(server: { $0.hasSubject = false }) == nil)
   }
 
+  @Test("An authority on the way states that it is one; its key usage is not enough") func constraints()
+    throws
+  {
+    let message = try Self.malformed(middle: { $0.hasBasicConstraints = false })
+    #expect(message?.contains("certificate 1") == true, "\(message ?? "accepted")")
+    #expect(try Self.malformed(root: { $0.hasBasicConstraints = false }) == nil)
+    #expect(try Self.malformed(server: { $0.hasBasicConstraints = false }) == nil)
+  }
+
   @Test("A root that names another key as that of its issuer is refused") func keyIdentifierOfRoot() throws {
     let message = try Self.malformed(root: { $0.authorityKeyIdentifier = [1, 2, 3, 4] })
     #expect(message?.contains("another key") == true, "\(message ?? "accepted")")

@@ -124,6 +124,8 @@ private let first = RepresentationVersion(length: 100, validator: "\"1\"")
   func stream() {
     for answer in [
       SegmentAnswer.part(0..<10, length: 100, validator: nil), .unusable, .unsatisfiable,
+      // Another range than the first one.
+      .part(1..<11, length: 100, validator: "\"1\""), .part(1..<10, length: 100, validator: "\"1\""),
     ] {
       var transfer = transfer()
       _ = transfer.start(nil, at: .zero)
