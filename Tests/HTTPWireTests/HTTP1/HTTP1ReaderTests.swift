@@ -239,6 +239,26 @@ import Testing
     #expect(chunked.framing.isAmbiguous(.http1_1) && chunked.trailers == nil)
   }
 
+  @Test("Fields have the same marks, however their bytes arrive") func marks() {
+    let text = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nConnection: close\r\nETag: b\r\nKeep-Alive: c\r\n\r\n"
+    for size in [1, 30, 1_000] {
+      var reader = HTTP1Reader(method: "GET")
+      #expect(!reader.hasBegun)
+      var head: ResponseHead?
+      var rest = Array(text.utf8)[...]
+      while !rest.isEmpty {
+        let piece = Array(rest.prefix(size))
+        rest = rest.dropFirst(piece.count)
+        var position = 0
+        let step = piece.withUnsafeBytes { reader.read($0, from: &position) }
+        #expect(reader.hasBegun)
+        if case .head(let received) = step { head = received }
+      }
+      #expect(head?.block.marks == [.setCookie, .connection, .reusable], "in pieces of \(size)")
+      #expect(head?.block == head.map { FieldBlock(bytes: $0.block.bytes) }, "in pieces of \(size)")
+    }
+  }
+
   @Test("A restarted reader has no state of the earlier response") func restart() {
     let texts = [
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nHalf",

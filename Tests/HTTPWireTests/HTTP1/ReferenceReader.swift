@@ -85,13 +85,13 @@ enum ReferenceReader {
       switch result {
       case (.content(let range), _):
         let digits = String(decoding: rest.prefix { isxdigit($0) }, as: UTF8.self)
-        guard let size = Int(digits, radix: 16), range.count == min(size, rest.count - range.lowerBound)
-        else {
+        let available = rest.count - range.lowerBound
+        guard let size = Int(digits, radix: 16), range.count == min(size, available) else {
           return .violation(.chunkSize)
         }
         content += rest.dropFirst(range.lowerBound).prefix(size)
+        guard size < available else { return .open(content: content, mayEnd: false) }
         rest = rest.dropFirst(range.lowerBound + size)
-        guard range.count == size, !rest.isEmpty else { return .open(content: content, mayEnd: false) }
         if rest.first == 0x0D { rest = rest.dropFirst() }
         guard let lineFeed = rest.popFirst() else { return .open(content: content, mayEnd: false) }
         if lineFeed != 0x0A { return .violation(.chunkEnd) }
@@ -107,15 +107,17 @@ enum ReferenceReader {
 
   /// Returns the fields of a trailer section behind the line of the last chunk.
   private static func trailers(_ bytes: [UInt8]) -> [HTTPHeader] {
-    var lines: [String] = []
-    for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).dropFirst() {
-      if line.first == " " || line.first == "\t" {
-        lines[lines.count - 1] += line
+    var lines: [[UInt8]] = []
+    for line in bytes.split(separator: 0x0A).dropFirst() {
+      let text = line.last == 0x0D ? line.dropLast() : line
+      guard let first = text.first else { continue }
+      if first == 0x20 || first == 0x09, !lines.isEmpty {
+        lines[lines.count - 1] += text
       } else {
-        lines.append(String(line))
+        lines.append(Array(text))
       }
     }
-    return FieldBlock(bytes: Array((lines.joined(separator: "\r\n") + "\r\n").utf8)).fields
+    return FieldBlock(bytes: lines.flatMap { $0 + [0x0D, 0x0A] }).fields
   }
 
   private static func isxdigit(_ byte: UInt8) -> Bool {
