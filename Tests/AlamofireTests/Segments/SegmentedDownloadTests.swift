@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import Glibc
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -171,6 +172,27 @@ struct SegmentedDownloadFolder {
     let requested = file.ranges.dropFirst(before).map(\.count).reduce(0, +)
     #expect(requested == file.size - 40_000)
     #expect(file.questions[before].request.header("If-Range") == "\"v1\"")
+  }
+
+  @Test("The file is free as soon as the end of a cancelled download shows") func freeFile() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 400 * KiB)
+    let gate = Gate()
+    defer { gate.open() }
+    file.script { $1.held(after: 10, by: gate) }
+    let server = try file.server()
+    for _ in 0..<20 {
+      let download = download(server)
+      download.resume()
+      #expect(await eventually { download.currentProgress.connectionCount == 4 })
+      download.cancel()
+      let limit = ContinuousClock.now + .seconds(60)
+      while download.currentProgress.connectionCount > 0, .now < limit {}
+      let descriptor = open(download.partialFileURL.path, O_RDWR)
+      #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0, "the file is locked, or gone")
+      close(descriptor)
+      #expect(await download.response.error?.isExplicitlyCancelledError == true)
+    }
   }
 
   @Test("The server confirms a file of which an earlier process had all bytes", arguments: [false, true])

@@ -34,6 +34,8 @@ final class SegmentedDownloadCore: Sendable {
     var isFlushing = false
     var lastFlush = Duration.zero
     var lastNotice: Duration?
+    /// Whether the download is about to end.
+    var isEnding = false
     /// Whether a delay has ended during a suspension.
     var isWakeUpMissed = false
     var progressHandlers: [@Sendable (SegmentedDownload.Progress) -> Void] = []
@@ -301,34 +303,36 @@ final class SegmentedDownloadCore: Sendable {
     perform(actions)
   }
 
-  /// Ends the download, once.
+  /// Ends the download, once. Who learns of the end can use the file: it is closed before.
   func conclude(_ result: Result<URL, AFError>) {
-    let now = now
     let ending = state.withLock { state -> State? in
       guard !state.isEnded else { return nil }
+      state.isEnding = true
       let old = state
-      var progress = state.progress(at: now)
-      progress.connectionCount = 0
-      let response = SegmentedDownload.Response(
-        result: result, response: state.response, progress: progress, droppedMirrors: state.droppedMirrors)
-      state.lifecycle = .ended(response)
       state.requests = [:]
-      state.progressHandlers = []
-      state.handlers = []
       state.file = nil
       return old
     }
     guard let ending else { return }
     for request in ending.requests.values { request.cancel() }
     if let file = ending.file { close(file, ending, result) }
-    guard let response = state.withLock({ $0.endResponse }) else { return }
-    for handler in ending.progressHandlers { handler(response.progress) }
-    for handler in ending.handlers { handler(response) }
+    let now = now
+    let (response, progressHandlers, handlers) = state.withLock { state in
+      var progress = state.progress(at: now)
+      progress.connectionCount = 0
+      let response = SegmentedDownload.Response(
+        result: result, response: state.response, progress: progress, droppedMirrors: state.droppedMirrors)
+      state.lifecycle = .ended(response)
+      defer { (state.progressHandlers, state.handlers) = ([], []) }
+      return (response, state.progressHandlers, state.handlers)
+    }
+    for handler in progressHandlers { handler(response.progress) }
+    for handler in handlers { handler(response) }
   }
 }
 
 extension SegmentedDownloadCore.State {
-  var isEnded: Bool { endResponse != nil }
+  var isEnded: Bool { isEnding || endResponse != nil }
 
   var endResponse: SegmentedDownload.Response? {
     if case .ended(let response) = lifecycle { response } else { nil }
