@@ -58,7 +58,7 @@ import Testing
 
   @Test(
     "A device without end in place of a file is an error at once",
-    arguments: ["--cookie-jar", "--session", "--ca", "--cert", "AF_CONFIG"])
+    arguments: ["--cookie-jar", "--session", "--netrc-file", "--ca", "--cert", "AF_CONFIG"])
   func endlessFile(option: String) async {
     var terminal = Terminal.pipe
     let words = option == "AF_CONFIG" ? [] : [option, "/dev/zero"]

@@ -204,9 +204,9 @@ public struct TransportOptions: Sendable, Equatable {
   public var preemptiveBasicAuthentication: Bool = false
   /// The path of a netrc file with credentials by host: `machine`, `login`, `password`, `default`. A leading `~/` is
   /// the home folder. The file is read for each request, which fails with the error of the file (such as
-  /// `URLError.fileDoesNotExist`). If neither the request nor the session's storage has a credential, the file
-  /// answers challenges of the request's own host. After a redirect to another host the file is not used. Default:
-  /// `nil`, no file.
+  /// `URLError.fileDoesNotExist`, or `dataLengthExceedsMaximum` for more than 16 MiB). If neither the request nor the
+  /// session's storage has a credential, the file answers challenges of the request's own host. After a redirect to
+  /// another host the file is not used. Default: `nil`, no file.
   public var netrcFile: String?
   /// Header fields that are sent after those of the request, each as a field of its own. A `URLRequest` has one value
   /// for a name, so this option sends a name several times (RFC 9110 §5.3), as some servers require. The fields follow

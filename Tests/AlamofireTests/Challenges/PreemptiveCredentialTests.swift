@@ -123,6 +123,17 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.isEmpty)
   }
 
+  @Test("A device without end in place of the netrc file fails the request") func endlessNetrcFile()
+    async throws
+  {
+    let fake = FakeTransport()
+    let response = await Session.retained(fake: fake).request("http://a.test/")
+      .transportOptions { $0.netrcFile = "/dev/zero" }.end()
+    let error = try #require(response.error?.underlyingError as? URLError)
+    #expect(error.code == .dataLengthExceedsMaximum)
+    #expect(fake.requests.isEmpty)
+  }
+
   @Test("The text of an error has no control characters of a path") func unsafePath() async throws {
     let response = await Session.retained(fake: FakeTransport()).request("http://a.test/")
       .transportOptions { $0.netrcFile = "/nowhere/\u{1B}[2J\u{202E}x" }.end()

@@ -210,18 +210,23 @@ extension RequestBody {
 
 /// Reads what ``TransportOptions/netrcFile`` names.
 enum NetrcFile {
+  /// The largest file that is read. A device has no size, and perhaps no end.
+  private static let largest = 16 << 20
+
   /// Reads a netrc file. Blocks for as long as that takes.
   static func read(_ path: String, for url: String) -> Result<Netrc, AFError> {
     let path = (path as NSString).expandingTildeInPath
     do {
-      return .success(
-        Netrc(String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)))
+      let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+      let content = try file.read(upToCount: largest + 1) ?? Data()
+      guard content.count <= largest else { throw URLError(.dataLengthExceedsMaximum) }
+      return .success(Netrc(String(decoding: content, as: UTF8.self)))
     } catch {
       let code: URLError.Code =
         switch (error as? CocoaError)?.code {
         case .fileReadNoSuchFile?, .fileNoSuchFile?: .fileDoesNotExist
         case .fileReadNoPermission?: .noPermissionsToReadFile
-        default: .resourceUnavailable
+        default: (error as? URLError)?.code ?? .resourceUnavailable
         }
       return .failure(
         .sessionTaskFailed(
