@@ -122,6 +122,21 @@ import Testing
     #expect(data == ["1"] && request.data == nil)
   }
 
+  @Test("A connection without a response has no body of an earlier one") func connectionWithoutHead()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.json(Self.reason).with(status: 503), .raw("nonsense\r\n\r\n"))
+    var configuration = EventSourceRequest.Configuration()
+    configuration.maximumFailureCount = 0
+    let request = Session.real().eventSourceRequest(
+      server.url("/"), configuration: configuration,
+      interceptor: RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0.001))
+    #expect(await failure(of: request)?.transferCode == .badServerResponse)
+    #expect(request.data == nil)
+    #expect(server.requestCount == 2)
+  }
+
   @Test("A redirect that is not followed is refused") func declinedRedirect() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.redirect(to: "/elsewhere", status: 301))

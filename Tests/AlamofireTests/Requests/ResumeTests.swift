@@ -190,6 +190,17 @@ import Testing
     #expect(server.recordedRequests.map { $0.header("Range") != nil } == [false, true, false])
   }
 
+  @Test("A server that says that it has no ranges gives no resume data") func noRanges() async throws {
+    let file = VersionedFile(size: 50_000)
+    let server = try HTTPTestServer(
+      routes: .none.adding("/file") { request, _ in
+        file.reply(to: request).with(header: "Accept-Ranges", value: "none")
+      })
+    file.breakAfter(10_000)
+    let response = await end(session.download(server.url("/file")))
+    #expect(response.error != nil && response.resumeData == nil)
+  }
+
   @Test("A date within a second of the response is a weak validator") func recentDate() async throws {
     let date = "Mon, 01 Jan 2024 00:00:00 GMT"
     let server = try HTTPTestServer(routes: .none)
