@@ -107,9 +107,26 @@ import Testing
     #expect(blocks.first?.contains("\nAuthorization: Basic <redacted>") == true)
     #expect(blocks.dropFirst().first?.hasPrefix("HTTP/1.1 101") == true)
     #expect(blocks.last == "one\n")
-    let events = Reply(headers: [.contentType("text/event-stream")], body: .parts(["retry: 1\ndata: 1\n\n"]))
-    server.enqueue(events, events, .status(204))
-    let source = await Terminal.pipe.run("-v", "sse", server.url("/prices"))
+    // A connection ends when its event is written. Before that, heads of the next one could be there.
+    let gates = [Gate(), Gate()]
+    for gate in gates {
+      server.enqueue(
+        Reply(
+          headers: [.contentType("text/event-stream")],
+          body: .parts(["retry: 1\ndata: 1\n\n", .gate(gate)])))
+    }
+    server.enqueue(.status(204))
+    let count = Mutex(0)
+    var terminal = Terminal.pipe
+    terminal.onOutput = { data in
+      guard data == Data("1\n".utf8) else { return }
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      gates[min(number, gates.count) - 1].open()
+    }
+    let source = await terminal.run("-v", "sse", server.url("/prices"))
     let starts = source.output.components(separatedBy: "\n\n").map { $0.prefix { $0 != "\n" } }
     let first = ["GET /prices HTTP/1.1", "HTTP/1.1 200 OK", "1"]
     #expect(starts.map(String.init) == first + ["HTTP/1.1 200 OK", "1", "HTTP/1.1 204 No Content", ""])
