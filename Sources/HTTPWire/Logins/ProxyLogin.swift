@@ -1,0 +1,183 @@
+/// The login of one request or tunnel to an HTTP proxy: which challenge of a 407 is answered, and how. Pure; the owner
+/// sends the requests and makes the tokens of NTLM and Negotiate.
+package struct ProxyLogin: Sendable {
+  package enum Step: Sendable, Equatable {
+    /// Send the request with this value of `Proxy-Authorization`; `nil` sends none.
+    case send(field: String?, withBody: Bool)
+    /// Make a token of the scheme that answers these bytes, which are empty for the first one; then call
+    /// ``answered(_:)``.
+    case ask(AuthenticationScheme, challenge: [UInt8])
+    /// The last response is the one of the request. If its status is 407, the proxy has refused the credential.
+    case deliver
+  }
+
+  /// The request that the proxy receives, for Digest.
+  package struct Target: Sendable, Equatable {
+    package let method: String
+    /// The text of the request line: `host:port` for a tunnel, otherwise the URL.
+    package let text: String
+    package let hasBody: Bool
+
+    package init(method: String, text: String, hasBody: Bool) {
+      self.method = method
+      self.text = text
+      self.hasBody = hasBody
+    }
+  }
+
+  private let credential: PasswordCredential?
+  private let isNegotiated: Bool
+  private let target: Target
+  private let schemes: Set<AuthenticationScheme>
+  private let hashes: any HashFunctions
+  private let remembered: AuthenticationProof?
+  private var trail = AuthenticationTrail()
+  private var flow: LoginFlow?
+  /// The number of 407 so far.
+  private var refusals = 0
+  /// The credentials of the last request, which the next request through the proxy may begin with.
+  package var proof: AuthenticationProof? { trail.proof }
+  package private(set) var isOver = false
+
+  /// Makes the login of one request.
+  ///
+  /// - Parameters:
+  ///   - connectionSchemes: The schemes of ``LoginFlow`` that the engine supports.
+  ///   - remembered: The ``proof`` of an earlier request that the proxy has accepted.
+  package init(
+    to proxy: ProxyServer, target: Target, connectionSchemes: Set<AuthenticationScheme>,
+    remembered: AuthenticationProof? = nil, hashes: any HashFunctions
+  ) {
+    let hasCredential = proxy.username != nil || proxy.password != nil
+    credential =
+      hasCredential ? PasswordCredential(user: proxy.username ?? "", password: proxy.password ?? "") : nil
+    isNegotiated = proxy.authentication == .negotiated
+    self.target = target
+    // The ticket of the process is used only where no user is named.
+    schemes =
+      credential?.user.isEmpty == true ? connectionSchemes : connectionSchemes.subtracting([.negotiate])
+    self.hashes = hashes
+    self.remembered = remembered
+  }
+
+  /// Returns the first step: to send the request with Basic, or without credentials until the proxy asks for them.
+  package mutating func begin() -> Step {
+    guard let credential else { return .send(field: nil, withBody: true) }
+    guard isNegotiated else { return send(basicProof(credential, realm: nil, isAnswer: false)) }
+    guard let remembered, remembered.credential == credential else {
+      return .send(field: nil, withBody: true)
+    }
+    switch remembered.scheme {
+    case .basic: return send(basicProof(credential, realm: remembered.realm, isAnswer: false))
+    case .digest:
+      guard let challenge = remembered.digest, let ticket = remembered.ticket, ticket.count < .max else {
+        break
+      }
+      let next = DigestTicket(
+        nonce: ticket.nonce, cnonce: ticket.cnonce, count: ticket.count + 1, session: ticket.session)
+      return send(digestProof(challenge, credential, next, isAnswer: false))
+    case .ntlm, .negotiate: break
+    }
+    return .send(field: nil, withBody: true)
+  }
+
+  /// Takes the head of a response.
+  ///
+  /// - Parameter keepsConnection: Whether another request can be sent on the connection.
+  package mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> Step {
+    guard !isOver else { return .deliver }
+    if head.status == 407 { refusals += 1 }
+    if var flow, refusals <= LoginFlow.mostRounds {
+      let step = flow.received(head, keepsConnection: keepsConnection)
+      self.flow = flow
+      if step != .deliver { return passed(step) }
+    }
+    // A proxy could name another realm each time.
+    guard head.status == 407, isNegotiated, let credential, refusals <= LoginFlow.mostRounds else {
+      return end()
+    }
+    flow = nil
+    return answer(head.block.challenges(of: "Proxy-Authenticate"), with: credential)
+  }
+
+  /// Takes the token that was asked for; `nil` if there is none.
+  package mutating func answered(_ token: [UInt8]?) -> Step {
+    guard var flow, !isOver else { return end() }
+    let step = flow.answered(token)
+    self.flow = flow
+    return step == .deliver ? end() : passed(step)
+  }
+
+  private mutating func answer(_ challenges: [Challenge], with credential: PasswordCredential) -> Step {
+    let offers = AuthenticationOffer.ranked(challenges, connectionSchemes: schemes) { hash in
+      hashes.hash(hash, []) != nil
+    }
+    // Without a name, a ticket is meant.
+    let ordered = offers.filter { $0.scheme == .negotiate } + offers.filter { $0.scheme != .negotiate }
+    for offer in ordered where trail.mayAnswer(offer, with: credential) {
+      switch offer.scheme {
+      case .basic:
+        guard let proof = basicProof(credential, realm: offer.realm, isAnswer: true) else { continue }
+        return send(proof)
+      case .digest:
+        guard let digest = offer.digest,
+          let proof = digestProof(digest, credential, .first(for: digest), isAnswer: true)
+        else { continue }
+        return send(proof)
+      case .ntlm, .negotiate:
+        trail.brings(
+          AuthenticationProof(
+            scheme: offer.scheme, realm: nil, credential: credential, source: .request, field: nil,
+            isAnswer: true))
+        var flow = LoginFlow(offer.scheme, of: .proxy, hasBody: target.hasBody)
+        let step = flow.begin()
+        self.flow = flow
+        return passed(step)
+      }
+    }
+    return end()
+  }
+
+  private func basicProof(
+    _ credential: PasswordCredential, realm: String?, isAnswer: Bool
+  ) -> AuthenticationProof? {
+    credential.basicField.map {
+      AuthenticationProof(
+        scheme: .basic, realm: realm, credential: credential, source: .request, field: $0, isAnswer: isAnswer)
+    }
+  }
+
+  /// Makes an answer with the quality `auth`, or without one for a proxy of RFC 2069. The body is not hashed.
+  private func digestProof(
+    _ challenge: DigestChallenge, _ credential: PasswordCredential, _ ticket: DigestTicket, isAnswer: Bool
+  ) -> AuthenticationProof? {
+    guard challenge.qualities.isEmpty || challenge.qualities.contains(.auth) else { return nil }
+    let answer = DigestAnswer(
+      challenge: challenge, credential: credential, ticket: ticket, method: target.method,
+      target: target.text,
+      quality: challenge.qualities.isEmpty ? nil : .auth)
+    return answer.field(with: hashes).map {
+      AuthenticationProof(
+        scheme: .digest, realm: challenge.realm, credential: credential, source: .request, field: $0,
+        digest: challenge, ticket: ticket, isAnswer: isAnswer)
+    }
+  }
+
+  private mutating func send(_ proof: AuthenticationProof?) -> Step {
+    if let proof { trail.brings(proof) }
+    return .send(field: proof?.field, withBody: true)
+  }
+
+  private func passed(_ step: LoginFlow.Step) -> Step {
+    switch step {
+    case .send(let field, let withBody): .send(field: field, withBody: withBody)
+    case .ask(let challenge): .ask(flow?.scheme ?? .negotiate, challenge: challenge)
+    case .deliver: .deliver
+    }
+  }
+
+  private mutating func end() -> Step {
+    isOver = true
+    return .deliver
+  }
+}
