@@ -163,6 +163,7 @@ extension Transfer {
   private func applyVersion(_ request: WireRequest) {
     let mayMultiplex =
       request.origin.scheme == "https" && request.login == nil && !attempts.requiresHTTP1
+      && !request.asksForUpgrade
       && request.profile.options.httpVersions != .http1Only
       && (!Self.isLarge(request.body) || !CurlLibrary.shared.spinsOnEarlyAnswers)
     var version = mayMultiplex ? ccurl_http_2_tls : ccurl_http_1_1

@@ -63,6 +63,17 @@ import Testing
     }
   }
 
+  @Test(
+    "localhost, its subdomains and addresses are not looked up",
+    arguments: ["localhost", "a.localhost", "LOCALHOST", "127.0.0.1", "127.1", "0x7f000001"])
+  func localNames(host: String) async throws {
+    let names = service(["localhost": [.loopback6], "a.localhost": [.loopback6]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    #expect(try await client(doh).get("http://\(host):\(server.port)/get").status == 200)
+    #expect(doh.connectionCount == 0)
+  }
+
   @Test("A name that does not exist is not found") func unknownName() async throws {
     let names = service(["empty.example": []])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)

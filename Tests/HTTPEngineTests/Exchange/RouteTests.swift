@@ -123,10 +123,14 @@ import Testing
     #expect(server.requestCount == 4)
   }
 
-  @Test("A missing interface is a clear failure") func missingInterface() async throws {
+  @Test(
+    "A missing interface is a clear failure",
+    arguments: ["if!no-such-interface", "if!127.0.0.1", "host!192.0.2.1", "192.0.2.1"])
+  func missingInterface(name: String) async throws {
     let server = try HTTPTestServer()
-    let client = Client { $0.localInterface = "if!no-such-interface" }
+    let client = Client { $0.localInterface = name }
     #expect(try await client.failure(of: server.url("/get")).kind == .cannotConnectToHost)
+    #expect(server.connectionCount == 0)
     #expect(try await Client { $0.localInterface = "127.0.0.1" }.get(server.url("/get")).status == 200)
   }
 }

@@ -10,11 +10,16 @@ final class NameService: Sendable {
     let kind: UInt16
   }
 
-  private let addresses: [String: [IPAddress]]
+  private let addresses: Mutex<[String: [IPAddress]]>
   private let calls = Mutex<[Question]>([])
   private let requests = Mutex<[RecordedRequest]>([])
 
-  init(_ addresses: [String: [IPAddress]]) { self.addresses = addresses }
+  init(_ addresses: [String: [IPAddress]] = [:]) { self.addresses = Mutex(addresses) }
+
+  /// Sets the addresses of a name from now on.
+  func set(_ name: String, _ found: [IPAddress?]) {
+    addresses.withLock { $0[name] = found.compactMap { $0 } }
+  }
 
   var questions: [Question] { calls.withLock { $0 } }
   /// The requests with the questions.
@@ -23,16 +28,34 @@ final class NameService: Sendable {
   var routes: Routes {
     Routes.none.adding("/dns-query", methods: ["POST"]) { [self] request, _ in
       requests.withLock { $0.append(request) }
-      guard let question = Self.question(of: request.body) else { return .status(400) }
-      calls.withLock { $0.append(question) }
-      var reply = Reply.data(answer(to: request.body, question))
+      guard let answer = answer(to: request.body) else { return .status(400) }
+      var reply = Reply.data(answer)
       reply.headers = [HTTPHeader(name: "Content-Type", value: "application/dns-message")]
       return reply
     }
   }
 
-  /// Returns the one question of a message (RFC 1035 §4.1).
-  private static func question(of message: [UInt8]) -> Question? {
+  /// Records the question of a message and returns the answer; `nil` for any other message.
+  func answer(to message: [UInt8]) -> [UInt8]? {
+    guard let (question, end) = Self.question(of: message) else { return nil }
+    calls.withLock { $0.append(question) }
+    let family: IPAddress.Family = question.kind == 28 ? .v6 : .v4
+    let known = addresses.withLock { $0[question.name] }
+    let found = known?.filter { $0.family == family } ?? []
+    // A response, recursion available; 3 is a name that does not exist.
+    var bytes = [
+      message[0], message[1], 0x81, known == nil ? 0x83 : 0x80, 0, 1, 0, UInt8(found.count), 0, 0, 0, 0,
+    ]
+    bytes += message[12..<end]
+    for address in found {
+      bytes +=
+        [0xC0, 12, 0, UInt8(question.kind), 0, 1, 0, 0, 0, 60, 0, UInt8(address.bytes.count)] + address.bytes
+    }
+    return bytes
+  }
+
+  /// Returns the one question of a message, and the position after it (RFC 1035 §4.1).
+  private static func question(of message: [UInt8]) -> (Question, end: Int)? {
     guard message.count > 12, message[4] == 0, message[5] == 1 else { return nil }
     var position = 12
     var labels: [String] = []
@@ -42,26 +65,9 @@ final class NameService: Sendable {
       labels.append(String(decoding: message[(position + 1)..<end], as: UTF8.self))
       position = end
     }
-    guard position + 5 == message.count else { return nil }
-    return Question(
-      name: labels.joined(separator: "."),
-      kind: UInt16(message[position + 1]) << 8 | UInt16(message[position + 2]))
-  }
-
-  private func answer(to message: [UInt8], _ question: Question) -> [UInt8] {
-    let family: IPAddress.Family = question.kind == 28 ? .v6 : .v4
-    let known = addresses[question.name]
-    let found = known?.filter { $0.family == family } ?? []
-    // A response, recursion available; 3 is a name that does not exist.
-    var bytes = [
-      message[0], message[1], 0x81, known == nil ? 0x83 : 0x80, 0, 1, 0, UInt8(found.count), 0, 0, 0, 0,
-    ]
-    bytes += message[12...]
-    for address in found {
-      bytes +=
-        [0xC0, 12, 0, UInt8(question.kind), 0, 1, 0, 0, 0, 60, 0, UInt8(address.bytes.count)] + address.bytes
-    }
-    return bytes
+    guard position + 5 <= message.count else { return nil }
+    let kind = UInt16(message[position + 1]) << 8 | UInt16(message[position + 2])
+    return (Question(name: labels.joined(separator: "."), kind: kind), position + 5)
   }
 }
 

@@ -62,6 +62,28 @@ import Testing
     #expect(bodies.values == [[]], "the connection carried bytes after the head of the request")
   }
 
+  @Test(
+    "A request whose expectation fails is sent once more, without the expectation",
+    .enabled(if: !engine.isCurl), arguments: [false, true])
+  func failedExpectation(isForEver: Bool) async throws {
+    let heads = Received()
+    let server = try StreamTestServer { connection in
+      while true {
+        let head = try connection.readHead()
+        heads.add(head)
+        let expects = String(decoding: head, as: UTF8.self).contains("Expect")
+        if !expects { _ = try connection.readExactly(10) }
+        try connection.write(
+          expects || isForEver
+            ? "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno" : Self.ok)
+      }
+    }
+    let client = Client()
+    let response = try await client.send(upload(to: server, by: client))
+    #expect(response.status == (isForEver ? 417 : 200))
+    #expect(heads.texts.map { $0.contains("Expect") } == [true, false])
+  }
+
   @Test("An early response below 400 does not stop the upload") func earlySuccess() async throws {
     let length = 4 << 20
     let whole = Received()

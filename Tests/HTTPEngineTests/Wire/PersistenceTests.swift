@@ -49,6 +49,24 @@ import Testing
     #expect(try await connections(for: response) == 1)
   }
 
+  @Test(
+    "Options of Connection that contain the word close do not close", .enabled(if: !engine.isCurl),
+    arguments: ["x-close", "close-later", "keep-alive, x-close"])
+  func similarOptions(value: String) async throws {
+    let response = "HTTP/1.1 200 OK\r\nConnection: \(value)\r\nContent-Length: 2\r\n\r\nok"
+    #expect(try await connections(for: response) == 1)
+  }
+
+  @Test(
+    "A proxy of HTTP/1.0 keeps a connection that it promises to keep", .enabled(if: engine.has(.proxies)),
+    arguments: [("Proxy-Connection: Keep-Alive\r\n", 1), ("Connection: keep-alive\r\n", 1), ("", 3)])
+  func oldProxy(field: String, connections: Int) async throws {
+    let proxy = try Self.server("HTTP/1.0 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok")
+    let client = Client { $0.proxy = .server(ProxyServer(.http, host: "127.0.0.1", port: proxy.port)) }
+    for _ in 0..<3 { #expect(try await client.get("http://nowhere.test/").text == "ok") }
+    #expect(proxy.connectionCount == connections)
+  }
+
   @Test("An end of the connection after a complete response is not an error", arguments: [false, true])
   func endAfterResponse(isReset: Bool) async throws {
     let server = try StreamTestServer { connection in
@@ -92,6 +110,7 @@ import Testing
     withExtendedLifetime(client) {}
   }
 
+  /// Does not check how long they are kept, because libcurl has no clock that a test could set.
   @Test("At most 64 idle connections are kept, and the oldest are closed") func idleLimit() async throws {
     let servers = try (0..<70).map { _ in try HTTPTestServer() }
     let client = Client()

@@ -45,6 +45,24 @@ import Testing
     #expect(!texts[1].contains("Proxy-Authorization"))
   }
 
+  @Test(
+    "Informational responses to CONNECT are skipped", .enabled(if: !engine.isCurl),
+    arguments: [
+      "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
+    ])
+  func informational(before: String) async throws {
+    let proxy = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      try connection.write(before + "HTTP/1.1 200 Connection established\r\n\r\n")
+      try connection.startTLS(.localhost)
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      connection.waitForEnd()
+    }
+    #expect(try await client(proxy.port).get("https://localhost:9/x").text == "ok")
+    #expect(proxy.connectionCount == 1)
+  }
+
   @Test("A stale nonce of Digest is replaced without another question") func staleNonce() async throws {
     let proxy = try HTTPTestServer(routes: .none)
     let challenge = { (nonce: String, stale: String) in
@@ -58,6 +76,26 @@ import Testing
     #expect(answers[0].isEmpty)
     #expect(answers[1].contains(#"nonce="one""#) && answers[1].contains("qop=auth"), "\(answers)")
     #expect(answers[2].contains(#"nonce="two""#), "\(answers)")
+  }
+
+  @Test("A proxy that calls each nonce of a tunnel stale is given up", .enabled(if: !engine.isCurl))
+  func endlessTunnelChallenges() async throws {
+    let count = Counter()
+    let proxy = try StreamTestServer { connection in
+      while true {
+        _ = try connection.readHead()
+        count.enter()
+        try connection.write(
+          """
+          HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\
+          Proxy-Authenticate: Digest realm="p", nonce="\(count.now)", qop="auth", stale=true\r\n\r\n
+          """)
+        if count.now > 50 { return }
+      }
+    }
+    let failure = try await client(proxy.port, .negotiated).failure(of: "https://localhost:9/x")
+    #expect(failure.kind == .proxyAuthenticationRequired, "\(failure.message)")
+    #expect(count.now < 50, "\(count.now) requests")
   }
 
   @Test("Challenges of a proxy that never end are given up") func endlessChallenges() async throws {

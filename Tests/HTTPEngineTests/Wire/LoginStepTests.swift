@@ -1,0 +1,47 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// The requests of a login that authenticates its connection.
+@Suite("Steps of logins", .enabled(if: engine.has(.logins)), .timeLimit(.minutes(5))) struct LoginStepTests {
+  /// The second message of NTLM: the challenge of the server (MS-NLMP 2.2.1.2).
+  private static let challenge: String = {
+    let empty: [UInt8] = [0, 0, 0, 0, 48, 0, 0, 0]
+    let nonce: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
+    let flags: [UInt8] = [0x01, 0x82, 0x08, 0x00]
+    return Data(Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + empty + flags + nonce + empty).base64EncodedString()
+  }()
+
+  @Test("NTLM sends the body with its last message only, and the connection closes after the response")
+  func ntlm() async throws {
+    let heads = Received()
+    let rest = Received()
+    let server = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      try connection.write(
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: NTLM \(Self.challenge)\r\nContent-Length: 2\r\n\r\nno"
+      )
+      heads.add(try connection.readHead())
+      rest.add(try connection.readExactly(10))
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin")
+      rest.add(try connection.readToEnd())
+    }
+    let client = Client()
+    let login = ConnectionLogin(
+      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
+    let request = try client.request(
+      "http://127.0.0.1:\(server.port)/", "POST", body: .bytes(Data("0123456789".utf8))
+    ).changing { $0.login = login }
+    #expect(try await client.send(request).text == "in")
+    #expect(await ProcessFacts.eventually { rest.values.count == 2 }, "the connection was not closed")
+    #expect(rest.texts == ["0123456789", ""])
+    let texts = heads.texts
+    try #require(texts.count == 2)
+    // The bytes of the messages after their signature are 1 and 3.
+    #expect(texts[0].contains("\r\nAuthorization: NTLM TlRMTVNTUAAB"), "\(texts[0])")
+    #expect(texts[0].contains("\r\nContent-Length: 0\r\n"), "\(texts[0])")
+    #expect(texts[1].contains("\r\nAuthorization: NTLM TlRMTVNTUAAD"), "\(texts[1])")
+    #expect(texts[1].contains("\r\nContent-Length: 10\r\n"), "\(texts[1])")
+  }
+}
