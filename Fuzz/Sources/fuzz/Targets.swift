@@ -51,14 +51,11 @@ let targets: [String: Target] = [
     _ = ProxyServer(text, bypass: [text])
     _ = ProxyBypass(ProxyBypass.words(text)).covers(Origin(scheme: "http", host: "a.example", port: nil))
   },
-  "head": { bytes in
-    var assembly = ResponseAssembly()
-    assembly.restart(headerSizeLimit: 4096, bodySizeLimit: nil)
-    for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
-      _ = assembly.lineReceived(UnsafeRawBufferPointer(rebasing: line))
-    }
+  "http1": { bytes in
+    StrictReading.check(bytes)
+    HTTP1Reading.check(bytes)
   },
-  "reader": { StrictReading.check($0) },
+  "tunnel": { TunnelReading.check($0) },
   "response": { bytes in peer?.run(bytes) },
   "hosts": { bytes in
     let text = string(bytes)

@@ -1,0 +1,1 @@
+../../../Tests/HTTPWireTests/HTTP1/ReferenceReader.swift
