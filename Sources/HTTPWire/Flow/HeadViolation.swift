@@ -22,6 +22,14 @@ package enum HeadViolation: Error, Sendable, Equatable {
   case chunkSize
   case chunkExtension
   case chunkEnd
+  /// In HTTP/2: a pseudo-header field that is missing, repeated, unknown, or malformed, or that follows other fields.
+  case pseudoField(String)
+  /// In HTTP/2: a field of connections of HTTP/1.1.
+  case connectionField(String)
+  /// In HTTP/2: a frame that must not come here, such as DATA before the head.
+  case frameOrder
+  /// In HTTP/2: the frames carry another number of bytes than Content-Length says.
+  case bodyLength
 
   /// One sentence part that follows "… is not valid HTTP: ", with the section of the RFC.
   package var message: String {
@@ -34,6 +42,7 @@ package enum HeadViolation: Error, Sendable, Equatable {
       framingMessage
     case .chunkSize: "a chunk size is not a hexadecimal number below 2^63 (RFC 9112 §7.1)."
     case .chunkExtension: "a chunk extension is malformed or too long (RFC 9112 §7.1.1)."
+    case .pseudoField, .connectionField, .frameOrder, .bodyLength: streamMessage
     case .chunkEnd: "a chunk is not followed by a line break (RFC 9112 §7.1)."
     }
   }
@@ -61,6 +70,17 @@ package enum HeadViolation: Error, Sendable, Equatable {
     case .foldedFraming(let field):
       "the field \(HeaderFieldRules.quoted(field)) is folded over two lines (RFC 9112 §5.2)."
     default: "a field line has no colon (RFC 9112 §5)."
+    }
+  }
+
+  private var streamMessage: String {
+    switch self {
+    case .pseudoField(let name):
+      "the pseudo-header field \(HeaderFieldRules.quoted(name)) is missing, misplaced or malformed (RFC 9113 §8.3)."
+    case .connectionField(let field):
+      "HTTP/2 does not allow the field \(HeaderFieldRules.quoted(field)) (RFC 9113 §8.2.2)."
+    case .bodyLength: "its body is not as long as its Content-Length says (RFC 9113 §8.1.1)."
+    default: "its frames are not in order (RFC 9113 §8.1)."
     }
   }
 

@@ -406,7 +406,7 @@ enum FieldLineRules {
   }
 
   /// Returns the first NUL, CR or LF. Other control characters stay, as RFC 9110 §5.5 allows and browsers do.
-  private static func forbiddenByte(in value: UnsafeRawBufferPointer) -> UInt8? {
+  static func forbiddenByte(in value: UnsafeRawBufferPointer) -> UInt8? {
     let index = forbiddenIndex(in: value, from: 0)
     return index < value.count ? value[index] : nil
   }
