@@ -7,7 +7,6 @@
 #include <curl/curl.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 // Options and codes that are younger than 7.81, as numbers: a libcurl that lacks an option answers
@@ -220,9 +219,6 @@ static inline curl_socket_t ccurl_active_socket(CURL *easy) {
   curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &active);
   return active;
 }
-
-// A name for the thread that drives libcurl; glibc hides its own function for it from Swift.
-static inline void ccurl_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 // A flag of recv(2) that the Glibc module does not always show.
 static const int ccurl_do_not_wait = MSG_DONTWAIT;

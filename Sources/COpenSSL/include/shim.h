@@ -48,6 +48,13 @@ static inline long openssl_allow_partial_writes(SSL_CTX *context) {
   return SSL_CTX_set_mode(
       context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
+// A client that writes what fits, reads several records at once, and holds no buffers while it waits.
+static inline void openssl_prepare_client(SSL_CTX *context) {
+  SSL_CTX_set_mode(
+      context,
+      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_read_ahead(context, 1);
+}
 static inline long openssl_set_requested_server_name(SSL *session, const char *name) {
   return SSL_set_tlsext_host_name(session, name);
 }

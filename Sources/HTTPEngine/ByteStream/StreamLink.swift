@@ -1,5 +1,3 @@
-import CCurl
-import CLinux
 import FoundationEssentials
 import Glibc
 import HTTPWire
@@ -21,8 +19,9 @@ final class StreamLink: @unchecked Sendable {
   /// The streams of the loop, from the first operation until the end.
   private var streams: LoopStreams?
   private var flow: ByteStreamFlow
-  private var connection: (any StreamConnection)?
-  private var tls: StreamTLS?
+  private var connection: (any Pipe)?
+  private var tls: TLSConnection?
+  private var attempt: ConnectionAttempt?
   private var connecting: Task<Void, Never>?
   /// The bytes that have arrived and that no operation has read.
   private var arrived = Data()
@@ -34,16 +33,12 @@ final class StreamLink: @unchecked Sendable {
   /// Whether the handshake waits for a decision about the server's certificates or the client's identity.
   private var awaitsDecision = false
   private var failure: TransportFailure?
-  /// The events that the stream waits for at its socket.
-  private var events: UInt32 = 0
   /// Whether the stream has more to do before the loop waits.
   var isBusy = false
   /// The number of the stream among those of the loop.
   let number: UInt64
   /// Whether ``LoopStreams`` knows that the stream has changed.
   var isChanged = false
-  /// The events for which ``LoopStreams`` watches the socket.
-  var watchedEvents: UInt32 = 0
 
   /// An operation that has not completed.
   private struct Operation {
@@ -143,7 +138,40 @@ final class StreamLink: @unchecked Sendable {
 
   // MARK: Connecting
 
-  private func connect() {
+  private func connect(_ core: LoopCore) {
+    switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
+    case .server, .unreadable: connectThroughProxy()
+    case .direct, .environment:
+      guard request.profile.asksForNames else { return connect(core, request) }
+      connecting = Task(executorPreference: loop) { [self, transport, request] in
+        let located = await transport.addAddresses(to: request)
+        loop.post(.run { core in self.located(core, located) })
+      }
+    }
+  }
+
+  /// Connects when the name service has answered.
+  private func located(_ core: LoopCore, _ request: Result<WireRequest, TransportFailure>) {
+    connecting = nil
+    guard flow.phase == .connecting else { return }
+    switch request {
+    case .success(let request): connect(core, request)
+    case .failure(let failure): fail(failure)
+    }
+  }
+
+  private func connect(_ core: LoopCore, _ request: WireRequest) {
+    do throws(TransportFailure) {
+      let route = try Route(to: request.origin, request.profile.options)
+      let attempt = ConnectionAttempt(request, route, core, for: self)
+      self.attempt = attempt
+      attempt.begin()
+    } catch {
+      fail(error)
+    }
+  }
+
+  private func connectThroughProxy() {
     let taker = Connecting(self)
     connecting = Task(executorPreference: loop) { [self, transport, request] in
       do throws(TransportFailure) {
@@ -154,21 +182,30 @@ final class StreamLink: @unchecked Sendable {
     }
   }
 
-  func connected(_ connection: any StreamConnection) {
+  /// Takes a connection that libcurl has made.
+  fileprivate func connected(_ connection: any WatchablePipe) {
     connecting = nil
-    guard flow.phase == .connecting else { return }
+    guard flow.phase == .connecting else { return connection.close() }
+    if let code = connection.watch(for: self) {
+      connection.close()
+      return fail(RouteFailure.outOfDescriptors(request.origin.host, code))
+    }
+    opened(connection)
+  }
+
+  private func opened(_ connection: any Pipe) {
     self.connection = connection
     act(on: flow.connected())
     watcher?.streamOpened()
-    // This is called by libcurl, so the bytes move in the next turn.
-    isBusy = true
-    streams?.noteChange(of: self)
+    // The bytes move in the turn of the streams.
+    pipeIsReady()
   }
 
   private func startTLS() {
-    guard let connection else { return }
+    guard let connection, let streams else { return }
     handshakeExpiry = later(handshakeLimit)
-    switch StreamTLS.over(connection, for: request) {
+    let peer = TLSPeer(request.origin, request.profile)
+    switch TLSConnection.over(connection, with: peer, streams.contexts) {
     case .success(let tls): self.tls = tls
     case .failure(let failure): fail(failure)
     }
@@ -200,24 +237,14 @@ final class StreamLink: @unchecked Sendable {
 
   // MARK: Bytes
 
-  /// The events of the socket for which the stream waits; 0 if it waits for none.
-  var awaitedEvents: UInt32 {
-    flow.isSuspended || connection == nil ? 0 : events
-  }
-
-  /// The socket for ``awaitedEvents``.
-  var watchedDescriptor: Int32? { connection?.descriptor }
-
   /// Moves all bytes that can be moved without waiting.
   func pump() {
     isBusy = false
-    events = 0
     streams?.noteChange(of: self)
     guard connection != nil else { return }
     var hasMoved = true
     var steps = 0
     while hasMoved, steps < Self.mostSteps {
-      events = 0
       hasMoved = false
       if flow.isSecuring, !awaitsDecision { hasMoved = hasProgressed(handshake()) }
       if flow.room > 0 { hasMoved = hasProgressed(receive()) || hasMoved }
@@ -229,11 +256,11 @@ final class StreamLink: @unchecked Sendable {
   }
 
   /// Handles the result of a step. Returns whether another step may be possible at once.
-  private func hasProgressed(_ step: StreamStep) -> Bool {
+  private func hasProgressed(_ step: PipeStep) -> Bool {
     switch step {
     case .moved, .ended: return true
-    case .waitsToRead: events |= EPOLLIN.rawValue
-    case .waitsToWrite: events |= EPOLLOUT.rawValue
+    // The next event of the socket tells when to go on.
+    case .waitsToRead, .waitsToWrite: break
     case .failed(let failure): fail(failure)
     case .undecided(let chain):
       ask(
@@ -243,7 +270,7 @@ final class StreamLink: @unchecked Sendable {
     return false
   }
 
-  private func handshake() -> StreamStep {
+  private func handshake() -> PipeStep {
     guard let tls else { return .waitsToRead }
     let step = tls.handshake()
     switch step {
@@ -251,12 +278,12 @@ final class StreamLink: @unchecked Sendable {
       handshakeExpiry = .max
       act(on: flow.secured())
       return step
-    case .ended: return .failed(StreamSocket.lost(request.origin.host, ECONNRESET))
+    case .ended: return .failed(TransportFailure.lost(request.origin.host, ECONNRESET))
     default: return step
     }
   }
 
-  private func receive() -> StreamStep {
+  private func receive() -> PipeStep {
     guard let streams else { return .waitsToRead }
     let room = UnsafeMutableRawBufferPointer(rebasing: streams.scratch.prefix(flow.room))
     let step = tls?.read(into: room) ?? connection?.read(into: room) ?? .waitsToRead
@@ -270,7 +297,7 @@ final class StreamLink: @unchecked Sendable {
     return step
   }
 
-  private func send(_ number: ByteStreamFlow.Number) -> StreamStep {
+  private func send(_ number: ByteStreamFlow.Number) -> PipeStep {
     guard let data = operations[number]?.data else { return .waitsToWrite }
     let step = data.withUnsafeBytes { bytes in
       let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.largestPiece))
@@ -287,7 +314,7 @@ final class StreamLink: @unchecked Sendable {
     return step
   }
 
-  private func shutWriting() -> StreamStep {
+  private func shutWriting() -> PipeStep {
     var step = tls?.shut() ?? .moved(0)
     if case .moved = step { step = connection?.shutWriting() ?? step }
     if case .moved = step { act(on: flow.writingWasShut()) }
@@ -313,8 +340,9 @@ final class StreamLink: @unchecked Sendable {
   /// The time at which an operation, the handshake or the stream times out. Operations do not time out while the stream
   /// is suspended.
   var expiry: UInt64 {
-    guard !flow.isSuspended else { return deadline }
-    return operations.values.reduce(min(handshakeExpiry, deadline)) { min($0, $1.expiry) }
+    let end = min(deadline, attempt?.expiry ?? .max)
+    guard !flow.isSuspended else { return end }
+    return operations.values.reduce(min(handshakeExpiry, end)) { min($0, $1.expiry) }
   }
 
   func expire(_ now: UInt64) {
@@ -326,14 +354,17 @@ final class StreamLink: @unchecked Sendable {
           phase: .total
         ))
     }
-    if handshakeExpiry <= now {
+    if handshakeExpiry <= now, !flow.isSuspended {
       return fail(
         TransportFailure(
           .timedOut, "\(request.origin.host) took too long to agree on a secure connection.",
           phase: .tlsHandshake))
     }
-    for (number, operation) in operations where operation.expiry <= now {
-      act(on: flow.withdraw(number, .timedOut))
+    attempt?.expire(now)
+    if !flow.isSuspended {
+      for (number, operation) in operations where operation.expiry <= now {
+        act(on: flow.withdraw(number, .timedOut))
+      }
     }
     isBusy = connection != nil
     streams?.noteChange(of: self)
@@ -349,7 +380,7 @@ final class StreamLink: @unchecked Sendable {
         streams?.add(self)
         deadline = later(request.deadline.map { ContinuousClock.now.duration(to: $0) })
         streams?.noteChange(of: self)
-        connect()
+        if let core { connect(core) }
       case .secure: startTLS()
       case .answer(let number, let count, let isAtEnd):
         answer(number, .success(StreamedBytes(data: takeArrived(count), isAtEnd: isAtEnd)))
@@ -382,14 +413,16 @@ final class StreamLink: @unchecked Sendable {
   private func end(_ reason: ByteStreamFlow.Reason) {
     connecting?.cancel()
     connecting = nil
+    attempt?.cancel()
+    attempt = nil
     if reason == .closed { drain() }
     // Before the socket is closed.
     streams?.remove(self)
     streams = nil
     tls = nil
+    connection?.close()
     connection = nil
     arrived = Data()
-    events = 0
     isBusy = false
     handshakeExpiry = .max
     deadline = .max
@@ -410,7 +443,7 @@ final class StreamLink: @unchecked Sendable {
   private func explained(_ reason: ByteStreamFlow.Reason) -> TransportFailure {
     let host = request.origin.host
     switch reason {
-    case .failure: return failure ?? StreamSocket.lost(host, ECONNRESET)
+    case .failure: return failure ?? TransportFailure.lost(host, ECONNRESET)
     case .cancelled: return TransportFailure(.cancelled, "The stream was cancelled.")
     case .timedOut: return TransportFailure(.timedOut, "The operation on the stream to \(host) timed out.")
     case .closed:
@@ -430,13 +463,35 @@ final class StreamLink: @unchecked Sendable {
   }
 }
 
+extension StreamLink: PipeOwner {
+  func pipeIsReady() {
+    isBusy = true
+    streams?.noteChange(of: self)
+  }
+}
+
+extension StreamLink: ConnectionAttemptOwner {
+  func attemptChanged() { streams?.noteChange(of: self) }
+
+  func attemptEnded(_ outcome: Result<Socket, TransportFailure>) {
+    attempt = nil
+    switch outcome {
+    case .success(let socket):
+      guard flow.phase == .connecting else { return socket.close() }
+      socket.owner = self
+      opened(socket)
+    case .failure(let failure): fail(failure)
+    }
+  }
+}
+
 /// The observer that receives the connection of a stream.
 private final class Connecting: ConnectionReceiver {
   private let link: StreamLink
 
   init(_ link: StreamLink) { self.link = link }
 
-  func take(_ connection: any StreamConnection) { link.connected(connection) }
+  func take(_ connection: any WatchablePipe) { link.connected(connection) }
   func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
   func bytesMoved(_ count: ByteCount) {}

@@ -22,18 +22,9 @@ package final class EventLoop: TaskExecutor, Sendable {
     var isEmpty: Bool { jobs.isEmpty && commands.isEmpty }
   }
 
-  /// The event that the loop waits for, which decides how it is woken.
-  enum Wait: UInt8 {
-    case none
-    /// Jobs and commands.
-    case sleep
-    /// Jobs, commands, and bytes of transfers.
-    case poll
-  }
-
   private let inbox = TrackedMutex(Inbox())
   /// Set by the loop before it waits. The thread that resets it wakes the loop.
-  private let wait = Atomic<UInt8>(Wait.none.rawValue)
+  private let isWaiting = Atomic<Bool>(false)
   /// The `pthread_t` of the running thread, 0 without one.
   private let thread = Atomic<UInt>(0)
   private let tickets = Atomic<UInt64>(0)
@@ -53,6 +44,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     self.mayStartThread = mayStartThread
     core = LoopCore(lingering: Clock.nanoseconds(lingering))
     core.owner = self
+    core.resolver.owner = self
   }
 
   /// The number of times at which another thread has left a job or command.
@@ -110,11 +102,7 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   private func wake() {
-    switch Wait(rawValue: wait.exchange(Wait.none.rawValue, ordering: .sequentiallyConsistent)) {
-    case .sleep: core.sleep.wake()
-    case .poll: core.wake()
-    case .some(.none), nil: break
-    }
+    if isWaiting.exchange(false, ordering: .sequentiallyConsistent) { core.poller.wake() }
   }
 
   private func post(_ change: (inout Inbox) -> Void) {
@@ -145,10 +133,10 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   /// Waits by calling `body`, unless the inbox holds jobs or commands.
-  func waitUnlessPosted(_ kind: Wait, _ body: () -> Void) {
-    wait.store(kind.rawValue, ordering: .sequentiallyConsistent)
+  func waitUnlessPosted(_ body: () -> Void) {
+    isWaiting.store(true, ordering: .sequentiallyConsistent)
     if inbox.withLock({ $0.isEmpty }) { body() }
-    wait.store(Wait.none.rawValue, ordering: .sequentiallyConsistent)
+    isWaiting.store(false, ordering: .sequentiallyConsistent)
   }
 
   /// Gives the thread back, unless the inbox holds jobs or commands. After `true`, the thread must not touch the loop
@@ -163,11 +151,9 @@ package final class EventLoop: TaskExecutor, Sendable {
   }
 
   private func startThread() {
-    let context = Unmanaged.passRetained(self)
-    guard !mayStartThread() || !LoopThread.start(context) else { return }
+    guard !handOver() else { return }
     // The system has no thread left. The caller runs the loop until the work is done or a thread can be started. The
     // loop is slow on the thread of a caller, but no request is lost.
-    context.release()
     runUntilIdle(isBorrowed: true)
   }
 
@@ -179,12 +165,9 @@ package final class EventLoop: TaskExecutor, Sendable {
     core.run(isBorrowed: isBorrowed)
   }
 
-  /// Starts a thread that replaces the calling one. After `true`, the caller must not touch the loop any more.
+  /// Starts a thread for the loop, perhaps in place of the calling one. After `true`, the caller must not touch the loop any more.
   func handOver() -> Bool {
-    let context = Unmanaged.passRetained(self)
-    if mayStartThread(), LoopThread.start(context) { return true }
-    context.release()
-    return false
+    mayStartThread() && EngineThread.start("http-engine") { [self] in runUntilIdle() }
   }
 }
 
@@ -219,74 +202,6 @@ struct LoopTransferControl: TransferControl {
   func resume() { loop.post(.setSuspended(ticket: ticket, false)) }
   func cancel() { loop.post(.cancel(ticket: ticket)) }
   func setPriority(_ priority: Float) { loop.post(.setPriority(ticket: ticket, priority)) }
-}
-
-/// The thread of a loop.
-enum LoopThread {
-  private static let stackSize = 1 << 20
-
-  /// Runs the loop on a detached thread of its own. Returns false if the system has no thread left.
-  static func start(_ loop: Unmanaged<EventLoop>) -> Bool {
-    var attributes = pthread_attr_t()
-    guard pthread_attr_init(&attributes) == 0 else { return false }
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    pthread_attr_setstacksize(&attributes, stackSize)
-    var thread = pthread_t()
-    let result = pthread_create(
-      &thread, &attributes,
-      { context in
-        guard let context else { return nil }
-        ccurl_name_thread("http-engine")
-        LoopThread.blockSignals()
-        let loop = Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue()
-        loop.runUntilIdle()
-        return nil
-      }, loop.toOpaque())
-    return result == 0
-  }
-
-  /// Blocks signals, because the program's handlers must not run on this thread. SIGPIPE would end the process when a
-  /// peer is gone: older versions of libcurl write to TLS sockets without MSG_NOSIGNAL.
-  private static func blockSignals() {
-    var signals = sigset_t()
-    sigfillset(&signals)
-    for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF] { sigdelset(&signals, fault) }
-    pthread_sigmask(SIG_BLOCK, &signals, nil)
-  }
-}
-
-/// The sleep of a loop without transfers, by a semaphore, which costs one system call a side. libcurl's own wake-up,
-/// which a loop with transfers needs, costs two and a socket.
-final class LoopSleep: Sendable {
-  // `nonisolated(unsafe)` because it is a pointer, which never changes. Any thread may use a POSIX semaphore.
-  private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
-
-  init() {
-    semaphore = .allocate(capacity: 1)
-    // This cannot fail for a semaphore of one process that starts at zero.
-    sem_init(semaphore, 0, 0)
-  }
-
-  deinit {
-    sem_destroy(semaphore)
-    semaphore.deallocate()
-  }
-
-  /// Ends the sleep. Without a sleeping loop, it ends the next sleep. Callable from any thread.
-  func wake() {
-    sem_post(semaphore)
-  }
-
-  /// Sleeps until it is woken or the time is over. May return earlier.
-  func sleep(nanoseconds: UInt64) {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    let total = UInt64(time.tv_nsec) + nanoseconds % 1_000_000_000
-    time.tv_sec += Int(nanoseconds / 1_000_000_000 + total / 1_000_000_000)
-    time.tv_nsec = Int(total % 1_000_000_000)
-    sem_timedwait(semaphore, &time)
-  }
 }
 
 /// The two clocks of the engine: the monotonic clock for timeouts, and the calendar's.

@@ -13,7 +13,7 @@ final class LoopCore {
 
   unowned(unsafe) var owner: EventLoop!
   let multi: OpaquePointer?
-  let sleep = LoopSleep()
+  let poller = Poller()
   /// The number of times at which the inbox was read.
   @exclusivity(unchecked) private(set) var turn: UInt64 = 0
   @exclusivity(unchecked) var jobs: [LoopJob] = []
@@ -24,7 +24,9 @@ final class LoopCore {
   let sessions = SessionShare()
   @exclusivity(unchecked) var transfers: [UInt64: Transfer] = [:]
   let hostQueues = HostQueues()
-  let streams = LoopStreams()
+  let resolver = Resolver()
+  let contexts = TLSContexts()
+  let streams: LoopStreams
   @exclusivity(unchecked) var throttle = SessionThrottle()
   @exclusivity(unchecked) var sockets = RetainedSockets()
   @exclusivity(unchecked) var presentedChains = PresentedChains()
@@ -49,6 +51,7 @@ final class LoopCore {
   private let continuationBatch = ContinuationBatch()
 
   init(lingering: UInt64) {
+    streams = LoopStreams(contexts)
     // Sums with times of the clock must not overflow.
     self.lingering = min(lingering, 1 << 62)
     multi = CurlLibrary.shared.isUsable ? WakeUpSockets.makeMulti().map { OpaquePointer($0) } : nil
@@ -62,10 +65,6 @@ final class LoopCore {
   }
 
   var rawMulti: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
-
-  func wake() {
-    if let rawMulti { curl_multi_wakeup(rawMulti) }
-  }
 
   // MARK: The loop
 
@@ -90,12 +89,16 @@ final class LoopCore {
       if now >= hostQueues.releaseTime { startAdmitted(hostQueues.release(now)) }
       // A transfer that was started and cancelled in one turn must not keep an empty loop running.
       if transfers.isEmpty { hasStarted = false } else { drive() }
+      poller.deliver()
       if !streams.isEmpty { streams.turn(now) }
       runJobs()
       continuationBatch.resumeAll()
       // Requests that were started after `drive()` are sent before the loop waits.
-      // Streams come first, because one that cannot be watched ends here, and leaves a job.
-      if streams.isBusy || hasStarted || !jobs.isEmpty { continue }
+      if streams.isBusy || hasStarted || !jobs.isEmpty {
+        // A busy loop does not wait, so that nothing else says which sockets are ready.
+        if poller.isWatching { poller.wait(milliseconds: 0) }
+        continue
+      }
       if transfers.isEmpty, streams.isEmpty, isShutDown || now - idleSince >= lingering {
         continuationBatch.retire()
         if owner.retire() { return }
@@ -164,22 +167,28 @@ final class LoopCore {
   ///
   /// - Parameters:
   ///   - end: The time at which a loop without work gives its thread back.
-  ///   - limit: The longest wait for transfers, in nanoseconds.
+  ///   - limit: The longest wait with work, in nanoseconds.
   private func wait(until end: UInt64, atMost limit: UInt64?) {
-    guard let rawMulti, !transfers.isEmpty || !streams.isEmpty else {
-      if end > now { owner.waitUnlessPosted(.sleep) { sleep.sleep(nanoseconds: end - now) } }
-      return
+    var next = end
+    if !transfers.isEmpty || !streams.isEmpty {
+      let timers = min(nextSweep, hostQueues.releaseTime, throttle.releaseTime)
+      next = min(transfers.isEmpty ? .max : timers, streams.expiry)
     }
-    let timers = min(nextSweep, hostQueues.releaseTime, throttle.releaseTime)
-    let next = min(transfers.isEmpty ? .max : timers, streams.expiry)
     let rest = next > now ? next - now : 0
     var milliseconds = min(limit.map { $0 / 1_000_000 } ?? Self.longestPoll, rest / 1_000_000 + 1)
+    guard let rawMulti, !transfers.isEmpty else {
+      return owner.waitUnlessPosted { poller.wait(milliseconds: Int32(milliseconds)) }
+    }
     milliseconds = min(milliseconds, stalledPoll.pause())
     var readyCount: Int32 = 0
-    owner.waitUnlessPosted(.poll) {
-      streams.withSockets { sockets, count in
-        _ = curl_multi_poll(rawMulti, sockets, count, Int32(milliseconds), &readyCount)
-      }
+    poller.open()
+    var own = curl_waitfd(fd: poller.descriptor, events: Int16(POLLIN), revents: 0)
+    owner.waitUnlessPosted {
+      _ = curl_multi_poll(rawMulti, &own, own.fd < 0 ? 0 : 1, Int32(milliseconds), &readyCount)
+    }
+    if own.revents != 0 {
+      poller.wait(milliseconds: 0)
+      readyCount -= 1
     }
     // The bytes that libcurl read may belong to another transfer of the connection.
     if readyCount > 0 { stalledPoll.somethingHappened() }

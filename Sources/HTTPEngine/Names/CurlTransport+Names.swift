@@ -23,7 +23,7 @@ extension CurlTransport {
   }
 
   /// Returns the request with the addresses of its host. Without a name service, libcurl finds them.
-  nonisolated(nonsending) private func addAddresses(to request: WireRequest) async -> Result<
+  nonisolated(nonsending) func addAddresses(to request: WireRequest) async -> Result<
     WireRequest, TransportFailure
   > {
     let options = request.profile.options
@@ -201,7 +201,7 @@ extension TransportFailure {
 
 extension TransportOptions.AddressFamily {
   /// Whether connections may go to addresses of a family.
-  fileprivate func includes(_ family: IPAddress.Family) -> Bool {
+  func includes(_ family: IPAddress.Family) -> Bool {
     switch self {
     case .any: true
     case .ipv4: family == .v4

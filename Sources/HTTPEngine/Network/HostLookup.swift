@@ -5,29 +5,48 @@ package import HTTPWire
 
 /// The look-up of names by the system.
 package enum HostLookup {
-  /// Returns the addresses of a name. The call blocks as long as the system's resolver does.
+  /// Why a name has no addresses: a code of `getaddrinfo`, and the `errno` beside `EAI_SYSTEM`.
+  package struct Failure: Error, Sendable, Equatable {
+    package let code: Int32
+    package let systemError: Int32
+
+    /// The system's words for it.
+    package var text: String {
+      guard code != EAI_SYSTEM else { return String(cString: strerror(systemError)) }
+      return gai_strerror(code).map { String(cString: $0) } ?? "code \(code)"
+    }
+  }
+
+  /// Returns the addresses of a name; none if there are none, or if the look-up fails. The call blocks as long as the
+  /// system's resolver does.
   ///
   /// - Parameter literalsOnly: Whether only addresses are accepted as `host`, which takes no time.
-  /// - Returns: An empty list if there are no addresses, or if the look-up fails.
   package static func addresses(of host: String, literalsOnly: Bool = false) -> [IPAddress] {
+    (try? lookUp(host, literalsOnly: literalsOnly).get()) ?? []
+  }
+
+  /// Looks up a name, and blocks as long as the system's resolver does.
+  package static func lookUp(_ host: String, literalsOnly: Bool = false) -> Result<[IPAddress], Failure> {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     if literalsOnly { hints.ai_flags = AI_NUMERICHOST }
     var list: UnsafeMutablePointer<addrinfo>?
-    guard getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
+    errno = 0
+    let code = getaddrinfo(host, nil, &hints, &list)
+    guard code == 0 else { return .failure(Failure(code: code, systemError: errno)) }
     defer { freeaddrinfo(list) }
     var addresses: [IPAddress] = []
     var next = list
     while let info = next?.pointee {
-      if let address = address(info), !addresses.contains(address) { addresses.append(address) }
+      if let address = info.ai_addr.flatMap(address), !addresses.contains(address) { addresses.append(address) }
       next = info.ai_next
     }
-    return addresses
+    return .success(addresses)
   }
 
-  private static func address(_ info: addrinfo) -> IPAddress? {
-    guard let pointer = info.ai_addr else { return nil }
-    switch info.ai_family {
+  /// Returns the address of a socket; `nil` for other families.
+  static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
+    switch Int32(pointer.pointee.sa_family) {
     case AF_INET:
       return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
         IPAddress(.v4, bytes: withUnsafeBytes(of: address.pointee.sin_addr) { Array($0) })

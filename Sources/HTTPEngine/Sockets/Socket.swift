@@ -1,0 +1,157 @@
+import CLinux
+import Glibc
+import HTTPWire
+
+/// One socket of the loop, watched by its poller, and closed exactly once. Belongs to the loop's thread.
+///
+/// A socket remembers what it was told: it is readable until a read has found it empty, and writable until a write had
+/// to wait. An open socket and its owner keep each other until ``close()``.
+final class Socket: PollTarget {
+  /// The time without bytes after which the system asks whether the peer is there, and the pause between two
+  /// questions, in seconds.
+  private static let keepAliveSeconds: Int32 = 60
+
+  private(set) var descriptor: Int32
+  private let host: String
+  private let poller: Poller
+  @exclusivity(unchecked) private var token: PollToken?
+  @exclusivity(unchecked) var owner: (any PipeOwner)?
+  @exclusivity(unchecked) private var isReadable = true
+  @exclusivity(unchecked) private var isWritable = true
+  /// Whether the peer may have ended the connection. Then a short read does not mean that the socket is empty.
+  @exclusivity(unchecked) private var mayEnd = false
+
+  /// Takes over a descriptor.
+  ///
+  /// - Parameter host: The name of the peer in messages.
+  init(adopting descriptor: Int32, host: String, _ poller: Poller) {
+    self.descriptor = descriptor
+    self.host = host
+    self.poller = poller
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+  }
+
+  deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
+
+  /// Opens a socket for a family of addresses. Returns `nil` if the system refuses; `errno` says why.
+  static func open(family: Int32, host: String, _ poller: Poller) -> Socket? {
+    let descriptor = linux_stream_socket(family)
+    guard descriptor >= 0 else { return nil }
+    let socket = Socket(adopting: descriptor, host: host, poller)
+    if family != AF_UNIX { socket.setOptions() }
+    return socket
+  }
+
+  /// Sets what every connection over TCP has.
+  func setOptions() {
+    // A small write must not wait for the acknowledgement of the previous one (Nagle's algorithm).
+    set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    set(SOL_SOCKET, SO_KEEPALIVE, 1)
+    set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, Self.keepAliveSeconds)
+    set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, Self.keepAliveSeconds)
+  }
+
+  private func set(_ level: Int32, _ name: Int32, _ value: Int32) {
+    var value = value
+    setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+
+  /// Begins to connect, and tells `owner` when that has succeeded or failed. Returns the `errno` of a failure.
+  func connect(to address: SocketAddress, for owner: any PipeOwner) -> Int32? {
+    let status = address.withPointer { Glibc.connect(descriptor, $0, $1) }
+    guard status == 0 || errno == EINPROGRESS else { return errno }
+    return watch(for: owner)
+  }
+
+  /// Tells `owner` from now on when bytes may move. Returns the `errno` of a failure.
+  func watch(for owner: any PipeOwner) -> Int32? {
+    token = poller.watch(descriptor, for: self)
+    guard token != nil else { return errno }
+    self.owner = owner
+    return nil
+  }
+
+  /// The `errno` of the attempt to connect; 0 if it has succeeded, `nil` if it goes on.
+  var connectResult: Int32? {
+    var code: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
+    guard code == 0 else { return code }
+    // A socket that is not connected has no peer.
+    var peer = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let status = withUnsafeMutablePointer(to: &peer) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) }
+    }
+    return status == 0 ? 0 : nil
+  }
+
+  func ready(_ events: PollEvents) {
+    if !events.isDisjoint(with: [.readable, .ended]) { isReadable = true }
+    if !events.isDisjoint(with: [.writable, .ended]) { isWritable = true }
+    if !events.isDisjoint(with: .ended) { mayEnd = true }
+    owner?.pipeIsReady()
+  }
+
+  func close() {
+    if let token { poller.forget(token) }
+    token = nil
+    owner = nil
+    if descriptor >= 0 { Glibc.close(descriptor) }
+    descriptor = -1
+  }
+}
+
+extension Socket: WatchablePipe {
+  var keepsWrites: Bool { false }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
+    while isReadable {
+      let count = recv(descriptor, room.baseAddress, room.count, 0)
+      if count > 0 {
+        if count < room.count, !mayEnd { isReadable = false }
+        return .moved(count)
+      }
+      if count == 0 { return .ended }
+      switch errno {
+      case EINTR: continue
+      case EAGAIN: isReadable = false
+      default: return .failed(.lost(host, errno))
+      }
+    }
+    return .waitsToRead
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
+    while isWritable {
+      let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+      if count >= 0 { return .moved(count) }
+      switch errno {
+      case EINTR: continue
+      case EAGAIN: isWritable = false
+      default: return .failed(.lost(host, errno))
+      }
+    }
+    return .waitsToWrite
+  }
+
+  func shutReading() { shutdown(descriptor, Int32(SHUT_RD)) }
+
+  func shutWriting() -> PipeStep {
+    shutdown(descriptor, Int32(SHUT_WR))
+    return .moved(0)
+  }
+
+  /// Notes that a library which reads and writes the descriptor itself had to wait.
+  func mustWait(toRead: Bool) {
+    if toRead { isReadable = false } else { isWritable = false }
+  }
+}
+
+extension TransportFailure {
+  /// The failure of a connection that broke, with an `errno`.
+  static func lost(_ host: String, _ code: Int32) -> TransportFailure {
+    TransportFailure(
+      .connectionLost, "The connection to \(host) broke: \(String(cString: strerror(code))).")
+  }
+}

@@ -1,0 +1,244 @@
+import COpenSSL
+import FoundationEssentials
+import Glibc
+import HTTPWire
+
+/// TLS over one connection, perhaps after cleartext. Belongs to the loop's thread.
+///
+/// The peer is evaluated within the handshake, before a byte of a request or a client certificate is sent. The
+/// handshake stands still while code outside of it decides about the peer, or chooses the client's identity.
+final class TLSConnection {
+  private let session: OpaquePointer
+  private let peer: TLSPeer
+  /// The connection below, which lasts as long as the session.
+  let connection: any Pipe
+  /// The reason for which OpenSSL was told to refuse the peer or to wait, or for which no bytes move.
+  var failure: TransportFailure?
+  private var state = State.handshake
+  /// Whether `close_notify` was sent.
+  private var hasShut = false
+  private let wantsStapledResponse: Bool
+  /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due.
+  private var lacksVerdict = false
+  private var choice: Choice?
+
+  private enum State {
+    case handshake
+    case open
+    /// After an error no function may be called, not even the shutdown.
+    case broken(afterHandshake: Bool)
+  }
+
+  private enum Choice {
+    case withoutIdentity
+    case identity(ClientIdentity)
+  }
+
+  private init(_ session: OpaquePointer, _ peer: TLSPeer, over connection: any Pipe) {
+    self.session = session
+    self.peer = peer
+    self.connection = connection
+    wantsStapledResponse = peer.wantsStapledResponse
+  }
+
+  deinit {
+    SSL_free(session)
+    ERR_clear_error()
+  }
+
+  /// Prepares a handshake.
+  static func over(
+    _ connection: any Pipe, with peer: TLSPeer, _ contexts: TLSContexts
+  ) -> Result<TLSConnection, TransportFailure> {
+    ERR_clear_error()
+    return contexts.context(for: peer.settings).flatMap { context in
+      guard let session = SSL_new(context) else { return .failure(TLSContexts.noMemory) }
+      let tls = TLSConnection(session, peer, over: connection)
+      return tls.prepare() ? .success(tls) : .failure(TLSContexts.noMemory)
+    }
+  }
+
+  private func prepare() -> Bool {
+    let reference = Unmanaged.passUnretained(self).toOpaque()
+    guard SSL_set_ex_data(session, Self.place, reference) == 1, join() else { return false }
+    if wantsStapledResponse { _ = openssl_request_status_of(session) }
+    if peer.wantsToChooseIdentity { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
+    if let name = peer.serverName, openssl_set_requested_server_name(session, name) != 1 { return false }
+    SSL_set_connect_state(session)
+    return true
+  }
+
+  /// Attaches the session to the connection. Returns false if there is no memory.
+  private func join() -> Bool {
+    guard !(connection is Socket) else { return SSL_set_fd(session, connection.descriptor) == 1 }
+    return PipeBIO.attach(session, to: self)
+  }
+
+  /// Sets the answer to ``PipeStep/asksForIdentity``, with which the handshake continues.
+  func choose(_ identity: ClientIdentity?) { choice = identity.map { .identity($0) } ?? .withoutIdentity }
+
+  // MARK: Steps
+
+  /// Continues the handshake. Returns `.moved` if the peer is accepted and bytes may be sent.
+  func handshake() -> PipeStep {
+    failure = nil
+    if case .handshake = state {
+      let step = attempt { _ in SSL_do_handshake(session) }
+      guard case .moved = step else { return step }
+      state = .open
+    }
+    guard lacksVerdict else { return .moved(0) }
+    // Code outside of the handshake decides, and nothing is sent before.
+    let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
+    guard let failure = peer.failure(of: certificates, stapled: stapledResponse) else {
+      lacksVerdict = false
+      return .moved(0)
+    }
+    return failure.chain.map { .undecided($0) } ?? .failed(failure)
+  }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
+    attempt { SSL_read_ex(session, room.baseAddress, room.count, &$0) }
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
+    attempt { SSL_write_ex(session, bytes.baseAddress, bytes.count, &$0) }
+  }
+
+  /// Sends `close_notify` (RFC 8446 §6.1). Reading continues.
+  func shut() -> PipeStep {
+    // A second call would wait for the peer's `close_notify`.
+    guard !hasShut, case .open = state else { return .moved(0) }
+    let step = attempt { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
+    if case .moved = step { hasShut = true }
+    return step
+  }
+
+  private func attempt(_ step: (inout Int) -> Int32) -> PipeStep {
+    if case .broken = state { return .failed(failure ?? .lost(peer.description, ECONNRESET)) }
+    ERR_clear_error()
+    var count = 0
+    errno = 0
+    let status = step(&count)
+    let code = errno
+    guard status != 1 else { return .moved(count) }
+    switch SSL_get_error(session, status) {
+    case SSL_ERROR_WANT_READ: return mustWait(toRead: true)
+    case SSL_ERROR_WANT_WRITE: return mustWait(toRead: false)
+    case SSL_ERROR_ZERO_RETURN: return .ended
+    case SSL_ERROR_WANT_RETRY_VERIFY:
+      if let chain = failure?.chain { return .undecided(chain) }
+    case SSL_ERROR_WANT_X509_LOOKUP: return .asksForIdentity
+    case SSL_ERROR_SYSCALL where code != 0 && failure == nil: failure = .lost(peer.description, code)
+    default: break
+    }
+    let failure = failure ?? broken()
+    self.failure = failure
+    if case .open = state { state = .broken(afterHandshake: true) } else { state = .broken(afterHandshake: false) }
+    return .failed(failure)
+  }
+
+  private func mustWait(toRead: Bool) -> PipeStep {
+    (connection as? Socket)?.mustWait(toRead: toRead)
+    return toRead ? .waitsToRead : .waitsToWrite
+  }
+
+  private func broken() -> TransportFailure {
+    let host = peer.description
+    let said = OpenSSLBytes.errors()
+    if said.contains("certificate required") {
+      return TransportFailure(.clientCertificateRequired, "\(host) asks for a client certificate.")
+    }
+    guard case .open = state else {
+      return TransportFailure(
+        .secureConnectionFailed,
+        (CurlFailure.notTLSMessage(said, host: host)
+          ?? "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later.") + " (\(said))")
+    }
+    return TransportFailure(
+      .connectionLost,
+      "The secure connection to \(host) broke, or was closed without the alert of TLS (close_notify). (\(said))"
+    )
+  }
+
+  // MARK: Callbacks of OpenSSL
+
+  private static let place = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
+
+  /// Sets the callbacks of a context, which find their connection by its session.
+  static func setCallbacks(of context: OpaquePointer) {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+    SSL_CTX_set_cert_verify_callback(context, verify, nil)
+    _ = openssl_set_status_callback(context, verifyAtStatus, nil)
+    SSL_CTX_set_keylog_callback(context, keepSecret)
+  }
+
+  private static func with<Answer>(_ session: OpaquePointer?, _ body: (TLSConnection) -> Answer) -> Answer? {
+    guard let session, let reference = SSL_get_ex_data(session, place) else { return nil }
+    return Unmanaged<TLSConnection>.fromOpaque(reference)._withUnsafeGuaranteedRef(body)
+  }
+
+  private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
+    guard let context else { return 0 }
+    return with(openssl_session_of(context)) { $0.verdict(context) } ?? 0
+  }
+
+  private func verdict(_ context: OpaquePointer) -> Int32 {
+    X509_STORE_CTX_set_error(context, X509_V_OK)
+    // Before TLS 1.3 the stapled response arrives after the certificates.
+    if wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION { return 1 }
+    let certificates = ServerEvaluation.certificates(X509_STORE_CTX_get0_untrusted(context))
+    guard let failure = peer.failure(of: certificates, stapled: stapledResponse) else { return 1 }
+    self.failure = failure
+    // OpenSSL checks this only if the callback returns success.
+    if failure.chain != nil { return openssl_retry_verification(session) == 1 ? 1 : 0 }
+    X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION)
+    return 0
+  }
+
+  /// Decides about a peer of TLS 1.2 when its stapled response is there. OpenSSL cannot wait here, so a decision by
+  /// other code comes after the handshake.
+  private static let verifyAtStatus: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+    session, _ in
+    with(session) { tls in
+      guard let session, tls.wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION else { return 1 }
+      let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
+      guard let failure = tls.peer.failure(of: certificates, stapled: tls.stapledResponse) else { return 1 }
+      if failure.chain != nil {
+        tls.lacksVerdict = true
+        return 1
+      }
+      tls.failure = failure
+      return 0
+    } ?? 0
+  }
+
+  private var stapledResponse: Data? {
+    guard wantsStapledResponse else { return nil }
+    var bytes: UnsafePointer<UInt8>?
+    let count = openssl_stapled_response(session, &bytes)
+    return count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
+  }
+
+  /// The server asks for a client certificate. −1 suspends the handshake, 1 continues it.
+  private static let chooseIdentity: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+    session, _ in
+    with(session) { tls in
+      switch tls.choice {
+      case nil: return -1
+      case .withoutIdentity: return 1
+      case .identity(let identity):
+        tls.failure = identity.use(inSession: tls.session)
+        return tls.failure == nil ? 1 : 0
+      }
+    } ?? 0
+  }
+
+  private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {
+    session, line in
+    guard let line else { return }
+    with(session) { tls in
+      if let file = tls.peer.profile.options.tlsKeyLogFile { TLSKeyLog.append(line, to: file) }
+    }
+  }
+}

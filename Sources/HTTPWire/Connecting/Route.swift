@@ -1,0 +1,50 @@
+/// The way of a connection: what is connected to, and for whom. Decided before anything is opened.
+package struct Route: Sendable, Hashable {
+  package enum Place: Sendable, Hashable {
+    case host(String, port: Int)
+    case unixSocket(path: String)
+  }
+
+  /// The place of the origin's server, or of what is overridden to stand for it.
+  package let place: Place
+  /// The proxy between this machine and ``place``.
+  package let proxy: ProxyServer?
+
+  /// Makes the route to an origin.
+  ///
+  /// - Parameters:
+  ///   - alternative: The service to connect to in place of the origin (RFC 7838).
+  ///   - proxy: The proxy that was chosen for the origin.
+  package init(
+    to origin: Origin, _ options: TransportOptions, alternative: AlternativeService? = nil,
+    proxy: ProxyServer? = nil
+  ) throws(TransportFailure) {
+    self.proxy = proxy
+    if let wrong = options.hostOverrides.first(where: { !$0.isValid }) {
+      throw TransportFailure(
+        .badURL, "A host override has an invalid host or port: \(wrong.host) to \(wrong.target).")
+    }
+    if let path = options.unixSocket {
+      place = .unixSocket(path: path)
+      return
+    }
+    var (host, port) = (origin.host, origin.port)
+    if let alternative { (host, port) = (alternative.host, alternative.port) }
+    let wanted = Origin(scheme: origin.scheme, host: host, port: port)
+    if let override = options.hostOverrides.first(where: { $0.leads(wanted) }) {
+      (host, port) = (override.target.lowercased(), override.targetPort ?? port)
+    }
+    place = .host(host, port: port)
+  }
+}
+
+extension TransportOptions.HostOverride {
+  /// Whether hosts and ports can be ones.
+  package var isValid: Bool {
+    func isHost(_ text: String) -> Bool {
+      !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"[]/@?#\\".utf8.contains($0) }
+    }
+    func isPort(_ port: Int?) -> Bool { port.map { $0 > 0 && $0 < 65_536 } ?? true }
+    return isHost(host) && isHost(target) && isPort(port) && isPort(targetPort)
+  }
+}
