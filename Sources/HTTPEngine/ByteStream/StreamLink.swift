@@ -21,6 +21,7 @@ final class StreamLink: @unchecked Sendable {
   private var flow: ByteStreamFlow
   private var connection: (any Pipe)?
   private var tls: TLSConnection?
+  private var proxy: ProxyServer?
   private var attempt: ConnectionAttempt?
   private var connecting: Task<Void, Never>?
   /// The bytes that have arrived and that no operation has read.
@@ -140,13 +141,22 @@ final class StreamLink: @unchecked Sendable {
 
   private func connect(_ core: LoopCore) {
     switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
-    case .server, .unreadable: connectThroughProxy()
-    case .direct, .environment:
-      guard request.profile.asksForNames else { return connect(core, request) }
-      connecting = Task(executorPreference: loop) { [self, transport, request] in
-        let located = await transport.addAddresses(to: request)
-        loop.post(.run { core in self.located(core, located) })
-      }
+    case .direct, .environment: break
+    case .server(let server):
+      // libcurl answers the challenges of a proxy, and speaks with one behind a Unix-domain socket.
+      let negotiates = server.authentication == .negotiated && [.http, .https].contains(server.kind)
+      if negotiates || request.profile.options.unixSocket != nil { return connectByLibrary() }
+      proxy = server
+    case .unreadable(let name):
+      return fail(
+        TransportFailure(
+          .cannotFindProxy,
+          "\(name) has an invalid proxy. Write it as http://host:port, or set TransportOptions.proxy."))
+    }
+    guard request.profile.asksForNames else { return connect(core, request) }
+    connecting = Task(executorPreference: loop) { [self, transport, request] in
+      let located = await transport.addAddresses(to: request)
+      loop.post(.run { core in self.located(core, located) })
     }
   }
 
@@ -162,7 +172,7 @@ final class StreamLink: @unchecked Sendable {
 
   private func connect(_ core: LoopCore, _ request: WireRequest) {
     do throws(TransportFailure) {
-      let route = try Route(to: request.origin, request.profile.options)
+      let route = try Route(to: request.origin, request.profile.options, proxy: proxy)
       let attempt = ConnectionAttempt(request, route, core, for: self)
       self.attempt = attempt
       attempt.begin()
@@ -171,7 +181,7 @@ final class StreamLink: @unchecked Sendable {
     }
   }
 
-  private func connectThroughProxy() {
+  private func connectByLibrary() {
     let taker = Connecting(self)
     connecting = Task(executorPreference: loop) { [self, transport, request] in
       do throws(TransportFailure) {
@@ -203,6 +213,8 @@ final class StreamLink: @unchecked Sendable {
 
   private func startTLS() {
     guard let connection, let streams else { return }
+    // Bytes behind the answer of a proxy came before this handshake, so an attacker could have sent them.
+    if let pipe = connection as? UnreadPipe, pipe.hasUnread { return fail(explained(.cleartextLeft)) }
     handshakeExpiry = later(handshakeLimit)
     let peer = TLSPeer(request.origin, request.profile)
     switch TLSConnection.over(connection, with: peer, streams.contexts) {
@@ -473,13 +485,13 @@ extension StreamLink: PipeOwner {
 extension StreamLink: ConnectionAttemptOwner {
   func attemptChanged() { streams?.noteChange(of: self) }
 
-  func attemptEnded(_ outcome: Result<Socket, TransportFailure>) {
+  func attemptEnded(_ outcome: Result<any Pipe, TransportFailure>) {
     attempt = nil
     switch outcome {
-    case .success(let socket):
-      guard flow.phase == .connecting else { return socket.close() }
-      socket.owner = self
-      opened(socket)
+    case .success(let pipe):
+      guard flow.phase == .connecting else { return pipe.close() }
+      pipe.owner = self
+      opened(pipe)
     case .failure(let failure): fail(failure)
     }
   }

@@ -1,18 +1,28 @@
 import Glibc
 import HTTPWire
 
-/// Who wants a connection.
+/// The owner of an attempt, who wants a connection.
 protocol ConnectionAttemptOwner: AnyObject {
   /// Called when ``ConnectionAttempt/expiry`` may be earlier.
   func attemptChanged()
   /// Called once, unless the attempt was cancelled. It may be called by ``ConnectionAttempt/begin(_:)``.
-  func attemptEnded(_ outcome: Result<Socket, TransportFailure>)
+  func attemptEnded(_ outcome: Result<any Pipe, TransportFailure>)
 }
 
-/// The making of one connection: the look-up of its host, the sockets to its addresses, and their limits. Belongs to
-/// the loop's thread. ``Connector`` decides about the addresses.
+/// The making of one connection: the look-up of its host, the sockets to its addresses, the way through its proxy, and
+/// their limits. Belongs to the loop's thread. ``Connector`` decides about the addresses.
 final class ConnectionAttempt {
   private enum Step { case idle, lookingUp, connecting, over }
+
+  /// The use of a name that is looked up.
+  private enum Question {
+    /// The local end of the connection.
+    case localEnd
+    /// The host that a proxy is asked for by its address.
+    case target
+    /// The host that is connected to: the server, or its proxy.
+    case place
+  }
 
   /// A socket that connects.
   private final class Candidate: PipeOwner {
@@ -36,12 +46,15 @@ final class ConnectionAttempt {
   private var step = Step.idle
   private var connector: Connector
   private var candidates: [Int: Candidate] = [:]
-  /// The addresses of the name that the local end is bound to.
-  private var localAddresses: [IPAddress] = []
-  /// The name that is being looked up.
-  private var lookup: String?
-  /// Whether the name of the local end was looked up.
-  private var hasLocalAddresses = false
+  /// The addresses of the name that the local end is bound to; `nil` before they are known.
+  private var localAddresses: [IPAddress]?
+  /// The address of the server, if its proxy needs one.
+  private var target: IPAddress?
+  /// The addresses that are connected to.
+  private var addresses: [IPAddress] = []
+  /// The name that is being looked up, and its use.
+  private var lookup: (name: String, question: Question)?
+  private var tunnel: Tunnel?
   private var couldNotBind = false
   private var timer: PhaseTimer?
   private var timing: ConnectionTiming
@@ -65,34 +78,72 @@ final class ConnectionAttempt {
 
   private var host: String { request.origin.host }
 
-  /// Begins to connect. Also called for a host whose address was looked up elsewhere.
+  /// The host and the port that are connected to; `nil` for a Unix-domain socket.
+  private var place: (host: String, port: Int)? {
+    if let proxy = route.proxy { return (proxy.host, proxy.port) }
+    guard case .host(let host, let port) = route.place else { return nil }
+    return (host, port)
+  }
+
   func begin() {
     guard step == .idle else { return }
     step = .lookingUp
     timer?.begin()
-    // The local end is looked up first, because every socket needs it.
-    if let name = bindingName { return lookUp(name) }
-    connect()
+    proceed()
   }
 
-  private func connect() {
-    switch route.place {
-    case .unixSocket(let path): connect(toSocket: path)
-    case .host(let name, let port):
-      guard UInt16(exactly: port).map({ $0 > 0 }) == true else {
-        return fail(TransportFailure(.badURL, "\(port) is no port that \(host) can have."))
+  /// Asks for the next name that is not known yet. When all are, connects.
+  private func proceed() {
+    let binding = request.profile.options.localInterface.flatMap { SocketBinding($0).name }
+    // The local end is looked up first, because every socket needs it.
+    if let binding, localAddresses == nil { return lookUp(binding, .localEnd) }
+    guard let place else {
+      if case .unixSocket(let path) = route.place { connect(toSocket: path) }
+      return
+    }
+    guard UInt16(exactly: place.port).map({ $0 > 0 }) == true else {
+      return fail(TransportFailure(.badURL, "\(place.port) is no port that \(place.host) can have."))
+    }
+    noteTime { $0.lookupBegan($1) }
+    if case .host(let host, _) = route.place, route.proxy?.takesAddresses == true, target == nil {
+      return find(host, .target, known: request.addresses?.addresses)
+    }
+    find(place.host, .place, known: route.proxy == nil ? request.addresses?.addresses : nil)
+  }
+
+  private func find(_ host: String, _ question: Question, known: [IPAddress]?) {
+    guard let addresses = known ?? core.resolver.knownAddresses(of: host, core.now) else {
+      return lookUp(host, question)
+    }
+    found(addresses, for: question, nil)
+  }
+
+  private func found(_ all: [IPAddress], for question: Question, _ reason: HostLookup.Failure?) {
+    let options = request.profile.options
+    let usable = all.filter { options.addressFamily.includes($0.family) }
+    switch question {
+    case .localEnd:
+      localAddresses = all
+      proceed()
+    case .target:
+      let fit = route.proxy?.kind == .socks4 ? usable.filter { $0.family == .v4 } : usable
+      guard let first = fit.first else { return fail(RouteFailure.unknownName(host, reason)) }
+      guard !options.refusesPrivateAddresses || first.isPublic else {
+        return fail(RouteFailure.privateAddress(host))
       }
-      noteTime { $0.lookupBegan($1) }
-      if let known = request.addresses?.addresses ?? core.resolver.knownAddresses(of: name, core.now) {
-        resolved(known)
-      } else {
-        lookUp(name)
-      }
+      target = first
+      proceed()
+    case .place:
+      timing.lookupEnd = Clock.now()
+      guard usable.isEmpty, let proxy = route.proxy else { return connect(to: usable, reason) }
+      fail(RouteFailure.unknownProxy(proxy, reason))
     }
   }
 
-  private var bindingName: String? {
-    request.profile.options.localInterface.flatMap { SocketBinding($0).name }
+  private func connect(to addresses: [IPAddress], _ reason: HostLookup.Failure?) {
+    guard !addresses.isEmpty else { return fail(RouteFailure.unknownName(place?.host ?? host, reason)) }
+    self.addresses = addresses
+    act(on: connector.handle(.resolved(addresses, isLast: true), at: core.now))
   }
 
   /// Ends the attempt without an answer.
@@ -101,33 +152,29 @@ final class ConnectionAttempt {
     step = .over
     for candidate in candidates.values { candidate.socket.close() }
     candidates = [:]
-    if let lookup { core.resolver.withdraw(self, from: lookup) }
+    if let lookup { core.resolver.withdraw(self, from: lookup.name) }
     lookup = nil
+    tunnel?.cancel()
+    tunnel = nil
   }
 
-  private func end(_ outcome: Result<Socket, TransportFailure>) {
+  private func end(_ outcome: Result<any Pipe, TransportFailure>) {
     guard step != .over else { return }
     cancel()
     owner.attemptEnded(outcome)
   }
 
   private func fail(_ failure: TransportFailure) {
-    if case .host(let name, _) = route.place { core.resolver.forget(name) }
+    if let place { core.resolver.forget(place.host) }
     end(.failure(failure.with(metrics: timing.metrics())))
   }
 
   // MARK: Names
 
-  private func lookUp(_ name: String) {
+  private func lookUp(_ name: String, _ question: Question) {
     guard core.resolver.lookUp(name, for: self) else { return fail(RouteFailure.noThread(name)) }
-    lookup = name
+    lookup = (name, question)
     owner.attemptChanged()
-  }
-
-  private func resolved(_ addresses: [IPAddress]) {
-    timing.lookupEnd = Clock.now()
-    let family = request.profile.options.addressFamily
-    act(on: connector.handle(.resolved(addresses.filter { family.includes($0.family) }, isLast: true), at: core.now))
   }
 
   // MARK: Sockets
@@ -148,17 +195,17 @@ final class ConnectionAttempt {
   }
 
   private func connect(_ number: Int, to address: IPAddress) {
-    guard case .host(_, let port) = route.place, let place = UInt16(exactly: port) else { return }
+    guard let port = place.flatMap({ UInt16(exactly: $0.port) }) else { return }
     if step != .connecting {
       step = .connecting
       noteTime { $0.connectionBegan($1) }
     }
-    let target = SocketAddress(address, port: place)
+    let target = SocketAddress(address, port: port)
     guard let socket = Socket.open(family: target.family, host: host, core.poller) else {
       return act(on: connector.handle(.failed(number, code: errno), at: core.now))
     }
     if let setting = request.profile.options.localInterface,
-      !SocketBinding(setting).bind(socket.descriptor, family: address.family, localAddresses)
+      !SocketBinding(setting).bind(socket.descriptor, family: address.family, localAddresses ?? [])
     {
       couldNotBind = true
       return act(on: connector.handle(.failed(number, code: EADDRNOTAVAIL), at: core.now))
@@ -187,7 +234,7 @@ final class ConnectionAttempt {
     switch candidate.socket.connectResult {
     case nil: break
     case 0?:
-      if case .unixSocket = route.place {
+      guard place != nil else {
         candidates[candidate.number] = nil
         return use(candidate.socket)
       }
@@ -199,34 +246,54 @@ final class ConnectionAttempt {
   private func failed(_ candidate: Candidate, _ code: Int32) {
     candidates[candidate.number] = nil
     candidate.socket.close()
-    if case .unixSocket(let path) = route.place {
+    if place == nil, case .unixSocket(let path) = route.place {
       return fail(RouteFailure.unreachable(unixSocket: path, code))
     }
     act(on: connector.handle(.failed(candidate.number, code: code), at: core.now))
   }
 
   private func use(_ socket: Socket) {
+    nextAttempt = .max
+    guard let proxy = route.proxy else { return open(socket) }
+    do throws(TransportFailure) {
+      // A connection that replaces another one continues its conversation.
+      let conversation = if let tunnel { tunnel.conversation } else { try conversation(with: proxy) }
+      let tunnel = Tunnel(over: socket, through: proxy, to: request.origin, conversation, for: self)
+      self.tunnel = tunnel
+      tunnel.begin(request.profile, core.contexts)
+    } catch {
+      socket.close()
+      fail(error)
+    }
+  }
+
+  private func conversation(with proxy: ProxyServer) throws(TransportFailure) -> Tunnel.Conversation {
+    guard case .host(let host, let port) = route.place else { throw RouteFailure.unknownName(host, nil) }
+    return try Tunnel.Conversation(with: proxy, host: host, port: port, address: target)
+  }
+
+  private func open(_ pipe: any Pipe) {
     timing.connectEnd = Clock.now()
     noteTime { $0.connectionEnded($1) }
     // A connection that took too long is not used, because the error says so.
     if timer?.overdue != nil, let failure = timeout(core.now) {
-      socket.close()
+      pipe.close()
       return fail(failure)
     }
-    end(.success(socket))
+    end(.success(pipe))
   }
 
   private func failure(of failure: Connector.Failure) -> TransportFailure {
-    guard case .host(let name, let port) = route.place else { return RouteFailure.unknownName(host, nil) }
     switch failure {
-    case .noAddress: return RouteFailure.unknownName(name, nil)
+    case .noAddress: return RouteFailure.unknownName(place?.host ?? host, nil)
     case .addressesRefused: return RouteFailure.privateAddress(host)
     case .attemptsFailed(let attempts):
-      guard let last = attempts.last else { return RouteFailure.unknownName(name, nil) }
       if couldNotBind, let setting = request.profile.options.localInterface {
         return RouteFailure.unusableInterface(host, setting)
       }
-      return RouteFailure.unreachable(host, last.code, last.address, port: port)
+      guard let last = attempts.last, let place else { return RouteFailure.unknownName(host, nil) }
+      if let proxy = route.proxy { return RouteFailure.unreachable(proxy, last.code) }
+      return RouteFailure.unreachable(host, last.code, last.address, port: place.port)
     }
   }
 
@@ -256,30 +323,53 @@ final class ConnectionAttempt {
   private func timeout(_ now: UInt64) -> TransportFailure? {
     let progress = PhaseTimer.Progress(isSent: false, hasResponse: false)
     if let phase = timer?.exceeded(now, progress), let limit = request.profile.options.timeLimits[phase] {
-      return TransportFailure(.timedOut, phase.message(host: host, limit: limit), phase: phase)
+      let through = route.proxy.map { "\(host) through the proxy \($0)" } ?? host
+      let shown = phase == .nameLookup ? route.proxy?.host ?? host : through
+      return TransportFailure(.timedOut, phase.message(host: shown, limit: limit), phase: phase)
     }
     if timing.connectLimit <= now {
-      return RouteFailure.timedOut(host, in: step == .lookingUp ? .nameLookup : .connect)
+      let phase = step == .lookingUp ? PhaseTimer.Phase.nameLookup : .connect
+      if let proxy = route.proxy { return RouteFailure.timedOut(host, through: proxy, in: phase) }
+      return RouteFailure.timedOut(host, in: phase)
     }
     guard timing.idleLimit <= now, let limit = request.idleTimeout else { return nil }
-    return RouteFailure.silent(host, for: limit)
+    return RouteFailure.silent(route.proxy.map { "\(host) through the proxy \($0)" } ?? host, for: limit)
   }
 }
 
 extension ConnectionAttempt: Resolver.Waiter {
   func resolved(_ answer: Resolver.Answer) {
+    guard let question = lookup?.question else { return }
     lookup = nil
-    guard step != .over else { return }
-    if !hasLocalAddresses, bindingName != nil {
-      hasLocalAddresses = true
-      localAddresses = (try? answer.get()) ?? []
-      return connect()
-    }
     switch answer {
-    case .success(let addresses): resolved(addresses)
-    case .failure(let reason): fail(RouteFailure.unknownName(host, reason))
+    case .success(let addresses): found(addresses, for: question, nil)
+    case .failure(let reason): found([], for: question, reason)
     }
   }
+}
+
+extension ConnectionAttempt: TunnelOwner {
+  func tunnelEnded(_ outcome: Tunnel.Outcome) {
+    switch outcome {
+    case .open(let pipe):
+      tunnel = nil
+      open(pipe)
+    case .failed(let failure):
+      tunnel = nil
+      fail(failure)
+    case .connectAgain:
+      let options = request.profile.options
+      connector = Connector(
+        delay: options.happyEyeballsDelay.map(Clock.nanoseconds) ?? Connector.usualDelay,
+        refusesPrivateAddresses: options.refusesPrivateAddresses)
+      connect(to: addresses, nil)
+    }
+  }
+}
+
+extension ProxyServer {
+  /// Whether the proxy takes the addresses of servers, and not their names.
+  fileprivate var takesAddresses: Bool { kind == .socks4 || kind == .socks5 }
 }
 
 /// The times of one attempt, in nanoseconds, and its limits.

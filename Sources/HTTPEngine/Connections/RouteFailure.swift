@@ -20,8 +20,9 @@ enum RouteFailure {
     )
   }
 
-  /// The failure of the last address that was tried.
-  static func unreachable(_ host: String, _ code: Int32, _ address: IPAddress, port: Int) -> TransportFailure {
+  /// Returns the failure of the last address that was tried.
+  static func unreachable(_ host: String, _ code: Int32, _ address: IPAddress, port: Int) -> TransportFailure
+  {
     if code == EMFILE || code == ENFILE { return outOfDescriptors(host, code) }
     return TransportFailure(
       .cannotConnectToHost,
@@ -43,7 +44,7 @@ enum RouteFailure {
       "The local interface or address \(setting) could not be used for \(host) (localInterface).")
   }
 
-  /// The failure of a host that has private addresses only. Retriers must not take it for one that passes.
+  /// Returns the failure of a host that has private addresses only. Retriers must not take it for one that passes.
   static func privateAddress(_ host: String) -> TransportFailure {
     TransportFailure(
       .addressRefused,

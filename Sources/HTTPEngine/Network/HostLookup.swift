@@ -5,7 +5,7 @@ package import HTTPWire
 
 /// The look-up of names by the system.
 package enum HostLookup {
-  /// Why a name has no addresses: a code of `getaddrinfo`, and the `errno` beside `EAI_SYSTEM`.
+  /// The reason why a name has no addresses: a code of `getaddrinfo`, and the `errno` beside `EAI_SYSTEM`.
   package struct Failure: Error, Sendable, Equatable {
     package let code: Int32
     package let systemError: Int32
@@ -38,7 +38,9 @@ package enum HostLookup {
     var addresses: [IPAddress] = []
     var next = list
     while let info = next?.pointee {
-      if let address = info.ai_addr.flatMap(address), !addresses.contains(address) { addresses.append(address) }
+      if let address = info.ai_addr.flatMap(address), !addresses.contains(address) {
+        addresses.append(address)
+      }
       next = info.ai_next
     }
     return .success(addresses)

@@ -5,7 +5,7 @@ import HTTPWire
 /// The threads of the process on which names are looked up, because `getaddrinfo` blocks its caller.
 ///
 /// A thread is started when all others are busy, up to a limit, and ends after some seconds without work. With a
-/// resolver that does not answer, work waits for a thread; whoever waits for the work has a time limit of its own.
+/// resolver that does not answer, work waits for a thread. The attempts that wait for it have time limits of their own.
 final class LookupThreads: Sendable {
   typealias Work = @Sendable () -> Void
 

@@ -8,7 +8,7 @@ import HTTPWire
 final class Resolver {
   typealias Answer = Result<[IPAddress], HostLookup.Failure>
 
-  /// Who waits for the addresses of a name.
+  /// An attempt that waits for the addresses of a name.
   protocol Waiter: AnyObject {
     func resolved(_ answer: Answer)
   }
@@ -50,7 +50,7 @@ final class Resolver {
     return isStarted
   }
 
-  /// Forgets who waits for a name. The look-up itself goes on, because the system cannot end it.
+  /// Forgets an attempt that waits for a name. The look-up itself goes on, because the system cannot end it.
   func withdraw(_ waiter: any Waiter, from host: String) {
     waiting[host]?.removeAll { $0 === waiter }
   }

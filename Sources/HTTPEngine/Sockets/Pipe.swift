@@ -16,11 +16,11 @@ enum PipeStep {
   case asksForIdentity
 }
 
-/// A connection as those above it see it: a socket, or a tunnel that is secure itself. Belongs to the loop's thread, and
+/// A connection as its user sees it: a socket, or a tunnel that is secure itself. Belongs to the loop's thread, and
 /// lasts until ``close()``.
 protocol Pipe: AnyObject {
   var descriptor: Int32 { get }
-  /// Who is told when bytes may move.
+  /// The user of the connection, who is told when bytes may move.
   var owner: (any PipeOwner)? { get set }
   /// Whether a write that has to wait must be repeated with the same bytes.
   var keepsWrites: Bool { get }
@@ -39,7 +39,7 @@ protocol WatchablePipe: Pipe {
   func watch(for owner: any PipeOwner) -> Int32?
 }
 
-/// Who uses a connection, and is told when bytes may move.
+/// The user of a connection, who is told when bytes may move.
 protocol PipeOwner: AnyObject {
   func pipeIsReady()
 }

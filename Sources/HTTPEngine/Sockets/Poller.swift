@@ -2,14 +2,14 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Who waits for a socket.
+/// An object that waits for a socket.
 protocol PollTarget: AnyObject {
   /// Called when the socket may be ready. An event is an edge: the next one of its kind comes only after a read or a
   /// write had to wait.
   func ready(_ events: PollEvents)
 }
 
-/// What has become possible at a socket.
+/// The events of a socket.
 struct PollEvents: OptionSet, Sendable {
   let rawValue: UInt32
 
@@ -41,7 +41,7 @@ struct PollToken: Equatable, Sendable {
 /// The sockets of one loop (epoll), and the descriptor by which other threads wake it (eventfd).
 ///
 /// A socket is registered once, for all events and edge-triggered, so that neither a request nor a suspension needs a
-/// call of the kernel. Nobody reads the counter of the eventfd: each write is a new edge. Everything belongs to the
+/// call of the kernel. The counter of the eventfd is never read: each write is a new edge. Everything belongs to the
 /// loop's thread, except ``wake()``.
 final class Poller {
   /// A watched socket. The target lives as long as its socket is watched.

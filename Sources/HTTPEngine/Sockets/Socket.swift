@@ -149,7 +149,7 @@ extension Socket: WatchablePipe {
 }
 
 extension TransportFailure {
-  /// The failure of a connection that broke, with an `errno`.
+  /// Returns the failure of a connection that broke, with an `errno`.
   static func lost(_ host: String, _ code: Int32) -> TransportFailure {
     TransportFailure(
       .connectionLost, "The connection to \(host) broke: \(String(cString: strerror(code))).")

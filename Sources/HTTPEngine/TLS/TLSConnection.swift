@@ -134,7 +134,11 @@ final class TLSConnection {
     }
     let failure = failure ?? broken()
     self.failure = failure
-    if case .open = state { state = .broken(afterHandshake: true) } else { state = .broken(afterHandshake: false) }
+    if case .open = state {
+      state = .broken(afterHandshake: true)
+    } else {
+      state = .broken(afterHandshake: false)
+    }
     return .failed(failure)
   }
 
@@ -178,7 +182,8 @@ final class TLSConnection {
     return Unmanaged<TLSConnection>.fromOpaque(reference)._withUnsafeGuaranteedRef(body)
   }
 
-  private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
+  private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+    context, _ in
     guard let context else { return 0 }
     return with(openssl_session_of(context)) { $0.verdict(context) } ?? 0
   }

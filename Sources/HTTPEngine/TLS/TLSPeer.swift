@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPWire
 
-/// Whom a handshake is with, and who decides about it.
+/// The peer of a handshake, and the code that decides about it.
 struct TLSPeer {
   let origin: Origin
   let profile: ConnectionProfile

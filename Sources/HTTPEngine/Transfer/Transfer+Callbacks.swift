@@ -57,7 +57,7 @@ extension Transfer {
       { context, remoteAddress, _, remotePort, localPort in
         let ports = RetainedSockets.Ports(local: localPort, remote: remotePort)
         let isAllowed = Transfer.of(context)._withUnsafeGuaranteedRef {
-          $0.pipeIsReady()
+          $0.connectionIsReady()
           if $0.phaseTimer != nil { $0.requestBegan() }
           return $0.mayReach(remoteAddress) && $0.abortReason?.forbidsRequest != true
             && $0.mayUseAlternative()
@@ -96,7 +96,7 @@ extension Transfer {
   }
 
   /// Makes the loop wake the transfers that wait for the new connection, which may multiplex.
-  private func pipeIsReady() {
+  private func connectionIsReady() {
     guard CurlLibrary.shared.forgetsWaitingTransfers, applied.httpVersion == ccurl_http_2_tls,
       ccurl_new_connections(easy.raw) > 0
     else { return }

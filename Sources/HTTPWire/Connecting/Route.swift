@@ -1,4 +1,4 @@
-/// The way of a connection: what is connected to, and for whom. Decided before anything is opened.
+/// The way of a connection, decided before anything is opened.
 package struct Route: Sendable, Hashable {
   package enum Place: Sendable, Hashable {
     case host(String, port: Int)

@@ -77,7 +77,8 @@ import Testing
     _ = await probe.end()
   }
 
-  @Test("When no address accepts, the failure names the last one and the reason") func noneAccepts() async throws
+  @Test("When no address accepts, the failure names the last one and the reason") func noneAccepts()
+    async throws
   {
     let port = try HTTPTestServer.refusedPort()
     let (stream, probe) = try Client().stream(
@@ -124,7 +125,9 @@ import Testing
       let known = host == "name.example" ? [try Self.loopback(1)] : nil
       let (stream, probe) = client.stream(host, port: server.port, addresses: known)
       stream.resume()
-      guard case .failure(let failure) = await probe.end() else { return _ = Issue.record("\(host) was reached") }
+      guard case .failure(let failure) = await probe.end() else {
+        return _ = Issue.record("\(host) was reached")
+      }
       #expect(failure.kind == .addressRefused, "\(host)")
     }
   }
@@ -140,12 +143,16 @@ import Testing
     _ = await probe.end()
   }
 
-  @Test("A local end that is not there is a clear failure", arguments: ["if!no-such", "host!192.0.2.7", "192.0.2.7"])
+  @Test(
+    "A local end that is not there is a clear failure",
+    arguments: ["if!no-such", "host!192.0.2.7", "192.0.2.7"])
   func missingLocalEnds(setting: String) async throws {
     let server = try StreamTestServer()
     let (stream, probe) = Client { $0.localInterface = setting }.stream("127.0.0.1", port: server.port)
     stream.resume()
-    guard case .failure(let failure) = await probe.end() else { return _ = Issue.record("\(setting) was used") }
+    guard case .failure(let failure) = await probe.end() else {
+      return _ = Issue.record("\(setting) was used")
+    }
     #expect(failure.kind == .cannotConnectToHost)
     #expect(failure.message.contains("localInterface"), "\(failure.message)")
   }

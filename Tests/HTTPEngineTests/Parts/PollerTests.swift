@@ -14,7 +14,7 @@ import Testing
     }
   }
 
-  /// Two connected sockets.
+  /// Returns two connected sockets.
   static func pair() throws -> (Int32, Int32) {
     var pair: [Int32] = [-1, -1]
     try #require(socketpair(AF_UNIX, 1, 0, &pair) == 0)
@@ -130,7 +130,7 @@ import Testing
   @Test("Another thread ends the wait, and a call before the wait counts") func wake() {
     let poller = Poller()
     poller.open()
-    // Nobody reads the counter, so each wake-up is a new event. Without it, the time limit of the suite ends this.
+    // The counter is not read, so each wake-up is a new event. Without it, the time limit of the suite ends this.
     for _ in 0..<3 {
       poller.wake()
       poller.wait(milliseconds: 3_600_000)

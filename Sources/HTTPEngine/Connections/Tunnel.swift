@@ -1,0 +1,228 @@
+import FoundationEssentials
+import HTTPWire
+
+/// The owner of a tunnel, who waits for it.
+protocol TunnelOwner: AnyObject {
+  /// Called once, unless the tunnel was cancelled.
+  func tunnelEnded(_ outcome: Tunnel.Outcome)
+}
+
+/// The way through a proxy, on a connection to it: its TLS, then SOCKS or `CONNECT`. Belongs to the loop's thread.
+final class Tunnel: PipeOwner {
+  enum Outcome {
+    case open(any Pipe)
+    /// The proxy closes the connection after each answer, so the next question needs another connection.
+    case connectAgain
+    case failed(TransportFailure)
+  }
+
+  /// The conversation with the proxy, which outlasts a connection.
+  enum Conversation {
+    case socks(SOCKSHandshake)
+    case connect(ConnectTunnel)
+  }
+
+  private enum State {
+    case securing(TLSConnection)
+    case talking
+    case over
+  }
+
+  private static let pieceSize = 4096
+
+  private let proxy: ProxyServer
+  private let origin: Origin
+  private unowned let owner: any TunnelOwner
+  private let socket: Socket
+  private var pipe: any Pipe
+  private(set) var conversation: Conversation
+  private var state = State.talking
+  private var output: ArraySlice<UInt8> = []
+
+  /// Makes a tunnel that has not begun.
+  ///
+  /// - Parameters:
+  ///   - socket: The connection to the proxy; the tunnel closes it unless it opens.
+  ///   - conversation: As it was left by an earlier connection, or a new one.
+  init(
+    over socket: Socket, through proxy: ProxyServer, to origin: Origin, _ conversation: Conversation,
+    for owner: any TunnelOwner
+  ) {
+    self.socket = socket
+    pipe = socket
+    self.proxy = proxy
+    self.origin = origin
+    self.conversation = conversation
+    self.owner = owner
+  }
+
+  func begin(_ profile: ConnectionProfile, _ contexts: TLSContexts) {
+    socket.owner = self
+    guard proxy.kind == .https else { return talk() }
+    switch TLSConnection.over(socket, with: TLSPeer(origin, profile, proxy: proxy), contexts) {
+    case .success(let tls):
+      state = .securing(tls)
+      pipeIsReady()
+    case .failure(let failure): end(.failed(failure))
+    }
+  }
+
+  /// Ends without an answer.
+  func cancel() {
+    state = .over
+    socket.close()
+  }
+
+  private func end(_ outcome: Outcome) {
+    if case .over = state { return }
+    state = .over
+    if case .open = outcome { pipe.owner = nil } else { socket.close() }
+    owner.tunnelEnded(outcome)
+  }
+
+  func pipeIsReady() {
+    switch state {
+    case .over: break
+    case .talking: move()
+    case .securing(let tls):
+      switch tls.handshake() {
+      case .moved:
+        pipe = TLSPipe(tls, over: socket)
+        state = .talking
+        talk()
+      case .waitsToRead, .waitsToWrite: break
+      case .failed(let failure): end(.failed(RouteFailure.handshake(failure, with: proxy)))
+      case .ended, .undecided, .asksForIdentity: end(.failed(closed))
+      }
+    }
+  }
+
+  private var closed: TransportFailure { RouteFailure.closed(by: proxy, origin.host) }
+
+  // MARK: The conversation
+
+  private func talk() {
+    switch conversation {
+    case .socks(var handshake):
+      let step = handshake.begin()
+      conversation = .socks(handshake)
+      act(on: step, rest: [])
+    case .connect(var tunnel):
+      let step = tunnel.begin()
+      conversation = .connect(tunnel)
+      act(on: step, rest: [])
+    }
+    move()
+  }
+
+  /// Writes what is to be said, and reads answers, until the connection has to wait.
+  private func move() {
+    while case .talking = state {
+      let step = output.isEmpty ? receive() : send()
+      switch step {
+      case .moved: continue
+      case .waitsToRead, .waitsToWrite: return
+      case .ended: ended()
+      case .failed(let failure): failed(failure)
+      case .undecided, .asksForIdentity: end(.failed(closed))
+      }
+    }
+  }
+
+  private func send() -> PipeStep {
+    let step = output.withUnsafeBytes { pipe.write($0) }
+    if case .moved(let count) = step { output = output.dropFirst(count) }
+    return step
+  }
+
+  private func receive() -> PipeStep {
+    withUnsafeTemporaryAllocation(byteCount: Self.pieceSize, alignment: 8) { room in
+      // What follows the last answer of SOCKS comes from the target, and stays where it is.
+      var count = room.count
+      if case .socks(let handshake) = conversation { count = min(count, handshake.bytesNeeded) }
+      let step = pipe.read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(count)))
+      if case .moved(let count) = step { received(UnsafeRawBufferPointer(rebasing: room.prefix(count))) }
+      return step
+    }
+  }
+
+  private func received(_ bytes: UnsafeRawBufferPointer) {
+    var position = 0
+    switch conversation {
+    case .socks(var handshake):
+      let step = handshake.read(bytes, from: &position)
+      conversation = .socks(handshake)
+      act(on: step, rest: Array(bytes[position...])[...])
+    case .connect(var tunnel):
+      var step = tunnel.read(bytes, from: &position)
+      // Credentials that could answer a challenge were sent with the first request.
+      if case .ask = step { step = tunnel.answered(nil) }
+      conversation = .connect(tunnel)
+      act(on: step, rest: Array(bytes[position...])[...])
+    }
+  }
+
+  private func ended() {
+    guard case .connect(var tunnel) = conversation else { return end(.failed(closed)) }
+    let step = tunnel.connectionEnded()
+    conversation = .connect(tunnel)
+    act(on: step, rest: [])
+    // A conversation that waits for more has no connection any more.
+    if case .talking = state { end(.failed(closed)) }
+  }
+
+  private func failed(_ failure: TransportFailure) {
+    end(.failed(closed.with(addition: failure.message)))
+  }
+
+  private func act(on step: SOCKSHandshake.Step, rest: ArraySlice<UInt8>) {
+    switch step {
+    case .send(let bytes): output = bytes[...]
+    case .needsMore: break
+    case .done: open(rest)
+    case .fail(let failure): end(.failed(RouteFailure.socks(failure, proxy, origin.host)))
+    }
+  }
+
+  private func act(on step: ConnectTunnel.Step, rest: ArraySlice<UInt8>) {
+    switch step {
+    case .send(let bytes): output = bytes[...]
+    case .needsMore: break
+    case .open: open(rest)
+    case .connectAgain: end(.connectAgain)
+    case .fail(let failure): end(.failed(RouteFailure.tunnel(failure, proxy, origin.host)))
+    case .ask: end(.failed(RouteFailure.rejected(by: proxy)))
+    }
+  }
+
+  private func open(_ rest: ArraySlice<UInt8>) {
+    end(.open(rest.isEmpty ? pipe : UnreadPipe(rest, before: pipe)))
+  }
+}
+
+extension Tunnel.Conversation {
+  /// Makes the conversation for a connection to a host behind a proxy. The host is an address for the kinds of SOCKS
+  /// whose proxies take no names.
+  init(
+    with proxy: ProxyServer, host: String, port: Int, address: IPAddress?
+  ) throws(TransportFailure) {
+    if let fault = proxy.credentialFault {
+      throw TransportFailure(
+        .proxyAuthenticationRequired, "\(fault) Correct TransportOptions.proxy or the proxy variable.")
+    }
+    switch proxy.kind {
+    case .http, .https:
+      let hasName = proxy.username != nil || proxy.password != nil
+      let credential = "\(proxy.username ?? ""):\(proxy.password ?? "")"
+      let login = hasName ? "Basic \(Data(credential.utf8).base64EncodedString())" : nil
+      self = .connect(ConnectTunnel(to: Origin(scheme: "http", host: host, port: port), login: login))
+    case .socks4, .socks4a, .socks5, .socks5h:
+      let target = address.map { SOCKSHandshake.Target.address($0) } ?? .name(host)
+      guard let port = UInt16(exactly: port),
+        let handshake = SOCKSHandshake(
+          proxy.kind, user: proxy.username, password: proxy.password, target: target, port: port)
+      else { throw TransportFailure(.badURL, "\(port) is no port that \(host) can have.") }
+      self = .socks(handshake)
+    }
+  }
+}
