@@ -453,25 +453,7 @@ final class StreamLink: @unchecked Sendable {
   }
 
   private func explained(_ reason: ByteStreamFlow.Reason) -> TransportFailure {
-    let host = request.origin.host
-    switch reason {
-    case .failure: return failure ?? TransportFailure.lost(host, ECONNRESET)
-    case .cancelled: return TransportFailure(.cancelled, "The stream was cancelled.")
-    case .timedOut: return TransportFailure(.timedOut, "The operation on the stream to \(host) timed out.")
-    case .closed:
-      return TransportFailure(.connectionLost, "This side of the stream to \(host) is closed.")
-    case .alreadySecure:
-      return TransportFailure(.secureConnectionFailed, "The stream to \(host) is secure already.")
-    case .cleartextLeft:
-      return TransportFailure(
-        .secureConnectionFailed,
-        "\(host) sent more in the clear than was read before the stream was to be secured; an attacker could have sent it."
-      )
-    case .cutOff:
-      return TransportFailure(
-        .connectionLost,
-        "The stream to \(host) was closed because a write was cancelled before it was complete.")
-    }
+    reason.failure(of: request.origin.host, failure)
   }
 }
 
