@@ -292,8 +292,10 @@ extension Transfer {
     guard Self.isHTTP(url) else {
       return TransportFailure(.unsupportedURL, "Only URLs of http and https can be requested.")
     }
-    // If the parser refuses the URL, `CURLOPT_URL` reports the reason.
-    let parts = parsedURL.flatMap { $0.parse(url) ? UnsafeMutableRawPointer($0.raw) : nil }
+    // If the parser refuses the URL, `CURLOPT_URL` reports the reason. libcurl 7.88 copies a parsed URL without the
+    // zone of its address.
+    let hasZone = request.origin.host.utf8.contains(UInt8(ascii: "%"))
+    let parts = hasZone ? nil : parsedURL.flatMap { $0.parse(url) ? UnsafeMutableRawPointer($0.raw) : nil }
     ccurl_set_pointer(easy.raw, CURLOPT_CURLU, parts)
     let code = easy.set(CURLOPT_URL, url)
     guard code == CURLE_OK else { return CurlFailure.unsupported("This URL", code) }

@@ -64,4 +64,72 @@ import Testing
       #expect(network.names.questions.allSatisfy { $0.name == "probe.example" }, "\(network.names.questions)")
     }
   }
+
+  /// Uses an address that is valid on one link only, and therefore needs a zone (RFC 6874).
+  @Test("A zone chooses the interface and is not part of Host") func zone() async {
+    await #expect(processExitsWith: .success) {
+      let client = Client(lingering: .seconds(240))
+      let heads = Received()
+      let port = await PrivateNetwork.run { () throws -> Int in
+        guard PrivateNetwork.ip("-6 address add fe80::1/64 dev lo") else { throw SixServer.Failure() }
+        client.transport.loop.startThread()
+        return try SixServer.start(heads)
+      }
+      guard let port else { return }
+      // An error that leaves this closure would end the process without its text.
+      await #expect(throws: Never.self) {
+        let response = try await client.get("http://[fe80::1%25lo]:\(port)/x")
+        #expect(response.text == "ok")
+      }
+      let head = heads.texts.first ?? ""
+      #expect(head.hasPrefix("GET /x HTTP/1.1\r\n"))
+      #expect(head.contains("\r\nHost: [fe80::1]:\(port)\r\n"), "\(head)")
+      for host in ["[fe80::1]", "[fe80::1%25nowhere]"] {
+        let failure = try await client.failure(of: "http://\(host):\(port)/x")
+        #expect(failure.kind == .cannotConnectToHost, "\(host): \(failure.message)")
+      }
+    }
+  }
+}
+
+/// A server on all IPv6 addresses, which answers the first request of each connection.
+private enum SixServer {
+  struct Failure: Error {
+    let code = errno
+  }
+
+  /// Starts the server, which runs as long as the process. Returns its port.
+  static func start(_ heads: Received) throws -> Int {
+    let listener = socket(AF_INET6, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in6()
+    address.sin6_family = sa_family_t(AF_INET6)
+    var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        listener >= 0 && bind(listener, $0, length) == 0 && listen(listener, 8) == 0
+          && getsockname(listener, $0, &length) == 0
+      }
+    }
+    guard isListening else { throw Failure() }
+    Thread {
+      while true {
+        let connection = accept(listener, nil, nil)
+        guard connection >= 0 else { continue }
+        answer(connection, heads)
+        close(connection)
+      }
+    }.start()
+    return Int(in_port_t(bigEndian: address.sin6_port))
+  }
+
+  private static func answer(_ connection: Int32, _ heads: Received) {
+    var head: [UInt8] = []
+    var byte: UInt8 = 0
+    while !head.suffix(4).elementsEqual("\r\n\r\n".utf8), recv(connection, &byte, 1, 0) == 1 {
+      head.append(byte)
+    }
+    heads.add(head)
+    let response = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok".utf8)
+    _ = send(connection, response, response.count, Int32(MSG_NOSIGNAL))
+  }
 }
