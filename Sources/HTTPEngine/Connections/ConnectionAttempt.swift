@@ -172,8 +172,8 @@ final class ConnectionAttempt {
   // MARK: Names
 
   private func lookUp(_ name: String, _ question: Question) {
-    guard core.resolver.lookUp(name, for: self) else { return fail(RouteFailure.noThread(name)) }
     lookup = (name, question)
+    core.resolver.lookUp(name, for: self)
     owner.attemptChanged()
   }
 

@@ -13,13 +13,6 @@ enum RouteFailure {
       .cannotFindHost, "The name \(host) could not be found; check its spelling and the DNS settings.\(said)")
   }
 
-  static func noThread(_ host: String) -> TransportFailure {
-    TransportFailure(
-      .resourceUnavailable,
-      "The name \(host) could not be looked up because the system has no thread left. Raise the limit (ulimit -u, TasksMax of systemd)."
-    )
-  }
-
   /// Returns the failure of the last address that was tried.
   static func unreachable(_ host: String, _ code: Int32, _ address: IPAddress, port: Int) -> TransportFailure
   {

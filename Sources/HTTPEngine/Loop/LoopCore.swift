@@ -169,6 +169,7 @@ final class LoopCore {
   ///   - end: The time at which a loop without work gives its thread back.
   ///   - limit: The longest wait with work, in nanoseconds.
   private func wait(until end: UInt64, atMost limit: UInt64?) {
+    poller.open()
     var next = end
     if !transfers.isEmpty || !streams.isEmpty {
       let timers = min(nextSweep, hostQueues.releaseTime, throttle.releaseTime)
@@ -181,7 +182,6 @@ final class LoopCore {
     }
     milliseconds = min(milliseconds, stalledPoll.pause())
     var readyCount: Int32 = 0
-    poller.open()
     var own = curl_waitfd(fd: poller.descriptor, events: Int16(POLLIN), revents: 0)
     owner.waitUnlessPosted {
       _ = curl_multi_poll(rawMulti, &own, own.fd < 0 ? 0 : 1, Int32(milliseconds), &readyCount)

@@ -28,14 +28,24 @@ final class LookupThreads: Sendable {
   // `nonisolated(unsafe)` because it is a pointer, which never changes. Any thread may use a POSIX semaphore.
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
 
-  private init() {
+  /// Whether the system may be asked for a thread. Tests return false.
+  private let mayStartThread: @Sendable () -> Bool
+
+  init(mayStartThread: @escaping @Sendable () -> Bool = { true }) {
+    self.mayStartThread = mayStartThread
     semaphore = .allocate(capacity: 1)
     // This cannot fail for a semaphore of one process that starts at zero.
     sem_init(semaphore, 0, 0)
   }
 
-  /// Runs work on one of the threads. Returns false if there is no thread and the system has none left.
-  func run(_ work: @escaping Work) -> Bool {
+  deinit {
+    sem_destroy(semaphore)
+    semaphore.deallocate()
+  }
+
+  /// Runs work on one of the threads. If there is none and the system has none left, the caller does the work: that is
+  /// slow, but nothing waits for ever.
+  func run(_ work: @escaping Work) {
     let need = state.withLock { state in
       state.waiting.append(work)
       if state.idleCount > 0 {
@@ -47,23 +57,23 @@ final class LookupThreads: Sendable {
       return .thread
     }
     switch need {
-    case .none: return true
-    case .call:
-      sem_post(semaphore)
-      return true
-    case .thread: return startThread()
+    case .none: break
+    case .call: sem_post(semaphore)
+    case .thread: startThread()
     }
   }
 
-  private func startThread() -> Bool {
-    if EngineThread.start("http-lookup", { [self] in serve() }) { return true }
-    return state.withLock { state in
+  private func startThread() {
+    guard !mayStartThread() || !EngineThread.start("http-lookup", { [self] in serve() }) else { return }
+    let isAlone = state.withLock { state in
       state.threadCount -= 1
-      // Another thread takes the work later.
-      guard state.threadCount == 0 else { return true }
-      state.waiting.removeAll()
-      return false
+      return state.threadCount == 0
     }
+    while isAlone, let work = take() { work() }
+  }
+
+  private func take() -> Work? {
+    state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
   }
 
   private func serve() {

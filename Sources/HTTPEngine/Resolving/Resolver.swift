@@ -36,18 +36,17 @@ final class Resolver {
     return literals.isEmpty ? nil : literals
   }
 
-  /// Looks up a name, and answers in a later turn of the loop. Returns false if the system has no thread for that.
-  func lookUp(_ host: String, for waiter: any Waiter) -> Bool {
+  /// Looks up a name, and answers in a later turn of the loop.
+  func lookUp(_ host: String, for waiter: any Waiter) {
     guard waiting[host] == nil else {
       waiting[host]?.append(waiter)
-      return true
+      return
     }
-    let isStarted = LookupThreads.shared.run { [weak owner] in
+    waiting[host] = [waiter]
+    LookupThreads.shared.run { [weak owner] in
       let answer = HostLookup.lookUp(host)
       owner?.post(.run { $0.resolver.finished(host, answer, $0.now) })
     }
-    if isStarted { waiting[host] = [waiter] }
-    return isStarted
   }
 
   /// Forgets an attempt that waits for a name. The look-up itself goes on, because the system cannot end it.

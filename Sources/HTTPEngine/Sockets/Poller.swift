@@ -149,8 +149,11 @@ final class Poller {
   }
 
   /// Waits until a socket is ready, the loop is woken, or the time is over. May return earlier.
+  ///
+  /// It does not call ``open()``, because a wake-up before that call is lost: the loop opens the poller before it says
+  /// that it waits.
   func wait(milliseconds: Int32) {
-    guard open() else {
+    guard descriptor >= 0 else {
       readyCount = 0
       poll(nil, 0, min(milliseconds, Self.pauseWithoutDescriptors))
       return
@@ -168,7 +171,8 @@ final class Poller {
       let token = PollToken(bits: event.data.u64)
       let index = Int(token.slot)
       guard index < slots.count, slots[index].generation == token.generation else { continue }
-      slots[index].target?.ready(PollEvents(rawValue: event.events))
+      let target = slots[index].target
+      target?.ready(PollEvents(rawValue: event.events))
     }
     readyCount = 0
   }

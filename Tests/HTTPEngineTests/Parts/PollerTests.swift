@@ -127,6 +127,14 @@ import Testing
     #expect(!poller.isWatching)
   }
 
+  @Test("A poller that is not open pauses only, because no other thread could wake it") func closed() {
+    let poller = Poller()
+    poller.wake()
+    // With the time limit of the suite, this would not end if it waited.
+    poller.wait(milliseconds: 3_600_000)
+    #expect(poller.descriptor < 0)
+  }
+
   @Test("Another thread ends the wait, and a call before the wait counts") func wake() {
     let poller = Poller()
     poller.open()

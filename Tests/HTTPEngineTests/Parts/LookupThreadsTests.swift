@@ -1,0 +1,54 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import HTTPEngine
+
+@Suite("The threads of look-ups", .timeLimit(.minutes(1))) struct LookupThreadsTests {
+  @Test("All work is done, also more than there are threads") func work() async {
+    let threads = LookupThreads()
+    let gate = DispatchSemaphore(value: 0)
+    let count = Counter()
+    await withCheckedContinuation { continuation in
+      for _ in 0..<40 {
+        threads.run {
+          gate.wait()
+          if count.next() == 40 { continuation.resume() }
+        }
+      }
+      // Work that waits holds its thread, and the rest of it waits for a free one.
+      for _ in 0..<40 { gate.signal() }
+    }
+    #expect(count.value == 40)
+  }
+
+  @Test("A thread without work takes the next one") func reuse() async {
+    let threads = LookupThreads()
+    for _ in 0..<200 {
+      await withCheckedContinuation { continuation in threads.run { continuation.resume() } }
+    }
+  }
+
+  @Test("Without a thread, the caller does the work before it goes on") func noThread() {
+    let threads = LookupThreads(mayStartThread: { false })
+    let count = Counter()
+    for number in 1...3 {
+      threads.run { count.add() }
+      #expect(count.value == number)
+    }
+  }
+
+  private final class Counter: Sendable {
+    private let number = Mutex(0)
+
+    var value: Int { number.withLock { $0 } }
+    func add() { number.withLock { $0 += 1 } }
+
+    func next() -> Int {
+      number.withLock { number in
+        number += 1
+        return number
+      }
+    }
+  }
+}
