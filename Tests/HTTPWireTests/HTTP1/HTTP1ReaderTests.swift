@@ -259,6 +259,18 @@ import Testing
     }
   }
 
+  @Test("Trailers are there when the body has ended") func trailers() {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let text = Array((head + "0\r\nA: b\r\n\r\n").utf8)
+    var reader = HTTP1Reader(method: "GET")
+    for (index, byte) in text.enumerated() {
+      #expect(reader.trailers == nil, "after \(index) bytes")
+      var position = 0
+      _ = [byte].withUnsafeBytes { reader.read($0, from: &position) }
+    }
+    #expect(reader.trailers?.fields == [HTTPHeader(name: "A", value: "b")])
+  }
+
   @Test("A restarted reader has no state of the earlier response") func restart() {
     let texts = [
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nHalf",
