@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Alamofire
@@ -276,6 +277,20 @@ struct RequestAttemptTests {
       .provideBodyStream, .evaluateTrust, .chooseIdentity, .waitForConnectivity, .moveDownload, .validate:
       [.done, .done, .failed]
     default: [.done]
+    }
+  }
+}
+
+@Suite("Delays before attempts") struct RetryDelayTests {
+  @Test("A delay is never shorter than asked for, and every number is one")
+  func delays() {
+    #expect(Duration.retryDelay(0.0101) == .milliseconds(11))
+    #expect(Duration.retryDelay(2) == .seconds(2))
+    let none: [TimeInterval] = [0, -1, .nan, -TimeInterval.infinity]
+    for delay in none { #expect(Duration.retryDelay(delay) == .zero) }
+    let longest: [TimeInterval] = [.infinity, 1e300, 31_536_001]
+    for delay in longest {
+      #expect(Duration.retryDelay(delay) == .seconds(31_536_000))
     }
   }
 }

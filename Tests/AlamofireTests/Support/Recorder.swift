@@ -1,4 +1,6 @@
+import Dispatch
 import Synchronization
+import Testing
 
 /// Records values that closures add on any thread, and lets a test wait for them.
 final class Recorder<Value: Sendable>: Sendable {
@@ -23,7 +25,8 @@ final class Recorder<Value: Sendable>: Sendable {
     for continuation in ready { continuation.resume() }
   }
 
-  /// Waits until there are `count` values, or the task is cancelled, and returns all.
+  /// Waits until there are `count` values, or the task is cancelled, and returns all. After two minutes it records an
+  /// issue.
   @discardableResult
   func wait(for count: Int) async -> [Value] {
     let id = state.withLock { state in
@@ -37,15 +40,25 @@ final class Recorder<Value: Sendable>: Sendable {
           state.waiters.append((id, count, continuation))
           return false
         }
-        if isReady { continuation.resume() }
+        if isReady { return continuation.resume() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 120) { [weak self] in self?.endWait(id) }
       }
     } onCancel: {
-      let waiter = state.withLock { state in
-        state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
-      }
-      waiter?.continuation.resume()
+      endWait(id)
+    }
+    let values = values
+    if values.count < count, !Task.isCancelled {
+      Issue.record(
+        "After two minutes there are \(values.count) of \(count) values; the last ones: \(values.suffix(5))")
     }
     return values
+  }
+
+  private func endWait(_ id: Int) {
+    let waiter = state.withLock { state in
+      state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
+    }
+    waiter?.continuation.resume()
   }
 }
 
