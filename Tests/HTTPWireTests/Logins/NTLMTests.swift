@@ -222,6 +222,7 @@ import Testing
     for offset in [0, 47, 57, 93, 94, 0x7FFF_FFFF, 0xFFFF_FFFF] as [UInt32] {
       broken.append(("the offset \(offset)", Self.challenge(offset: offset)))
     }
+    broken.append(("attributes within the head", Self.challenge(offset: 32, length: 4)))
     for length in [35, 37, 100, 0xFFFF] as [UInt16] {
       broken.append(("the length \(length)", Self.challenge(length: length)))
     }
