@@ -184,23 +184,6 @@ import Testing
     if way == "delegate" { #expect(Set(delegate.calls.values) == [first.port, other.port]) }
   }
 
-  @Test("A delegate that cancels the choice of a client certificate cancels the request")
-  func cancelledChoice() async throws {
-    let server = try HTTPTestServer(
-      .tls(
-        .localhost,
-        TLSOptions(
-          clientAuthority: TestIdentity.localhostAuthority.caPEM, requiresClientCertificate: false)))
-    var options = TransportOptions()
-    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
-    let delegate = IdentityChooser(nil, cancels: true)
-    let response = await Session(delegate: delegate, transportOptions: options).request(server.url("/"))
-      .serializingData().response
-    #expect((response.error?.underlyingError as? URLError)?.code == .cancelled, "\(response)")
-    #expect(delegate.calls.values == ["localhost request"])
-    #expect(server.requestCount == 0)
-  }
-
   @Test("Spellings of an address are one host") func spellings() throws {
     struct Named: ServerTrustEvaluating {
       let name: String

@@ -85,13 +85,13 @@ extension WireScript {
   /// Splits the seeds, in which 0xFF separates the responses to several requests.
   private static func seeds() throws -> [WireScript] {
     let root = (0..<4).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
-    return try ["head", "response"].flatMap { target in
-      let folder = root.appendingPathComponent("Fuzz/Seeds/\(target)")
-      return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted().flatMap { file in
-        let bytes = Array(try Data(contentsOf: folder.appendingPathComponent(file)))
-        return bytes.split(separator: 0xFF).enumerated().map { index, part in
-          WireScript("seed \(target)/\(file) \(index)", Array(part), .close)
-        }
+    let folder = root.appendingPathComponent("Fuzz/Seeds")
+    let responses = try FileManager.default.contentsOfDirectory(
+      atPath: folder.appendingPathComponent("response").path)
+    return try (["http1/ok"] + responses.sorted().map { "response/\($0)" }).flatMap { file in
+      let bytes = Array(try Data(contentsOf: folder.appendingPathComponent(file)))
+      return bytes.split(separator: 0xFF).enumerated().map { index, part in
+        WireScript("seed \(file) \(index)", Array(part), .close)
       }
     }
   }
