@@ -5,9 +5,12 @@
 // Headers of libcurl from 7.81 on compile: names that a supported version lacks, deprecates, or gives another type are
 // used in this file alone. Scripts/curl-names checks it.
 #include <curl/curl.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 // Options and codes that are younger than 7.81, as numbers: a libcurl that lacks an option answers
 // CURLE_UNKNOWN_OPTION. The version that runs may be newer or older than the headers.
@@ -219,6 +222,22 @@ static inline curl_socket_t ccurl_active_socket(CURL *easy) {
   curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &active);
   return active;
 }
+
+// A name for a thread of the engine; glibc hides its own function for it from Swift.
+static inline void ccurl_name_thread(const void *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+// Constants and types that the Glibc module does not always show.
+static inline int ccurl_stream_socket(int family) {
+  return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+// Waits at a semaphore for at most some seconds.
+static inline int ccurl_semaphore_wait(sem_t *semaphore, int seconds) {
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += seconds;
+  return sem_timedwait(semaphore, &end);
+}
+static const int ccurl_no_signal = MSG_NOSIGNAL;
 
 // A flag of recv(2) that the Glibc module does not always show.
 static const int ccurl_do_not_wait = MSG_DONTWAIT;

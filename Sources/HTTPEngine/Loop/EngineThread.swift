@@ -1,4 +1,4 @@
-import CLinux
+import CCurl
 import Glibc
 
 /// The threads of the engine: those of loops, and those on which names are looked up.
@@ -32,7 +32,7 @@ enum EngineThread {
         guard let context else { return nil }
         EngineThread.blockSignals()
         let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
-        body.name.withUTF8Buffer { linux_name_thread($0.baseAddress) }
+        body.name.withUTF8Buffer { ccurl_name_thread($0.baseAddress) }
         body.run()
         return nil
       }, context.toOpaque())
