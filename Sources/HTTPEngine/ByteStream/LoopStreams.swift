@@ -65,6 +65,8 @@ final class LoopStreams {
   @exclusivity(unchecked) private var changed: [StreamLink] = []
   /// The streams that have more to do at once.
   @exclusivity(unchecked) private var busy: [StreamLink] = []
+  /// The streams whose bytes are being moved; empty between the turns, so that its memory is used again.
+  @exclusivity(unchecked) private var pumped: [StreamLink] = []
   /// No stream times out before this time.
   @exclusivity(unchecked) private(set) var expiry: UInt64 = .max
   /// The buffer for reads, which is made for the first read.
@@ -111,9 +113,9 @@ final class LoopStreams {
   func turn(_ now: UInt64) {
     settle()
     if !busy.isEmpty {
-      let links = busy
-      busy.removeAll(keepingCapacity: true)
-      for link in links where link.isBusy { link.pump() }
+      swap(&busy, &pumped)
+      for link in pumped where link.isBusy { link.pump() }
+      pumped.removeAll(keepingCapacity: true)
     }
     guard expiry <= now else { return }
     for link in Array(links.values) where link.expiry <= now { link.expire(now) }
