@@ -106,16 +106,11 @@ static void hook_executors(void) {
   if (main) *main = hand_to_main;
 }
 
-// MARK: libcurl
+// MARK: The loop's eventfd
 
-int curl_multi_wakeup(void *multi);
-int curl_multi_wakeup(void *multi) { ORIGINAL(curl_multi_wakeup); count(loop_wakeups); return original(multi); }
-
-// MARK: The loop's semaphore
-
-// The event loop sleeps at a semaphore when it has no transfers. libdispatch has semaphores, too: which is which tells
-// the name of the thread that sleeps.
-static _Atomic(sem_t *) loop_semaphore;
+// Other threads wake the event loop by a write to the eventfd that it has made. libdispatch has eventfds, too: which is
+// which tells the name of the thread that makes one.
+static _Atomic int loop_eventfd = -1;
 
 static int is_loop(void) {
   static _Thread_local int known = -1;
@@ -124,17 +119,18 @@ static int is_loop(void) {
   return known;
 }
 
-int sem_timedwait(sem_t *semaphore, const struct timespec *time);
-int sem_timedwait(sem_t *semaphore, const struct timespec *time) {
-  ORIGINAL(sem_timedwait);
-  if (is_loop()) loop_semaphore = semaphore;
-  return original(semaphore, time);
+int eventfd(unsigned start, int flags) {
+  ORIGINAL(eventfd);
+  count(system_calls);
+  int file = original(start, flags);
+  if (is_loop()) loop_eventfd = file;
+  return file;
 }
-int sem_post(sem_t *semaphore);
-int sem_post(sem_t *semaphore) {
-  ORIGINAL(sem_post);
-  if (semaphore == loop_semaphore) count(loop_wakeups);
-  return original(semaphore);
+ssize_t write(int file, const void *bytes, size_t size) {
+  ORIGINAL(write);
+  count(system_calls);
+  if (file == loop_eventfd) count(loop_wakeups);
+  return original(file, bytes, size);
 }
 
 // MARK: System calls
@@ -143,7 +139,6 @@ int sem_post(sem_t *semaphore) {
   result symbol parameters { ORIGINAL(symbol); count(system_calls); return original arguments; }
 
 CALL(ssize_t, read, (int file, void *bytes, size_t size), (file, bytes, size))
-CALL(ssize_t, write, (int file, const void *bytes, size_t size), (file, bytes, size))
 CALL(ssize_t, readv, (int file, const struct iovec *parts, int number), (file, parts, number))
 CALL(ssize_t, writev, (int file, const struct iovec *parts, int number), (file, parts, number))
 CALL(ssize_t, send, (int file, const void *bytes, size_t size, int flags), (file, bytes, size, flags))
@@ -161,7 +156,6 @@ CALL(int, connect, (int file, const struct sockaddr *to, socklen_t length), (fil
 CALL(int, setsockopt, (int file, int level, int name, const void *value, socklen_t length), (file, level, name, value, length))
 CALL(int, getsockopt, (int file, int level, int name, void *value, socklen_t *length), (file, level, name, value, length))
 CALL(int, close, (int file), (file))
-CALL(int, eventfd, (unsigned start, int flags), (start, flags))
 CALL(int, timerfd_settime, (int file, int flags, const struct itimerspec *time, struct itimerspec *old), (file, flags, time, old))
 CALL(int, eventfd_read, (int file, eventfd_t *value), (file, value))
 CALL(int, eventfd_write, (int file, eventfd_t value), (file, value))
