@@ -95,7 +95,7 @@ extension Session {
   }
 }
 
-/// Accepts every certificate, for `--insecure`.
+/// Accepts every certificate, for `--insecure`. Unchecked, as its superclass: it adds no state.
 private final class EveryServerTrusted: ServerTrustManager, @unchecked Sendable {
   // Unchecked, as its superclass is: it adds no state.
 

@@ -102,7 +102,9 @@ final class ConnectionAttempt {
       return
     }
     guard UInt16(exactly: place.port).map({ $0 > 0 }) == true else {
-      return fail(TransportFailure(.badURL, "\(place.port) is no port that \(place.host) can have."))
+      return fail(
+        TransportFailure(
+          .badURL, "The port \(place.port) of \(place.host) is invalid; ports go from 1 to 65535."))
     }
     noteTime { $0.lookupBegan($1) }
     if case .host(let host, _) = route.place, route.proxy?.takesAddresses == true, target == nil {

@@ -221,7 +221,9 @@ extension Tunnel.Conversation {
       guard let port = UInt16(exactly: port),
         let handshake = SOCKSHandshake(
           proxy.kind, user: proxy.username, password: proxy.password, target: target, port: port)
-      else { throw TransportFailure(.badURL, "\(port) is no port that \(host) can have.") }
+      else {
+        throw TransportFailure(.badURL, "The port \(port) of \(host) is invalid; ports go from 1 to 65535.")
+      }
       self = .socks(handshake)
     }
   }

@@ -1,7 +1,7 @@
 import CCurl
 import Glibc
 
-/// The threads of the engine: those of loops, and those on which names are looked up.
+/// The threads of the engine: for event loops, and for look-ups of names.
 enum EngineThread {
   private static let stackSize = 1 << 20
 

@@ -20,7 +20,7 @@ enum PipeStep {
 /// lasts until ``close()``.
 protocol Pipe: AnyObject {
   var descriptor: Int32 { get }
-  /// The user of the connection, who is told when bytes may move.
+  /// The user of the connection, called when bytes may move.
   var owner: (any PipeOwner)? { get set }
   /// Whether a write that has to wait must be repeated with the same bytes.
   var keepsWrites: Bool { get }
@@ -39,7 +39,7 @@ protocol WatchablePipe: Pipe {
   func watch(for owner: any PipeOwner) -> Int32?
 }
 
-/// The user of a connection, who is told when bytes may move.
+/// The user of a connection, called when bytes may move.
 protocol PipeOwner: AnyObject {
   func pipeIsReady()
 }

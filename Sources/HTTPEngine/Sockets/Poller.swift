@@ -53,7 +53,7 @@ final class Poller {
 
   /// The number of ready sockets of one turn. Others are ready in the next turn, too.
   private static let mostEvents = 256
-  /// The event of the waker, which is no slot.
+  /// Marks the events of the waker, which has no slot.
   private static let wakerBits = UInt64.max
   /// The pause of a loop for which the system has no descriptors, in milliseconds.
   private static let pauseWithoutDescriptors: Int32 = 10

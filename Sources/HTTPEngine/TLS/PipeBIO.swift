@@ -1,7 +1,7 @@
 import COpenSSL
 import HTTPWire
 
-/// The reads and writes of OpenSSL on a connection that is no socket: TLS within a tunnel that is secure itself.
+/// The reads and writes of OpenSSL on a connection other than a socket: TLS within a tunnel that is secure itself.
 enum PipeBIO {
   /// Attaches a session to the connection of `tls`. Returns false if there is no memory.
   static func attach(_ session: OpaquePointer, to tls: TLSConnection) -> Bool {

@@ -45,7 +45,7 @@ package struct HTTP1Reader: Sendable {
   private var method: String
   /// Whether a byte of a response has arrived.
   package private(set) var hasBegun = false
-  /// The number of bytes of heads so far, with those of informational responses.
+  /// The number of bytes of heads so far, including the heads of informational responses.
   package private(set) var headSize = 0
   /// The framing that the fields of the head declare.
   package private(set) var framing = MessageFraming()

@@ -46,7 +46,7 @@ package enum RequestChunks {
     append(chunkEnd, to: &buffer)
   }
 
-  /// Appends the last chunk and the trailer section. After an error `buffer` is as it was before.
+  /// Appends the last chunk and the trailer section. After an error `buffer` is unchanged.
   package static func appendEnd(
     trailers: [HTTPHeader] = [], to buffer: inout [UInt8]
   ) throws(RequestHeadViolation) {

@@ -78,7 +78,7 @@ package struct RequestHeadWriter: Sendable {
       method: "CONNECT", url: "", origin: origin, fields: fields, content: .none, form: .authority)
   }
 
-  /// Appends the head to `buffer`. After an error `buffer` is as it was before.
+  /// Appends the head to `buffer`. After an error `buffer` is unchanged.
   package func write(into buffer: inout [UInt8]) throws(RequestHeadViolation) -> Summary {
     let start = buffer.count
     do throws(RequestHeadViolation) {

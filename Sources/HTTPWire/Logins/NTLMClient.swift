@@ -14,7 +14,7 @@ package struct NTLMClient: Sendable {
   static let signature = Array("NTLMSSP\0".utf8)
   /// The version that the messages give (Windows 7, revision 15 of NTLM); servers do not decide by it.
   private static let version: [UInt8] = [6, 1, 0xB1, 0x1D, 0, 0, 0, 15]
-  /// The name of every client, so that no server learns that of the machine.
+  /// The workstation name that every client sends, so that no server learns the name of the machine.
   private static let workstation = "WORKSTATION"
   private static let longestText = 1_024
 

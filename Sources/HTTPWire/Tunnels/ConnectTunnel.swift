@@ -52,7 +52,7 @@ package struct ConnectTunnel: Sendable {
     case over(Failure?)
   }
 
-  /// The largest head of a response, with those of informational responses before it.
+  /// The largest head of a response, including informational responses before it.
   package static var headSizeLimit: Int { 65_536 }
   /// The largest body that is read for the sake of its connection.
   package static var bodySizeLimit: Int { 65_536 }

@@ -88,7 +88,7 @@ package struct SOCKSHandshake: Sendable {
     return version == 4 ? beginVersion4() : beginVersion5()
   }
 
-  /// The number of bytes that can be read without those of the target.
+  /// The number of bytes that can be read before bytes of the target may follow.
   package var bytesNeeded: Int {
     switch state {
     case .start, .over: 0
@@ -175,7 +175,7 @@ extension SOCKSHandshake {
       guard message.count == 2 else { return .needsMore }
       return methodChosen(message[1])
     case .login:
-      // The version of the login (RFC 1929 §2). Some proxies send that of SOCKS.
+      // The version of the login (RFC 1929 §2). Some proxies send the version of SOCKS instead.
       guard message[0] == 1 || message[0] == 5 else { return end(.notSOCKS) }
       guard message.count == 2 else { return .needsMore }
       return message[1] == 0 ? request() : end(.loginRejected)
