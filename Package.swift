@@ -49,6 +49,9 @@ let package = Package(
       providers: [.apt(["libzstd-dev"]), .yum(["libzstd-devel"])]),
     .systemLibrary(
       name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"]), .yum(["libpsl-devel"])]),
+    .systemLibrary(
+      name: "CNghttp2", pkgConfig: "libnghttp2",
+      providers: [.apt(["libnghttp2-dev"]), .yum(["libnghttp2-devel"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(
       name: "COpenSSLPackage", pkgConfig: "openssl",
@@ -59,7 +62,9 @@ let package = Package(
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
       name: "HTTPEngine",
-      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CLinux"],
+      dependencies: [
+        "HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
+      ],
       swiftSettings: settings),
     .target(
       name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),

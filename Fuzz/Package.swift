@@ -20,11 +20,14 @@ let package = Package(
     .systemLibrary(name: "CBrotli"),
     .systemLibrary(name: "CZstd"),
     .systemLibrary(name: "CPSL"),
+    .systemLibrary(name: "CNghttp2"),
     .systemLibrary(name: "CLinux"),
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
       name: "HTTPEngine",
-      dependencies: ["HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CLinux"],
+      dependencies: [
+        "HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
+      ],
       swiftSettings: settings),
     // The readers of the command's files, which need nothing else of it.
     .target(name: "AFFiles", swiftSettings: settings),

@@ -55,6 +55,7 @@ let targets: [String: Target] = [
     StrictReading.check(bytes)
     HTTP1Reading.check(bytes)
   },
+  "http2": { HTTP2Reading.check($0) },
   "tunnel": { TunnelReading.check($0) },
   "response": { bytes in peer?.run(bytes) },
   "hosts": { bytes in

@@ -28,9 +28,10 @@ import Testing
       .deletingLastPathComponent().deletingLastPathComponent()
     let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let modules = URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("Modules")
-    let libraries = ["CCurl", "COpenSSL/include", "CPSL", "CZlib", "CBrotli", "CZstd", "CLinux"].flatMap {
-      ["-I", package.appendingPathComponent("Sources/\($0)").path]
-    }
+    let libraries = ["CCurl", "COpenSSL/include", "CPSL", "CZlib", "CBrotli", "CZstd", "CNghttp2", "CLinux"]
+      .flatMap {
+        ["-I", package.appendingPathComponent("Sources/\($0)").path]
+      }
     let folder = try TemporaryFolder()
     let log = folder["diagnostics"]
     let descriptor = open(log.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

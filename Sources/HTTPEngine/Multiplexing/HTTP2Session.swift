@@ -1,0 +1,320 @@
+import CNghttp2
+package import HTTPWire
+
+/// All streams of one connection of HTTP/2, on the side of the client (RFC 9113), over nghttp2.
+///
+/// It works on bytes in memory: its owner reads the connection and passes the bytes to ``receive(_:at:)``, then calls
+/// ``makeOutput()``, and writes ``output``. So the frames of a turn leave in one write. Belongs to the loop's thread.
+///
+/// nghttp2 checks frames, windows and compression. Its rules for messages are switched off, because
+/// ``ResponseFields`` has them, as for HTTP/1.1: nghttp2 would not tell which field of a response is malformed.
+package final class HTTP2Session {
+  /// The most streams at a time, whatever the server allows.
+  package static let mostStreams = 100
+  /// The window of the connection. It is returned as soon as bytes arrive, so that no stream stops another one.
+  private static let connectionWindow: Int32 = 32 << 20
+  /// The number of bytes that may wait for the connection before more content is asked for.
+  static let mostOutput = 131_072
+  /// The most bytes of a request's head, with what its compression may add.
+  private static let largestRequestHead = 2 * RequestHeadWriter.largestHead
+
+  let session: OpaquePointer
+  let frames = FrameOutput()
+  let headerSizeLimit: Int
+  var budget = WindowBudget()
+  var meter = FloodMeter()
+  private(set) var streams: [Int32: HTTP2Stream] = [:]
+  /// The stream of the last callback, which mostly is that of the next one.
+  private var latest: HTTP2Stream?
+  /// Whether nghttp2 is in a call that must not be made again before it returns.
+  private var isInCall = false
+  /// The number of bytes that the connection has taken.
+  private var sentCount: UInt64 = 0
+  /// The failure that was found within a callback. nghttp2 then stops, and the session fails when it has returned.
+  var failureOfCallback: (HTTP2Failure, code: UInt32?)?
+  /// The violation that nghttp2 names in its GOAWAY.
+  var violation: HTTP2Failure?
+  /// The bytes of the field block that is being received.
+  var blockSize = 0
+
+  /// The reason for which the connection cannot go on. Then the owner writes the rest of ``output``, and closes the
+  /// connection.
+  package private(set) var failure: HTTP2Failure?
+  /// The server's last GOAWAY; no streams are opened after it (RFC 9113 §6.8).
+  package internal(set) var goAway: (lastStream: Int32, code: UInt32)?
+  /// Called when the server changes the number of streams that it allows.
+  package var streamLimitChanged: (() -> Void)?
+
+  /// Makes the session of a new connection, with its preface in the output. Returns `nil` if there is no memory.
+  ///
+  /// - Parameter headerSizeLimit: The most bytes of all heads and trailers of a response.
+  package init?(headerSizeLimit: Int = 262_144) {
+    guard let session = Self.makeSession(headerSizeLimit) else { return nil }
+    self.session = session
+    self.headerSizeLimit = headerSizeLimit
+    nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+    let settings = [
+      nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue),
+        value: UInt32(StreamWindow.initialSize)),
+      nghttp2_settings_entry(
+        settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue),
+        value: UInt32(clamping: headerSizeLimit)),
+    ]
+    guard nghttp2_submit_settings(session, 0, settings, settings.count) == 0,
+      nghttp2_session_set_local_window_size(session, 0, 0, Self.connectionWindow) == 0
+    else { return nil }
+  }
+
+  deinit {
+    precondition(!isInCall, "a session was released while nghttp2 used it")
+    nghttp2_session_del(session)
+  }
+
+  private static func makeSession(_ headerSizeLimit: Int) -> OpaquePointer? {
+    var options: OpaquePointer?
+    guard let callbacks, nghttp2_option_new(&options) == 0 else { return nil }
+    defer { nghttp2_option_del(options) }
+    nghttp2_option_set_no_auto_window_update(options, 1)
+    nghttp2_option_set_no_http_messaging(options, 1)
+    nghttp2_option_set_peer_max_concurrent_streams(options, UInt32(mostStreams))
+    nghttp2_option_set_max_send_header_block_length(options, largestRequestHead)
+    // Its default of 8 frames would refuse heads of more than 144 KiB. Small frames count for the flood meter.
+    cnghttp2_limit_continuations(options, 16 + headerSizeLimit / 1_024)
+    var session: OpaquePointer?
+    guard nghttp2_session_client_new2(&session, callbacks, nil, options) == 0 else { return nil }
+    return session
+  }
+
+  // MARK: Facts
+
+  /// The number of streams that can be opened now.
+  package var freeStreams: Int {
+    guard failure == nil, goAway == nil, nghttp2_session_check_request_allowed(session) != 0 else { return 0 }
+    return max(0, streamLimit - streams.count)
+  }
+
+  /// The number of streams at a time: the server's limit, but at most ``mostStreams``.
+  package var streamLimit: Int {
+    let allowed = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+    return min(Self.mostStreams, Int(allowed))
+  }
+
+  /// The number of streams that are open, also of those that the client has reset and whose reset was not sent yet.
+  package var streamCount: Int { streams.count }
+
+  /// Whether the connection has no more use: it failed, or the server takes no more streams and all have ended.
+  package var isOver: Bool { failure != nil || goAway != nil && streams.isEmpty }
+
+  // MARK: Bytes
+
+  /// Takes bytes of the server; calls the owners of the streams.
+  ///
+  /// - Parameter now: The time in nanoseconds, for the limit of frames without content.
+  package func receive(_ bytes: UnsafeRawBufferPointer, at now: UInt64) {
+    guard failure == nil, let base = bytes.assumingMemoryBound(to: UInt8.self).baseAddress else { return }
+    let taken = call { nghttp2_session_mem_recv(session, base, bytes.count) }
+    if taken < 0 {
+      let failure = HTTP2Failure.library(taken)
+      fail(failure, failure == .flood ? HTTP2ErrorCode.enhanceYourCalm : HTTP2ErrorCode.protocolError)
+    } else if meter.received(bytes, at: now) {
+      fail(.flood, HTTP2ErrorCode.enhanceYourCalm)
+    }
+  }
+
+  /// Appends frames to the output until there are no more, or enough wait for the connection; the owner calls it again
+  /// when the connection has taken them all. Asks the owners of the streams for content. Afterwards ``failure`` is set
+  /// if nghttp2 has found a violation.
+  package func makeOutput() {
+    while frames.count < Self.mostOutput {
+      var bytes: UnsafePointer<UInt8>?
+      let count = call { nghttp2_session_mem_send(session, &bytes) }
+      if count > 0, let bytes {
+        frames.append(UnsafeRawBufferPointer(start: bytes, count: count))
+        continue
+      }
+      if count < 0 { fail(.library(count), nil) }
+      break
+    }
+    if let violation { fail(violation, nil) }
+  }
+
+  /// The bytes that wait for the connection. They stay at their place until ``makeOutput()``.
+  package var output: UnsafeRawBufferPointer { frames.bytes }
+
+  /// Removes the first bytes of the output, which the connection has taken.
+  package func outputTaken(_ count: Int) {
+    frames.drop(count)
+    sentCount += UInt64(count)
+  }
+
+  /// The position in the stream of bytes at which the next frame begins.
+  var outputPosition: UInt64 { sentCount + UInt64(frames.count) }
+
+  /// Calls nghttp2, which then may call back.
+  private func call(_ body: () -> Int) -> Int {
+    precondition(!isInCall, "a callback has called the session again")
+    return withExtendedLifetime(self) {
+      isInCall = true
+      let result = body()
+      isInCall = false
+      if let (failure, code) = failureOfCallback {
+        failureOfCallback = nil
+        fail(failure, code)
+      }
+      return result
+    }
+  }
+
+  // MARK: Ends of the connection
+
+  /// Ends all streams, because the connection has ended. Frames that were not received do not come any more.
+  package func connectionEnded() { fail(.closed(code: goAway?.code), nil) }
+
+  /// Ends all streams, and adds GOAWAY to the output.
+  package func close() {
+    guard failure == nil else { return }
+    fail(.closed(code: goAway?.code), HTTP2ErrorCode.none)
+  }
+
+  /// Ends the session.
+  ///
+  /// - Parameter code: The error code of the GOAWAY that is sent; `nil` if none is, or if nghttp2 has sent it.
+  func fail(_ failure: HTTP2Failure, _ code: UInt32?) {
+    guard self.failure == nil else { return }
+    guard !isInCall else {
+      failureOfCallback = failureOfCallback ?? (failure, code)
+      return
+    }
+    self.failure = failure
+    if let code { nghttp2_session_terminate_session(session, code) }
+    let ended = streams.values.sorted { $0.id < $1.id }
+    for stream in ended {
+      forget(stream)
+      let end: HTTP2StreamEnd =
+        if stream.progress.hasHead, stream.progress.hasEnded {
+          .complete
+        } else if stream.headPosition.map({ $0 >= sentCount }) ?? true {
+          .notSent
+        } else {
+          .failed(failure)
+        }
+      giveUp(stream)?.streamEnded(end, stream)
+    }
+  }
+
+  // MARK: Streams
+
+  /// Finds a stream by its number.
+  func stream(_ id: Int32) -> HTTP2Stream? {
+    if let latest, latest.id == id { return latest }
+    guard let stream = streams[id] else { return nil }
+    latest = stream
+    return stream
+  }
+
+  /// Removes a stream that nghttp2 does not know any more.
+  func forget(_ stream: HTTP2Stream) {
+    guard streams.removeValue(forKey: stream.id) != nil else { return }
+    if latest === stream { latest = nil }
+    stream.window.close(in: &budget)
+  }
+
+  /// Removes the owner of a stream, which is not called again, and returns it.
+  func giveUp(_ stream: HTTP2Stream) -> (any HTTP2StreamOwner)? {
+    let owner = stream.owner
+    stream.owner = nil
+    return owner
+  }
+
+  /// Opens a stream for a request, whose head leaves with the next output. Returns `nil` if no stream is free, or if
+  /// nghttp2 does not take the request.
+  ///
+  /// - Parameters:
+  ///   - request: The fields of the request.
+  ///   - method: Its method, which decides whether the response has a body.
+  ///   - hasContent: Whether content follows the head, for which the owner is asked.
+  package func open(
+    _ request: RequestFields, method: String, hasContent: Bool, for owner: any HTTP2StreamOwner
+  ) -> HTTP2Stream? {
+    guard freeStreams > 0 else { return nil }
+    let id = submit(request, hasContent: hasContent)
+    guard id > 0 else { return nil }
+    let stream = HTTP2Stream(
+      owner, ResponseFields(to: method, headerSizeLimit: headerSizeLimit), hasContent: hasContent, in: &budget
+    )
+    stream.id = id
+    streams[id] = stream
+    meter.requestSent()
+    return stream
+  }
+
+  private func submit(_ request: RequestFields, hasContent: Bool) -> Int32 {
+    withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: request.lengths.count) { fields in
+      var index = 0
+      return request.bytes.withUnsafeBufferPointer { bytes in
+        guard var place = bytes.baseAddress.map({ UnsafeMutablePointer(mutating: $0) }) else { return -1 }
+        for length in request.lengths {
+          fields[index] = nghttp2_nv(
+            name: place, value: place + length.name, namelen: length.name, valuelen: length.value,
+            flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue))
+          place += length.name + length.value
+          index += 1
+        }
+        guard hasContent else {
+          return nghttp2_submit_request(session, nil, fields.baseAddress, index, nil, nil)
+        }
+        var provider = nghttp2_data_provider(
+          source: nghttp2_data_source(ptr: nil), read_callback: Self.contentWanted)
+        return nghttp2_submit_request(session, nil, fields.baseAddress, index, &provider, nil)
+      }
+    }
+  }
+
+  /// Asks the owner of a stream for content again, after ``HTTP2ContentStep/wait``.
+  package func resumeContent(of stream: HTTP2Stream) {
+    guard stream.owner != nil, stream.isRequestOpen else { return }
+    nghttp2_session_resume_data(session, stream.id)
+  }
+
+  /// Gives up a stream, whose owner is not called again, and tells the server (RFC 9113 §5.4.2).
+  package func reset(_ stream: HTTP2Stream, _ code: UInt32 = HTTP2ErrorCode.cancel) {
+    stream.owner = nil
+    // A failed session sends GOAWAY alone.
+    guard failure == nil, streams[stream.id] === stream else { return }
+    nghttp2_submit_rst_stream(session, 0, stream.id, code)
+    // The request is still in a queue, and will be dropped there.
+    if stream.headPosition == nil { forget(stream) }
+  }
+
+  /// Sends no more of the request's content. The stream ends with the response.
+  package func stopSending(on stream: HTTP2Stream) {
+    guard stream.isRequestOpen else { return }
+    stream.isSendingStopped = true
+    if stream.progress.hasEnded { endStopped(stream) }
+  }
+
+  /// Ends a stream whose response is complete, and whose request will not be.
+  func endStopped(_ stream: HTTP2Stream) {
+    guard let owner = stream.owner else { return }
+    reset(stream)
+    owner.streamEnded(.complete, stream)
+  }
+
+  /// Ends a stream whose response is malformed or too large.
+  func refuse(_ stream: HTTP2Stream, _ end: HTTP2StreamEnd, _ code: UInt32) {
+    guard let owner = stream.owner else { return }
+    reset(stream, code)
+    owner.streamEnded(end, stream)
+  }
+
+  /// Notes that bytes of the response were used, so that the server may send as many more. The window of a stream
+  /// grows while its owner keeps pace.
+  package func consumed(_ count: Int, of stream: HTTP2Stream) {
+    guard count > 0, streams[stream.id] === stream else { return }
+    let larger = stream.window.read(count, in: &budget)
+    nghttp2_session_consume_stream(session, stream.id, count)
+    if let larger { nghttp2_session_set_local_window_size(session, 0, stream.id, Int32(larger)) }
+  }
+}

@@ -1,0 +1,124 @@
+package import HTTPWire
+
+/// The request of a stream, as its ``HTTP2Session`` calls it. It may call every function of the session but
+/// ``HTTP2Session/receive(_:at:)`` and ``HTTP2Session/makeOutput()``, and may give up its stream at any time.
+///
+/// Belongs to the loop's thread. After ``streamEnded(_:_:)``, and after a reset of its own, it is not called again.
+package protocol HTTP2StreamOwner: AnyObject {
+  /// Called with the first frame of the response, before its fields are known.
+  func responseBegan(_ stream: HTTP2Stream)
+  /// Called with each informational response (1xx).
+  func informationalHeadReceived(_ head: ResponseHead, _ stream: HTTP2Stream)
+  func headReceived(_ head: ResponseHead, _ stream: HTTP2Stream)
+  /// Called with bytes that are only valid during the call. They keep the window of the stream closed until
+  /// ``HTTP2Session/consumed(_:of:)``.
+  func contentReceived(_ bytes: UnsafeRawBufferPointer, _ stream: HTTP2Stream)
+  func trailersReceived(_ trailers: FieldBlock, _ stream: HTTP2Stream)
+  /// Called when the response is complete, while the content of the request may still be on its way.
+  func responseEnded(_ stream: HTTP2Stream)
+  /// Called once, when nothing more happens on the stream.
+  func streamEnded(_ end: HTTP2StreamEnd, _ stream: HTTP2Stream)
+  /// Copies the next bytes of the request's content to `room`.
+  func contentWanted(into room: UnsafeMutableRawBufferPointer, _ stream: HTTP2Stream) -> HTTP2ContentStep
+}
+
+/// The next bytes of a request's content.
+package enum HTTP2ContentStep: Sendable, Equatable {
+  /// The number of bytes, at least one, and whether they are the last ones.
+  case bytes(Int, isLast: Bool)
+  case end
+  /// There are none now; ``HTTP2Session/resumeContent(of:)`` asks again.
+  case wait
+  /// There will be no more: the stream is reset, and its owner is not called again.
+  case failed
+}
+
+/// The end of a stream, as its request sees it.
+package enum HTTP2StreamEnd: Sendable, Equatable {
+  /// The response is complete. The content of the request may be incomplete if the server did not want the rest.
+  case complete
+  /// No byte of the request was sent.
+  case notSent
+  /// The server did not process the request (RFC 9113 §8.7). The code is that of its RST_STREAM or GOAWAY.
+  case refused(code: UInt32)
+  /// The server reset the stream with this code, before the response was complete.
+  case reset(code: UInt32)
+  /// The response is malformed, and the stream was reset. The text follows "… is not valid HTTP: ".
+  case invalid(String)
+  /// The head with the trailers is larger than the limit, and the stream was reset.
+  case headTooLarge
+  /// The connection was lost before the response was complete.
+  case failed(HTTP2Failure)
+
+  /// The fate of a request without a response, for ``RepeatDecision``.
+  package var evidence: RepeatDecision.Evidence {
+    switch self {
+    case .notSent: .notSent
+    case .refused: .refused
+    case .complete, .reset, .invalid, .headTooLarge, .failed: .unknown
+    }
+  }
+}
+
+/// The reason for which a connection of HTTP/2 cannot go on.
+package enum HTTP2Failure: Error, Sendable, Equatable {
+  /// The server violated the protocol. The text follows "… is not valid HTTP: ".
+  case violation(String)
+  /// The server sent too many frames without content.
+  case flood
+  /// The server ended the connection, with the code of its GOAWAY if there was one.
+  case closed(code: UInt32?)
+  /// The client cannot go on, for example because there is no memory.
+  case system(String)
+}
+
+/// One request and its response on a connection of HTTP/2. Made by ``HTTP2Session``; belongs to the loop's thread.
+package final class HTTP2Stream {
+  /// The stream identifier.
+  package internal(set) var id: Int32 = 0
+  /// `nil` if the request has given up the stream.
+  var owner: (any HTTP2StreamOwner)?
+  var fields: ResponseFields
+  var progress = StreamProgress()
+  var window: StreamWindow
+  /// The position of the request's head in the output of the connection; `nil` until the head was encoded.
+  var headPosition: UInt64?
+  /// Whether no more of the request's content is sent.
+  var isSendingStopped = false
+  /// Whether the request has content, and its end was not sent.
+  var isSending: Bool
+  /// A violation of the server's that concerns this stream alone.
+  var violation: String?
+  /// Whether the server has reset the stream. Otherwise nghttp2 did so, because of a violation.
+  var isResetByServer = false
+
+  init(
+    _ owner: any HTTP2StreamOwner, _ fields: ResponseFields, hasContent: Bool, in budget: inout WindowBudget
+  ) {
+    self.owner = owner
+    self.fields = fields
+    isSending = hasContent
+    window = StreamWindow(in: &budget)
+  }
+
+  /// The length that the head of the final response gives.
+  package var contentLength: Int64? { fields.contentLength }
+  /// Whether the final head was received.
+  package var hasHead: Bool { progress.hasHead }
+  /// Whether the response is complete.
+  package var hasResponseEnded: Bool { progress.hasEnded }
+  /// Whether a part of the request's content has still to be sent.
+  package var isRequestOpen: Bool { isSending && !isSendingStopped }
+
+  /// Returns the end of a stream that is closed with an error code (RFC 9113 §7).
+  func end(closedWith code: UInt32) -> HTTP2StreamEnd {
+    switch progress.outcome(closedWith: code) {
+    case .complete: .complete
+    case .notSent: .notSent
+    case .refused: .refused(code: code)
+    // A stream above the last one of GOAWAY is closed with REFUSED_STREAM, also if a response had begun.
+    case .broken(let code) where isResetByServer || code == HTTP2ErrorCode.refusedStream: .reset(code: code)
+    case .broken(let code): .invalid(violation ?? HTTP2Failure.violationText(code: code, reason: ""))
+    }
+  }
+}
