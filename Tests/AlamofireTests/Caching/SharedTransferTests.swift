@@ -78,6 +78,23 @@ import Testing
     #expect(fake.requests.count == 6)
   }
 
+  @Test("Downloads and streams have transfers of their own") func sinks() async {
+    let (session, fake) = session(.text("shared"))
+    let first = await begun(session)
+    async let file = session.download("http://a.test/x").serializingData().response
+    async let bytes = session.streamRequest("http://a.test/x").streamTask().streamingData()
+      .reduce(into: Data()) { $0 += $1.value ?? Data() }
+    // They are sent, or wait with the first one.
+    #expect(await eventually { fake.requests.count == 3 || session.core.sharedTransfers.memberCount > 1 })
+    gate.open()
+    let download = await file
+    #expect(download.value == Data("ok".utf8))
+    download.removeFile()
+    #expect(await bytes == Data("ok".utf8))
+    #expect(await first.1.wait(for: 1)[0].data == Data("shared".utf8))
+    #expect(fake.requests.count == 3)
+  }
+
   @Test("Cancelling one request does not affect the others", arguments: [0, 1]) func cancelOne(index: Int)
     async
   {

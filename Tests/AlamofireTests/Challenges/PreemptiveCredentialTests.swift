@@ -74,6 +74,26 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.map { $0.value("Authorization") } == ["Bearer t"])
   }
 
+  @Test("The credential of a delegate is not sent for a request with another one")
+  func credentialOfDelegate() async {
+    let calls = Recorder<Bool>()
+    let delegate = ChallengeDelegate { _ in
+      calls.add(true)
+      guard calls.count == 1 else { return (.performDefaultHandling, nil) }
+      return (.useCredential, URLCredential(user: "delegate", password: "p", persistence: .forSession))
+    }
+    let fake = FakeTransport(responder: Self.guarded)
+    let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
+    for user in [nil, nil, "own"] {
+      let request = session.request("http://a.test/")
+      if let user { request.authenticate(username: user, password: "p") }
+      #expect(await request.end().data == Data("in".utf8), "\(user ?? "none")")
+    }
+    let ofDelegate = HTTPHeader.authorization(username: "delegate", password: "p").value
+    let own = HTTPHeader.authorization(username: "own", password: "p").value
+    #expect(fake.requests.map { $0.value("Authorization") } == [nil, ofDelegate, ofDelegate, nil, own])
+  }
+
   // MARK: netrc
 
   private func withFile(_ text: String, _ body: (String) async -> Void) async throws {

@@ -105,6 +105,27 @@ struct EventSourceTests {
     }
   }
 
+  @Test("The cache never answers an event source, whatever the policy of the session") func cache()
+    async throws
+  {
+    let bench = CacheFixture(
+      FakeTransport { _, index in
+        .status(
+          200, "data: \(index)\n\n",
+          headers: [
+            ("Content-Type", "text/event-stream"), ("Cache-Control", "max-age=60"), ("ETag", "\"1\""),
+          ])
+      }, policy: .returnCacheDataElseLoad)
+    #expect(await [bench.get().hops, bench.get().hops] == ["n", "c"])
+    var configuration = EventSourceRequest.Configuration()
+    configuration.reconnects = false
+    let request = bench.session.eventSourceRequest("http://a.test/x", configuration: configuration)
+    var events: [String] = []
+    for try await event in request.events() { events.append(event.data) }
+    #expect(events == ["1"] && bench.fake.requests.count == 2)
+    #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+  }
+
   @Test("A refused connection is tried again, as often as configured") func failures() async throws {
     let port = try HTTPTestServer.refusedPort()
     var configuration = EventSourceRequest.Configuration()

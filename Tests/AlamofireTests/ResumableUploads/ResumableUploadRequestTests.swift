@@ -37,6 +37,16 @@ struct ResumableUploadRequestTests {
     #expect(spy.retryCount == 1)
   }
 
+  @Test("Monitors hear once of a body whose rest is sent by further requests", arguments: dialects)
+  func monitors(dialect: UploadEndpoint.Dialect) async throws {
+    let spy = EventSpy()
+    let fixture = try UploadFixture(dialect, session: .real(eventMonitors: [spy]))
+    fixture.uploads.enqueue(.cut(afterBytes: 10))
+    #expect(await fixture.upload(Self.bytes).error == nil)
+    #expect(fixture.requests.count > 2)
+    #expect(spy.reported.count { $0 == "didCreateUploadable" } == 1)
+  }
+
   @Test("Secrets stay at the origin of the request", arguments: dialects, [true, false])
   func secrets(dialect: UploadEndpoint.Dialect, isForeign: Bool) async throws {
     let other = try HTTPTestServer(routes: .none)

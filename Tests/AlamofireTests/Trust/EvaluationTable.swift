@@ -101,6 +101,7 @@ enum EvaluationTable {
     delegated-staple-good       ok      ok      ok      ok       ok      ok         ok      ok      ok       ok      ok
     staple-of-no-responder      ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     staple-of-other-authority   ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    staple-of-issuer-revokes    ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     staple-of-other-certificate ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     broken-staple               ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     """

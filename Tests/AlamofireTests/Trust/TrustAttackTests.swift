@@ -184,6 +184,20 @@ import Testing
     if way == "delegate" { #expect(Set(delegate.calls.values) == [first.port, other.port]) }
   }
 
+  @Test("A delegate that cancels the choice of a client certificate cancels the request")
+  func cancelledChoice() async throws {
+    let asking = TLSOptions(
+      clientAuthority: TestIdentity.localhostAuthority.caPEM, requiresClientCertificate: false)
+    let server = try HTTPTestServer(.tls(.localhost, asking))
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let delegate = IdentityChooser(nil, cancels: true)
+    let session = Session(delegate: delegate, transportOptions: options)
+    let response = await session.request(server.url("/")).serializingString().response
+    #expect((response.error?.underlyingError as? URLError)?.code == .cancelled, "\(response)")
+    #expect(delegate.calls.values == ["localhost request"] && server.requestCount == 0)
+  }
+
   @Test("Spellings of an address are one host") func spellings() throws {
     struct Named: ServerTrustEvaluating {
       let name: String

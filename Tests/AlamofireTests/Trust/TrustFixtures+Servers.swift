@@ -204,6 +204,9 @@ extension TrustFixtures {
     other.tls.stapledResponse = try own.response(about: try server(), status: .revoked)
     var broken = other
     broken.tls.stapledResponse = [1, 2, 3]
+    let ofIssuer = try fixture(identity) {
+      $0.tls.stapledResponse = try StatusResponder(root).response(about: middle, status: .revoked)
+    }
     return [
       "staple-revokes": try stapled(identity, own, .revoked),
       "staple-good": try stapled(identity, own, .good),
@@ -216,7 +219,7 @@ extension TrustFixtures {
       "delegated-staple-good": try stapled(identity, delegated(middle, [.ocspSigning]), .good),
       "staple-of-no-responder": try stapled(identity, delegated(middle, [.server]), .revoked),
       "staple-of-other-authority": try stapled(identity, delegated(otherMiddle, [.ocspSigning]), .revoked),
-      "staple-of-other-certificate": other, "broken-staple": broken,
+      "staple-of-issuer-revokes": ofIssuer, "staple-of-other-certificate": other, "broken-staple": broken,
     ]
   }
 
