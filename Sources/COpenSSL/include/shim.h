@@ -54,6 +54,8 @@ static inline void openssl_prepare_client(SSL_CTX *context) {
       context,
       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_read_ahead(context, 1);
+  // The caller keeps the sessions that may be resumed.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 }
 static inline long openssl_set_requested_server_name(SSL *session, const char *name) {
   return SSL_set_tlsext_host_name(session, name);

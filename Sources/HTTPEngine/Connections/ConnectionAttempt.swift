@@ -78,6 +78,11 @@ final class ConnectionAttempt {
 
   private var host: String { request.origin.host }
 
+  /// The ends of the steps so far.
+  var times: ConnectionFacts.Times {
+    ConnectionFacts.Times(lookupEnd: timing.lookupEnd, connectEnd: timing.connectEnd)
+  }
+
   /// The host and the port that are connected to; `nil` for a Unix-domain socket.
   private var place: (host: String, port: Int)? {
     if let proxy = route.proxy { return (proxy.host, proxy.port) }

@@ -8,6 +8,12 @@ enum RouteFailure {
     case EMFILE?, ENFILE?: return outOfDescriptors(host, reason?.systemError ?? EMFILE)
     default: break
     }
+    // An address with a zone that names no interface of this machine.
+    if host.contains(":") {
+      return TransportFailure(
+        .cannotConnectToHost,
+        "The address \(host) cannot be reached; check its zone, which is the name of an interface.")
+    }
     let said = reason.map { " (\($0.text))" } ?? ""
     return TransportFailure(
       .cannotFindHost, "The name \(host) could not be found; check its spelling and the DNS settings.\(said)")

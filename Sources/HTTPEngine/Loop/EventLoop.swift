@@ -39,10 +39,11 @@ package final class EventLoop: TaskExecutor, Sendable {
 
   /// Makes a loop that keeps its thread for `lingering` while it has no work.
   package init(
-    lingering: Duration = .seconds(5), mayStartThread: @escaping @Sendable () -> Bool = { true }
+    lingering: Duration = .seconds(5), engine: RequestEngine = .standard,
+    mayStartThread: @escaping @Sendable () -> Bool = { true }
   ) {
     self.mayStartThread = mayStartThread
-    core = LoopCore(lingering: Clock.nanoseconds(lingering))
+    core = LoopCore(lingering: Clock.nanoseconds(lingering), engine: engine)
     core.owner = self
     core.resolver.owner = self
   }
@@ -132,11 +133,13 @@ package final class EventLoop: TaskExecutor, Sendable {
     }
   }
 
-  /// Waits by calling `body`, unless the inbox holds jobs or commands.
-  func waitUnlessPosted(_ body: () -> Void) {
+  /// Waits by calling `body`, unless the inbox holds jobs or commands. Returns whether it has waited.
+  func waitUnlessPosted(_ body: () -> Void) -> Bool {
     isWaiting.store(true, ordering: .sequentiallyConsistent)
-    if inbox.withLock({ $0.isEmpty }) { body() }
+    let waits = inbox.withLock { $0.isEmpty }
+    if waits { body() }
     isWaiting.store(false, ordering: .sequentiallyConsistent)
+    return waits
   }
 
   /// Gives the thread back, unless the inbox holds jobs or commands. After `true`, the thread must not touch the loop

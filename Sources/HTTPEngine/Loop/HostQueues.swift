@@ -39,14 +39,13 @@ final class HostQueues {
   /// The number of queues beyond which those without requests are forgotten.
   @exclusivity(unchecked) private var keptQueues = 1024
 
-  /// Puts a transfer into the queue of its host. Returns whether it may start.
-  func enqueue(_ transfer: Transfer, _ now: UInt64) -> Bool {
+  /// Puts a request into the queue of its host. Returns whether it may start.
+  func enqueue(_ transfer: some QueuedRequest, _ now: UInt64) -> Bool {
     guard let request = transfer.request else { return false }
     let profile = request.profile
     let hostQueue = hostQueue(
       for: Key(origin: request.origin, connections: profile.connectionsPerHost, limits: profile.hostLimits))
     transfer.hostQueue = hostQueue
-    transfer.phase = .waiting
     mostRunning = profile.mostInFlight
     let moment = HostAdmission.Moment(now: now, room: room)
     if hostQueue.admission.submitted(transfer.ticket, priority: transfer.priority, moment) {
@@ -70,7 +69,9 @@ final class HostQueues {
   /// now.
   ///
   /// - Parameter isUnsent: Whether the transfer was admitted and is not sent, so that it does not count for a rate.
-  func remove(_ transfer: Transfer, multiplexes: Bool?, _ now: UInt64, isUnsent: Bool = false) -> [UInt64] {
+  func remove(_ transfer: some QueuedRequest, multiplexes: Bool?, _ now: UInt64, isUnsent: Bool = false)
+    -> [UInt64]
+  {
     guard let hostQueue = transfer.hostQueue else { return [] }
     transfer.hostQueue = nil
     if !hostQueue.waitingTickets.isEmpty, hostQueue.waitingTickets.remove(transfer.ticket) != nil {
@@ -146,7 +147,7 @@ final class HostQueues {
   }
 
   /// Changes the place of a waiting transfer.
-  func prioritize(_ transfer: Transfer) {
+  func prioritize(_ transfer: some QueuedRequest) {
     _ = transfer.hostQueue?.admission.prioritized(transfer.ticket, transfer.priority)
   }
 
@@ -174,7 +175,7 @@ final class HostQueues {
 
 extension HostQueues {
   /// Returns the places of waiting transfers in their queues.
-  static func places(of transfers: [Transfer]) -> [UInt64: Int] {
+  static func places(of transfers: [any QueuedRequest]) -> [UInt64: Int] {
     var places: [UInt64: Int] = [:]
     var seen: Set<ObjectIdentifier> = []
     for case let hostQueue? in transfers.map(\.hostQueue)
@@ -185,7 +186,7 @@ extension HostQueues {
   }
 
   /// Returns the reason for which a transfer waits; `nil` if it does not wait.
-  func reason(_ transfer: Transfer, _ now: UInt64) -> TransportSnapshot.WaitReason? {
+  func reason(_ transfer: any QueuedRequest, _ now: UInt64) -> TransportSnapshot.WaitReason? {
     guard let hostQueue = transfer.hostQueue, hostQueue.waitingTickets.contains(transfer.ticket) else {
       return nil
     }

@@ -27,13 +27,15 @@ package enum HostLookup {
 
   /// Looks up a name, and blocks as long as the system's resolver does.
   package static func lookUp(_ host: String, literalsOnly: Bool = false) -> Result<[IPAddress], Failure> {
+    // In a URL, the zone of an address is behind an escaped percent sign (RFC 6874 §2).
+    let host = host.utf8.contains(UInt8(ascii: ":")) ? host.replacing("%25", with: "%") : host
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     if literalsOnly { hints.ai_flags = AI_NUMERICHOST }
     var list: UnsafeMutablePointer<addrinfo>?
     errno = 0
     let code = getaddrinfo(host, nil, &hints, &list)
-    guard code == 0 else { return .failure(Failure(code: code, systemError: errno)) }
+    guard code == 0 else { return .failure(failure(code, literalsOnly)) }
     defer { freeaddrinfo(list) }
     var addresses: [IPAddress] = []
     var next = list
@@ -44,6 +46,18 @@ package enum HostLookup {
       next = info.ai_next
     }
     return .success(addresses)
+  }
+
+  /// Returns the failure of a look-up. Without a free descriptor, the system only says that the name is unknown.
+  private static func failure(_ code: Int32, _ literalsOnly: Bool) -> Failure {
+    let failure = Failure(code: code, systemError: errno)
+    guard !literalsOnly, code != EAI_SYSTEM else { return failure }
+    let probe = ccurl_stream_socket(AF_INET)
+    guard probe < 0 else {
+      close(probe)
+      return failure
+    }
+    return Failure(code: EAI_SYSTEM, systemError: errno)
   }
 
   /// Returns the address of a socket; `nil` for other families.

@@ -21,6 +21,8 @@ final class TLSConnection {
   /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due.
   private var lacksVerdict = false
   private var choice: Choice?
+  /// The key under which sessions are kept and found; `nil` if none is resumed.
+  private var resumption: (sessions: TLSSessions, key: AnyHashable)?
 
   private enum State {
     case handshake
@@ -47,13 +49,18 @@ final class TLSConnection {
   }
 
   /// Prepares a handshake.
+  ///
+  /// - Parameter resumption: The sessions of which one may be resumed, and the key of this connection.
   static func over(
-    _ connection: any Pipe, with peer: TLSPeer, _ contexts: TLSContexts
+    _ connection: any Pipe, with peer: TLSPeer, _ contexts: TLSContexts,
+    resumption: (sessions: TLSSessions, key: AnyHashable)? = nil
   ) -> Result<TLSConnection, TransportFailure> {
     ERR_clear_error()
     return contexts.context(for: peer.settings).flatMap { context in
       guard let session = SSL_new(context) else { return .failure(TLSContexts.noMemory) }
       let tls = TLSConnection(session, peer, over: connection)
+      // A session has no stapled response, and none with the identity that is still to be chosen.
+      if !peer.wantsStapledResponse, !peer.wantsToChooseIdentity { tls.resumption = resumption }
       return tls.prepare() ? .success(tls) : .failure(TLSContexts.noMemory)
     }
   }
@@ -63,10 +70,43 @@ final class TLSConnection {
     guard SSL_set_ex_data(session, Self.place, reference) == 1, join() else { return false }
     if wantsStapledResponse { _ = openssl_request_status_of(session) }
     if peer.wantsToChooseIdentity { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
+    guard peer.protocols.isEmpty || offerProtocols() else { return false }
     if let name = peer.serverName, openssl_set_requested_server_name(session, name) != 1 { return false }
     SSL_set_connect_state(session)
+    offerSession()
     return true
   }
+
+  /// Offers a session whose server is still accepted. Otherwise the handshake is a full one, and its certificates
+  /// decide.
+  private func offerSession() {
+    guard let resumption else { return }
+    resumption.sessions.withSession(for: resumption.key) { known in
+      guard SSL_set_session(session, known) == 1 else { return }
+      let chain = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
+      if peer.failure(of: chain, stapled: nil) != nil { SSL_set_session(session, nil) }
+    }
+  }
+
+  private func offerProtocols() -> Bool {
+    let list = peer.protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+    return SSL_set_alpn_protos(session, list, UInt32(list.count)) == 0
+  }
+
+  /// The protocol that the server has chosen (RFC 7301); `nil` if it chose none.
+  var selectedProtocol: String? {
+    var name: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    SSL_get0_alpn_selected(session, &name, &length)
+    guard let name, length > 0 else { return nil }
+    return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+  }
+
+  /// The version of TLS as OpenSSL names it.
+  var version: String? { SSL_get_version(session).map { String(cString: $0) } }
+
+  /// The number of the cipher suite.
+  var cipher: UInt16? { SSL_get_current_cipher(session).map { SSL_CIPHER_get_protocol_id($0) } }
 
   /// Attaches the session to the connection. Returns false if there is no memory.
   private func join() -> Bool {
@@ -94,6 +134,7 @@ final class TLSConnection {
       lacksVerdict = false
       return .moved(0)
     }
+    self.failure = failure
     return failure.chain.map { .undecided($0) } ?? .failed(failure)
   }
 
@@ -175,6 +216,7 @@ final class TLSConnection {
     SSL_CTX_set_cert_verify_callback(context, verify, nil)
     _ = openssl_set_status_callback(context, verifyAtStatus, nil)
     SSL_CTX_set_keylog_callback(context, keepSecret)
+    SSL_CTX_sess_set_new_cb(context, keepSession)
   }
 
   private static func with<Answer>(_ session: OpaquePointer?, _ body: (TLSConnection) -> Answer) -> Answer? {
@@ -236,6 +278,17 @@ final class TLSConnection {
         tls.failure = identity.use(inSession: tls.session)
         return tls.failure == nil ? 1 : 0
       }
+    } ?? 0
+  }
+
+  /// Returns 1 if the session is kept, so that OpenSSL gives up its reference.
+  private static let keepSession: @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32 = {
+    session, new in
+    guard let new else { return 0 }
+    return with(session) { tls in
+      guard let resumption = tls.resumption else { return 0 }
+      resumption.sessions.keep(new, for: resumption.key)
+      return 1
     } ?? 0
   }
 

@@ -7,8 +7,13 @@ struct TLSPeer {
   let profile: ConnectionProfile
   /// The proxy, if the handshake is with one. A proxy has a name and a trust store of its own.
   let proxy: ProxyServer?
+  /// The protocols that are offered, the best one first (RFC 7301); empty to offer none.
+  let protocols: [String]
 
-  init(_ origin: Origin, _ profile: ConnectionProfile, proxy: ProxyServer? = nil) {
+  init(
+    _ origin: Origin, _ profile: ConnectionProfile, proxy: ProxyServer? = nil, protocols: [String] = []
+  ) {
+    self.protocols = protocols
     self.origin = origin
     self.profile = profile
     self.proxy = proxy

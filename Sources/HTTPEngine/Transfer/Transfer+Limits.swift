@@ -188,7 +188,11 @@ extension LoopCore {
   /// Continues the transfers for which there is bandwidth again.
   func continueThrottled() {
     for ticket in throttle.release(now) {
-      guard let transfer = transfers[ticket], transfer.phase.isAdded, transfer.flow == .stopped(.throttled),
+      guard let transfer = transfers[ticket] else {
+        exchanges.continueThrottled(ticket)
+        continue
+      }
+      guard transfer.phase.isAdded, transfer.flow == .stopped(.throttled),
         transfer.flow.proceed()
       else { continue }
       proceed(transfer)

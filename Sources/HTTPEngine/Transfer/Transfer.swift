@@ -7,7 +7,7 @@ import HTTPWire
 ///
 /// A transfer belongs to the loop's thread, on which libcurl calls back. Therefore its properties, and those of the
 /// loop, have no run-time checks for overlapping access, which cost a percent of a request.
-final class Transfer {
+final class Transfer: QueuedRequest {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
   /// The completion of a transfer; called exactly once.

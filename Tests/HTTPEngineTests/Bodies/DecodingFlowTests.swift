@@ -142,7 +142,7 @@ import Testing
   /// Checks that the server's silence counts again after a pause for the sink.
   @Test("An idle server behind a full sink times out") func idleServer() async throws {
     let gate = Gate()
-    server.enqueue(Reply(body: .parts([.bytes(Content.bytes(50_000)), .gate(gate), "rest"])))
+    server.enqueue(Reply(body: .parts([.bytes(Content.bytes(500_000)), .gate(gate), "rest"])))
     let client = Client()
     let sink = ScriptedSink(room: 1)
     async let failure = client.failure(of: request(client, sink, idleTimeout: .milliseconds(400)))

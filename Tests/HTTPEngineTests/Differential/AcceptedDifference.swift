@@ -37,6 +37,9 @@ struct AcceptedDifference: Sendable {
   /// All differences. `Documentation/HTTPReading.md` has the rules of the engine.
   static let all = [
     AcceptedDifference(
+      .cutOff, "curl sends a request again although a byte of a response to it has arrived.",
+      "fault a single byte"),
+    AcceptedDifference(
       .malformed, "curl reads the digits at the start of a length, and takes the last length.",
       "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 6\r\nContent-Length: 5",
       "Content-Length: 5, 6",

@@ -14,7 +14,8 @@ struct Client: Sendable {
     _ change: (inout TransportOptions) -> Void = { _ in },
     mayStartThread: @escaping @Sendable () -> Bool = { true }
   ) {
-    transport = engine.makeTransport(EventLoop(lingering: lingering, mayStartThread: mayStartThread))
+    transport = engine.makeTransport(
+      EventLoop(lingering: lingering, engine: engine.isCurl ? .curl : .own, mayStartThread: mayStartThread))
     profile = Self.profile(connectionsPerHost, change)
   }
 

@@ -1,0 +1,29 @@
+import HTTPWire
+
+/// The properties that the connections of one pool have in common. Two requests share a connection only if their keys
+/// are equal.
+struct ConnectionKey: Hashable {
+  let origin: Origin
+  let route: Route
+  /// Connections of another partition have another identity, or were accepted by another evaluator.
+  let partition: Int
+  let settings: TLSSettings
+  let versions: TransportOptions.HTTPVersions
+  let localInterface: String?
+  let addressFamily: TransportOptions.AddressFamily
+  let refusesPrivateAddresses: Bool
+
+  init(_ origin: Origin, _ route: Route, _ profile: ConnectionProfile) {
+    let options = profile.options
+    self.origin = origin
+    self.route = route
+    partition = profile.partition
+    settings = TLSSettings(options, isForProxy: false)
+    versions = options.httpVersions
+    localInterface = options.localInterface
+    addressFamily = options.addressFamily
+    refusesPrivateAddresses = options.refusesPrivateAddresses
+  }
+
+  var isSecure: Bool { origin.scheme == "https" }
+}

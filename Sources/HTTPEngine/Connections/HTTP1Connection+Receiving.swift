@@ -1,0 +1,175 @@
+import HTTPWire
+
+// The response on its connection.
+extension HTTP1Connection {
+  /// Reads as much of the response as has arrived and the exchange takes.
+  func receive() {
+    if !unread.isEmpty, exchange?.flow.mayReceive == true {
+      let bytes = unread
+      unread = []
+      bytes.withUnsafeBytes { process($0) }
+    }
+    var left = Self.turnSize
+    while let exchange, exchange.flow.mayReceive, unread.isEmpty {
+      guard left > 0 else { return table.continueLater(self) }
+      let room = table.scratch
+      let most = exchange.bandwidth == nil ? room.count : BandwidthMeter.largestPiece
+      switch read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most))) {
+      case .moved(let count):
+        left -= max(count, Self.turnSize / Self.mostSteps)
+        exchange.noteActivity()
+        process(UnsafeRawBufferPointer(rebasing: room.prefix(count)))
+      case .waitsToRead, .waitsToWrite: return
+      case .ended: return peerClosed(isAnnounced: true, nil)
+      case .failed(let failure): return peerClosed(isAnnounced: false, failure)
+      case .undecided, .asksForIdentity: return peerClosed(isAnnounced: false, nil)
+      }
+    }
+  }
+
+  /// Processes bytes of the response. Those that the exchange cannot take are kept.
+  private func process(_ bytes: UnsafeRawBufferPointer) {
+    var position = 0
+    while let exchange, let machine {
+      guard machine.receiving != .done else {
+        // The response is over, and the request is still being sent.
+        return act(on: self.machine?.handle(.excessBytes) ?? .none)
+      }
+      noteFirstByte(of: exchange)
+      let start = position
+      let isBody = exchange.head != nil
+      let step = reader.read(bytes, from: &position)
+      note(UnsafeRawBufferPointer(rebasing: bytes[start..<position]), isBody: isBody, of: exchange)
+      switch step {
+      case .needsMore: return mayWrite()
+      case .informational(let head):
+        exchange.informationalHeadReceived(head)
+        act(on: self.machine?.handle(.informational(head.status)) ?? .none)
+      case .head(let head): headReceived(head, of: exchange)
+      case .content(let range):
+        guard contentReceived(bytes, range, &position, of: exchange) else { return }
+      case .end:
+        return act(on: self.machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
+      case .refuseHead: return fail(headTooLarge)
+      case .refuse(let violation):
+        return fail(
+          TransportFailure(
+            .badServerResponse,
+            "The response of \(exchange.hostName) is not valid HTTP: \(violation.message)"))
+      }
+    }
+  }
+
+  /// Sends what an informational response has allowed to be sent.
+  private func mayWrite() { if machine?.sending == .content { write() } }
+
+  private func noteFirstByte(of exchange: Exchange) {
+    guard exchange.times.responseStart == 0 else { return }
+    exchange.times.responseStart = Clock.now()
+    machine?.bytesReceived()
+  }
+
+  /// Counts and reports bytes that the reader has passed.
+  private func note(_ bytes: UnsafeRawBufferPointer, isBody: Bool, of exchange: Exchange) {
+    guard !bytes.isEmpty else { return }
+    if isBody { exchange.sizes.responseBody += Int64(bytes.count) }
+    exchange.request?.wireObserver?.bytesMoved(isBody ? .responseBody : .responseHead, bytes)
+  }
+
+  private func headReceived(_ head: ResponseHead, of exchange: Exchange) {
+    let persistence = ConnectionPersistence(head, framing: reader.framing, isFromProxy: false)
+    idleTime = persistence.idleTime
+    let action =
+      machine?.handle(
+        .final(
+          status: head.status, keepsAlive: persistence.isPersistent,
+          endsWithConnection: reader.endsWithConnection)) ?? .none
+    switch action {
+    case .fail(.unrequestedUpgrade):
+      return fail(
+        TransportFailure(
+          .badServerResponse,
+          "The response of \(exchange.hostName) is not valid HTTP: \(HeadViolation.unrequestedUpgrade.message)"
+        )
+      )
+    case .sendAgainWithoutExpect, .fail: return act(on: action)
+    default: break
+    }
+    exchange.continueTime = .max
+    let step = exchange.headReceived(
+      head, reader.framing, length: reader.announcedLength,
+      isReusable: persistence.isPersistent && machine?.sending == .done)
+    switch step {
+    case .goOn, .hold:
+      if exchange.flow.isSuspended { exchange.alignPhaseTimer() }
+      act(on: action)
+    case .complete: complete(reuse: false)
+    case .fail(let failure): fail(failure)
+    }
+  }
+
+  /// Delivers content. Returns false if the bytes that follow are not processed now.
+  private func contentReceived(
+    _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, _ position: inout Int, of exchange: Exchange
+  ) -> Bool {
+    guard exchange.flow.mayReceive else { return hold(bytes, from: range.lowerBound, of: exchange) }
+    let piece = UnsafeRawBufferPointer(rebasing: bytes[range.prefix(exchange.pieceLimit)])
+    switch exchange.deliver(piece) {
+    case .goOn:
+      let start = position
+      reader.contentTaken(piece.count, from: &position)
+      note(UnsafeRawBufferPointer(rebasing: bytes[start..<position]), isBody: true, of: exchange)
+      return true
+    case .hold: return hold(bytes, from: range.lowerBound, of: exchange)
+    case .complete: complete(reuse: false)
+    case .fail(let failure): fail(failure)
+    }
+    return false
+  }
+
+  private func hold(_ bytes: UnsafeRawBufferPointer, from position: Int, of exchange: Exchange) -> Bool {
+    unread = Array(bytes[position...])
+    exchange.alignPhaseTimer()
+    return false
+  }
+
+  // MARK: The end of the connection
+
+  private func peerClosed(isAnnounced: Bool, _ failure: TransportFailure?) {
+    let action = machine?.handle(.peerClosed(isAnnounced: isAnnounced)) ?? .none
+    switch action {
+    case .fail(.unanswered): unanswered(failure ?? outgoing.failure)
+    case .fail(.cutOff): fail(failure.flatMap { explained($0) } ?? explained(.cutOff))
+    default: act(on: action)
+    }
+  }
+
+  /// Returns a failure of the connection within a response, unless there is a better explanation of it.
+  private func explained(_ failure: TransportFailure) -> TransportFailure? {
+    reader.endsWithConnection && tls != nil ? nil : failure
+  }
+
+  func explained(_ failure: HTTP1Exchange.Failure) -> TransportFailure {
+    let host = exchange?.hostName ?? "the host"
+    let message =
+      switch failure {
+      case .unanswered: "\(host) closed the connection without a response."
+      case .unrequestedUpgrade: HeadViolation.unrequestedUpgrade.message
+      case .cutOff where exchange?.head == nil:
+        "\(host) closed the connection before the head of its response was complete."
+      case .cutOff where reader.framing.isChunked: "\(host) ended the response before its last chunk."
+      case .cutOff where reader.endsWithConnection && tls != nil:
+        "\(host) closed the connection without the TLS alert that ends a body without length. A part of the body may be missing."
+      case .cutOff: "\(host) closed the connection before the response was complete."
+      }
+    return TransportFailure(failure == .unrequestedUpgrade ? .badServerResponse : .connectionLost, message)
+  }
+
+  private var headTooLarge: TransportFailure {
+    let limit = exchange?.request?.profile.options.headerSizeLimit ?? 0
+    return TransportFailure(
+      .dataLengthExceedsMaximum,
+      "The header of the response, with its trailers, is larger than \(limit) bytes. Raise headerSizeLimit if such responses are expected."
+    )
+  }
+}

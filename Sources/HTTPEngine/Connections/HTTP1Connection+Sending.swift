@@ -1,0 +1,164 @@
+import FoundationEssentials
+import HTTPWire
+
+// The request on its connection.
+extension HTTP1Connection {
+  private var hasOutput: Bool { outputStart < output.count }
+
+  /// Writes as much of the request as the connection and the exchange allow.
+  func write() {
+    var steps = 0
+    while let exchange, outgoing.failure == nil, !exchange.flow.isSuspended {
+      guard steps < Self.mostSteps else { return table.continueLater(self) }
+      steps += 1
+      guard hasOutput ? writeOutput(of: exchange) : writeContent(of: exchange) else { return }
+    }
+  }
+
+  /// Returns whether there may be more to write.
+  private func writeOutput(of exchange: Exchange) -> Bool {
+    let step = output.withUnsafeBytes { transmit(UnsafeRawBufferPointer(rebasing: $0[outputStart...])) }
+    guard let count = moved(step) else { return false }
+    outputStart += count
+    if count > 0 { exchange.noteActivity() }
+    guard !hasOutput else { return true }
+    outputSent(of: exchange)
+    return true
+  }
+
+  /// Returns the number of bytes of a step; `nil` if the connection takes none now.
+  private func moved(_ step: PipeStep) -> Int? {
+    switch step {
+    case .moved(let count):
+      outgoing.hasBegun = outgoing.hasBegun || count > 0
+      return count
+    case .waitsToRead, .waitsToWrite: return nil
+    case .ended, .undecided, .asksForIdentity: writingFailed(nil)
+    case .failed(let failure): writingFailed(failure)
+    }
+    return nil
+  }
+
+  /// Notes that the connection takes no more bytes. The server may have answered before, so the connection is read on.
+  private func writingFailed(_ failure: TransportFailure?) {
+    let host = exchange?.hostName ?? "the host"
+    outgoing.failure =
+      failure
+      ?? TransportFailure(.connectionLost, "The connection to \(host) broke while the request was sent.")
+    dropOutput()
+    act(on: machine?.handle(.sendFailed) ?? .none)
+  }
+
+  /// Notes that the system has taken the output: the head, or a piece of the content.
+  private func outputSent(of exchange: Exchange) {
+    if outgoing.headSize > 0 { headSent(of: exchange) }
+    dropOutput()
+    if outgoing.isComplete, machine?.sending == .content { contentSent(of: exchange) }
+  }
+
+  private func headSent(of exchange: Exchange) {
+    let size = outgoing.headSize
+    outgoing.headSize = 0
+    if let observer = exchange.request?.wireObserver {
+      exchange.sentHead = Array(output.prefix(size))
+      output.withUnsafeBytes { bytes in
+        observer.bytesMoved(.requestHead, UnsafeRawBufferPointer(rebasing: bytes[..<size]))
+        let content = UnsafeRawBufferPointer(rebasing: bytes[size...])
+        if !content.isEmpty { observer.bytesMoved(.requestBody, content) }
+      }
+    }
+    act(on: machine?.handle(.headSent) ?? .none)
+    if outgoing.inlined > 0 {
+      exchange.contentSent(outgoing.inlined)
+      outgoing.isComplete = true
+    } else if machine?.sending == .done {
+      exchange.times.requestEnd = Clock.now()
+    }
+  }
+
+  private func contentSent(of exchange: Exchange) {
+    exchange.times.requestEnd = Clock.now()
+    exchange.noteTime { $0.bodyEnded($1) }
+    act(on: machine?.handle(.contentSent) ?? .none)
+  }
+
+  // MARK: Content
+
+  /// Sends the next piece of the content. Returns whether there may be more to write.
+  private func writeContent(of exchange: Exchange) -> Bool {
+    guard machine?.sending == .content, !outgoing.isComplete else { return false }
+    if !outgoing.isChunked, exchange.bandwidth == nil, case .bytes(let data)? = exchange.request?.body {
+      return write(data, of: exchange)
+    }
+    let room = table.writeRoom
+    // There is space for the framing of a chunk around the piece.
+    let start = RequestChunks.longestSizeLine
+    switch exchange.nextContent(into: UnsafeMutableRawBufferPointer(rebasing: room[start...].dropLast(2))) {
+    case .bytes(let count):
+      write(count, at: start, in: room, of: exchange)
+      return outgoing.failure == nil
+    case .wait:
+      exchange.alignPhaseTimer()
+      return false
+    case .end: return endContent(of: exchange)
+    case .fail(let failure):
+      fail(failure)
+      return false
+    }
+  }
+
+  /// Sends content that is in memory, without a copy of it.
+  private func write(_ data: Data, of exchange: Exchange) -> Bool {
+    let offset = Int(clamping: exchange.count.sent)
+    guard offset < data.count else { return endContent(of: exchange) }
+    let end = min(data.count, offset + LoopExchanges.chunk)
+    let count = data.withUnsafeBytes { bytes -> Int? in
+      let piece = UnsafeRawBufferPointer(rebasing: bytes[offset..<end])
+      guard let count = moved(transmit(piece)) else { return nil }
+      observe(UnsafeRawBufferPointer(rebasing: piece.prefix(count)), of: exchange)
+      return count
+    }
+    guard let count else { return false }
+    exchange.contentSent(count)
+    return true
+  }
+
+  /// Sends a piece that is in the shared buffer. What the system does not take is copied.
+  private func write(
+    _ count: Int, at start: Int, in room: UnsafeMutableRawBufferPointer, of exchange: Exchange
+  ) {
+    var (begin, end) = (start, start + count)
+    if outgoing.isChunked {
+      begin = RequestChunks.writeSizeLine(of: count, before: start, in: room)
+      room[end] = 0x0D
+      room[end + 1] = 0x0A
+      end += 2
+    }
+    let piece = UnsafeRawBufferPointer(rebasing: room[begin..<end])
+    observe(piece, of: exchange)
+    let taken = moved(transmit(piece)) ?? 0
+    guard outgoing.failure == nil else { return }
+    if taken < piece.count { output.append(contentsOf: piece[taken...]) }
+    exchange.contentSent(count)
+  }
+
+  private func endContent(of exchange: Exchange) -> Bool {
+    outgoing.isComplete = true
+    if outgoing.isChunked {
+      let start = output.count
+      do throws(RequestHeadViolation) {
+        try RequestChunks.appendEnd(to: &output)
+      } catch {
+        preconditionFailure("the end of a chunked body without trailers is always valid")
+      }
+      output.withUnsafeBytes { observe(UnsafeRawBufferPointer(rebasing: $0[start...]), of: exchange) }
+    }
+    if !hasOutput { contentSent(of: exchange) }
+    return hasOutput
+  }
+
+  private func observe(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) {
+    guard !bytes.isEmpty else { return }
+    exchange.request?.wireObserver?.bytesMoved(.requestBody, bytes)
+  }
+}

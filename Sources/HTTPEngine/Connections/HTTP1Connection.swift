@@ -1,0 +1,291 @@
+import FoundationEssentials
+import HTTPWire
+
+/// A connection of HTTP/1.1, which carries one exchange at a time. Belongs to the loop's thread. ``HTTP1Exchange``
+/// decides about the order of an exchange, and ``HTTP1Reader`` reads the response.
+///
+/// A connection whose exchange has to wait is not read, and the kernel need not be told.
+final class HTTP1Connection: Connection {
+  enum State {
+    case idle
+    case busy
+    /// The response has ended in this turn of the loop. It is not known yet whether more has arrived.
+    case settling
+    case closed
+  }
+
+  /// The number of reads or writes of one turn. Then the other connections have their turn.
+  static let mostSteps = 16
+  /// The number of bytes of one turn.
+  static let turnSize = 262_144
+  /// The largest body that is sent together with the head.
+  private static let largestInlinedBody = 16_384
+
+  let pool: Pool
+  let pipe: any Pipe
+  let tls: TLSConnection?
+  let facts: ConnectionFacts
+  @exclusivity(unchecked) private(set) var state = State.idle
+  @exclusivity(unchecked) private(set) var exchange: Exchange?
+  @exclusivity(unchecked) var machine: HTTP1Exchange?
+  @exclusivity(unchecked) var reader = HTTP1Reader(method: "GET")
+  /// Whether it has carried an exchange.
+  @exclusivity(unchecked) private(set) var isUsed = false
+
+  /// The bytes of the request that the system has not taken, from ``outputStart`` on.
+  @exclusivity(unchecked) var output: [UInt8] = []
+  @exclusivity(unchecked) var outputStart = 0
+  @exclusivity(unchecked) var outgoing = Outgoing()
+  /// The bytes of the response that the exchange could not take yet.
+  @exclusivity(unchecked) var unread: [UInt8] = []
+
+  /// The time at which the connection became idle, and until which it is used again.
+  @exclusivity(unchecked) private(set) var idleSince: UInt64 = 0
+  @exclusivity(unchecked) private(set) var idleLimit: UInt64 = .max
+  /// The time for which the server keeps the connection.
+  @exclusivity(unchecked) var idleTime = ConnectionPersistence.longestIdleTime
+
+  /// The progress of sending a request.
+  struct Outgoing {
+    /// The number of bytes of the head at the beginning of the output; 0 once it was sent.
+    var headSize = 0
+    /// The number of bytes of content that are sent with the head.
+    var inlined = 0
+    var isChunked = false
+    /// Whether the output has the end of the content.
+    var isComplete = false
+    /// Whether the system has taken a byte of the request.
+    var hasBegun = false
+    /// The reason why no more bytes can be sent.
+    var failure: TransportFailure?
+  }
+
+  init(_ pipe: any Pipe, _ tls: TLSConnection?, _ facts: ConnectionFacts, for pool: Pool) {
+    self.pipe = pipe
+    self.tls = tls
+    self.facts = facts
+    self.pool = pool
+    pipe.owner = self
+    noteIdle()
+  }
+
+  var multiplexes: Bool { false }
+  var table: LoopExchanges { pool.table }
+
+  // MARK: Exchanges
+
+  /// Throws the reason why the head of the request cannot be sent, before anything is connected for it.
+  static func check(_ request: WireRequest) throws(TransportFailure) {
+    guard Origin(url: request.url) == request.origin else {
+      throw TransportFailure(.badURL, "The URL is not valid; check its host, port and spelling.")
+    }
+    var head: [UInt8] = []
+    do throws(RequestHeadViolation) {
+      _ = try RequestHeadWriter(request, form: .origin).write(into: &head)
+    } catch {
+      throw Self.failure(error, of: request)
+    }
+  }
+
+  /// Returns the failure of a request whose head cannot be sent.
+  private static func failure(_ violation: RequestHeadViolation, of request: WireRequest) -> TransportFailure
+  {
+    guard violation == .tooLarge else { return TransportFailure(.badURL, violation.message) }
+    let urlSize = request.url.utf8.count
+    let size = request.fields.reduce(urlSize) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+    let part = urlSize > size / 2 ? "The URL" : "The header"
+    return TransportFailure(
+      .badURL,
+      "\(part) of the request is too large: URL and header fields together have \(size) bytes, and at most 1,000,000 can be sent. Send large values in the body."
+    )
+  }
+
+  /// Carries an exchange. The connection must be idle.
+  func start(_ exchange: Exchange) {
+    guard let request = exchange.request else { return }
+    state = .busy
+    self.exchange = exchange
+    exchange.connection = self
+    exchange.phase = .running
+    exchange.isReused = isUsed
+    isUsed = true
+    outgoing = Outgoing()
+    let writer = RequestHeadWriter(request, form: .origin, omitsExpect: exchange.omitsExpect)
+    do throws(RequestHeadViolation) {
+      let head = try writer.write(into: &output)
+      prepare(exchange, request, head)
+    } catch {
+      return fail(Self.failure(error, of: request))
+    }
+    if exchange.phaseTimer?.overdue != nil, let failure = exchange.timeout() { return fail(failure) }
+    write()
+    if outgoing.failure != nil { receive() }
+  }
+
+  private func prepare(_ exchange: Exchange, _ request: WireRequest, _ head: RequestHeadWriter.Summary) {
+    let content = RequestHeadWriter.Content(request.body)
+    let hasContent = content != .none && content != .length(0)
+    machine = HTTP1Exchange(head, hasContent: hasContent, isRepeatable: request.body.isRepeatable)
+    reader.restart(method: request.method, headerSizeLimit: request.profile.options.headerSizeLimit)
+    outgoing.headSize = head.size
+    outgoing.isChunked = content == .chunked
+    exchange.sizes.requestHead = Int64(head.size)
+    exchange.times.requestStart = Clock.now()
+    exchange.noteActivity()
+    exchange.noteTime { $0.requestBegan($1, hasBody: hasContent) }
+    guard case .bytes(let data) = request.body, !data.isEmpty, data.count <= Self.largestInlinedBody,
+      !head.expectsContinue, exchange.bandwidth == nil
+    else { return }
+    output.append(contentsOf: data)
+    outgoing.inlined = data.count
+  }
+
+  func goOn(with exchange: Exchange) { if state == .busy { run() } }
+
+  func continueTurn() { if state == .busy { run() } }
+
+  func continueExpired(_ exchange: Exchange) {
+    act(on: machine?.handle(.continueExpired) ?? .none)
+    run()
+  }
+
+  func abandon(_ exchange: Exchange) {
+    guard self.exchange === exchange else { return }
+    leave(reuse: false)
+  }
+
+  /// Writes and reads as far as the connection and the exchange allow.
+  private func run() {
+    write()
+    receive()
+  }
+
+  // MARK: Actions
+
+  /// Performs an action of the machine. Content is sent by the next ``write()``.
+  func act(on action: HTTP1Exchange.Action) {
+    guard let exchange else { return }
+    switch action {
+    case .none, .sendContent: break
+    case .awaitContinue:
+      exchange.continueTime = Clock.now(plus: HTTP1Exchange.continueTimeout)
+      table.noteExpiry(of: exchange)
+    case .stopSending:
+      dropOutput()
+      exchange.times.requestEnd = exchange.times.requestEnd == 0 ? Clock.now() : exchange.times.requestEnd
+    case .sendAgainWithoutExpect:
+      exchange.omitsExpect = true
+      leave(reuse: false)
+      table.sendAgain(exchange)
+    case .complete(let reuse): complete(reuse: reuse)
+    case .upgrade: complete(reuse: false)
+    case .fail(let failure): fail(explained(failure))
+    }
+  }
+
+  func dropOutput() {
+    output.removeAll(keepingCapacity: output.capacity <= Self.largestInlinedBody)
+    outputStart = 0
+  }
+
+  /// Ends the exchange, whose response is complete or not wanted.
+  func complete(reuse: Bool) {
+    guard let exchange else { return }
+    exchange.sizes.responseHead = Int64(reader.headSize)
+    let outcome = exchange.completed()
+    leave(reuse: reuse)
+    table.end(exchange, outcome)
+  }
+
+  /// Ends the exchange and the connection.
+  func fail(_ failure: TransportFailure) {
+    guard let exchange else { return close() }
+    // The rest of a body that is not wanted is no failure.
+    guard exchange.dropped == nil else { return complete(reuse: false) }
+    exchange.sizes.responseHead = Int64(reader.headSize)
+    let failure = failure.with(metrics: exchange.metrics())
+    leave(reuse: false)
+    table.end(exchange, .failure(failure))
+  }
+
+  /// Ends the connection of an exchange that got no response, and repeats the request if that is safe.
+  func unanswered(_ failure: TransportFailure?) {
+    guard let exchange else { return close() }
+    let evidence = outgoing.hasBegun ? RepeatDecision.Evidence.unknown : .notSent
+    leave(reuse: false)
+    table.lost(
+      exchange,
+      failure.map { $0.with(addition: exchange.warning(evidence)) } ?? exchange.unanswered(evidence),
+      evidence)
+  }
+
+  /// Lets go of the exchange.
+  private func leave(reuse: Bool) {
+    exchange = nil
+    machine = nil
+    dropOutput()
+    if !unread.isEmpty { unread = [] }
+    guard reuse, outgoing.failure == nil else { return close() }
+    state = .settling
+    pool.settling += 1
+    noteIdle()
+    table.settleLater(self)
+  }
+
+  private func noteIdle() {
+    idleSince = table.now
+    let end = table.now.addingReportingOverflow(Clock.nanoseconds(idleTime))
+    idleLimit = end.overflow ? .max : end.partialValue
+  }
+
+  // MARK: Idle
+
+  /// Offers the connection to the next exchange, if nothing has arrived on it since its last response.
+  func settle() {
+    guard state == .settling else { return }
+    pool.settling -= 1
+    state = .idle
+    pool.keep(self)
+  }
+
+  /// Reads a connection without an exchange. Its end, or unexpected bytes, make it useless; tickets of TLS
+  /// stay below.
+  private func readIdle() {
+    switch read(into: table.scratch) {
+    case .waitsToRead, .waitsToWrite: break
+    case .moved, .ended, .failed, .undecided, .asksForIdentity: close()
+    }
+  }
+
+  func close() {
+    guard state != .closed else { return }
+    if state == .settling { pool.settling -= 1 }
+    state = .closed
+    // Without the alert, some servers take the end for a broken connection.
+    _ = tls?.shut()
+    pipe.close()
+    pool.closed(self)
+  }
+
+  // MARK: Bytes
+
+  @inline(__always)
+  func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
+    tls?.read(into: room) ?? pipe.read(into: room)
+  }
+
+  @inline(__always)
+  func transmit(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
+    tls?.write(bytes) ?? pipe.write(bytes)
+  }
+}
+
+extension HTTP1Connection: PipeOwner {
+  func pipeIsReady() {
+    switch state {
+    case .busy: run()
+    case .idle, .settling: readIdle()
+    case .closed: break
+    }
+  }
+}

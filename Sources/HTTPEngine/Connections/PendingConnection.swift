@@ -1,0 +1,170 @@
+import HTTPWire
+
+/// A connection that is being made for a pool: the way to the server, and the handshake with it. Belongs to the loop's
+/// thread.
+final class PendingConnection {
+  private enum State {
+    case idle
+    case connecting(ConnectionAttempt)
+    case securing(TLSConnection, over: any Pipe)
+    case over
+  }
+
+  private unowned let pool: Pool
+  private let request: WireRequest
+  /// The exchange for which the connection is made. Another one may get the connection.
+  let ticket: UInt64
+  private var state = State.idle
+  private var times = ConnectionFacts.Times()
+  /// The end of the time for connecting, which includes the handshake.
+  private var connectLimit: UInt64 = .max
+  /// The end of the time for the handshake alone.
+  private var handshakeLimit: UInt64 = .max
+
+  /// Makes a connection that has not begun.
+  ///
+  /// - Parameter request: The request for which the connection is made. Its limits apply.
+  init(_ request: WireRequest, _ ticket: UInt64, for pool: Pool) {
+    self.request = request
+    self.ticket = ticket
+    self.pool = pool
+  }
+
+  private var host: String { request.origin.host }
+
+  func begin() {
+    guard case .idle = state else { return }
+    connectLimit = request.profile.options.connectTimeout.map { Clock.now(plus: $0) } ?? .max
+    let attempt = ConnectionAttempt(request, pool.route, pool.table.core, for: self)
+    state = .connecting(attempt)
+    pool.table.watch(self)
+    attempt.begin()
+    pool.table.noteExpiry(of: self)
+  }
+
+  /// Ends without an answer.
+  func cancel() {
+    switch state {
+    case .idle, .over: break
+    case .connecting(let attempt): attempt.cancel()
+    case .securing(_, let pipe): pipe.close()
+    }
+    end()
+  }
+
+  private func end() {
+    state = .over
+    pool.table.unwatch(self)
+  }
+
+  private func fail(_ failure: TransportFailure) {
+    guard case .over = state else {
+      cancel()
+      return pool.failed(failure, times, by: self)
+    }
+  }
+
+  // MARK: The handshake
+
+  private func secure(_ pipe: any Pipe) {
+    // Bytes behind the answer of a proxy came before this handshake, so an attacker could have sent them.
+    if let unread = pipe as? UnreadPipe, unread.hasUnread {
+      pipe.close()
+      state = .idle
+      return fail(
+        TransportFailure(
+          .secureConnectionFailed,
+          "The proxy sent bytes before the TLS handshake with \(host), so the connection is not used."))
+    }
+    let peer = TLSPeer(request.origin, request.profile, protocols: ["http/1.1"])
+    let core = pool.table.core!
+    switch TLSConnection.over(
+      pipe, with: peer, core.contexts, resumption: (pool.table.sessions, pool.key))
+    {
+    case .failure(let failure):
+      pipe.close()
+      fail(failure)
+    case .success(let tls):
+      handshakeLimit = request.profile.options.timeLimits.tlsHandshake.map { Clock.now(plus: $0) } ?? .max
+      state = .securing(tls, over: pipe)
+      pool.table.noteExpiry(of: self)
+      shakeHands()
+    }
+  }
+
+  private func shakeHands() {
+    guard case .securing(let tls, let pipe) = state else { return }
+    switch tls.handshake() {
+    case .waitsToRead, .waitsToWrite: break
+    case .moved:
+      times.secureEnd = Clock.now()
+      open(pipe, tls)
+    case .ended: fail(handshakeLost)
+    case .failed(let failure): fail(failure)
+    case .undecided: fail(tls.failure ?? handshakeLost)
+    case .asksForIdentity:
+      // The identity is chosen outside of the engine, and another connection shows it.
+      fail(TransportFailure(.identityUndecided, "\(host) asks for a client certificate."))
+    }
+  }
+
+  private var handshakeLost: TransportFailure {
+    TransportFailure(
+      .secureConnectionFailed, "\(host) ended the connection during the TLS handshake.")
+  }
+
+  private func open(_ pipe: any Pipe, _ tls: TLSConnection?) {
+    if let failure = timeout(Clock.now()) { return fail(failure) }
+    end()
+    let facts = ConnectionFacts(of: pipe, tls, times, isProxied: pool.route.proxy != nil)
+    pool.opened(HTTP1Connection(pipe, tls, facts, for: pool), by: self)
+  }
+
+  // MARK: Time
+
+  /// The time at which ``expire(_:)`` is to be called.
+  var expiry: UInt64 {
+    switch state {
+    case .idle, .over: .max
+    case .connecting(let attempt): attempt.expiry
+    case .securing: min(connectLimit, handshakeLimit)
+    }
+  }
+
+  func expire(_ now: UInt64) {
+    switch state {
+    case .idle, .over: break
+    case .connecting(let attempt): attempt.expire(now)
+    case .securing: if let failure = timeout(now) { fail(failure) }
+    }
+  }
+
+  private func timeout(_ now: UInt64) -> TransportFailure? {
+    if handshakeLimit <= now, let limit = request.profile.options.timeLimits.tlsHandshake {
+      let phase = PhaseTimer.Phase.tlsHandshake
+      return TransportFailure(.timedOut, phase.message(host: host, limit: limit), phase: phase)
+    }
+    guard connectLimit <= now else { return nil }
+    return RouteFailure.timedOut(host, in: .tlsHandshake)
+  }
+}
+
+extension PendingConnection: ConnectionAttemptOwner {
+  func attemptChanged() { pool.table.noteExpiry(of: self) }
+
+  func attemptEnded(_ outcome: Result<any Pipe, TransportFailure>) {
+    guard case .connecting(let attempt) = state else { return }
+    times = attempt.times
+    state = .idle
+    switch outcome {
+    case .failure(let failure): fail(failure)
+    case .success(let pipe):
+      pipe.owner = self
+      if pool.key.isSecure { secure(pipe) } else { open(pipe, nil) }
+    }
+  }
+}
+
+extension PendingConnection: PipeOwner {
+  func pipeIsReady() { shakeHands() }
+}

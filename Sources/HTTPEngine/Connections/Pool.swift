@@ -1,0 +1,230 @@
+import HTTPWire
+
+/// The connections with one key, and the exchanges that wait for one. Belongs to the loop's thread. ``PoolState``
+/// decides how an exchange gets a connection.
+final class Pool {
+  let key: ConnectionKey
+  /// The connections to the same host, whatever their keys.
+  let group: HostGroup
+  unowned(unsafe) let table: LoopExchanges
+  /// The connections without an exchange. The last one was used last.
+  @exclusivity(unchecked) private(set) var idle: [HTTP1Connection] = []
+  /// The connections that are being made.
+  @exclusivity(unchecked) private(set) var pending: [PendingConnection] = []
+  /// The number of connections whose response has ended since the sockets were last looked at.
+  @exclusivity(unchecked) var settling = 0
+  /// The exchanges that wait for a connection, in their order.
+  @exclusivity(unchecked) private(set) var waiting: [Exchange] = []
+  /// Whether the connections carry many requests at a time; `nil` until one was made.
+  @exclusivity(unchecked) var multiplexes: Bool?
+  /// Whether the last connection could not be made. Then exchanges do not wait for the connection of another one.
+  @exclusivity(unchecked) private var hasFailed = false
+  @exclusivity(unchecked) private var isAssigning = false
+  @exclusivity(unchecked) private var mustAssignAgain = false
+
+  init(_ key: ConnectionKey, _ group: HostGroup, _ table: LoopExchanges) {
+    self.key = key
+    self.group = group
+    self.table = table
+    group.add(self)
+  }
+
+  var route: Route { key.route }
+
+  /// Whether nothing has to be remembered.
+  var isForgettable: Bool { open == 0 && waiting.isEmpty }
+
+  /// The number of connections, with those that are being made.
+  @exclusivity(unchecked) private var open = 0 {
+    didSet { group.open += open - oldValue }
+  }
+
+  // MARK: Exchanges
+
+  /// Gives the exchange a connection, at once or later.
+  func serve(_ exchange: Exchange) {
+    exchange.phase = .connecting
+    exchange.pool = self
+    waiting.append(exchange)
+    assign()
+  }
+
+  /// Forgets an exchange that waits for a connection. A connection that is being made for it goes on only if another
+  /// exchange waits.
+  func withdraw(_ exchange: Exchange) {
+    guard let place = waiting.firstIndex(where: { $0 === exchange }) else { return }
+    waiting.remove(at: place)
+    while pending.count > waiting.count, let last = pending.popLast() {
+      last.cancel()
+      open -= 1
+    }
+    assign()
+  }
+
+  /// Gives connections to the waiting exchanges, and makes those that are missing.
+  func assign() {
+    guard !isAssigning else {
+      mustAssignAgain = true
+      return
+    }
+    isAssigning = true
+    repeat {
+      mustAssignAgain = false
+      var place = 0
+      // What a started exchange does can change the list.
+      while place < waiting.count, !mustAssignAgain {
+        if !assign(at: place) { place += 1 }
+      }
+    } while mustAssignAgain
+    isAssigning = false
+  }
+
+  /// Returns whether the exchange at `place` has a connection now.
+  private func assign(at place: Int) -> Bool {
+    let exchange = waiting[place]
+    // An exchange that is suspended would not send anything.
+    guard !exchange.flow.isSuspended else { return false }
+    dropExpired()
+    switch state(ahead: place, exchange).step(mayMultiplex: false) {
+    case .useIdle:
+      guard let connection = takeIdle(unused: exchange.needsNewConnection) else { return false }
+      waiting.remove(at: place)
+      connection.start(exchange)
+      return true
+    case .useStream, .wait: break
+    case .connect: connect(for: exchange)
+    case .closeOtherAndConnect:
+      group.closeOldestIdle(except: self)
+      connect(for: exchange)
+    }
+    return false
+  }
+
+  private func state(ahead place: Int, _ exchange: Exchange) -> PoolState {
+    var state = PoolState(limit: group.limit)
+    state.idle = exchange.needsNewConnection ? idle.count { !$0.isUsed } : idle.count
+    state.connecting = pending.count + (exchange.needsNewConnection ? 0 : settling)
+    state.waiting = place
+    state.multiplexes = hasFailed ? false : multiplexes
+    state.open = group.open
+    state.idleElsewhere = group.idleCount - idle.count
+    return state
+  }
+
+  // MARK: Connections
+
+  private func connect(for exchange: Exchange) {
+    guard let request = exchange.request else { return }
+    let connection = PendingConnection(request, exchange.ticket, for: self)
+    pending.append(connection)
+    open += 1
+    connection.begin()
+  }
+
+  /// Takes a connection that was made.
+  func opened(_ connection: HTTP1Connection, by maker: PendingConnection) {
+    pending.removeAll { $0 === maker }
+    multiplexes = false
+    hasFailed = false
+    keep(connection)
+  }
+
+  /// Ends the exchange for which a connection could not be made. Others that have waited for it make connections of
+  /// their own.
+  func failed(_ failure: TransportFailure, _ times: ConnectionFacts.Times, by maker: PendingConnection) {
+    guard pending.contains(where: { $0 === maker }) else { return }
+    pending.removeAll { $0 === maker }
+    open -= 1
+    hasFailed = true
+    if let place = waiting.firstIndex(where: { $0.ticket == maker.ticket }) {
+      let exchange = waiting.remove(at: place)
+      exchange.times.connecting = times
+      table.end(exchange, .failure(failure.with(metrics: exchange.metrics())))
+    }
+    assign()
+  }
+
+  /// Keeps a connection that has no exchange, and gives it to the next one.
+  func keep(_ connection: HTTP1Connection) {
+    idle.append(connection)
+    group.idleCount += 1
+    table.idleCount += 1
+    table.noteIdle(connection)
+    assign()
+  }
+
+  /// Takes the connection that was used last.
+  ///
+  /// - Parameter unused: Whether it must not have carried an exchange.
+  private func takeIdle(unused: Bool) -> HTTP1Connection? {
+    guard let place = idle.lastIndex(where: { !unused || !$0.isUsed }) else { return nil }
+    let connection = idle.remove(at: place)
+    group.idleCount -= 1
+    table.idleCount -= 1
+    return connection
+  }
+
+  /// Forgets a connection that was closed. Another one may be made in its place.
+  func closed(_ connection: HTTP1Connection) {
+    if let place = idle.lastIndex(where: { $0 === connection }) {
+      idle.remove(at: place)
+      group.idleCount -= 1
+      table.idleCount -= 1
+    }
+    open -= 1
+    if !waiting.isEmpty { table.assignLater(self) }
+  }
+
+  /// Closes idle connections that are too old to be used.
+  private func dropExpired() {
+    while let last = idle.last, last.idleLimit <= table.now { last.close() }
+  }
+
+  /// Closes the idle connections whose time is over. Returns the next time to ask.
+  func sweep() -> UInt64 {
+    for connection in idle where connection.idleLimit <= table.now { connection.close() }
+    return idle.reduce(.max) { min($0, $1.idleLimit) }
+  }
+
+  /// Closes all connections, and cancels those that are being made.
+  func closeAll() {
+    for connection in pending { connection.cancel() }
+    open -= pending.count
+    pending.removeAll()
+    for connection in idle { connection.close() }
+  }
+}
+
+/// All connections to one host, which share a limit. Belongs to the loop's thread.
+final class HostGroup {
+  struct Key: Hashable {
+    let origin: Origin
+    let limit: Int
+  }
+
+  private struct Member {
+    weak var pool: Pool?
+  }
+
+  let limit: Int
+  /// The number of connections, with those that are being made.
+  @exclusivity(unchecked) var open = 0
+  /// The number of connections without an exchange.
+  @exclusivity(unchecked) var idleCount = 0
+  @exclusivity(unchecked) private var members: [Member] = []
+
+  init(limit: Int) { self.limit = limit }
+
+  func add(_ pool: Pool) {
+    members.removeAll { $0.pool == nil }
+    members.append(Member(pool: pool))
+  }
+
+  private var pools: [Pool] { members.compactMap(\.pool) }
+
+  /// Closes the connection that has been idle longest among those of other pools.
+  func closeOldestIdle(except pool: Pool) {
+    let candidates = pools.filter { $0 !== pool }.flatMap(\.idle)
+    candidates.min { $0.idleSince < $1.idleSince }?.close()
+  }
+}

@@ -1,0 +1,78 @@
+import HTTPWire
+
+// The end of an exchange.
+extension Exchange {
+  /// Returns the outcome of an exchange whose response is complete, or of one whose body is not wanted.
+  func completed() -> Outcome {
+    guard let head else { return .failure(unanswered(.unknown).with(metrics: metrics())) }
+    if dropped == nil, let failure = undecodedFailure { return .failure(failure.with(metrics: metrics())) }
+    return .success(WireResponse(head: head, body: body.take(), metrics: allMetrics()))
+  }
+
+  /// Returns the failure of a request whose connection ended before a byte of a response, and which is not sent again.
+  func unanswered(_ evidence: RepeatDecision.Evidence) -> TransportFailure {
+    let method = request?.method ?? "GET"
+    let message =
+      switch evidence {
+      case .refused:
+        "\(hostName) refused the \(method) request without processing it; it was not sent again\(refusal)."
+      case .notSent: "The connection to \(hostName) ended before the \(method) request was sent."
+      case .unknown: "\(hostName) closed the connection without a response.\(warning(evidence))"
+      }
+    return TransportFailure(.connectionLost, message)
+  }
+
+  private var refusal: String {
+    isRepeatable ? " because the server did so too often" : " because its body can be read only once"
+  }
+
+  /// Returns a sentence for a request that the server may have processed; an empty text if it may be sent again.
+  func warning(_ evidence: RepeatDecision.Evidence) -> String {
+    guard evidence == .unknown, times.responseStart == 0 else { return "" }
+    if !isRepeatable {
+      return
+        " The body of the request is a stream that cannot be read again, so the request was not repeated; use Data or a file to allow that."
+    }
+    guard !decision.isIdempotent, let method = request?.method else { return "" }
+    return " The server may have processed the \(method) request, so it was not sent again."
+  }
+
+  /// Whether the request is sent again after its connection has ended without a response.
+  func mayRepeat(after evidence: RepeatDecision.Evidence) -> Bool {
+    guard times.responseStart == 0, isRepeatable else { return false }
+    return decision.mayRepeat(after: evidence, usedConnection: isReused)
+  }
+
+  /// Returns the metrics so far; `nil` while the exchange waits for its turn.
+  func metrics() -> TransferMetrics? { phase.isAdmitted ? allMetrics() : nil }
+
+  private func allMetrics() -> TransferMetrics {
+    var values = TransferMetrics.Values()
+    let facts = connection?.facts
+    values.start = timing.start
+    values.queueEnd = max(0, timing.microseconds(timing.started))
+    values.isReusedConnection = isReused
+    values.isProxyConnection = facts?.isProxied ?? (pool?.route.proxy != nil)
+    if !isReused {
+      let connecting = facts?.times ?? times.connecting
+      values.lookupEnd = timing.microseconds(connecting.lookupEnd)
+      values.connectEnd = timing.microseconds(connecting.connectEnd)
+      values.secureEnd = timing.microseconds(connecting.secureEnd)
+    }
+    values.requestStart = timing.microseconds(times.requestStart)
+    values.requestEnd = timing.microseconds(times.requestEnd)
+    values.responseStart = timing.microseconds(times.responseStart)
+    values.end = timing.microseconds(Clock.now())
+    values.requestHeaderBytes = sizes.requestHead
+    values.requestBodyBytes = count.sent
+    values.responseHeaderBytes = sizes.responseHead
+    values.responseBodyBytes = sizes.responseBody
+    values.decodedBodyBytes = count.received
+    values.localPort = facts?.localPort ?? 0
+    values.remotePort = facts?.remotePort ?? 0
+    return TransferMetrics(
+      values: values, version: head?.version ?? .http1_1, localAddress: facts?.localAddress ?? "",
+      remoteAddress: facts?.remoteAddress ?? "", tlsVersion: facts?.tlsVersion, tlsCipher: facts?.tlsCipher,
+      requestHead: sentHead.isEmpty ? nil : String(decoding: sentHead, as: UTF8.self))
+  }
+}

@@ -1,0 +1,184 @@
+import FoundationEssentials
+import HTTPWire
+
+/// One request and its response, from its submission to its outcome, whatever version of HTTP carries it. Exchanges
+/// are pooled.
+///
+/// An exchange belongs to the loop's thread, so its properties have no run-time checks for overlapping access.
+final class Exchange: QueuedRequest {
+  typealias Outcome = Transfer.Outcome
+
+  enum Phase {
+    /// The exchange is in the pool and has no request.
+    case idle
+    /// The exchange has a request and is in no queue: it has just begun, or it was suspended before its turn.
+    case withheld
+    /// The exchange waits in the queue of its host, or was admitted and is about to start.
+    case queued
+    /// The exchange was admitted, and waits for a connection.
+    case connecting
+    /// A connection carries the exchange.
+    case running
+
+    /// Whether the exchange has left its queue.
+    var isAdmitted: Bool {
+      switch self {
+      case .idle, .withheld, .queued: false
+      case .connecting, .running: true
+      }
+    }
+  }
+
+  /// The times of the attempt to send the request that counts, on the monotonic clock; 0 for what has not happened.
+  struct Times {
+    /// The end of the steps of a connection that could not be made.
+    var connecting = ConnectionFacts.Times()
+    var requestStart: UInt64 = 0
+    /// The time at which the system had taken the whole request.
+    var requestEnd: UInt64 = 0
+    /// The time of the first byte of a response.
+    var responseStart: UInt64 = 0
+  }
+
+  /// The sizes of what was sent and received, in bytes.
+  struct Sizes {
+    var requestHead: Int64 = 0
+    var responseHead: Int64 = 0
+    /// The body as it was received, with its framing.
+    var responseBody: Int64 = 0
+  }
+
+  /// The loop of the exchange, which outlives it.
+  unowned(unsafe) let core: LoopCore
+  @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
+  @exclusivity(unchecked) private(set) var request: WireRequest?
+  @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
+  @exclusivity(unchecked) private var completion: Transfer.Completion?
+  @exclusivity(unchecked) var priority: Float = 0.5
+
+  @exclusivity(unchecked) var phase = Phase.idle
+  @exclusivity(unchecked) var flow = ExchangeFlow()
+  @exclusivity(unchecked) var timing = TransferTiming()
+  @exclusivity(unchecked) var times = Times()
+  @exclusivity(unchecked) var sizes = Sizes()
+  @exclusivity(unchecked) var count = ByteCount()
+  /// The limits of the phases of the exchange; `nil` without any.
+  @exclusivity(unchecked) var phaseTimer: PhaseTimer?
+  /// The time at which the content is sent without the response 100; `.max` if it does not wait for one.
+  @exclusivity(unchecked) var continueTime: UInt64 = .max
+  @exclusivity(unchecked) var bandwidth: BandwidthMeter?
+  /// The place among the exchanges that wait for bandwidth; `nil` if bytes have moved since.
+  @exclusivity(unchecked) var throttlePlace: UInt64?
+  @exclusivity(unchecked) var hostQueue: HostQueues.Queue?
+  /// The connections that can carry the exchange.
+  @exclusivity(unchecked) var pool: Pool?
+  /// The connection that carries the exchange.
+  @exclusivity(unchecked) var connection: (any Connection)?
+  @exclusivity(unchecked) var isReused = false
+
+  @exclusivity(unchecked) var decision = RepeatDecision(method: "GET")
+  /// Whether the exchange needs a connection that has carried no other, because one has just ended without a response.
+  @exclusivity(unchecked) var needsNewConnection = false
+  /// Whether the server has refused `Expect` with 417.
+  @exclusivity(unchecked) var omitsExpect = false
+  /// Whether the source of the body was started since the request was last sent.
+  @exclusivity(unchecked) var hasStartedSource = false
+  /// The head as it was sent, for the observer of the bytes.
+  @exclusivity(unchecked) var sentHead: [UInt8] = []
+
+  @exclusivity(unchecked) var head: ResponseHead?
+  @exclusivity(unchecked) var destination = BodyDestination.memory
+  /// The body of the response, if it is not wanted.
+  @exclusivity(unchecked) var dropped: DroppedBody?
+  @exclusivity(unchecked) var body = BodyBuffer()
+  @exclusivity(unchecked) var coding = BodyCoding()
+
+  init(_ core: LoopCore) { self.core = core }
+
+  /// Begins the exchange of a request, without sending anything yet.
+  func begin(
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
+  ) {
+    self.ticket = ticket
+    self.request = request
+    self.observer = observer
+    self.completion = completion
+    priority = request.priority
+    phase = .withheld
+    flow = ExchangeFlow()
+    count = ByteCount()
+    count.expectedToSend = request.body.count
+    decision = RepeatDecision(method: request.method)
+    needsNewConnection = false
+    omitsExpect = false
+    hasStartedSource = false
+    isReused = false
+    timing = TransferTiming(
+      start: Clock.wall(), now: core.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
+      deadline: request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max)
+    phaseTimer = request.profile.phaseLimits.map { PhaseTimer($0) }
+    if bandwidth != nil || request.profile.isThrottled { beginThrottling(request.profile) }
+    restart()
+  }
+
+  /// Forgets what was sent and received, because the request is sent again.
+  func restart() {
+    times = Times()
+    sizes = Sizes()
+    count.sent = 0
+    count.received = 0
+    continueTime = .max
+    head = nil
+    dropped = nil
+    sentHead = []
+    coding = BodyCoding()
+    body.clear()
+  }
+
+  var hostName: String { request?.origin.host ?? "the host" }
+
+  /// The most bytes that the sink gets at a time. A sink that copies gets pieces for which the allocator needs no pages
+  /// of its own: above 128 KiB, `malloc` maps and unmaps each one.
+  var pieceLimit: Int {
+    guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
+    return 65_536
+  }
+
+  /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.
+  func finish(_ outcome: inout Outcome) -> Transfer.Completion {
+    guard let completion else { preconditionFailure("an exchange ended twice") }
+    self.completion = nil
+    let failure = closeBodies()
+    observer?.transferEnded()
+    observer = nil
+    request?.wireObserver?.wireEnded()
+    request = nil
+    if let failure, case .success(let response) = outcome {
+      outcome = .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))
+    }
+    if case .failure(let failure) = outcome, let head {
+      outcome = .failure(
+        failure.with(partial: TransportFailure.PartialResponse(head: head, body: body.take())))
+    }
+    pool = nil
+    connection = nil
+    phase = .idle
+    restart()
+    return completion
+  }
+
+  /// Releases source and sink. Returns the failure of a sink that cannot finish.
+  private func closeBodies() -> TransportFailure? {
+    if case .source(let source)? = request?.body { source.stop() }
+    defer { destination = .memory }
+    guard case .sink(let sink) = destination else { return nil }
+    return sink.finish()
+  }
+
+  /// The function that a source calls when it has more bytes, and a sink when it has room. Callable from any thread.
+  var wakeUp: @Sendable () -> Void {
+    guard let owner = core.owner else { return {} }
+    let ticket = ticket
+    return { [weak owner] in owner?.post(.proceed(ticket: ticket)) }
+  }
+}

@@ -1,0 +1,357 @@
+import HTTPWire
+
+/// The exchanges of one loop, and the connections that carry them. Belongs to the loop's thread.
+final class LoopExchanges {
+  /// The largest number of bytes that are read or written at once.
+  static let chunk = 262_144
+  private static let pooledExchanges = 256
+  /// The number of pools beyond which those without connections are forgotten.
+  private static let leastKeptPools = 256
+
+  unowned(unsafe) var core: LoopCore!
+  let sessions = TLSSessions()
+  @exclusivity(unchecked) private(set) var exchanges: [UInt64: Exchange] = [:]
+  @exclusivity(unchecked) private var recycled: [Exchange] = []
+  @exclusivity(unchecked) private var pools: [ConnectionKey: Pool] = [:]
+  @exclusivity(unchecked) private var groups: [HostGroup.Key: HostGroup] = [:]
+  /// The pool of the last request, because the next request mostly has the same one.
+  @exclusivity(unchecked) private var last: (profile: ConnectionProfile, origin: Origin, pool: Pool)?
+  @exclusivity(unchecked) private var keptPools = leastKeptPools
+  @exclusivity(unchecked) private var pending: [PendingConnection] = []
+  /// The connections whose response has ended since the sockets were last looked at. They are used again once it is
+  /// known that nothing else has arrived on them.
+  @exclusivity(unchecked) private var settling: [HTTP1Connection] = []
+  /// The connections that have more to do, although their sockets have nothing to report.
+  @exclusivity(unchecked) private var continued: [any Connection] = []
+  /// The pools that have room for a waiting exchange since a connection was closed.
+  @exclusivity(unchecked) private var changedPools: [Pool] = []
+  /// The time of the next search for what has expired.
+  @exclusivity(unchecked) private var nextSweep: UInt64 = .max
+  @exclusivity(unchecked) private var nextIdleSweep: UInt64 = .max
+  /// The number of connections without an exchange.
+  @exclusivity(unchecked) var idleCount = 0
+  /// The buffers for reads and for writes, which all connections share: an idle connection has no buffer. There are
+  /// two, because bytes that were read may lead to a write before all of them were processed.
+  @exclusivity(unchecked) private var rooms:
+    (read: UnsafeMutableRawBufferPointer?, write: UnsafeMutableRawBufferPointer?)
+
+  deinit {
+    rooms.read?.deallocate()
+    rooms.write?.deallocate()
+  }
+
+  @inline(__always) var now: UInt64 { core.now }
+  var isEmpty: Bool { exchanges.isEmpty }
+  /// The time until which the loop may sleep.
+  var expiry: UInt64 { min(nextSweep, nextIdleSweep) }
+  /// Whether something is to be done before the loop waits. A connection that settles needs a look at the sockets, for
+  /// which the loop does not have to be kept awake unless an exchange waits for the connection.
+  var isBusy: Bool {
+    !continued.isEmpty || !changedPools.isEmpty || settling.contains { !$0.pool.waiting.isEmpty }
+  }
+
+  /// The buffer for bytes that are taken over before the next read.
+  var scratch: UnsafeMutableRawBufferPointer { Self.made(&rooms.read) }
+  /// The buffer for bytes that are taken over before the next write.
+  var writeRoom: UnsafeMutableRawBufferPointer { Self.made(&rooms.write) }
+
+  private static func made(_ room: inout UnsafeMutableRawBufferPointer?) -> UnsafeMutableRawBufferPointer {
+    if let room { return room }
+    let new = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk, alignment: 4096)
+    room = new
+    return new
+  }
+
+  // MARK: The way in
+
+  /// Whether the engine can send the request.
+  func accepts(_ request: WireRequest) -> Bool {
+    guard request.login == nil, request.alternative == nil, !request.connectsOnly,
+      request.profile.options.httpVersions != .http2PriorKnowledge
+    else { return false }
+    return request.profile.isDirect ?? ProxyEnvironment.shared.isDirect
+  }
+
+  func submit(
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
+  ) {
+    let exchange = recycled.popLast() ?? Exchange(core)
+    exchange.begin(request, ticket: ticket, observer: observer, completion: completion)
+    exchanges[ticket] = exchange
+    noteExpiry(of: exchange)
+    switch observer.transferBegan(LoopTransferControl(loop: core.owner, ticket: ticket)) {
+    case .go: if admits(exchange) { start(exchange) }
+    // The exchange enters its queue when it is resumed, so that it does not delay other requests.
+    case .hold: exchange.flow.suspend()
+    case .refuse: end(exchange, .failure(Self.cancelled))
+    }
+  }
+
+  private func admits(_ exchange: Exchange) -> Bool {
+    exchange.phase = .queued
+    return core.hostQueues.enqueue(exchange, now)
+  }
+
+  static var cancelled: TransportFailure { TransportFailure(.cancelled, "The request was cancelled.") }
+
+  /// Lets an admitted exchange wait for a connection. One that was suspended while it waited leaves the queue, and
+  /// enters it again when it is resumed.
+  func start(_ exchange: Exchange) {
+    guard let request = exchange.request, !core.isShutDown else { return }
+    guard !exchange.flow.isSuspended else {
+      exchange.phase = .withheld
+      return core.startAdmitted(core.hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true))
+    }
+    if exchange.timing.started == 0 { exchange.timing.started = now }
+    exchange.phaseTimer?.begin()
+    do throws(TransportFailure) {
+      let pool = try pool(of: request)
+      if let failure = exchange.startSource() { throw failure }
+      if pool.idle.isEmpty { try HTTP1Connection.check(request) }
+      exchange.phase = .connecting
+      // The time in the queue does not count as silence of the host.
+      exchange.noteActivity()
+      pool.serve(exchange)
+    } catch {
+      end(exchange, .failure(error))
+    }
+  }
+
+  private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
+    if let last, last.profile === request.profile, last.origin == request.origin { return last.pool }
+    let profile = request.profile
+    let key = ConnectionKey(
+      request.origin, try Route(to: request.origin, profile.options), profile)
+    let pool = pools[key] ?? makePool(key, profile)
+    last = (profile, request.origin, pool)
+    return pool
+  }
+
+  private func makePool(_ key: ConnectionKey, _ profile: ConnectionProfile) -> Pool {
+    if pools.count >= keptPools {
+      pools = pools.filter { !$0.value.isForgettable }
+      let used = Set(pools.values.map { ObjectIdentifier($0.group) })
+      groups = groups.filter { used.contains(ObjectIdentifier($0.value)) }
+      last = nil
+      keptPools = max(Self.leastKeptPools, pools.count * 2)
+    }
+    let groupKey = HostGroup.Key(origin: key.origin, limit: profile.connectionsPerHost)
+    let group = groups[groupKey] ?? HostGroup(limit: profile.connectionsPerHost)
+    groups[groupKey] = group
+    let pool = Pool(key, group, self)
+    pools[key] = pool
+    return pool
+  }
+
+  // MARK: The end
+
+  /// Ends an exchange, starts those that waited for it, and calls its completion. The completion is last because it can
+  /// start another exchange.
+  func end(_ exchange: Exchange, _ outcome: consuming Exchange.Outcome) {
+    exchanges[exchange.ticket] = nil
+    let successors = core.hostQueues.remove(exchange, multiplexes: exchange.multiplexes, now)
+    let completion = exchange.finish(&outcome)
+    if recycled.count < Self.pooledExchanges { recycled.append(exchange) }
+    core.hasAnswered = true
+    if !successors.isEmpty { core.startAdmitted(successors) }
+    completion.call(with: outcome)
+  }
+
+  /// Ends an exchange before its response is complete. Its connection is given up.
+  func abandon(_ exchange: Exchange, _ failure: TransportFailure) {
+    let failure = failure.with(metrics: exchange.metrics())
+    leaveConnection(exchange)
+    end(exchange, .failure(failure))
+  }
+
+  private func leaveConnection(_ exchange: Exchange) {
+    switch exchange.phase {
+    case .connecting: exchange.pool?.withdraw(exchange)
+    case .running: exchange.connection?.abandon(exchange)
+    case .idle, .withheld, .queued: break
+    }
+  }
+
+  /// Sends the request again if its connection has ended without a response, and if that is safe.
+  ///
+  /// - Parameters:
+  ///   - failure: The failure if the request is not sent again.
+  ///   - evidence: What is known of the fate of the request.
+  func lost(
+    _ exchange: Exchange, _ failure: @autoclosure () -> TransportFailure,
+    _ evidence: RepeatDecision.Evidence
+  ) {
+    guard exchange.mayRepeat(after: evidence) else {
+      return end(exchange, .failure(failure().with(metrics: exchange.metrics())))
+    }
+    sendAgain(exchange)
+  }
+
+  func sendAgain(_ exchange: Exchange) {
+    exchange.restart()
+    exchange.connection = nil
+    exchange.isReused = false
+    exchange.needsNewConnection = true
+    exchange.hasStartedSource = false
+    start(exchange)
+  }
+
+  func failAll(_ failure: TransportFailure) {
+    for exchange in Array(exchanges.values) where exchanges[exchange.ticket] === exchange {
+      abandon(exchange, failure)
+    }
+    for pool in pools.values { pool.closeAll() }
+  }
+
+  /// Closes all connections, before the loop is freed.
+  func close() {
+    for pool in pools.values { pool.closeAll() }
+    for connection in settling { connection.close() }
+  }
+}
+
+extension Exchange {
+  /// Whether the connection carries many requests at a time; `nil` before the head has arrived.
+  var multiplexes: Bool? { head == nil ? nil : connection?.multiplexes }
+}
+
+// MARK: Commands
+
+extension LoopExchanges {
+  func cancel(_ ticket: UInt64) {
+    guard let exchange = exchanges[ticket] else { return }
+    abandon(exchange, Self.cancelled)
+  }
+
+  func suspend(_ exchange: Exchange) {
+    guard !exchange.flow.isSuspended else { return }
+    exchange.flow.suspend()
+    exchange.noteActivity()
+    exchange.alignPhaseTimer()
+  }
+
+  func resume(_ exchange: Exchange) {
+    guard exchange.flow.resume() else { return }
+    exchange.noteActivity()
+    exchange.alignPhaseTimer()
+    switch exchange.phase {
+    case .withheld: if admits(exchange) { start(exchange) }
+    case .connecting: exchange.pool?.assign()
+    case .running: exchange.connection?.goOn(with: exchange)
+    case .idle, .queued: break
+    }
+  }
+
+  /// Continues an exchange whose sink may have room or whose source may have bytes.
+  func proceed(_ ticket: UInt64) {
+    guard let exchange = exchanges[ticket], !exchange.flow.isSuspended else { return }
+    exchange.flow.proceed()
+    goOn(exchange)
+  }
+
+  /// Continues an exchange for which there is bandwidth again.
+  func continueThrottled(_ ticket: UInt64) {
+    guard let exchange = exchanges[ticket] else { return }
+    exchange.flow.bandwidthReturned()
+    goOn(exchange)
+  }
+
+  func startAdmitted(_ ticket: UInt64) {
+    if let exchange = exchanges[ticket] { start(exchange) }
+  }
+
+  private func goOn(_ exchange: Exchange) {
+    guard exchange.phase == .running else { return }
+    exchange.noteActivity()
+    exchange.alignPhaseTimer()
+    exchange.connection?.goOn(with: exchange)
+  }
+
+  func prioritize(_ ticket: UInt64, _ priority: Float) {
+    guard let exchange = exchanges[ticket] else { return }
+    exchange.priority = priority
+    core.hostQueues.prioritize(exchange)
+  }
+}
+
+// MARK: Turns
+
+extension LoopExchanges {
+  /// Delivers what the sockets have reported. Afterwards the connections that were waiting for this look can be used.
+  func lookAtSockets(_ deliver: () -> Void) {
+    let settled = settling
+    settling.removeAll()
+    deliver()
+    for connection in settled { connection.settle() }
+  }
+
+  /// Does what was left over, and ends what has taken too long.
+  func turn() {
+    let work = continued
+    continued.removeAll(keepingCapacity: true)
+    for connection in work { connection.continueTurn() }
+    let changed = changedPools
+    changedPools.removeAll(keepingCapacity: true)
+    for pool in changed { pool.assign() }
+    if now >= nextSweep { sweep() }
+    if now >= nextIdleSweep { sweepIdle() }
+  }
+
+  /// Lets the connection be used again after the next look at the sockets.
+  func settleLater(_ connection: HTTP1Connection) { settling.append(connection) }
+
+  func continueLater(_ connection: any Connection) { continued.append(connection) }
+
+  func assignLater(_ pool: Pool) { changedPools.append(pool) }
+
+  func watch(_ connection: PendingConnection) { pending.append(connection) }
+
+  func unwatch(_ connection: PendingConnection) { pending.removeAll { $0 === connection } }
+
+  func noteExpiry(of exchange: Exchange) { nextSweep = min(nextSweep, exchange.expiry) }
+  func noteExpiry(of connection: PendingConnection) { nextSweep = min(nextSweep, connection.expiry) }
+
+  private func sweep() {
+    nextSweep = .max
+    for connection in pending where connection.expiry <= now { connection.expire(now) }
+    for exchange in Array(exchanges.values) where exchanges[exchange.ticket] === exchange {
+      if exchange.expiry <= now { expire(exchange) }
+    }
+    // What has just begun was noted above.
+    nextSweep = pending.reduce(nextSweep) { min($0, $1.expiry) }
+    nextSweep = exchanges.values.reduce(nextSweep) { min($0, $1.expiry) }
+  }
+
+  private func expire(_ exchange: Exchange) {
+    if let failure = exchange.timeout() { return abandon(exchange, failure) }
+    // Nothing waits longer for the rest of a body that is not wanted.
+    if let dropped = exchange.dropped, dropped.deadline <= now {
+      let outcome = exchange.completed()
+      leaveConnection(exchange)
+      return end(exchange, outcome)
+    }
+    guard exchange.continueTime <= now else { return }
+    exchange.continueTime = .max
+    exchange.connection?.continueExpired(exchange)
+  }
+
+  // MARK: Idle connections
+
+  /// Keeps to the largest number of idle connections, and notes when the connection is too old.
+  func noteIdle(_ connection: HTTP1Connection) {
+    nextIdleSweep = min(nextIdleSweep, connection.idleLimit)
+    let most = max(64, connection.pool.group.limit + 8)
+    guard idleCount > most else { return }
+    let idle = pools.values.flatMap(\.idle).sorted { $0.idleSince < $1.idleSince }
+    for connection in idle.prefix(idleCount - most) { connection.close() }
+  }
+
+  private func sweepIdle() {
+    nextIdleSweep = pools.values.reduce(.max) { min($0, $1.sweep()) }
+  }
+
+  /// The origins and numbers of the open connections.
+  var connectionCounts: [(origin: Origin, open: Int, idle: Int)] {
+    groups.map { key, group in (key.origin, group.open, group.idleCount) }
+  }
+}
