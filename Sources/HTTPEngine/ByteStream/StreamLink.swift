@@ -143,9 +143,8 @@ final class StreamLink: @unchecked Sendable {
     switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
     case .direct, .environment: break
     case .server(let server):
-      // libcurl answers the challenges of a proxy, and speaks with one behind a Unix-domain socket.
-      let negotiates = server.authentication == .negotiated && [.http, .https].contains(server.kind)
-      if negotiates || request.profile.options.unixSocket != nil { return connectByLibrary() }
+      // libcurl presents tickets, and speaks with a proxy behind a Unix-domain socket.
+      if server.takesTicket || request.profile.options.unixSocket != nil { return connectByLibrary() }
       proxy = server
     case .unreadable(let name):
       return fail(

@@ -276,7 +276,8 @@ final class ConnectionAttempt {
 
   private func conversation(with proxy: ProxyServer) throws(TransportFailure) -> Tunnel.Conversation {
     guard case .host(let host, let port) = route.place else { throw RouteFailure.unknownName(host, nil) }
-    return try Tunnel.Conversation(with: proxy, host: host, port: port, address: target)
+    return try Tunnel.Conversation(
+      with: proxy, host: host, port: port, address: target, forwards: route.forwards)
   }
 
   private func open(_ pipe: any Pipe) {

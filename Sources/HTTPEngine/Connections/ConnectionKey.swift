@@ -3,6 +3,7 @@ import HTTPWire
 /// The properties that the connections of one pool have in common. Two requests share a connection only if their keys
 /// are equal.
 struct ConnectionKey: Hashable {
+  /// The origin; for a proxy that forwards requests that of the proxy, whose connections carry the requests to all.
   let origin: Origin
   let route: Route
   /// Connections of another partition have another identity, or were accepted by another evaluator.
@@ -15,7 +16,11 @@ struct ConnectionKey: Hashable {
 
   init(_ origin: Origin, _ route: Route, _ profile: ConnectionProfile) {
     let options = profile.options
-    self.origin = origin
+    if route.forwards, let proxy = route.proxy {
+      self.origin = Origin(scheme: "http", host: proxy.host, port: proxy.port)
+    } else {
+      self.origin = origin
+    }
     self.route = route
     partition = profile.partition
     settings = TLSSettings(options, isForProxy: false)

@@ -77,7 +77,7 @@ extension HTTP1Connection {
   }
 
   private func headReceived(_ head: ResponseHead, of exchange: Exchange) {
-    let persistence = ConnectionPersistence(head, framing: reader.framing, isFromProxy: false)
+    let persistence = ConnectionPersistence(head, framing: reader.framing, isFromProxy: pool.route.forwards)
     idleTime = persistence.idleTime
     let action =
       machine?.handle(

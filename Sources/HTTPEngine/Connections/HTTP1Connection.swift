@@ -110,7 +110,10 @@ final class HTTP1Connection: Connection {
     exchange.isReused = isUsed
     isUsed = true
     outgoing = Outgoing()
-    let writer = RequestHeadWriter(request, form: .origin, omitsExpect: exchange.omitsExpect)
+    let route = pool.route
+    let writer = RequestHeadWriter(
+      request, form: route.forwards ? .absolute : .origin, omitsExpect: exchange.omitsExpect,
+      proxyField: route.forwards ? route.proxy?.loginField(for: request) : nil)
     do throws(RequestHeadViolation) {
       let head = try writer.write(into: &output)
       prepare(exchange, request, head)
@@ -287,5 +290,16 @@ extension HTTP1Connection: PipeOwner {
     case .idle, .settling: readIdle()
     case .closed: break
     }
+  }
+}
+
+extension ProxyServer {
+  /// Returns the field with the login of a request that the proxy forwards. A field of the caller wins.
+  fileprivate func loginField(for request: WireRequest) -> HTTPHeader? {
+    let name = "Proxy-Authorization"
+    guard let login = basicLogin, !request.fields.contains(where: { FieldName.equal($0.name, name) }) else {
+      return nil
+    }
+    return HTTPHeader(name: name, value: login)
   }
 }

@@ -19,7 +19,9 @@ final class Tunnel: PipeOwner {
   /// The conversation with the proxy, which outlasts a connection.
   enum Conversation {
     case socks(SOCKSHandshake)
-    case connect(ConnectTunnel)
+    case connect(ConnectTunnel, ProxyLogin)
+    /// The proxy forwards requests, and there is nothing to agree on but TLS.
+    case forward
   }
 
   private enum State {
@@ -107,10 +109,11 @@ final class Tunnel: PipeOwner {
       let step = handshake.begin()
       conversation = .socks(handshake)
       act(on: step, rest: [])
-    case .connect(var tunnel):
+    case .connect(var tunnel, let login):
       let step = tunnel.begin()
-      conversation = .connect(tunnel)
+      conversation = .connect(tunnel, login)
       act(on: step, rest: [])
+    case .forward: return open([])
     }
     move()
   }
@@ -153,19 +156,36 @@ final class Tunnel: PipeOwner {
       let step = handshake.read(bytes, from: &position)
       conversation = .socks(handshake)
       act(on: step, rest: Array(bytes[position...])[...])
-    case .connect(var tunnel):
+    case .connect(var tunnel, var login):
       var step = tunnel.read(bytes, from: &position)
-      // Credentials that could answer a challenge were sent with the first request.
-      if case .ask = step { step = tunnel.answered(nil) }
-      conversation = .connect(tunnel)
+      while case .ask(let question) = step {
+        step = tunnel.answered(answer(to: question, by: &login))
+        if case .needsMore = step { step = tunnel.read(bytes, from: &position) }
+      }
+      conversation = .connect(tunnel, login)
       act(on: step, rest: Array(bytes[position...])[...])
+    case .forward: break
+    }
+  }
+
+  /// Returns the value of `Proxy-Authorization` that answers a challenge; `nil` if there is none.
+  private func answer(to question: ConnectTunnel.LoginQuestion, by login: inout ProxyLogin) -> String? {
+    var step = login.received(question.head, keepsConnection: question.keepsConnection)
+    while true {
+      switch step {
+      case .send(let field, _): return field
+      case .deliver: return nil
+      case .ask(let scheme, let challenge):
+        let credential = PasswordCredential(user: proxy.username ?? "", password: proxy.password ?? "")
+        step = login.answered(LoginTokens(credential).token(of: scheme, answering: challenge))
+      }
     }
   }
 
   private func ended() {
-    guard case .connect(var tunnel) = conversation else { return end(.failed(closed)) }
+    guard case .connect(var tunnel, let login) = conversation else { return end(.failed(closed)) }
     let step = tunnel.connectionEnded()
-    conversation = .connect(tunnel)
+    conversation = .connect(tunnel, login)
     act(on: step, rest: [])
     // A conversation that waits for more has no connection any more.
     if case .talking = state { end(.failed(closed)) }
@@ -204,18 +224,12 @@ extension Tunnel.Conversation {
   /// Makes the conversation for a connection to a host behind a proxy. The host is an address for the kinds of SOCKS
   /// whose proxies take no names.
   init(
-    with proxy: ProxyServer, host: String, port: Int, address: IPAddress?
+    with proxy: ProxyServer, host: String, port: Int, address: IPAddress?, forwards: Bool
   ) throws(TransportFailure) {
-    if let fault = proxy.credentialFault {
-      throw TransportFailure(
-        .proxyAuthenticationRequired, "\(fault) Correct TransportOptions.proxy or the proxy variable.")
-    }
+    try proxy.check(host)
     switch proxy.kind {
     case .http, .https:
-      let hasName = proxy.username != nil || proxy.password != nil
-      let credential = "\(proxy.username ?? ""):\(proxy.password ?? "")"
-      let login = hasName ? "Basic \(Data(credential.utf8).base64EncodedString())" : nil
-      self = .connect(ConnectTunnel(to: Origin(scheme: "http", host: host, port: port), login: login))
+      self = forwards ? .forward : .connect(host, port, by: proxy)
     case .socks4, .socks4a, .socks5, .socks5h:
       let target = address.map { SOCKSHandshake.Target.address($0) } ?? .name(host)
       guard let port = UInt16(exactly: port),
@@ -225,6 +239,46 @@ extension Tunnel.Conversation {
         throw TransportFailure(.badURL, "The port \(port) of \(host) is invalid; ports go from 1 to 65535.")
       }
       self = .socks(handshake)
+    }
+  }
+
+  private static func connect(_ host: String, _ port: Int, by proxy: ProxyServer) -> Self {
+    let place = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    var login = ProxyLogin(
+      to: proxy, target: .init(method: "CONNECT", text: place, hasBody: false),
+      connectionSchemes: LoginTokens.schemes, hashes: OpenSSLHashes())
+    var field: String?
+    if case .send(let first, _) = login.begin() { field = first }
+    return .connect(ConnectTunnel(to: Origin(scheme: "http", host: host, port: port), login: field), login)
+  }
+}
+
+extension ProxyServer {
+  /// The value of `Proxy-Authorization` that is sent without being asked for (RFC 7617).
+  var basicLogin: String? {
+    guard username != nil || password != nil else { return nil }
+    return "Basic \(Data("\(username ?? ""):\(password ?? "")".utf8).base64EncodedString())"
+  }
+
+  /// Whether the proxy is meant to get the Kerberos ticket of the process, which libcurl presents.
+  var takesTicket: Bool {
+    authentication == .negotiated && (kind == .http || kind == .https)
+      && (username != nil || password != nil) && username?.isEmpty != false
+  }
+
+  /// Throws the reason why the proxy cannot be asked for a host.
+  func check(_ host: String) throws(TransportFailure) {
+    if let fault = credentialFault {
+      throw TransportFailure(
+        .proxyAuthenticationRequired, "\(fault) Correct TransportOptions.proxy or the proxy variable.")
+    }
+    switch kind {
+    case .http, .https: break
+    case .socks4, .socks4a, .socks5, .socks5h:
+      // One byte has the length of a name (RFC 1928 §5).
+      guard host.utf8.count > 255 else { return }
+      throw TransportFailure(
+        .badURL, "The host has \(host.utf8.count) bytes; a SOCKS proxy takes names of at most 255 bytes.")
     }
   }
 }

@@ -69,7 +69,14 @@ final class LoopExchanges {
     guard request.login == nil, request.alternative == nil, !request.connectsOnly,
       request.profile.options.httpVersions != .http2PriorKnowledge
     else { return false }
-    return request.profile.isDirect ?? ProxyEnvironment.shared.isDirect
+    if request.profile.isDirect ?? ProxyEnvironment.shared.isDirect { return true }
+    guard
+      case .server(let proxy) = ProxyEnvironment.shared.choice(
+        for: request.origin, in: request.profile.proxies)
+    else { return true }
+    guard request.profile.options.unixSocket == nil, !proxy.takesTicket else { return false }
+    // The challenges of a proxy that forwards requests are not answered yet.
+    return proxy.authentication == .basic || request.origin.scheme == "https"
   }
 
   func submit(
@@ -120,11 +127,27 @@ final class LoopExchanges {
   private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
     if let last, last.profile === request.profile, last.origin == request.origin { return last.pool }
     let profile = request.profile
-    let key = ConnectionKey(
-      request.origin, try Route(to: request.origin, profile.options), profile)
+    let proxy = try proxy(of: request)
+    let route = try Route(to: request.origin, profile.options, proxy: proxy, mayForward: true)
+    let key = ConnectionKey(request.origin, route, profile)
     let pool = pools[key] ?? makePool(key, profile)
-    last = (profile, request.origin, pool)
+    // The environment of the process can change.
+    if profile.isDirect != nil { last = (profile, request.origin, pool) }
     return pool
+  }
+
+  private func proxy(of request: WireRequest) throws(TransportFailure) -> ProxyServer? {
+    if request.profile.isDirect == true { return nil }
+    switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
+    case .direct, .environment: return nil
+    case .server(let proxy):
+      try proxy.check(request.origin.host)
+      return proxy
+    case .unreadable(let name):
+      throw TransportFailure(
+        .cannotFindProxy,
+        "\(name) has an invalid proxy. Write it as http://host:port, or set TransportOptions.proxy.")
+    }
   }
 
   private func makePool(_ key: ConnectionKey, _ profile: ConnectionProfile) -> Pool {

@@ -9,20 +9,29 @@ package struct Route: Sendable, Hashable {
   package let place: Place
   /// The proxy between this machine and ``place``.
   package let proxy: ProxyServer?
+  /// Whether the proxy is given the request itself, with an absolute URL (RFC 9112 §3.2.2), in place of a tunnel.
+  package let forwards: Bool
 
   /// Makes the route to an origin.
   ///
   /// - Parameters:
   ///   - alternative: The service to connect to in place of the origin (RFC 7838).
   ///   - proxy: The proxy that was chosen for the origin.
+  ///   - mayForward: Whether a proxy may be given the request itself. That is so for cleartext HTTP.
   package init(
     to origin: Origin, _ options: TransportOptions, alternative: AlternativeService? = nil,
-    proxy: ProxyServer? = nil
+    proxy: ProxyServer? = nil, mayForward: Bool = false
   ) throws(TransportFailure) {
     self.proxy = proxy
+    forwards = mayForward && origin.scheme == "http" && (proxy?.kind == .http || proxy?.kind == .https)
     if let wrong = options.hostOverrides.first(where: { !$0.isValid }) {
       throw TransportFailure(
         .badURL, "A host override has an invalid host or port: \(wrong.host) to \(wrong.target).")
+    }
+    // Requests to all origins go to the same place.
+    if forwards, let proxy {
+      place = .host(proxy.host, port: proxy.port)
+      return
     }
     if let path = options.unixSocket {
       place = .unixSocket(path: path)

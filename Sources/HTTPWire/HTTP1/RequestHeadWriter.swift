@@ -66,9 +66,15 @@ package struct RequestHeadWriter: Sendable {
     self.omitsExpect = omitsExpect
   }
 
-  package init(_ request: WireRequest, form: TargetForm, omitsExpect: Bool = false) {
+  /// Makes the writer of a request.
+  ///
+  /// - Parameter proxyField: A field for the proxy that forwards the request.
+  package init(
+    _ request: WireRequest, form: TargetForm, omitsExpect: Bool = false, proxyField: HTTPHeader? = nil
+  ) {
     self.init(
-      method: request.method, url: request.url, origin: request.origin, fields: request.fields,
+      method: request.method, url: request.url, origin: request.origin,
+      fields: proxyField.map { request.fields + [$0] } ?? request.fields,
       content: Content(request.body), form: form, omitsExpect: omitsExpect)
   }
 

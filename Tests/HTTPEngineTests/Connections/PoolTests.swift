@@ -1,0 +1,137 @@
+import FoundationEssentials
+import HTTPEngine
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// The connections of our own engine, and the requests that wait for one.
+@Suite("Pools of connections", .timeLimit(.minutes(5))) struct PoolTests {
+  /// SplitMix64.
+  private struct Numbers: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+      state &+= 0x9E37_79B9_7F4A_7C15
+      var value = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+      return value ^ (value >> 31)
+    }
+  }
+
+  private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+  /// Sends a request again on a new connection, which is younger than every idle one, although it has carried nothing.
+  @Test("A new connection is not taken for the oldest one where many are idle") func manyIdle() async throws {
+    let drops = Counter()
+    let server = try StreamTestServer { connection in
+      while true {
+        let head = try connection.readHead()
+        // The second request of the last host is dropped.
+        let isDropped = String(decoding: head, as: UTF8.self).contains("drop")
+        if isDropped, drops.now == 0 {
+          drops.enter()
+          return
+        }
+        try connection.write(Self.ok)
+      }
+    }
+    let client = Client(engine: .own, connectionsPerHost: 1) { options in
+      options.hostOverrides = (0..<80).map {
+        .init(host: "h\($0).test", target: "127.0.0.1", targetPort: server.port)
+      }
+    }
+    for number in 0..<80 { #expect(try await client.get("http://h\(number).test/").text == "ok") }
+    #expect(try await client.get("http://h79.test/drop").text == "ok")
+    #expect(drops.now == 1)
+    let snapshot = await client.transport.snapshot()
+    #expect(snapshot.hosts.reduce(0) { $0 + $1.idleConnections } <= 64)
+  }
+
+  @Test("A connection that cannot be made ends the request for which it was meant, and no other")
+  func ownFailure() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let gate = Gate()
+    server.enqueue(.text("late").held(by: gate))
+    let client = Client(engine: .own, connectionsPerHost: 2) { $0.httpVersions = .http1Only }
+    let url = server.url("/get")
+    let first = Task { try await client.get(url).status }
+    await gate.waitUntilReached()
+    let hasty = Client.profile(2) { options in
+      options.httpVersions = .http1Only
+      options.timeLimits = .init(connect: .nanoseconds(0))
+    }
+    let failure = try await client.failure(of: client.request(url, profile: hasty))
+    #expect(failure.kind == .timedOut && failure.phase == .connect, "\(failure.message)")
+    gate.open()
+    #expect(try await first.value == 200)
+  }
+
+  @Test("A waiting request takes the connection that another one leaves") func freedConnection() async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    server.enqueue(.text("first").held(by: gate), .text("second"), .text("third"))
+    let client = Client(engine: .own, connectionsPerHost: 1)
+    let url = server.url("/")
+    let first = Task { try await client.get(url).text }
+    await gate.waitUntilReached()
+    let others = (0..<2).map { _ in Task { try await client.get(url).text } }
+    gate.open()
+    #expect(try await first.value == "first")
+    for other in others { #expect(["second", "third"].contains(try await other.value)) }
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test("A cancelled request that waits for its connection leaves none behind") func cancelled() async throws
+  {
+    let silent = try UnresponsivePort()
+    let client = Client(engine: .own)
+    let watcher = Watcher()
+    let task = Task {
+      try await client.failure(of: client.request("http://127.0.0.1:\(silent.port)/"), watcher: watcher)
+    }
+    await watcher.began.wait()
+    watcher.cancel()
+    #expect(try await task.value.kind == .cancelled)
+    let snapshot = await client.transport.snapshot()
+    #expect(snapshot.hosts.allSatisfy { $0.openConnections == 0 && $0.running.isEmpty }, "\(snapshot)")
+  }
+
+  @Test("Random requests, cancellations and ends leave no connection and no request", arguments: 0..<4)
+  func walk(part: Int) async throws {
+    let seed = UInt64.random(in: 0 ... .max)
+    var random = Numbers(state: seed)
+    let server = try StreamTestServer { connection in
+      while true {
+        let head = String(decoding: try connection.readHead(), as: UTF8.self)
+        if head.contains("/close") { return }
+        try connection.write(Self.ok)
+        if head.contains("/last") { return }
+      }
+    }
+    let client = Client(engine: .own, connectionsPerHost: Int.random(in: 1...6, using: &random))
+    for round in 0..<20 {
+      var tasks: [Task<Bool, any Error>] = []
+      for _ in 0..<Int.random(in: 1...12, using: &random) {
+        let path = ["ok", "ok", "last", "close"].randomElement(using: &random) ?? "ok"
+        let isCancelled = Int.random(in: 0..<5, using: &random) == 0
+        let request = try client.request("http://127.0.0.1:\(server.port)/\(path)")
+        let watcher = Watcher()
+        tasks.append(
+          Task {
+            do {
+              return try await client.send(request, watcher: watcher).text == "ok"
+            } catch let failure as TransportFailure {
+              return failure.kind == .cancelled || (path == "close" && failure.kind == .connectionLost)
+            }
+          })
+        if isCancelled { watcher.cancel() }
+      }
+      for task in tasks { #expect(try await task.value, "seed \(seed), round \(round)") }
+    }
+    let snapshot = await client.transport.snapshot()
+    #expect(
+      snapshot.hosts.allSatisfy { $0.running.isEmpty && $0.waiting.isEmpty && $0.openConnections <= 6 },
+      "seed \(seed): \(snapshot)")
+  }
+}

@@ -1,0 +1,54 @@
+import HTTPWire
+import Testing
+
+@Suite("Flow of an exchange") struct ExchangeFlowTests {
+  @Test("A suspension outlasts every other reason, and both directions stop") func suspension() {
+    var flow = ExchangeFlow()
+    #expect(flow.mayReceive && flow.maySend && flow.isMoving)
+    flow.suspend()
+    flow.proceed()
+    #expect(!flow.mayReceive && !flow.maySend && !flow.isMoving && flow.isSuspended)
+    let wasSuspended = flow.resume()
+    #expect(wasSuspended)
+    #expect(flow.isMoving)
+    let isRepeated = flow.resume()
+    #expect(!isRepeated, "there is no suspension any more")
+  }
+
+  @Test("A full sink stops receiving alone, an empty source sending alone") func directions() {
+    var flow = ExchangeFlow()
+    flow.stopReceiving(.sinkFull)
+    #expect(!flow.mayReceive && flow.maySend && !flow.isMoving)
+    flow.stopSending(.sourceEmpty)
+    #expect(!flow.maySend)
+    flow.proceed()
+    #expect(flow.isMoving)
+  }
+
+  @Test("Room in a sink is no bandwidth, and bandwidth is no room in a sink") func bandwidth() {
+    var flow = ExchangeFlow()
+    flow.stopReceiving(.throttled)
+    flow.stopSending(.sourceEmpty)
+    #expect(flow.isThrottled)
+    flow.proceed()
+    #expect(!flow.mayReceive && flow.maySend)
+    flow.stopReceiving(.throttled)
+    flow.stopSending(.throttled)
+    flow.bandwidthReturned()
+    #expect(flow.isMoving && !flow.isThrottled)
+    flow.stopReceiving(.sinkFull)
+    flow.stopSending(.sourceEmpty)
+    flow.bandwidthReturned()
+    #expect(!flow.mayReceive && !flow.maySend)
+  }
+
+  @Test("The end of a suspension asks sinks and sources again") func resumingAsks() {
+    var flow = ExchangeFlow()
+    flow.stopReceiving(.sinkFull)
+    flow.stopSending(.sourceEmpty)
+    flow.suspend()
+    let wasSuspended = flow.resume()
+    #expect(wasSuspended)
+    #expect(flow.mayReceive && flow.maySend)
+  }
+}
