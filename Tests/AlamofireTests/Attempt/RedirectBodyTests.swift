@@ -133,6 +133,7 @@ struct RedirectBodyTests {
     let session = Session.real()
     let download = await session.download(Self.url(server)).serializingData().response
     #expect(download.value == Data("arrived".utf8), "\(String(describing: download.error))")
+    download.removeFile()
     var streamed = Data()
     let stream = session.streamRequest(Self.url(server)).streamTask()
     for await event in stream.streamingData() { streamed += event.value ?? Data() }
@@ -189,6 +190,7 @@ struct RedirectBodyTests {
         .serializingData(emptyResponseCodes: [302]).response
       #expect(response.response?.statusCode == 302)
       #expect(response.value?.isEmpty == true, "\(String(describing: response.error))")
+      response.removeFile()
     } else {
       let response = await session.request(Self.url(server)).redirect(using: .doNotFollow).end()
       #expect(response.response?.statusCode == 302 && response.data == nil)
@@ -215,6 +217,7 @@ struct RedirectBodyTests {
     #expect(await session.request(Self.url(server)).end().value == Data("body".utf8))
     let download = await session.download(Self.url(server)).serializingData().response
     #expect(download.value == Data("body".utf8), "\(String(describing: download.error))")
+    download.removeFile()
   }
 
   @Test("Cookies of a redirect are stored whatever its body") func cookies() async throws {

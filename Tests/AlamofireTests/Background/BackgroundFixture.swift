@@ -71,6 +71,15 @@ extension DownloadRequest {
   }
 }
 
+extension DownloadRequest {
+  /// Waits for the response, and removes the file of a download without a destination.
+  func endedWithoutFile() async -> AFDownloadResponse<URL?> {
+    let response = await ended()
+    response.removeFile()
+    return response
+  }
+}
+
 extension DataRequest {
   /// Waits for the response.
   func ended() async -> AFDataResponse<Data?> {

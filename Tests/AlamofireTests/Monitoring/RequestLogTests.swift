@@ -77,7 +77,7 @@ import Testing
     server.enqueue(.text("{}"), .text("{}"))
     let session = session(log)
     _ = await session.request(server.url("/a")).serializingDecodable([Int].self).response
-    _ = await session.download(server.url("/b")).serializingDecodable([Int].self).response
+    await session.download(server.url("/b")).serializingDecodable([Int].self).response.removeFile()
     #expect(
       messages(log)
         == ["a", "b"].map {

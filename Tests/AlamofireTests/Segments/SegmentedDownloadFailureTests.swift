@@ -31,6 +31,7 @@ private let KiB = 1024
 
   @Test("The remaining time of any length at any rate has a value")
   func remainingTime() {
+    defer { folder.remove() }
     #expect(SegmentedDownload.Progress.time(of: 10, at: 4) == .seconds(2.5))
     for rate in [1e-300, 1e-3, 1, 1e300] {
       #expect(SegmentedDownload.Progress.time(of: .max, at: rate) >= .zero)

@@ -30,6 +30,10 @@ struct LifetimeTests {
     var areGone: Bool { session == nil && core == nil && loop == nil }
   }
 
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
   @Test(
     "A request is released before its connection, and the loop with its session",
     arguments: Protocols.allCases, Kind.allCases)
@@ -101,8 +105,7 @@ struct LifetimeTests {
         .authenticate(username: "ann", password: "secret")
     case .retry: return session.upload(data, to: "\(url)/post", interceptor: SpyInterceptor(retries: 0))
     case .fileUpload:
-      let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-      try data.write(to: file)
+      let file = try folder.file(UUID().uuidString, data)
       return session.upload(
         multipartFormData: { $0.append(file, withName: "file", fileName: "a.txt", mimeType: "text/plain") },
         to: "\(url)/post",

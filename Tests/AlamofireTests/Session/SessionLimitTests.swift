@@ -113,5 +113,6 @@ import Testing
     let response = await session.download(server.url("/")).serializingData().response
     #expect(response.value == Data(repeating: 7, count: 300_000))
     #expect(ContinuousClock.now - start >= .milliseconds(500))
+    response.removeFile()
   }
 }
