@@ -8,6 +8,10 @@ protocol Connection: AnyObject {
   var facts: ConnectionFacts { get }
   /// Whether the connection carries several exchanges at a time.
   var multiplexes: Bool { get }
+  /// The time at which the connection became idle.
+  var idleSince: UInt64 { get }
+  /// The time until which the idle connection is used again.
+  var idleLimit: UInt64 { get }
 
   /// Continues to move the bytes of an exchange that had to wait.
   func goOn(with exchange: Exchange)
@@ -17,4 +21,5 @@ protocol Connection: AnyObject {
   func abandon(_ exchange: Exchange)
   /// Does what an earlier turn of the loop has left.
   func continueTurn()
+  func close()
 }

@@ -50,7 +50,7 @@ extension HTTP1Connection {
         guard contentReceived(bytes, range, &position, of: exchange) else { return }
       case .end:
         return act(on: self.machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
-      case .refuseHead: return fail(headTooLarge)
+      case .refuseHead: return fail(exchange.headTooLarge)
       case .refuse(let violation):
         return fail(
           TransportFailure(
@@ -163,13 +163,5 @@ extension HTTP1Connection {
       case .cutOff: "\(host) closed the connection before the response was complete."
       }
     return TransportFailure(failure == .unrequestedUpgrade ? .badServerResponse : .connectionLost, message)
-  }
-
-  private var headTooLarge: TransportFailure {
-    let limit = exchange?.request?.profile.options.headerSizeLimit ?? 0
-    return TransportFailure(
-      .dataLengthExceedsMaximum,
-      "The header of the response, with its trailers, is larger than \(limit) bytes. Raise headerSizeLimit if such responses are expected."
-    )
   }
 }

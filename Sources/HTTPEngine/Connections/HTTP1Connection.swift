@@ -88,8 +88,7 @@ final class HTTP1Connection: Connection {
   }
 
   /// Returns the failure of a request whose head cannot be sent.
-  private static func failure(_ violation: RequestHeadViolation, of request: WireRequest) -> TransportFailure
-  {
+  static func failure(_ violation: RequestHeadViolation, of request: WireRequest) -> TransportFailure {
     guard violation == .tooLarge else { return TransportFailure(.badURL, violation.message) }
     let urlSize = request.url.utf8.count
     let size = request.fields.reduce(urlSize) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }

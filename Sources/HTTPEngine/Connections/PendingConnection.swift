@@ -14,6 +14,8 @@ final class PendingConnection {
   private let request: WireRequest
   /// The exchange for which the connection is made. Another one may get the connection.
   let ticket: UInt64
+  /// Whether the connection may become one of HTTP/2.
+  private let mayMultiplex: Bool
   private var state = State.idle
   private var times = ConnectionFacts.Times()
   /// The end of the time for connecting, which includes the handshake.
@@ -23,10 +25,14 @@ final class PendingConnection {
 
   /// Makes a connection that has not begun.
   ///
-  /// - Parameter request: The request for which the connection is made. Its limits apply.
-  init(_ request: WireRequest, _ ticket: UInt64, for pool: Pool) {
+  /// - Parameters:
+  ///   - request: The request for which the connection is made. Its limits apply.
+  ///   - ticket: The ticket of its exchange.
+  ///   - mayMultiplex: Whether the connection may become one of HTTP/2.
+  init(_ request: WireRequest, _ ticket: UInt64, mayMultiplex: Bool, for pool: Pool) {
     self.request = request
     self.ticket = ticket
+    self.mayMultiplex = mayMultiplex
     self.pool = pool
   }
 
@@ -76,7 +82,8 @@ final class PendingConnection {
           .secureConnectionFailed,
           "The proxy sent bytes before the TLS handshake with \(host), so the connection is not used."))
     }
-    let peer = TLSPeer(request.origin, request.profile, protocols: ["http/1.1"])
+    let protocols = mayMultiplex ? ["h2", "http/1.1"] : ["http/1.1"]
+    let peer = TLSPeer(request.origin, request.profile, protocols: protocols)
     let core = pool.table.core!
     switch TLSConnection.over(
       pipe, with: peer, core.contexts, resumption: (pool.table.sessions, pool.key))
@@ -117,7 +124,21 @@ final class PendingConnection {
     if let failure = timeout(Clock.now()) { return fail(failure) }
     end()
     let facts = ConnectionFacts(of: pipe, tls, times, isProxied: pool.route.proxy != nil)
-    pool.opened(HTTP1Connection(pipe, tls, facts, for: pool), by: self)
+    guard speaksHTTP2(tls) else {
+      return pool.opened(HTTP1Connection(pipe, tls, facts, for: pool), by: self)
+    }
+    let limit = request.profile.options.headerSizeLimit
+    guard let connection = HTTP2Connection(pipe, tls, facts, headerSizeLimit: limit, for: pool) else {
+      pipe.close()
+      let message = "There is not enough memory for a connection of HTTP/2 to \(host)."
+      return pool.failed(TransportFailure(.resourceUnavailable, message), times, by: self)
+    }
+    pool.opened(connection, by: self)
+  }
+
+  /// Whether the server has chosen HTTP/2 (ALPN), or is known to speak it.
+  private func speaksHTTP2(_ tls: TLSConnection?) -> Bool {
+    tls.map { $0.selectedProtocol == "h2" } ?? mayMultiplex
   }
 
   // MARK: Time

@@ -9,6 +9,8 @@ final class Pool {
   unowned(unsafe) let table: LoopExchanges
   /// The connections without an exchange. The last one was used last.
   @exclusivity(unchecked) private(set) var idle: [HTTP1Connection] = []
+  /// The connections of HTTP/2, also those that take no more exchanges.
+  @exclusivity(unchecked) private(set) var multiplexed: [HTTP2Connection] = []
   /// The connections that are being made.
   @exclusivity(unchecked) private(set) var pending: [PendingConnection] = []
   /// The number of connections whose response has ended since the sockets were last looked at.
@@ -85,13 +87,18 @@ final class Pool {
     // An exchange that is suspended would not send anything.
     guard !exchange.flow.isSuspended else { return false }
     dropExpired()
-    switch state(ahead: place, exchange).step(mayMultiplex: false) {
+    switch state(ahead: place, exchange).step(mayMultiplex: mayMultiplex(exchange)) {
     case .useIdle:
       guard let connection = takeIdle(unused: exchange.needsNewConnection) else { return false }
       waiting.remove(at: place)
       connection.start(exchange)
       return true
-    case .useStream, .wait: break
+    case .useStream:
+      guard let connection = multiplexed.first(where: { $0.freeStreams > 0 }) else { return false }
+      waiting.remove(at: place)
+      if connection.start(exchange) { return true }
+      waiting.insert(exchange, at: min(place, waiting.count))
+    case .wait: break
     case .connect: connect(for: exchange)
     case .closeOtherAndConnect:
       group.closeOldestIdle(except: self)
@@ -102,20 +109,25 @@ final class Pool {
 
   private func state(ahead place: Int, _ exchange: Exchange) -> PoolState {
     var state = PoolState(limit: group.limit)
+    state.freeStreams = multiplexed.reduce(0) { $0 + $1.freeStreams }
     state.idle = exchange.needsNewConnection ? idle.count { !$0.isUsed } : idle.count
     state.connecting = pending.count + (exchange.needsNewConnection ? 0 : settling)
     state.waiting = place
     state.multiplexes = hasFailed ? false : multiplexes
     state.open = group.open
-    state.idleElsewhere = group.idleCount - idle.count
+    state.idleElsewhere = group.idleCount - idle.count - multiplexed.count { $0.isIdle }
     return state
   }
+
+  /// Whether HTTP/2 may carry the exchange. A proxy that reads the requests speaks HTTP/1.1.
+  func mayMultiplex(_ exchange: Exchange) -> Bool { exchange.mayMultiplex && !route.forwards }
 
   // MARK: Connections
 
   private func connect(for exchange: Exchange) {
     guard let request = exchange.request else { return }
-    let connection = PendingConnection(request, exchange.ticket, for: self)
+    let connection = PendingConnection(
+      request, exchange.ticket, mayMultiplex: mayMultiplex(exchange), for: self)
     pending.append(connection)
     open += 1
     connection.begin()
@@ -127,6 +139,18 @@ final class Pool {
     multiplexes = false
     hasFailed = false
     keep(connection)
+  }
+
+  /// Takes a connection of HTTP/2 that was made.
+  func opened(_ connection: HTTP2Connection, by maker: PendingConnection) {
+    pending.removeAll { $0 === maker }
+    multiplexes = true
+    hasFailed = false
+    multiplexed.append(connection)
+    noteIdle(connection)
+    // Its preface leaves with the first request, or without one.
+    connection.flushLater()
+    assign()
   }
 
   /// Ends the exchange for which a connection could not be made. Others that have waited for it make connections of
@@ -147,11 +171,25 @@ final class Pool {
   /// Keeps a connection that has no exchange, and gives it to the next one.
   func keep(_ connection: HTTP1Connection) {
     idle.append(connection)
-    group.idleCount += 1
-    table.idleCount += 1
-    table.noteIdle(connection)
+    noteIdle(connection)
     assign()
   }
+
+  /// Counts a connection that has no exchange.
+  func noteIdle(_ connection: any Connection) {
+    group.idleCount += 1
+    table.idleCount += 1
+    table.noteIdle(connection, limit: group.limit)
+  }
+
+  /// Counts a connection that is not idle any more.
+  func noteBusy() {
+    group.idleCount -= 1
+    table.idleCount -= 1
+  }
+
+  /// All connections without an exchange.
+  var idleConnections: [any Connection] { idle + multiplexed.filter(\.isIdle) }
 
   /// Takes the connection that was used last.
   ///
@@ -159,17 +197,17 @@ final class Pool {
   private func takeIdle(unused: Bool) -> HTTP1Connection? {
     guard let place = idle.lastIndex(where: { !unused || !$0.isUsed }) else { return nil }
     let connection = idle.remove(at: place)
-    group.idleCount -= 1
-    table.idleCount -= 1
+    noteBusy()
     return connection
   }
 
   /// Forgets a connection that was closed. Another one may be made in its place.
-  func closed(_ connection: HTTP1Connection) {
+  func closed(_ connection: any Connection) {
     if let place = idle.lastIndex(where: { $0 === connection }) {
       idle.remove(at: place)
-      group.idleCount -= 1
-      table.idleCount -= 1
+      noteBusy()
+    } else if let place = multiplexed.firstIndex(where: { $0 === connection }) {
+      if multiplexed.remove(at: place).isIdle { noteBusy() }
     }
     open -= 1
     if !waiting.isEmpty { table.assignLater(self) }
@@ -178,12 +216,15 @@ final class Pool {
   /// Closes idle connections that are too old to be used.
   private func dropExpired() {
     while let last = idle.last, last.idleLimit <= table.now { last.close() }
+    for connection in multiplexed where connection.isIdle && connection.idleLimit <= table.now {
+      connection.close()
+    }
   }
 
   /// Closes the idle connections whose time is over. Returns the next time to ask.
   func sweep() -> UInt64 {
-    for connection in idle where connection.idleLimit <= table.now { connection.close() }
-    return idle.reduce(.max) { min($0, $1.idleLimit) }
+    for connection in idleConnections where connection.idleLimit <= table.now { connection.close() }
+    return idleConnections.reduce(.max) { min($0, $1.idleLimit) }
   }
 
   /// Closes all connections, and cancels those that are being made.
@@ -192,6 +233,7 @@ final class Pool {
     open -= pending.count
     pending.removeAll()
     for connection in idle { connection.close() }
+    for connection in multiplexed { connection.close() }
   }
 }
 
@@ -224,7 +266,7 @@ final class HostGroup {
 
   /// Closes the connection that has been idle longest among those of other pools.
   func closeOldestIdle(except pool: Pool) {
-    let candidates = pools.filter { $0 !== pool }.flatMap(\.idle)
+    let candidates = pools.filter { $0 !== pool }.flatMap(\.idleConnections)
     candidates.min { $0.idleSince < $1.idleSince }?.close()
   }
 }

@@ -4,7 +4,7 @@ import HTTPWire
 extension Exchange {
   /// The time at which a limit may end the exchange, or at which it goes on without an answer.
   var expiry: UInt64 {
-    var expiry = min(timing.deadline, dropped?.deadline ?? .max, continueTime)
+    var expiry = min(timing.deadline, dropped?.deadline ?? .max, continueTime, repeatTime)
     guard phase.isAdmitted, flow.isMoving else { return expiry }
     expiry = min(expiry, idleExpiry)
     guard phase == .running, let phaseTimer else { return expiry }

@@ -10,16 +10,27 @@ extension Exchange {
   }
 
   /// Returns the failure of a request whose connection ended before a byte of a response, and which is not sent again.
-  func unanswered(_ evidence: RepeatDecision.Evidence) -> TransportFailure {
+  ///
+  /// - Parameter code: The error code of HTTP/2 with which the server has refused the request.
+  func unanswered(_ evidence: RepeatDecision.Evidence, code: UInt32? = nil) -> TransportFailure {
     let method = request?.method ?? "GET"
     let message =
       switch evidence {
       case .refused:
-        "\(hostName) refused the \(method) request without processing it; it was not sent again\(refusal)."
+        "\(hostName) refused the \(method) request without processing it\(code.map { " (\(HTTP2Failure.name(of: $0)))" } ?? ""); it was not sent again\(refusal)."
       case .notSent: "The connection to \(hostName) ended before the \(method) request was sent."
       case .unknown: "\(hostName) closed the connection without a response.\(warning(evidence))"
       }
     return TransportFailure(.connectionLost, message)
+  }
+
+  /// The failure of a response with more fields than allowed.
+  var headTooLarge: TransportFailure {
+    let limit = request?.profile.options.headerSizeLimit ?? 0
+    return TransportFailure(
+      .dataLengthExceedsMaximum,
+      "The header of the response, with its trailers, is larger than \(limit) bytes. Raise headerSizeLimit if such responses are expected."
+    )
   }
 
   private var refusal: String {
@@ -38,9 +49,12 @@ extension Exchange {
   }
 
   /// Whether the request is sent again after its connection has ended without a response.
-  func mayRepeat(after evidence: RepeatDecision.Evidence) -> Bool {
+  ///
+  /// - Parameter isBusy: Whether the server has refused it because of its own state.
+  func mayRepeat(after evidence: RepeatDecision.Evidence, isBusy: Bool = false) -> Bool {
     guard times.responseStart == 0, isRepeatable else { return false }
-    return decision.mayRepeat(after: evidence, usedConnection: isReused)
+    return decision.mayRepeat(
+      after: evidence, usedConnection: isReused || connection?.multiplexes == true, isBusy: isBusy)
   }
 
   /// Returns the metrics so far; `nil` while the exchange waits for its turn.

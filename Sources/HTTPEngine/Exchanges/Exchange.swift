@@ -66,6 +66,8 @@ final class Exchange: QueuedRequest {
   @exclusivity(unchecked) var phaseTimer: PhaseTimer?
   /// The time at which the content is sent without the response 100; `.max` if it does not wait for one.
   @exclusivity(unchecked) var continueTime: UInt64 = .max
+  /// The time at which a request that was refused is sent again; `.max` if it was not.
+  @exclusivity(unchecked) var repeatTime: UInt64 = .max
   @exclusivity(unchecked) var bandwidth: BandwidthMeter?
   /// The place among the exchanges that wait for bandwidth; `nil` if bytes have moved since.
   @exclusivity(unchecked) var throttlePlace: UInt64?
@@ -79,6 +81,8 @@ final class Exchange: QueuedRequest {
   @exclusivity(unchecked) var decision = RepeatDecision(method: "GET")
   /// Whether the exchange needs a connection that has carried no other, because one has just ended without a response.
   @exclusivity(unchecked) var needsNewConnection = false
+  /// Whether the server has refused the request over HTTP/2 with HTTP_1_1_REQUIRED.
+  @exclusivity(unchecked) var requiresHTTP1 = false
   /// Whether the server has refused `Expect` with 417.
   @exclusivity(unchecked) var omitsExpect = false
   /// Whether the source of the body was started since the request was last sent.
@@ -111,6 +115,7 @@ final class Exchange: QueuedRequest {
     decision = RepeatDecision(method: request.method)
     needsNewConnection = false
     omitsExpect = false
+    requiresHTTP1 = false
     hasStartedSource = false
     isReused = false
     timing = TransferTiming(
@@ -128,11 +133,19 @@ final class Exchange: QueuedRequest {
     count.sent = 0
     count.received = 0
     continueTime = .max
+    repeatTime = .max
     head = nil
     dropped = nil
     sentHead = []
     coding = BodyCoding()
     body.clear()
+  }
+
+  /// Whether HTTP/2 may carry the exchange.
+  var mayMultiplex: Bool {
+    guard let request, !requiresHTTP1, !request.asksForUpgrade else { return false }
+    let versions = request.profile.options.httpVersions
+    return request.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
   }
 
   var hostName: String { request?.origin.host ?? "the host" }

@@ -66,9 +66,7 @@ final class LoopExchanges {
 
   /// Whether the engine can send the request.
   func accepts(_ request: WireRequest) -> Bool {
-    guard request.login == nil, request.alternative == nil, !request.connectsOnly,
-      request.profile.options.httpVersions != .http2PriorKnowledge
-    else { return false }
+    guard request.login == nil, request.alternative == nil, !request.connectsOnly else { return false }
     if request.profile.isDirect ?? ProxyEnvironment.shared.isDirect { return true }
     guard
       case .server(let proxy) = ProxyEnvironment.shared.choice(
@@ -114,7 +112,13 @@ final class LoopExchanges {
     do throws(TransportFailure) {
       let pool = try pool(of: request)
       if let failure = exchange.startSource() { throw failure }
-      if pool.idle.isEmpty { try HTTP1Connection.check(request) }
+      if pool.idle.isEmpty, pool.multiplexed.isEmpty {
+        if pool.mayMultiplex(exchange) {
+          try HTTP2Connection.check(request)
+        } else {
+          try HTTP1Connection.check(request)
+        }
+      }
       exchange.phase = .connecting
       // The time in the queue does not count as silence of the host.
       exchange.noteActivity()
@@ -200,11 +204,12 @@ final class LoopExchanges {
   /// - Parameters:
   ///   - failure: The failure if the request is not sent again.
   ///   - evidence: What is known of the fate of the request.
+  ///   - isBusy: Whether the server has refused the request because of its own state.
   func lost(
     _ exchange: Exchange, _ failure: @autoclosure () -> TransportFailure,
-    _ evidence: RepeatDecision.Evidence
+    _ evidence: RepeatDecision.Evidence, isBusy: Bool = false
   ) {
-    guard exchange.mayRepeat(after: evidence) else {
+    guard exchange.mayRepeat(after: evidence, isBusy: isBusy) else {
       return end(exchange, .failure(failure().with(metrics: exchange.metrics())))
     }
     sendAgain(exchange)
@@ -212,11 +217,16 @@ final class LoopExchanges {
 
   func sendAgain(_ exchange: Exchange) {
     exchange.restart()
+    exchange.needsNewConnection = exchange.connection?.multiplexes != true
     exchange.connection = nil
     exchange.isReused = false
-    exchange.needsNewConnection = true
     exchange.hasStartedSource = false
-    start(exchange)
+    guard exchange.decision.pause > 0 else { return start(exchange) }
+    // No pool knows the exchange until then.
+    exchange.phase = .connecting
+    exchange.pool = nil
+    exchange.repeatTime = Clock.now().addingReportingOverflow(exchange.decision.pause).partialValue
+    exchange.noteActivity()
   }
 
   func failAll(_ failure: TransportFailure) {
@@ -353,6 +363,10 @@ extension LoopExchanges {
       leaveConnection(exchange)
       return end(exchange, outcome)
     }
+    if exchange.repeatTime <= now {
+      exchange.repeatTime = .max
+      return start(exchange)
+    }
     guard exchange.continueTime <= now else { return }
     exchange.continueTime = .max
     exchange.connection?.continueExpired(exchange)
@@ -361,11 +375,11 @@ extension LoopExchanges {
   // MARK: Idle connections
 
   /// Keeps to the largest number of idle connections, and notes when the connection is too old.
-  func noteIdle(_ connection: HTTP1Connection) {
+  func noteIdle(_ connection: any Connection, limit: Int) {
     nextIdleSweep = min(nextIdleSweep, connection.idleLimit)
-    let most = max(64, connection.pool.group.limit + 8)
+    let most = max(64, limit + 8)
     guard idleCount > most else { return }
-    let idle = pools.values.flatMap(\.idle).sorted { $0.idleSince < $1.idleSince }
+    let idle = pools.values.flatMap(\.idleConnections).sorted { $0.idleSince < $1.idleSince }
     for connection in idle.prefix(idleCount - most) { connection.close() }
   }
 

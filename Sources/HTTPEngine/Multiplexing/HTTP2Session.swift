@@ -15,19 +15,21 @@ package final class HTTP2Session {
   private static let connectionWindow: Int32 = 32 << 20
   /// The number of bytes that may wait for the connection before more content is asked for.
   static let mostOutput = 131_072
+  private static let mostContinuations = 65_536
   /// The most bytes of a request's head, with what its compression may add.
   private static let largestRequestHead = 2 * RequestHeadWriter.largestHead
 
   let session: OpaquePointer
   let frames = FrameOutput()
-  let headerSizeLimit: Int
+  /// The largest limit for the heads of a response among those of all streams.
+  private(set) var headerSizeLimit: Int
   var budget = WindowBudget()
   var meter = FloodMeter()
   private(set) var streams: [Int32: HTTP2Stream] = [:]
   /// The stream of the last callback, which mostly is that of the next one.
   private var latest: HTTP2Stream?
-  /// Whether nghttp2 is in a call that must not be made again before it returns.
-  private var isInCall = false
+  /// Whether nghttp2 is in a call. Then neither ``receive(_:at:)`` nor ``makeOutput()`` may be called.
+  package private(set) var isInCall = false
   /// The number of bytes that the connection has taken.
   private var sentCount: UInt64 = 0
   /// The failure that was found within a callback. nghttp2 then stops, and the session fails when it has returned.
@@ -49,7 +51,7 @@ package final class HTTP2Session {
   ///
   /// - Parameter headerSizeLimit: The most bytes of all heads and trailers of a response.
   package init?(headerSizeLimit: Int = 262_144) {
-    guard let session = Self.makeSession(headerSizeLimit) else { return nil }
+    guard let session = Self.makeSession() else { return nil }
     self.session = session
     self.headerSizeLimit = headerSizeLimit
     nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
@@ -72,7 +74,7 @@ package final class HTTP2Session {
     nghttp2_session_del(session)
   }
 
-  private static func makeSession(_ headerSizeLimit: Int) -> OpaquePointer? {
+  private static func makeSession() -> OpaquePointer? {
     var options: OpaquePointer?
     guard let callbacks, nghttp2_option_new(&options) == 0 else { return nil }
     defer { nghttp2_option_del(options) }
@@ -80,8 +82,9 @@ package final class HTTP2Session {
     nghttp2_option_set_no_http_messaging(options, 1)
     nghttp2_option_set_peer_max_concurrent_streams(options, UInt32(mostStreams))
     nghttp2_option_set_max_send_header_block_length(options, largestRequestHead)
-    // Its default of 8 frames would refuse heads of more than 144 KiB. Small frames count for the flood meter.
-    cnghttp2_limit_continuations(options, 16 + headerSizeLimit / 1_024)
+    // Its default of 8 frames would refuse heads of more than 144 KiB. The meter counts small frames, and the size of a
+    // head has a limit.
+    cnghttp2_limit_continuations(options, mostContinuations)
     var session: OpaquePointer?
     guard nghttp2_session_client_new2(&session, callbacks, nil, options) == 0 else { return nil }
     return session
@@ -235,14 +238,18 @@ package final class HTTP2Session {
   ///   - request: The fields of the request.
   ///   - method: Its method, which decides whether the response has a body.
   ///   - hasContent: Whether content follows the head, for which the owner is asked.
+  ///   - headerSizeLimit: The most bytes of all heads and trailers of the response; `nil` for that of the session.
   package func open(
-    _ request: RequestFields, method: String, hasContent: Bool, for owner: any HTTP2StreamOwner
+    _ request: RequestFields, method: String, hasContent: Bool, headerSizeLimit: Int? = nil,
+    for owner: any HTTP2StreamOwner
   ) -> HTTP2Stream? {
     guard freeStreams > 0 else { return nil }
     let id = submit(request, hasContent: hasContent)
     guard id > 0 else { return nil }
+    let limit = headerSizeLimit ?? self.headerSizeLimit
+    self.headerSizeLimit = max(limit, self.headerSizeLimit)
     let stream = HTTP2Stream(
-      owner, ResponseFields(to: method, headerSizeLimit: headerSizeLimit), hasContent: hasContent, in: &budget
+      owner, ResponseFields(to: method, headerSizeLimit: limit), hasContent: hasContent, in: &budget
     )
     stream.id = id
     streams[id] = stream

@@ -103,6 +103,10 @@ package final class HTTP2Stream {
 
   /// The length that the head of the final response gives.
   package var contentLength: Int64? { fields.contentLength }
+  /// The framing that the head of the final response declares.
+  package var framing: MessageFraming { fields.framing }
+  /// The length of the response's body as announced; `nil` if it is unknown.
+  package var announcedLength: Int64? { fields.announcedLength }
   /// Whether the final head was received.
   package var hasHead: Bool { progress.hasHead }
   /// Whether the response is complete.

@@ -18,7 +18,15 @@ package struct RepeatDecision: Sendable, Equatable {
   /// after a few requests drops most streams of a burst several times; one that always refuses ends the request.
   private static let mostCertainRepeats = 32
 
+  /// The maximum number of attempts after refusals of a server that is busy.
+  private static let mostBusyRepeats = 6
+  /// The pause before the second attempt after such refusals, in nanoseconds. It doubles with each attempt.
+  private static let shortestPause: UInt64 = 100_000_000
+
   private var certainRepeats = 0
+  private var busyRepeats = 0
+  /// The pause before the next attempt, in nanoseconds.
+  package private(set) var pause: UInt64 = 0
   private var hasRepeatedUncertainly = false
   private let method: String
   /// Whether the method of the request is idempotent.
@@ -30,13 +38,24 @@ package struct RepeatDecision: Sendable, Equatable {
 
   /// Returns whether the request may be sent again, and counts the attempt if so.
   ///
-  /// - Parameter usedConnection: Whether the connection had carried another request, so that its end can have another
-  ///   cause than the request.
-  package mutating func mayRepeat(after evidence: Evidence, usedConnection: Bool) -> Bool {
+  /// - Parameters:
+  ///   - usedConnection: Whether the connection had carried another request, so that its end can have another cause
+  ///     than the request.
+  ///   - isBusy: Whether the server has refused the request because of its own state. The next attempt then waits for
+  ///     ``pause``.
+  package mutating func mayRepeat(
+    after evidence: Evidence, usedConnection: Bool, isBusy: Bool = false
+  ) -> Bool {
+    pause = 0
     switch evidence {
     case .notSent where !usedConnection: return false
     case .notSent, .refused:
       guard certainRepeats < Self.mostCertainRepeats else { return false }
+      if isBusy {
+        guard busyRepeats < Self.mostBusyRepeats else { return false }
+        if busyRepeats > 0 { pause = Self.shortestPause << UInt64(busyRepeats - 1) }
+        busyRepeats += 1
+      }
       certainRepeats += 1
       return true
     case .unknown:

@@ -34,7 +34,8 @@ package struct ResponseFields: Sendable {
   private var status: Int?
   private var lines: [UInt8] = []
   private var marks: FieldMarks = []
-  private var framing = MessageFraming()
+  /// The framing that the fields of the head declare.
+  package private(set) var framing = MessageFraming()
   /// The number of bytes of DATA so far.
   package private(set) var bodyCount: Int64 = 0
   /// The exact number of bytes of the body; `nil` if it is not limited.
@@ -50,6 +51,9 @@ package struct ResponseFields: Sendable {
 
   /// The length that the head of the final response gives.
   package var contentLength: Int64? { framing.contentLength }
+
+  /// The length of the body as announced; `nil` if it is unknown, or if there is no body.
+  package var announcedLength: Int64? { framing.contentLength == nil ? nil : bodyLength }
 
   /// Takes one decoded field.
   package mutating func received(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> Action {

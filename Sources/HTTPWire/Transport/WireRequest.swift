@@ -76,6 +76,11 @@ package final class WireRequest: Sendable {
   /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).
   package var asksForUpgrade: Bool { fields.contains { FieldName.equal($0.name, "Upgrade") } }
 
+  /// Whether the request asks the server to agree before it sends its content (RFC 9110 §10.1.1).
+  package var expectsContinue: Bool {
+    fields.contains { FieldName.equal($0.name, "Expect") && FieldName.equal($0.value, "100-continue") }
+  }
+
   /// Returns a copy in which `change` has changed some parts.
   package func changing(_ change: (inout Parts) -> Void) -> WireRequest {
     var parts = parts

@@ -162,7 +162,7 @@ import Testing
 
   /// Checks that a paused stream does not end before all of its data was delivered, as it could with libcurl before
   /// 8.4.0.
-  @Test("A paused stream that ends loses no byte", arguments: [1, 50_000, 400_000], [false, true])
+  @Test("A paused stream that ends loses no byte", arguments: [1, 50_000, 250_000], [false, true])
   func pausedStream(count: Int, closes: Bool) async throws {
     let bytes = Content.bytes(count)
     let isSent = Gate()
@@ -187,7 +187,7 @@ import Testing
   }
 
   /// Checks that the data before the fault is the beginning of the body, and that the request fails.
-  @Test("A paused stream that breaks off is a failure", arguments: [1, 50_000, 400_000])
+  @Test("A paused stream that breaks off is a failure", arguments: [1, 50_000, 250_000])
   func pausedTruncation(count: Int) async throws {
     let bytes = Content.bytes(count)
     let server = try HTTP2Server.start { http2, connection in

@@ -297,7 +297,7 @@ import Testing
 
   @Test("A server that refuses without end ends the request") func endlessRefusals() async throws {
     let log = Log()
-    let server = try Self.server(Array(repeating: [.refuse, .refuse, .refuse], count: 40), log)
+    let server = try Self.server(Array(repeating: Array(repeating: .refuse, count: 40), count: 40), log)
     let client = Client()
     let request = try client.request(
       "https://localhost:\(server.port)/", "POST", body: .bytes(Data("b".utf8)))

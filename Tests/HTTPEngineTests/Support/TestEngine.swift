@@ -46,7 +46,7 @@ enum TestEngine: String, CaseIterable, CustomTestStringConvertible {
         CurlLibrary.shared.connectionSchemes.contains(.ntlm) ? [] : [.logins]
       ).subtracting(CurlLibrary.shared.speaksHTTP2 ? [] : [.http2])
     // libcurl still carries what the connections of the library cannot carry.
-    case .own: Set(Part.allCases).subtracting([.http2])
+    case .own: Set(Part.allCases)
     }
   }
 

@@ -49,4 +49,16 @@ import Testing
     }
     #expect(verdicts == [true, true, true, false])
   }
+
+  @Test("A busy server gets the request again after pauses that grow, and six times at most") func pauses() {
+    var decision = RepeatDecision(method: "POST")
+    var pauses: [UInt64] = []
+    while decision.mayRepeat(after: .refused, usedConnection: false, isBusy: true) {
+      pauses.append(decision.pause / 1_000_000)
+    }
+    #expect(pauses == [0, 100, 200, 400, 800, 1_600])
+    let mayRepeat = decision.mayRepeat(after: .refused, usedConnection: false)
+    #expect(mayRepeat, "another refusal is repeated")
+    #expect(decision.pause == 0)
+  }
 }

@@ -1,0 +1,233 @@
+import HTTPWire
+
+/// A connection of HTTP/2, which carries many exchanges at a time. Belongs to the loop's thread. ``HTTP2Session`` makes
+/// and reads the frames, and a ``StreamedExchange`` stands between each stream and its exchange.
+///
+/// The connection is always read, whatever its exchanges wait for: windows keep each of them within its limits.
+final class HTTP2Connection: Connection {
+  /// The number of reads or writes of one turn. Then the other connections have their turn.
+  private static let mostSteps = 16
+
+  let pool: Pool
+  let pipe: any Pipe
+  let tls: TLSConnection?
+  let facts: ConnectionFacts
+  let session: HTTP2Session
+  /// The exchanges by their tickets.
+  @exclusivity(unchecked) private var carried: [UInt64: StreamedExchange] = [:]
+  /// The exchanges whose heads the system has not taken yet.
+  @exclusivity(unchecked) private var starting: [StreamedExchange] = []
+  /// Whether it has carried an exchange.
+  @exclusivity(unchecked) private(set) var isUsed = false
+  @exclusivity(unchecked) private(set) var isClosed = false
+  /// Whether it was closed while the session was in a call.
+  @exclusivity(unchecked) private var mustClose = false
+  /// Whether the socket may have bytes, and may take some.
+  @exclusivity(unchecked) private var mayRead = true
+  /// Whether the loop will continue the connection in this turn or in the next one.
+  @exclusivity(unchecked) private var isQueued = false
+  /// The reason why no more bytes can be sent. What the server has sent before is still read.
+  @exclusivity(unchecked) private var sendFailure: TransportFailure?
+  /// The reason why the connection has ended.
+  @exclusivity(unchecked) private(set) var endFailure: TransportFailure?
+  /// The time at which the connection became idle, and until which it is used again.
+  @exclusivity(unchecked) private(set) var idleSince: UInt64 = 0
+  @exclusivity(unchecked) private(set) var idleLimit: UInt64 = .max
+
+  /// Makes the session of an open connection. Returns `nil` if there is no memory.
+  init?(
+    _ pipe: any Pipe, _ tls: TLSConnection?, _ facts: ConnectionFacts, headerSizeLimit: Int, for pool: Pool
+  ) {
+    guard let session = HTTP2Session(headerSizeLimit: headerSizeLimit) else { return nil }
+    self.session = session
+    self.pipe = pipe
+    self.tls = tls
+    self.facts = facts
+    self.pool = pool
+    pipe.owner = self
+    noteIdle()
+    session.streamLimitChanged = { [weak self] in self?.streamsChanged() }
+  }
+
+  var multiplexes: Bool { true }
+  var table: LoopExchanges { pool.table }
+  /// The number of exchanges that can be started now.
+  var freeStreams: Int { isClosed || mustClose || sendFailure != nil ? 0 : session.freeStreams }
+  /// Whether it counts as a connection without an exchange.
+  @exclusivity(unchecked) private(set) var isIdle = true
+
+  // MARK: Exchanges
+
+  /// Throws the reason why the head of the request cannot be sent, before anything is connected for it.
+  static func check(_ request: WireRequest) throws(TransportFailure) {
+    guard Origin(url: request.url) == request.origin else {
+      throw TransportFailure(.badURL, "The URL is not valid; check its host, port and spelling.")
+    }
+    do throws(RequestFields.Violation) {
+      _ = try RequestFields(request)
+    } catch {
+      throw failure(error, of: request)
+    }
+  }
+
+  /// Returns the failure of a request whose head cannot be sent.
+  static func failure(_ violation: RequestFields.Violation, of request: WireRequest) -> TransportFailure {
+    guard case .head(let violation) = violation else { return TransportFailure(.badURL, violation.message) }
+    return HTTP1Connection.failure(violation, of: request)
+  }
+
+  /// Carries an exchange, whose head leaves at the end of the turn. Returns false if no stream is free.
+  func start(_ exchange: Exchange) -> Bool {
+    guard freeStreams > 0 else { return false }
+    let isReused = isUsed
+    guard let streamed = StreamedExchange(exchange, on: self, isReused: isReused) else { return false }
+    isUsed = true
+    if streamed.isOver { return true }
+    carried[exchange.ticket] = streamed
+    starting.append(streamed)
+    if isIdle {
+      isIdle = false
+      pool.noteBusy()
+    }
+    flushLater()
+    return true
+  }
+
+  /// Forgets an exchange that has left its stream.
+  func left(_ ticket: UInt64) {
+    guard carried.removeValue(forKey: ticket) != nil, !isClosed else { return }
+    streamsChanged()
+    guard carried.isEmpty else { return }
+    noteIdle()
+    isIdle = true
+    pool.noteIdle(self)
+  }
+
+  private func noteIdle() {
+    idleSince = table.now
+    let end = table.now.addingReportingOverflow(Clock.nanoseconds(ConnectionPersistence.longestIdleTime))
+    idleLimit = end.overflow ? .max : end.partialValue
+  }
+
+  private func streamsChanged() {
+    if !isClosed { table.assignLater(pool) }
+  }
+
+  func goOn(with exchange: Exchange) {
+    carried[exchange.ticket]?.goOn()
+    flushLater()
+  }
+
+  func continueExpired(_ exchange: Exchange) {
+    carried[exchange.ticket]?.mayContinue()
+    flushLater()
+  }
+
+  func abandon(_ exchange: Exchange) {
+    carried[exchange.ticket]?.abandon()
+    flushLater()
+  }
+
+  // MARK: Turns
+
+  /// Lets the frames that wait leave at the end of the turn, in one write.
+  func flushLater() {
+    guard !isQueued, !isClosed else { return }
+    isQueued = true
+    table.continueLater(self)
+  }
+
+  func continueTurn() {
+    isQueued = false
+    run()
+  }
+
+  private func run() {
+    guard !isClosed else { return }
+    withExtendedLifetime(self) {
+      receive()
+      send()
+      if session.isOver || mustClose { close() }
+    }
+  }
+
+  private func receive() {
+    var steps = 0
+    while !isClosed, mayRead, session.failure == nil {
+      guard steps < Self.mostSteps else { return flushLater() }
+      steps += 1
+      let room = table.scratch
+      switch tls?.read(into: room) ?? pipe.read(into: room) {
+      case .moved(let count):
+        session.receive(UnsafeRawBufferPointer(rebasing: room.prefix(count)), at: table.now)
+      case .waitsToRead, .waitsToWrite:
+        mayRead = false
+        if let sendFailure { ended(sendFailure) }
+      case .ended: return ended(nil)
+      case .failed(let failure): return ended(failure)
+      case .undecided, .asksForIdentity: return ended(nil)
+      }
+    }
+  }
+
+  private func ended(_ failure: TransportFailure?) {
+    endFailure = endFailure ?? failure ?? sendFailure
+    session.connectionEnded()
+  }
+
+  private func send() {
+    var steps = 0
+    while !isClosed, sendFailure == nil {
+      session.makeOutput()
+      let output = session.output
+      guard !output.isEmpty else { break }
+      guard steps < Self.mostSteps else { return flushLater() }
+      steps += 1
+      switch tls?.write(output) ?? pipe.write(output) {
+      case .moved(let count): session.outputTaken(count)
+      case .waitsToRead, .waitsToWrite: return
+      case .ended, .undecided, .asksForIdentity: return sendingFailed(nil)
+      case .failed(let failure): return sendingFailed(failure)
+      }
+    }
+    let started = starting
+    starting.removeAll(keepingCapacity: true)
+    for exchange in started { exchange.headSent() }
+  }
+
+  /// Notes that the connection takes no more bytes. The server may have answered before, so the connection is read on.
+  private func sendingFailed(_ failure: TransportFailure?) {
+    sendFailure =
+      failure
+      ?? TransportFailure(
+        .connectionLost, "The connection to \(pool.key.origin.host) broke while the request was sent.")
+    mayRead = true
+    receive()
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    guard !session.isInCall else {
+      mustClose = true
+      return flushLater()
+    }
+    isClosed = true
+    session.close()
+    // GOAWAY may be lost: the server learns of the end in any case.
+    session.makeOutput()
+    if sendFailure == nil, !session.output.isEmpty {
+      _ = tls?.write(session.output) ?? pipe.write(session.output)
+    }
+    _ = tls?.shut()
+    pipe.close()
+    starting = []
+    pool.closed(self)
+  }
+}
+
+extension HTTP2Connection: PipeOwner {
+  func pipeIsReady() {
+    mayRead = true
+    run()
+  }
+}

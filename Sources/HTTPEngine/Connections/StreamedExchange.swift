@@ -1,0 +1,302 @@
+import HTTPWire
+
+/// An exchange on its stream of HTTP/2. Belongs to the loop's thread.
+///
+/// Bytes that the exchange cannot take yet are kept here. They hold back the window of the stream, so that a server
+/// cannot send more than that window.
+final class StreamedExchange: HTTP2StreamOwner {
+  private unowned let connection: HTTP2Connection
+  private let ticket: UInt64
+  /// `nil` once the exchange has ended, or has left the stream.
+  @exclusivity(unchecked) private var exchange: Exchange?
+  @exclusivity(unchecked) private var stream: HTTP2Stream?
+  @exclusivity(unchecked) private var unread: [UInt8] = []
+  /// The end of the stream, while the exchange still has to take bytes.
+  @exclusivity(unchecked) private var end: HTTP2StreamEnd?
+  private let hasContent: Bool
+  /// Whether the content waits for the response 100.
+  @exclusivity(unchecked) private var awaitsContinue: Bool
+
+  /// Opens a stream for an exchange. Returns `nil` if none is free. ``isOver`` is set if the request cannot be sent.
+  init?(_ exchange: Exchange, on connection: HTTP2Connection, isReused: Bool) {
+    guard let request = exchange.request else { return nil }
+    self.connection = connection
+    self.exchange = exchange
+    ticket = exchange.ticket
+    let content = RequestHeadWriter.Content(request.body)
+    hasContent = content != .none && content != .length(0)
+    awaitsContinue = hasContent && !exchange.omitsExpect && request.expectsContinue
+    exchange.connection = connection
+    exchange.phase = .running
+    exchange.isReused = isReused
+    do throws(RequestFields.Violation) {
+      guard try open(request, exchange) else {
+        exchange.connection = nil
+        exchange.phase = .connecting
+        return nil
+      }
+    } catch {
+      fail(HTTP2Connection.failure(error, of: request))
+    }
+  }
+
+  /// Whether the exchange has left the stream.
+  var isOver: Bool { exchange == nil }
+
+  private func open(_ request: WireRequest, _ exchange: Exchange) throws(RequestFields.Violation) -> Bool {
+    let head = try RequestFields(request, omitsExpect: exchange.omitsExpect)
+    let stream = connection.session.open(
+      head, method: request.method, hasContent: hasContent,
+      headerSizeLimit: request.profile.options.headerSizeLimit, for: self)
+    guard let stream else { return false }
+    self.stream = stream
+    exchange.sizes.requestHead = Int64(head.lineSize)
+    exchange.times.requestStart = Clock.now()
+    exchange.noteActivity()
+    exchange.noteTime { [hasContent] in $0.requestBegan($1, hasBody: hasContent) }
+    if let observer = request.wireObserver {
+      exchange.sentHead = head.lines
+      exchange.sentHead.withUnsafeBytes { observer.bytesMoved(.requestHead, $0) }
+    }
+    if awaitsContinue {
+      exchange.continueTime = Clock.now(plus: HTTP1Exchange.continueTimeout)
+      connection.table.noteExpiry(of: exchange)
+    }
+    if exchange.phaseTimer?.overdue != nil, let failure = exchange.timeout() { fail(failure) }
+    return true
+  }
+
+  /// Notes that the system has taken the head.
+  func headSent() {
+    guard let exchange else { return }
+    if !hasContent { exchange.times.requestEnd = Clock.now() }
+  }
+
+  // MARK: Ends
+
+  /// Lets go of the exchange; the stream is reset unless it has ended.
+  private func leave() -> Exchange? {
+    guard let exchange else { return nil }
+    self.exchange = nil
+    unread = []
+    if let stream { connection.session.reset(stream) }
+    stream = nil
+    connection.left(ticket)
+    return exchange
+  }
+
+  func abandon() { _ = leave() }
+
+  private func complete() {
+    guard let exchange else { return }
+    let outcome = exchange.completed()
+    _ = leave()
+    connection.table.end(exchange, outcome)
+  }
+
+  private func fail(_ failure: TransportFailure) {
+    guard let exchange else { return }
+    // The rest of a body that is not wanted is no failure.
+    guard exchange.dropped == nil else { return complete() }
+    let failure = failure.with(metrics: exchange.metrics())
+    _ = leave()
+    connection.table.end(exchange, .failure(failure))
+  }
+
+  func streamEnded(_ end: HTTP2StreamEnd, _ stream: HTTP2Stream) {
+    self.stream = nil
+    guard let exchange else { return }
+    guard unread.isEmpty, exchange.flow.mayReceive else {
+      self.end = end
+      return
+    }
+    finish(end)
+  }
+
+  private func finish(_ end: HTTP2StreamEnd) {
+    guard let exchange else { return }
+    switch end {
+    case .complete: complete()
+    case .notSent:
+      // A server that has said goodbye takes the request on another connection.
+      lost(nil, connection.session.goAway == nil ? .notSent : .refused)
+    case .refused(let code):
+      if code == HTTP2ErrorCode.http11Required { exchange.requiresHTTP1 = true }
+      // Streams above the last one of GOAWAY are closed with another code than that of GOAWAY.
+      let reason = connection.session.goAway?.code ?? code
+      lost(exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason))
+    case .reset(let code):
+      fail(
+        TransportFailure(
+          .connectionLost,
+          "\(exchange.hostName) reset the stream (\(HTTP2Failure.name(of: code))) before the response was complete.\(exchange.warning(.unknown))"
+        ))
+    case .invalid(let text):
+      fail(
+        TransportFailure(.badServerResponse, HTTP2Failure.violation(text).message(host: exchange.hostName)))
+    case .headTooLarge: fail(exchange.headTooLarge)
+    case .failed(let failure): connectionFailed(failure, exchange)
+    }
+  }
+
+  private func connectionFailed(_ failure: HTTP2Failure, _ exchange: Exchange) {
+    let message = failure.message(host: exchange.hostName)
+    switch failure {
+    case .violation, .flood: fail(TransportFailure(.badServerResponse, message))
+    case .system: fail(TransportFailure(.unknown, message))
+    case .closed where exchange.times.responseStart == 0: lost(connection.endFailure, .unknown)
+    case .closed: fail(connection.endFailure ?? TransportFailure(.connectionLost, message))
+    }
+  }
+
+  /// Lets go of an exchange that got no response, and repeats the request if that is safe.
+  private func lost(
+    _ failure: TransportFailure?, _ evidence: RepeatDecision.Evidence, isBusy: Bool = false
+  ) {
+    guard let exchange = leave() else { return }
+    connection.table.lost(
+      exchange,
+      failure.map { $0.with(addition: exchange.warning(evidence)) } ?? exchange.unanswered(evidence),
+      evidence, isBusy: isBusy)
+  }
+
+  /// Whether a server that refuses with this code should be left alone for a while.
+  private static func isBusy(_ code: UInt32) -> Bool {
+    code != HTTP2ErrorCode.none && code != HTTP2ErrorCode.http11Required
+  }
+
+  // MARK: The response
+
+  func responseBegan(_ stream: HTTP2Stream) {
+    guard let exchange else { return }
+    exchange.times.responseStart = Clock.now()
+    exchange.noteActivity()
+  }
+
+  func informationalHeadReceived(_ head: ResponseHead, _ stream: HTTP2Stream) {
+    guard let exchange else { return }
+    note(head, exchange)
+    exchange.informationalHeadReceived(head)
+    if head.status == 100 { mayContinue() }
+  }
+
+  private func note(_ head: ResponseHead, _ exchange: Exchange) {
+    exchange.noteActivity()
+    let line = "\(head.version.text) \(head.status) \r\n"
+    exchange.sizes.responseHead += Int64(line.utf8.count + head.block.bytes.count + 2)
+    guard let observer = exchange.request?.wireObserver else { return }
+    let text = Array(line.utf8) + head.block.bytes + Array("\r\n".utf8)
+    text.withUnsafeBytes { observer.bytesMoved(.responseHead, $0) }
+  }
+
+  func headReceived(_ head: ResponseHead, _ stream: HTTP2Stream) {
+    guard let exchange else { return }
+    note(head, exchange)
+    exchange.continueTime = .max
+    if head.status == 417, hasContent, !exchange.omitsExpect, exchange.request?.expectsContinue == true,
+      stream.isRequestOpen, exchange.isRepeatable
+    {
+      exchange.omitsExpect = true
+      guard let exchange = leave() else { return }
+      return connection.table.sendAgain(exchange)
+    }
+    // A server that refuses a request does not want its content, and content that has not begun is not sent any more.
+    if head.status >= 400 || awaitsContinue {
+      awaitsContinue = false
+      connection.session.stopSending(on: stream)
+    }
+    switch exchange.headReceived(head, stream.framing, length: stream.announcedLength, isReusable: true) {
+    case .goOn, .hold: if exchange.flow.isSuspended { exchange.alignPhaseTimer() }
+    case .complete: complete()
+    case .fail(let failure): fail(failure)
+    }
+  }
+
+  func contentReceived(_ bytes: UnsafeRawBufferPointer, _ stream: HTTP2Stream) {
+    guard let exchange else { return }
+    exchange.sizes.responseBody += Int64(bytes.count)
+    exchange.request?.wireObserver?.bytesMoved(.responseBody, bytes)
+    guard unread.isEmpty, exchange.flow.mayReceive else {
+      unread += bytes
+      return
+    }
+    exchange.noteActivity()
+    deliver(bytes)
+  }
+
+  /// Gives bytes to the exchange, and keeps those that it cannot take.
+  private func deliver(_ bytes: UnsafeRawBufferPointer) {
+    var rest = bytes
+    while let exchange, !rest.isEmpty {
+      guard exchange.flow.mayReceive else { break }
+      let most = exchange.bandwidth == nil ? exchange.pieceLimit : BandwidthMeter.largestPiece
+      let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(most))
+      switch exchange.deliver(piece) {
+      case .goOn:
+        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
+        if let stream { connection.session.consumed(piece.count, of: stream) }
+        continue
+      case .hold: exchange.alignPhaseTimer()
+      case .complete: complete()
+      case .fail(let failure): fail(failure)
+      }
+      break
+    }
+    if exchange != nil, !rest.isEmpty { unread = Array(rest) }
+  }
+
+  func trailersReceived(_ trailers: FieldBlock, _ stream: HTTP2Stream) {
+    exchange?.sizes.responseHead += Int64(trailers.bytes.count)
+  }
+
+  func responseEnded(_ stream: HTTP2Stream) {}
+
+  // MARK: The request
+
+  /// Sends the content that has waited for the response 100.
+  func mayContinue() {
+    guard awaitsContinue, let exchange else { return }
+    awaitsContinue = false
+    exchange.continueTime = .max
+    if let stream { connection.session.resumeContent(of: stream) }
+  }
+
+  /// Continues in both directions after a wait.
+  func goOn() {
+    if !unread.isEmpty, exchange?.flow.mayReceive == true {
+      let bytes = unread
+      unread = []
+      bytes.withUnsafeBytes { deliver($0) }
+    }
+    guard let exchange else { return }
+    if let end, unread.isEmpty, exchange.flow.mayReceive { return finish(end) }
+    if let stream { connection.session.resumeContent(of: stream) }
+  }
+
+  func contentWanted(into room: UnsafeMutableRawBufferPointer, _ stream: HTTP2Stream) -> HTTP2ContentStep {
+    guard let exchange, !awaitsContinue else { return .wait }
+    switch exchange.nextContent(into: room) {
+    case .bytes(let count):
+      exchange.request?.wireObserver?.bytesMoved(
+        .requestBody, UnsafeRawBufferPointer(rebasing: room.prefix(count)))
+      exchange.contentSent(count)
+      let isLast = exchange.count.sent == exchange.count.expectedToSend
+      if isLast { contentEnded(exchange) }
+      return .bytes(count, isLast: isLast)
+    case .wait:
+      exchange.alignPhaseTimer()
+      return .wait
+    case .end:
+      contentEnded(exchange)
+      return .end
+    case .fail(let failure):
+      fail(failure)
+      return .failed
+    }
+  }
+
+  private func contentEnded(_ exchange: Exchange) {
+    exchange.times.requestEnd = Clock.now()
+    exchange.noteTime { $0.bodyEnded($1) }
+  }
+}

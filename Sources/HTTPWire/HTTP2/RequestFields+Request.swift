@@ -1,0 +1,68 @@
+extension RequestFields {
+  /// Makes the fields of a request.
+  ///
+  /// - Parameter omitsExpect: Whether `Expect` is left out, because the server has refused it.
+  package init(_ request: WireRequest, omitsExpect: Bool = false) throws(Violation) {
+    let content = RequestHeadWriter.Content(request.body)
+    guard request.method != "HEAD" || content == .none else { throw .head(.contentOfHead) }
+    var fields = request.fields
+    if omitsExpect { fields.removeAll { FieldName.equal($0.name, "Expect") } }
+    let length: Int64? =
+      switch content {
+      case .none: Self.meansContent(request.method) ? 0 : nil
+      case .length(let length): length
+      case .chunked: nil
+      }
+    try self.init(
+      Control(method: request.method, origin: request.origin, target: Self.target(of: request.url)),
+      fields: fields, contentLength: length)
+  }
+
+  /// Whether a request with this method and without content says so (RFC 9110 §8.6).
+  private static func meansContent(_ method: String) -> Bool {
+    method == "POST" || method == "PUT" || method == "PATCH"
+  }
+
+  /// Returns path and query of an absolute URL.
+  private static func target(of url: String) -> String {
+    let end = url.utf8.firstIndex(of: UInt8(ascii: "#")) ?? url.utf8.endIndex
+    let text = url.utf8[..<end]
+    guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return "" }
+    let rest = text[colon...].dropFirst(3)
+    let start = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+    return String(Substring(rest[start...]))
+  }
+
+  /// The size of the head in the form of HTTP/1.1, in which metrics count it.
+  package var lineSize: Int {
+    // The request line and the empty line, without method and target.
+    var size = 12
+    forEach { name, value in
+      guard name.first == UInt8(ascii: ":") else { return size += name.count + value.count + 4 }
+      if name.elementsEqual(":authority".utf8) {
+        size += value.count + 8
+      } else if !name.elementsEqual(":scheme".utf8) {
+        size += value.count
+      }
+    }
+    return size
+  }
+
+  /// The head in the form of HTTP/1.1, for observers.
+  package var lines: [UInt8] {
+    var control: [String: [UInt8]] = [:]
+    var result: [UInt8] = []
+    forEach { name, value in
+      guard name.first == UInt8(ascii: ":") else {
+        result += Array(name) + Array(": ".utf8) + Array(value) + Array("\r\n".utf8)
+        return
+      }
+      control[String(decoding: name, as: UTF8.self)] = Array(value)
+    }
+    let method = control[":method"] ?? []
+    let authority = control[":authority"] ?? []
+    let target = control[":path"] ?? authority
+    let start = method + Array(" ".utf8) + target + Array(" HTTP/2\r\nHost: ".utf8) + authority
+    return start + Array("\r\n".utf8) + result + Array("\r\n".utf8)
+  }
+}

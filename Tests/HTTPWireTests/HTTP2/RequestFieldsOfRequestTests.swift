@@ -1,0 +1,62 @@
+import FoundationEssentials
+import HTTPWire
+import Testing
+
+@Suite("Fields of HTTP/2 for a request") struct RequestFieldsOfRequestTests {
+  static func fields(
+    _ method: String = "GET", _ url: String = "https://a.example/b?c#d", _ fields: [HTTPHeader] = [],
+    body: RequestBody = .none, omitsExpect: Bool = false
+  ) throws -> RequestFields {
+    let profile = ConnectionProfile(options: TransportOptions(), connectionsPerHost: 6)
+    let origin = try #require(Origin(url: url))
+    let request = WireRequest(url: url, origin: origin, profile: profile) { parts in
+      parts.method = method
+      parts.fields = fields
+      parts.body = body
+    }
+    return try RequestFields(request, omitsExpect: omitsExpect)
+  }
+
+  static func text(_ fields: RequestFields) -> [String] {
+    var lines: [String] = []
+    fields.forEach { name, value in
+      lines.append("\(String(decoding: name, as: UTF8.self)): \(String(decoding: value, as: UTF8.self))")
+    }
+    return lines
+  }
+
+  @Test(
+    "The target is path and query of the URL",
+    arguments: [
+      ("https://a.example/b?c#d", "/b?c"), ("https://a.example", "/"), ("https://a.example?x", "/?x"),
+      ("https://[::1]:8/%7e?", "/%7e?"), ("http://a.example:81/a:b//c", "/a:b//c"),
+    ])
+  func target(url: String, path: String) throws {
+    #expect(Self.text(try Self.fields("GET", url)).contains(":path: \(path)"), "\(url)")
+  }
+
+  @Test("The length of the content is announced, also that of none if the method means content")
+  func length() throws {
+    let data = RequestBody.bytes(Data([1, 2, 3]))
+    #expect(Self.text(try Self.fields("GET")).count == 4)
+    #expect(Self.text(try Self.fields("GET", body: data)).last == "content-length: 3")
+    for method in ["POST", "PUT", "PATCH"] {
+      #expect(Self.text(try Self.fields(method)).last == "content-length: 0", "\(method)")
+    }
+    #expect(Self.text(try Self.fields("DELETE")).count == 4)
+    #expect(throws: RequestFields.Violation.head(.contentOfHead)) { try Self.fields("HEAD", body: data) }
+  }
+
+  @Test("Expect is left out after a refusal", arguments: [true, false]) func expect(omits: Bool) throws {
+    let expect = HTTPHeader(name: "Expect", value: "100-continue")
+    let text = Self.text(try Self.fields("POST", "https://a.example/", [expect], omitsExpect: omits))
+    #expect(text.contains("expect: 100-continue") == !omits)
+  }
+
+  @Test("The form of HTTP/1.1 has each field once") func lines() throws {
+    let fields = try Self.fields("GET", "https://a.example:8/b", [HTTPHeader(name: "X-Y", value: "z")])
+    let text = "GET /b HTTP/2\r\nHost: a.example:8\r\nx-y: z\r\n\r\n"
+    #expect(String(decoding: fields.lines, as: UTF8.self) == text)
+    #expect(fields.lineSize == text.utf8.count)
+  }
+}
