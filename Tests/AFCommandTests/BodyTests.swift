@@ -50,7 +50,10 @@ import Testing
 
   @Test(
     "A file whose size says nothing is sent to its end",
-    arguments: ["/proc/version", "/sys/devices/system/cpu/online"])
+    // A root of its own may be without `/sys`.
+    arguments: ["/proc/version", "/sys/devices/system/cpu/online"].filter {
+      FileManager.default.fileExists(atPath: $0)
+    })
   func generatedFile(path: String) async throws {
     let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
     let content = String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
