@@ -69,6 +69,8 @@ struct AcceptedDifference: Sendable {
       .malformed, "curl does not compare the version with that of the connection.",
       "malformed HTTP/2", "seed response/excess 2"),
     AcceptedDifference(
+      .malformed, "curl 8 reads the first three digits of a status.", "malformed HTTP/1.1 2000 OK"),
+    AcceptedDifference(
       .malformed, "curl follows the first of several locations.", "Location: /a\r\nLocation: /b"),
     AcceptedDifference(
       .malformed, "curl reports a wrong chunk as a failure of receiving.", "fault bad chunk"),
