@@ -46,7 +46,7 @@ final class HTTP2Connection: Connection {
     self.pool = pool
     pipe.owner = self
     noteIdle()
-    session.streamLimitChanged = { [weak self] in self?.streamsChanged() }
+    session.streamLimitChanged = { [weak self] in self?.streamLimitChanged() }
   }
 
   var multiplexes: Bool { true }
@@ -90,6 +90,7 @@ final class HTTP2Connection: Connection {
       pool.noteBusy()
     }
     flushLater()
+    if let queue = exchange.hostQueue { noteStreams(of: queue) }
     return true
   }
 
@@ -107,6 +108,20 @@ final class HTTP2Connection: Connection {
     idleSince = table.now
     let end = table.now.addingReportingOverflow(Clock.nanoseconds(ConnectionPersistence.longestIdleTime))
     idleLimit = end.overflow ? .max : end.partialValue
+  }
+
+  private func streamLimitChanged() {
+    streamsChanged()
+    if let queue = carried.values.first?.hostQueue { noteStreams(of: queue) }
+  }
+
+  /// Tells the queue of an exchange how many requests the connection can carry.
+  private func noteStreams(of queue: HostQueues.Queue) {
+    guard session.goAway == nil else { return }
+    let core = table.core!
+    let admitted = core.hostQueues.noteStreams(
+      session.streamLimit, connections: pool.multiplexed.count, of: queue, table.now)
+    if !admitted.isEmpty { core.startAdmitted(admitted) }
   }
 
   private func streamsChanged() {

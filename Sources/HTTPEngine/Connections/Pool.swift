@@ -128,6 +128,8 @@ final class Pool {
     guard let request = exchange.request else { return }
     let connection = PendingConnection(
       request, exchange.ticket, mayMultiplex: mayMultiplex(exchange), for: self)
+    // Until now these exchanges have waited for one another, and not for the host.
+    if pending.isEmpty { for exchange in waiting { exchange.noteActivity() } }
     pending.append(connection)
     open += 1
     connection.begin()

@@ -40,6 +40,9 @@ final class StreamedExchange: HTTP2StreamOwner {
     }
   }
 
+  /// The queue that has admitted the exchange.
+  var hostQueue: HostQueues.Queue? { exchange?.hostQueue }
+
   /// Whether the exchange has left the stream.
   var isOver: Bool { exchange == nil }
 

@@ -12,6 +12,8 @@ extension Exchange {
   }
 
   private var idleExpiry: UInt64 {
+    // Nothing is expected of the host while all of its connections are in use.
+    if phase == .connecting, pool?.pending.isEmpty != false { return .max }
     let idle = timing.lastActivity.addingReportingOverflow(timing.idleLimit)
     return idle.overflow ? .max : idle.partialValue
   }

@@ -15,6 +15,8 @@ final class HostQueues {
     @exclusivity(unchecked) var admission: HostAdmission
     @exclusivity(unchecked) var multiplexes: Bool?
     @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
+    /// The number of streams that the server of our own connections allows, if it is less than usual.
+    @exclusivity(unchecked) var streams: Int?
     /// The connections whose server allows few streams at a time.
     @exclusivity(unchecked) var limited: [LimitedConnection] = []
 
@@ -160,6 +162,30 @@ final class HostQueues {
     let admitted = hostQueue.admission.learned(
       streams: max(1, limit), connections: hostQueue.limited.count,
       HostAdmission.Moment(now: now, room: room))
+    note(admitted, of: hostQueue, now)
+    return admitted
+  }
+
+  /// Notes that connections of HTTP/2 serve a queue. Returns the requests that may start now.
+  ///
+  /// - Parameters:
+  ///   - streams: The number of streams that the server of such a connection allows at a time.
+  ///   - connections: The number of connections.
+  func noteStreams(_ streams: Int, connections: Int, of hostQueue: Queue, _ now: UInt64) -> [UInt64] {
+    let streams = min(max(1, streams), HostAdmission.streamsPerConnection)
+    let isUsual = streams == HostAdmission.streamsPerConnection
+    guard hostQueue.multiplexes != true || hostQueue.streams != (isUsual ? nil : streams) else { return [] }
+    let moment = HostAdmission.Moment(now: now, room: room)
+    var admitted: [UInt64] = []
+    if hostQueue.streams != nil || !isUsual {
+      hostQueue.streams = streams
+      admitted += hostQueue.admission.learned(streams: streams, connections: connections, moment)
+    }
+    if hostQueue.multiplexes != true {
+      hostQueue.multiplexes = true
+      let moment = HostAdmission.Moment(now: now, room: room - admitted.count)
+      admitted += hostQueue.admission.learned(multiplexes: true, moment)
+    }
     note(admitted, of: hostQueue, now)
     return admitted
   }

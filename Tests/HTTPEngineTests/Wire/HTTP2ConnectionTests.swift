@@ -190,6 +190,28 @@ struct HTTP2ConnectionTests {
     #expect(server.connectionCount == 1)
   }
 
+  @Test("The time for which a request waits for a stream is not the silence of the host")
+  func waitingForStream() async throws {
+    let (isFirst, mayEnd) = (Moment(), Gate())
+    let server = try Self.server(settings: [(3, 1)]) { http2, connection in
+      try http2.respond(200, on: http2.request())
+      let stream = try http2.request()
+      isFirst.come()
+      try connection.pass(mayEnd)
+      try http2.respond(200, on: stream)
+      try Self.answerAll(http2)
+    }
+    let client = Client(connectionsPerHost: 1) { $0.httpVersions = .http2PriorKnowledge }
+    #expect(try await client.get(Self.url(server)).status == 200)
+    async let first = client.get(Self.url(server)).status
+    await isFirst.wait()
+    async let second = client.send(client.request(Self.url(server), idleTimeout: .milliseconds(100))).status
+    try await Client().passTime(.milliseconds(300))
+    mayEnd.open()
+    #expect(try await [first, second] == [200, 200])
+    #expect(server.connectionCount == 1)
+  }
+
   @Test("A head of 200 KB arrives") func largeHead() async throws {
     let server = try Self.server { http2, connection in
       let stream = try http2.request()
