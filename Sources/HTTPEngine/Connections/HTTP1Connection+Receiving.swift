@@ -13,7 +13,8 @@ extension HTTP1Connection {
     while let exchange, exchange.flow.mayReceive, unread.isEmpty {
       guard left > 0 else { return table.continueLater(self) }
       let room = table.scratch
-      let most = exchange.bandwidth == nil ? room.count : BandwidthMeter.largestPiece
+      // What a full sink does not take has to be kept.
+      let most = exchange.bandwidth == nil ? exchange.pieceLimit : BandwidthMeter.largestPiece
       switch read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most))) {
       case .moved(let count):
         left -= max(count, Self.turnSize / Self.mostSteps)

@@ -127,7 +127,7 @@ final class HTTP1Connection: Connection {
   private func prepare(_ exchange: Exchange, _ request: WireRequest, _ head: RequestHeadWriter.Summary) {
     let content = RequestHeadWriter.Content(request.body)
     let hasContent = content != .none && content != .length(0)
-    machine = HTTP1Exchange(head, hasContent: hasContent, isRepeatable: request.body.isRepeatable)
+    machine = HTTP1Exchange(head, hasContent: hasContent, isRepeatable: exchange.isRepeatable)
     reader.restart(method: request.method, headerSizeLimit: request.profile.options.headerSizeLimit)
     outgoing.headSize = head.size
     outgoing.isChunked = content == .chunked
@@ -245,6 +245,7 @@ final class HTTP1Connection: Connection {
   /// Offers the connection to the next exchange, if nothing has arrived on it since its last response.
   func settle() {
     guard state == .settling else { return }
+    guard !table.core.isShutDown else { return close() }
     pool.settling -= 1
     state = .idle
     pool.keep(self)

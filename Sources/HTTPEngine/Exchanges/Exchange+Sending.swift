@@ -12,18 +12,19 @@ enum ContentPiece {
 
 // The content of a request, from memory or a source to its connection.
 extension Exchange {
-  /// Starts the source of the body, unless it was started and nothing of it was sent. Returns the failure of a source
+  /// Starts the source of the body, unless it was started and nothing of it was read. Returns the failure of a source
   /// that cannot be read.
   func startSource() -> TransportFailure? {
-    guard !hasStartedSource, case .source(let source)? = request?.body else { return nil }
+    guard !hasStartedSource || hasReadSource, case .source(let source)? = request?.body else { return nil }
     hasStartedSource = true
+    hasReadSource = false
     return source.start(wake: wakeUp)
   }
 
   /// Whether the request can be sent once more.
   var isRepeatable: Bool {
     guard let body = request?.body else { return false }
-    return body.isRepeatable || count.sent == 0
+    return body.isRepeatable || !hasReadSource
   }
 
   /// Puts the next bytes of the content into `room`.
@@ -55,7 +56,9 @@ extension Exchange {
     let length = source.length
     if length >= 0, count.sent >= length { return .end }
     switch source.read(into: room) {
-    case .bytes(let count): return .bytes(count)
+    case .bytes(let count):
+      hasReadSource = true
+      return .bytes(count)
     case .wait:
       flow.stopSending(.sourceEmpty)
       return .wait

@@ -85,8 +85,9 @@ final class Exchange: QueuedRequest {
   @exclusivity(unchecked) var requiresHTTP1 = false
   /// Whether the server has refused `Expect` with 417.
   @exclusivity(unchecked) var omitsExpect = false
-  /// Whether the source of the body was started since the request was last sent.
+  /// Whether the source of the body was started, and whether bytes of it were read since.
   @exclusivity(unchecked) var hasStartedSource = false
+  @exclusivity(unchecked) var hasReadSource = false
   /// The head as it was sent, for the observer of the bytes.
   @exclusivity(unchecked) var sentHead: [UInt8] = []
 
@@ -117,6 +118,7 @@ final class Exchange: QueuedRequest {
     omitsExpect = false
     requiresHTTP1 = false
     hasStartedSource = false
+    hasReadSource = false
     isReused = false
     timing = TransferTiming(
       start: Clock.wall(), now: core.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,

@@ -220,7 +220,6 @@ final class LoopExchanges {
     exchange.needsNewConnection = exchange.connection?.multiplexes != true
     exchange.connection = nil
     exchange.isReused = false
-    exchange.hasStartedSource = false
     guard exchange.decision.pause > 0 else { return start(exchange) }
     // No pool knows the exchange until then.
     exchange.phase = .connecting

@@ -97,6 +97,45 @@ import Testing
     #expect(snapshot.hosts.allSatisfy { $0.openConnections == 0 && $0.running.isEmpty }, "\(snapshot)")
   }
 
+  /// Sends the head of a request on a connection that the server closes at this moment.
+  @Test(
+    "A stream that was not read is sent on another connection, one that was read is not",
+    arguments: [false, true])
+  func unreadStream(isRead: Bool) async throws {
+    let connections = Counter()
+    let server = try StreamTestServer { connection in
+      connections.enter()
+      let isFirst = connections.now == 1
+      _ = try connection.readHead()
+      try connection.write(Self.ok)
+      // The first connection ends with its second request.
+      if isFirst { return _ = try connection.readHead() }
+      connection.waitForEnd()
+    }
+    let client = Client(engine: .own)
+    let url = "http://127.0.0.1:\(server.port)/"
+    #expect(try await client.get(url).text == "ok")
+    let source = ScriptedSource(isRead ? .bytes([1, 2, 3]) : .wait, isRepeatable: false)
+    let request = try client.request(url, "PUT", body: .source(source))
+    let watcher = Watcher()
+    let task = Task { try await client.send(request, watcher: watcher) }
+    guard isRead else {
+      await source.hasWaited.wait()
+      #expect(await ProcessFacts.eventually { connections.now == 2 }, "the request was not sent again")
+      source.wake()
+      #expect(try await task.value.text == "ok")
+      #expect(source.starts == 1)
+      return
+    }
+    do {
+      _ = try await task.value
+      Issue.record("a response came although the body cannot be sent again")
+    } catch let failure as TransportFailure {
+      #expect(failure.kind == .connectionLost, "\(failure.message)")
+      #expect(failure.message.contains("Data or a file"), "\(failure.message)")
+    }
+  }
+
   @Test("Random requests, cancellations and ends leave no connection and no request", arguments: 0..<4)
   func walk(part: Int) async throws {
     let seed = UInt64.random(in: 0 ... .max)
