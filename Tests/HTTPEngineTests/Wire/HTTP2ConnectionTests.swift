@@ -67,6 +67,60 @@ struct HTTP2ConnectionTests {
     #expect(server.connectionCount == 1)
   }
 
+  @Test("A burst to a new host is not held back until the first response") func wholeBurst() async throws {
+    let server = try Self.server { http2, _ in
+      let streams = try (0..<20).map { _ in try http2.request() }
+      for stream in streams { try http2.respond(200, on: stream) }
+      try Self.answerAll(http2)
+    }
+    let client = Self.client()
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<20 { group.addTask { try await client.get(Self.url(server)).status } }
+      for try await status in group { #expect(status == 200) }
+    }
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test("A request that waits for a stream is in the queue of its host, and comes by its priority")
+  func priorities() async throws {
+    let (isFirst, mayEnd) = (Moment(), Gate())
+    let lengths = Mutex<[Int]>([])
+    let server = try Self.server(settings: [(3, 1)]) { http2, connection in
+      try http2.respond(200, on: http2.request())
+      let stream = try http2.request()
+      isFirst.come()
+      try connection.pass(mayEnd)
+      try http2.respond(200, on: stream)
+      while true {
+        var length = 0
+        var frame = try http2.next()
+        while !frame.endsStream {
+          frame = try http2.next()
+          length += frame.payload.count
+        }
+        lengths.withLock { $0.append(length) }
+        try http2.respond(200, on: frame.stream)
+      }
+    }
+    let client = Client(connectionsPerHost: 1) { $0.httpVersions = .http2PriorKnowledge }
+    #expect(try await client.get(Self.url(server)).status == 200)
+    async let first = client.get(Self.url(server)).status
+    await isFirst.wait()
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for (length, priority) in [(1, Float(0.1)), (2, 0.9), (3, 0.5)] {
+        let body = RequestBody.bytes(Data(repeating: 0, count: length))
+        let request = try client.request(Self.url(server), "POST", body: body, priority: priority)
+        let watcher = Watcher()
+        group.addTask { try await client.send(request, watcher: watcher).status }
+        await watcher.began.wait()
+      }
+      mayEnd.open()
+      for try await status in group { #expect(status == 200) }
+    }
+    #expect(try await first == 200)
+    #expect(lengths.withLock { $0 } == [2, 3, 1])
+  }
+
   @Test("A window that opens late harms neither its upload nor other requests") func lateWindow() async throws
   {
     let begun = Moment()
