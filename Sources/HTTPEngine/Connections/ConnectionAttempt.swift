@@ -73,7 +73,7 @@ final class ConnectionAttempt {
       delay: options.happyEyeballsDelay.map(Clock.nanoseconds) ?? Connector.usualDelay,
       refusesPrivateAddresses: options.refusesPrivateAddresses)
     timer = request.profile.phaseLimits.map { PhaseTimer($0) }
-    timing = ConnectionTiming(Clock.now(), connect: options.connectTimeout, idle: request.idleTimeout)
+    timing = ConnectionTiming(Clock.now(), connect: request.connectTimeout, idle: request.idleTimeout)
   }
 
   private var host: String { request.origin.host }
@@ -372,6 +372,18 @@ extension ConnectionAttempt: TunnelOwner {
         refusesPrivateAddresses: options.refusesPrivateAddresses)
       connect(to: addresses, nil)
     }
+  }
+}
+
+extension WireRequest {
+  /// The longest time for connecting to an alternative service, so that time for the origin remains.
+  private static var alternativeConnectTimeout: Duration { .seconds(10) }
+
+  /// The time for connecting, from the look-up of the name to the end of the handshake.
+  var connectTimeout: Duration? {
+    let timeout = profile.options.connectTimeout
+    guard alternative != nil else { return timeout }
+    return min(timeout ?? Self.alternativeConnectTimeout, Self.alternativeConnectTimeout)
   }
 }
 

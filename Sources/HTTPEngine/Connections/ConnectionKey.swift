@@ -6,6 +6,8 @@ struct ConnectionKey: Hashable {
   /// The origin; for a proxy that forwards requests that of the proxy, whose connections carry the requests to all.
   let origin: Origin
   let route: Route
+  /// Whether the connections lead to an alternative service, which has to speak HTTP/2.
+  let isAlternative: Bool
   /// Connections of another partition have another identity, or were accepted by another evaluator.
   let partition: Int
   let settings: TLSSettings
@@ -14,7 +16,8 @@ struct ConnectionKey: Hashable {
   let addressFamily: TransportOptions.AddressFamily
   let refusesPrivateAddresses: Bool
 
-  init(_ origin: Origin, _ route: Route, _ profile: ConnectionProfile) {
+  init(_ origin: Origin, _ route: Route, _ profile: ConnectionProfile, isAlternative: Bool) {
+    self.isAlternative = isAlternative
     let options = profile.options
     if route.forwards, let proxy = route.proxy {
       self.origin = Origin(scheme: "http", host: proxy.host, port: proxy.port)

@@ -40,7 +40,7 @@ final class PendingConnection {
 
   func begin() {
     guard case .idle = state else { return }
-    connectLimit = request.profile.options.connectTimeout.map { Clock.now(plus: $0) } ?? .max
+    connectLimit = request.connectTimeout.map { Clock.now(plus: $0) } ?? .max
     let attempt = ConnectionAttempt(request, pool.route, pool.table.core, for: self)
     state = .connecting(attempt)
     pool.table.watch(self)
@@ -121,7 +121,13 @@ final class PendingConnection {
   }
 
   private func open(_ pipe: any Pipe, _ tls: TLSConnection?) {
-    if let failure = timeout(Clock.now()) { return fail(failure) }
+    var failure = timeout(Clock.now())
+    // The service has to speak the protocol that was announced (RFC 7838 §2.4).
+    if request.alternative != nil, !speaksHTTP2(tls) { failure = failure ?? .alternativeUnfit(request) }
+    if let failure {
+      pipe.close()
+      return fail(failure)
+    }
     end()
     let facts = ConnectionFacts(of: pipe, tls, times, isProxied: pool.route.proxy != nil)
     guard speaksHTTP2(tls) else {

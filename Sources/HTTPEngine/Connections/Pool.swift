@@ -101,7 +101,8 @@ final class Pool {
     case .wait: break
     case .connect: connect(for: exchange)
     case .closeOtherAndConnect:
-      group.closeOldestIdle(except: self)
+      // One that has been used makes room for a new one.
+      group.closeOldestIdle(except: exchange.needsNewConnection ? nil : self)
       connect(for: exchange)
     }
     return false
@@ -115,7 +116,8 @@ final class Pool {
     state.waiting = place
     state.multiplexes = hasFailed ? false : multiplexes
     state.open = group.open
-    state.idleElsewhere = group.idleCount - idle.count - multiplexed.count { $0.isIdle }
+    state.idleElsewhere = group.idleCount - state.idle
+    if !exchange.needsNewConnection { state.idleElsewhere -= multiplexed.count { $0.isIdle } }
     return state
   }
 
@@ -266,8 +268,8 @@ final class HostGroup {
 
   private var pools: [Pool] { members.compactMap(\.pool) }
 
-  /// Closes the connection that has been idle longest among those of other pools.
-  func closeOldestIdle(except pool: Pool) {
+  /// Closes the connection that has been idle longest among those of all pools but one.
+  func closeOldestIdle(except pool: Pool?) {
     let candidates = pools.filter { $0 !== pool }.flatMap(\.idleConnections)
     candidates.min { $0.idleSince < $1.idleSince }?.close()
   }

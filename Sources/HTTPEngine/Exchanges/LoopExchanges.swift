@@ -66,7 +66,7 @@ final class LoopExchanges {
 
   /// Whether the engine can send the request.
   func accepts(_ request: WireRequest) -> Bool {
-    guard request.login == nil, request.alternative == nil, !request.connectsOnly else { return false }
+    guard request.login == nil, !request.connectsOnly else { return false }
     if request.profile.isDirect ?? ProxyEnvironment.shared.isDirect { return true }
     guard
       case .server(let proxy) = ProxyEnvironment.shared.choice(
@@ -129,14 +129,19 @@ final class LoopExchanges {
   }
 
   private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
-    if let last, last.profile === request.profile, last.origin == request.origin { return last.pool }
+    let alternative = request.alternative
+    if alternative == nil, let last, last.profile === request.profile, last.origin == request.origin {
+      return last.pool
+    }
     let profile = request.profile
     let proxy = try proxy(of: request)
-    let route = try Route(to: request.origin, profile.options, proxy: proxy, mayForward: true)
-    let key = ConnectionKey(request.origin, route, profile)
+    if alternative != nil, proxy != nil { throw .alternativeUnfit(request) }
+    let route = try Route(
+      to: request.origin, profile.options, alternative: alternative, proxy: proxy, mayForward: true)
+    let key = ConnectionKey(request.origin, route, profile, isAlternative: alternative != nil)
     let pool = pools[key] ?? makePool(key, profile)
     // The environment of the process can change.
-    if profile.isDirect != nil { last = (profile, request.origin, pool) }
+    if profile.isDirect != nil, alternative == nil { last = (profile, request.origin, pool) }
     return pool
   }
 

@@ -82,6 +82,34 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
+  /// Fills the limit of connections with idle ones, of which the next request gets one that the server closes.
+  @Test("A request that is sent again makes room for its connection") func roomForRepeat() async throws {
+    let gate = Gate()
+    let drops = Counter()
+    let server = try StreamTestServer { connection in
+      while true {
+        let head = String(decoding: try connection.readHead(), as: UTF8.self)
+        if head.contains("/held") { try connection.pass(gate) }
+        if head.contains("/drop"), drops.now == 0 {
+          drops.enter()
+          return
+        }
+        try connection.write(Self.ok)
+      }
+    }
+    let client = Client(engine: .own, connectionsPerHost: 2)
+    let url = "http://127.0.0.1:\(server.port)"
+    let first = Task { try await client.get("\(url)/held").text }
+    await gate.waitUntilReached()
+    let others = (0..<2).map { _ in Task { try await client.get("\(url)/other").text } }
+    for other in others { #expect(try await other.value == "ok") }
+    let repeated = Task { try await client.get("\(url)/drop").text }
+    #expect(await ProcessFacts.eventually { drops.now == 1 }, "the request was not dropped")
+    gate.open()
+    #expect(try await first.value == "ok")
+    #expect(try await repeated.value == "ok")
+  }
+
   @Test("A cancelled request that waits for its connection leaves none behind") func cancelled() async throws
   {
     let silent = try UnresponsivePort()
@@ -140,28 +168,23 @@ import Testing
   func walk(part: Int) async throws {
     let seed = UInt64.random(in: 0 ... .max)
     var random = Numbers(state: seed)
-    let server = try StreamTestServer { connection in
-      while true {
-        let head = String(decoding: try connection.readHead(), as: UTF8.self)
-        if head.contains("/close") { return }
-        try connection.write(Self.ok)
-        if head.contains("/last") { return }
-      }
-    }
+    let server = try HTTPTestServer(routes: .none)
     let client = Client(engine: .own, connectionsPerHost: Int.random(in: 1...6, using: &random))
-    for round in 0..<20 {
+    let url = server.url("/")
+    for round in 0..<40 {
       var tasks: [Task<Bool, any Error>] = []
       for _ in 0..<Int.random(in: 1...12, using: &random) {
-        let path = ["ok", "ok", "last", "close"].randomElement(using: &random) ?? "ok"
+        // A request that is dropped on a used connection is sent again, so that the server needs more replies.
+        for _ in 0..<2 { server.enqueue(Self.replies.randomElement(using: &random) ?? .text("ok")) }
         let isCancelled = Int.random(in: 0..<5, using: &random) == 0
-        let request = try client.request("http://127.0.0.1:\(server.port)/\(path)")
+        let request = try client.request(url, idleTimeout: .seconds(60))
         let watcher = Watcher()
         tasks.append(
           Task {
             do {
               return try await client.send(request, watcher: watcher).text == "ok"
             } catch let failure as TransportFailure {
-              return failure.kind == .cancelled || (path == "close" && failure.kind == .connectionLost)
+              return failure.kind == .cancelled || failure.kind == .connectionLost
             }
           })
         if isCancelled { watcher.cancel() }
@@ -173,4 +196,9 @@ import Testing
       snapshot.hosts.allSatisfy { $0.running.isEmpty && $0.waiting.isEmpty && $0.openConnections <= 6 },
       "seed \(seed): \(snapshot)")
   }
+
+  private static let replies: [Reply] = [
+    .text("ok"), .text("ok"), .text("ok").closing(), .text("ok").with(effect: .closeBeforeReply),
+    .text("ok").with(effect: .reset),
+  ]
 }
