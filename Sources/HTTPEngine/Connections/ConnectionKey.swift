@@ -3,7 +3,8 @@ import HTTPWire
 /// The properties that the connections of one pool have in common. Two requests share a connection only if their keys
 /// are equal.
 struct ConnectionKey: Hashable {
-  /// The origin; for a proxy that forwards requests that of the proxy, whose connections carry the requests to all.
+  /// The origin of the requests. Where a proxy forwards them, its own origin stands here, because its connections carry
+  /// requests to every server.
   let origin: Origin
   let route: Route
   /// Whether the connections lead to an alternative service, which has to speak HTTP/2.

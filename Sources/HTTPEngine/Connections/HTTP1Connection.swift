@@ -202,7 +202,7 @@ final class HTTP1Connection: Connection {
   /// Ends the exchange and the connection.
   func fail(_ failure: TransportFailure) {
     guard let exchange else { return close() }
-    // The rest of a body that is not wanted is no failure.
+    // The caller did not want the rest of this body, so losing it is not a failure.
     guard exchange.dropped == nil else { return complete(reuse: false) }
     exchange.sizes.responseHead = Int64(reader.headSize)
     let failure = failure.with(metrics: exchange.metrics())

@@ -268,7 +268,7 @@ final class HostGroup {
 
   private var pools: [Pool] { members.compactMap(\.pool) }
 
-  /// Closes the connection that has been idle longest among those of all pools but one.
+  /// Closes the connection that has been idle longest. Connections of `pool` are left alone.
   func closeOldestIdle(except pool: Pool?) {
     let candidates = pools.filter { $0 !== pool }.flatMap(\.idleConnections)
     candidates.min { $0.idleSince < $1.idleSince }?.close()

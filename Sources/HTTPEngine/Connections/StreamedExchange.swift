@@ -99,7 +99,7 @@ final class StreamedExchange: HTTP2StreamOwner {
 
   private func fail(_ failure: TransportFailure) {
     guard let exchange else { return }
-    // The rest of a body that is not wanted is no failure.
+    // The caller did not want the rest of this body, so losing it is not a failure.
     guard exchange.dropped == nil else { return complete() }
     let failure = failure.with(metrics: exchange.metrics())
     _ = leave()
@@ -125,7 +125,7 @@ final class StreamedExchange: HTTP2StreamOwner {
       lost(nil, connection.session.goAway == nil ? .notSent : .refused)
     case .refused(let code):
       if code == HTTP2ErrorCode.http11Required { exchange.requiresHTTP1 = true }
-      // Streams above the last one of GOAWAY are closed with another code than that of GOAWAY.
+      // nghttp2 closes the streams above the last one of GOAWAY with REFUSED_STREAM, whatever code GOAWAY gives.
       let reason = connection.session.goAway?.code ?? code
       lost(exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason))
     case .reset(let code):

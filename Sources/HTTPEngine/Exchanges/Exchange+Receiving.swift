@@ -50,7 +50,7 @@ extension Exchange {
 
   private func reserve(_ length: Int64) {
     if let limit = request?.profile.options.bodySizeLimit, length > limit { return }
-    // A lack of memory is no failure yet, because the server may send less than it announced.
+    // Without enough memory the exchange still goes on, because the server may send less than it announced.
     _ = body.reserve(Int(length))
   }
 

@@ -44,7 +44,7 @@ final class Exchange: QueuedRequest {
   struct Sizes {
     var requestHead: Int64 = 0
     var responseHead: Int64 = 0
-    /// The body as it was received, with its framing.
+    /// The body before decoding, with its framing.
     var responseBody: Int64 = 0
   }
 
@@ -88,7 +88,7 @@ final class Exchange: QueuedRequest {
   /// Whether the source of the body was started, and whether bytes of it were read since.
   @exclusivity(unchecked) var hasStartedSource = false
   @exclusivity(unchecked) var hasReadSource = false
-  /// The head as it was sent, for the observer of the bytes.
+  /// The bytes of the head that was sent, for the observer of the bytes.
   @exclusivity(unchecked) var sentHead: [UInt8] = []
 
   @exclusivity(unchecked) var head: ResponseHead?

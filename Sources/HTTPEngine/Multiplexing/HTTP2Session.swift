@@ -21,12 +21,12 @@ package final class HTTP2Session {
 
   let session: OpaquePointer
   let frames = FrameOutput()
-  /// The largest limit for the heads of a response among those of all streams.
+  /// The largest `headerSizeLimit` of any stream.
   private(set) var headerSizeLimit: Int
   var budget = WindowBudget()
   var meter = FloodMeter()
   private(set) var streams: [Int32: HTTP2Stream] = [:]
-  /// The stream of the last callback, which mostly is that of the next one.
+  /// The stream of the last callback. The next callback is mostly for the same stream.
   private var latest: HTTP2Stream?
   /// Whether nghttp2 is in a call. Then neither ``receive(_:at:)`` nor ``makeOutput()`` may be called.
   package private(set) var isInCall = false
@@ -238,7 +238,7 @@ package final class HTTP2Session {
   ///   - request: The fields of the request.
   ///   - method: Its method, which decides whether the response has a body.
   ///   - hasContent: Whether content follows the head, for which the owner is asked.
-  ///   - headerSizeLimit: The most bytes of all heads and trailers of the response; `nil` for that of the session.
+  ///   - headerSizeLimit: The most bytes of all heads and trailers of the response; `nil` uses the session's limit.
   package func open(
     _ request: RequestFields, method: String, hasContent: Bool, headerSizeLimit: Int? = nil,
     for owner: any HTTP2StreamOwner

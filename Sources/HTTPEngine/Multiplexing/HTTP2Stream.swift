@@ -39,7 +39,7 @@ package enum HTTP2StreamEnd: Sendable, Equatable {
   case complete
   /// No byte of the request was sent.
   case notSent
-  /// The server did not process the request (RFC 9113 §8.7). The code is that of its RST_STREAM or GOAWAY.
+  /// The server did not process the request (RFC 9113 §8.7). The code comes from its RST_STREAM or GOAWAY.
   case refused(code: UInt32)
   /// The server reset the stream with this code, before the response was complete.
   case reset(code: UInt32)

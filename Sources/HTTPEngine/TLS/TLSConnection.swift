@@ -59,7 +59,7 @@ final class TLSConnection {
     return contexts.context(for: peer.settings).flatMap { context in
       guard let session = SSL_new(context) else { return .failure(TLSContexts.noMemory) }
       let tls = TLSConnection(session, peer, over: connection)
-      // A session has no stapled response, and none with the identity that is still to be chosen.
+      // A resumed session brings no stapled response, and the server would not ask for the client's identity again.
       if !peer.wantsStapledResponse, !peer.wantsToChooseIdentity { tls.resumption = resumption }
       return tls.prepare() ? .success(tls) : .failure(TLSContexts.noMemory)
     }

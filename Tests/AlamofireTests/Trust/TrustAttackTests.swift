@@ -6,7 +6,8 @@ import HTTPWire
 import Testing
 
 @Suite("Attacks on trust", .timeLimit(.minutes(5))) struct TrustAttackTests {
-  /// A delegate that answers every challenge with the same credential.
+  /// A delegate that answers every challenge with the same credential. Unchecked, as its superclass is: its only state
+  /// is a recorder, which has a lock.
   private final class RepeatingDelegate: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<String>()
     let credential: URLCredential?
