@@ -125,6 +125,7 @@ struct LifetimeTests {
       return count
     case .inputStream:
       guard let stream = request.asInputStream() else { return 0 }
+      // Unsafe, because `InputStream` is not `Sendable`: only the new thread uses the stream from here on.
       nonisolated(unsafe) let input = stream
       return await withCheckedContinuation { continuation in
         Thread.detachNewThread {
