@@ -40,8 +40,27 @@ enum EngineThread {
     return result == 0
   }
 
+  /// Runs `body` on a thread of the program, without the SIGPIPE that would end the process when a peer is gone:
+  /// OpenSSL writes to sockets without MSG_NOSIGNAL. The mask of the thread is restored afterwards.
+  static func withoutBrokenPipes(_ body: () -> Void) {
+    var brokenPipe = sigset_t()
+    var mask = sigset_t()
+    var pending = sigset_t()
+    sigemptyset(&brokenPipe)
+    sigaddset(&brokenPipe, SIGPIPE)
+    sigpending(&pending)
+    pthread_sigmask(SIG_BLOCK, &brokenPipe, &mask)
+    body()
+    // The signal of a write waits for the thread that has written. One that came before is for the program.
+    if sigismember(&pending, SIGPIPE) == 0 {
+      var atOnce = timespec()
+      while sigtimedwait(&brokenPipe, nil, &atOnce) < 0, errno == EINTR {}
+    }
+    pthread_sigmask(SIG_SETMASK, &mask, nil)
+  }
+
   /// Blocks signals, because the program's handlers must not run on this thread. SIGPIPE would end the process when a
-  /// peer is gone: older versions of libcurl write to TLS sockets without MSG_NOSIGNAL.
+  /// peer is gone: OpenSSL and older versions of libcurl write to sockets without MSG_NOSIGNAL.
   private static func blockSignals() {
     var signals = sigset_t()
     sigfillset(&signals)

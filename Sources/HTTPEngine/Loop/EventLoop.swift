@@ -157,7 +157,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     guard !handOver() else { return }
     // The system has no thread left. The caller runs the loop until the work is done or a thread can be started. The
     // loop is slow on the thread of a caller, but no request is lost.
-    runUntilIdle(isBorrowed: true)
+    EngineThread.withoutBrokenPipes { runUntilIdle(isBorrowed: true) }
   }
 
   /// Runs the loop.

@@ -64,11 +64,14 @@ final class LoopCore {
   }
 
   // Connections are closed first because they can touch handles. TLS sessions are freed last because handles use them.
+  // The thread may be any of the program, and the servers may have closed the connections meanwhile.
   deinit {
-    exchanges.close()
-    if let multi { curl_multi_cleanup(UnsafeMutableRawPointer(multi)) }
-    pool.removeAll()
-    retiredHandles.removeAll()
+    EngineThread.withoutBrokenPipes {
+      exchanges.close()
+      if let multi { curl_multi_cleanup(UnsafeMutableRawPointer(multi)) }
+      pool.removeAll()
+      retiredHandles.removeAll()
+    }
   }
 
   var rawMulti: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
