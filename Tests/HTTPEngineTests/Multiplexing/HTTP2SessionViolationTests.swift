@@ -279,6 +279,23 @@ import Testing
     #expect(requests[0].end == .failed(.flood), "\(name)")
   }
 
+  @Test("Each request allows six frames without content more", arguments: [0, 1, 10])
+  func framesOfRequests(count: Int) throws {
+    let peer = try SessionPeer()
+    for _ in 0..<count { _ = try #require(try StreamRecorder.open(peer)) }
+    peer.flush()
+    let ping = HTTP2TestConnection.bytes(of: .ping, payload: [UInt8](repeating: 1, count: 8))
+    var accepted = 0
+    while accepted < 3_000 {
+      peer.send(ping)
+      guard peer.session.failure == nil else { break }
+      peer.flush()
+      accepted += 1
+    }
+    // The settings of the server and its acknowledgement of the client's have taken two of 1,000.
+    #expect(accepted == 998 + 6 * count && peer.session.failure == .flood)
+  }
+
   @Test("A slow reader of PING keeps 1,000 answers at most") func heldAnswers() throws {
     let peer = try SessionPeer()
     let ping = HTTP2TestConnection.bytes(of: .ping, payload: [UInt8](repeating: 1, count: 8))

@@ -29,7 +29,7 @@ struct Client: Sendable {
   }
 
   /// Makes a request to an absolute URL. It has no idle timeout, because a test that holds bytes back can take long on
-  /// a busy machine. The limit of the suite ends a request that hangs.
+  /// a busy machine. ``WaitLimit`` ends a request that hangs.
   func request(
     _ url: String, _ method: String = "GET", fields: [HTTPHeader] = [], body: RequestBody = .none,
     sink: (any BodySink)? = nil, idleTimeout: Duration? = nil, deadline: Duration? = nil,
@@ -47,12 +47,16 @@ struct Client: Sendable {
     }
   }
 
-  func send(_ request: WireRequest, watcher: Watcher = Watcher()) async throws -> WireResponse {
-    try await transport.send(request, observer: watcher)
+  func send(
+    _ request: WireRequest, watcher: Watcher = Watcher(), _ location: SourceLocation = #_sourceLocation
+  ) async throws -> WireResponse {
+    try await transport.send(request, within: location, observer: watcher)
   }
 
-  func get(_ url: String, watcher: Watcher = Watcher()) async throws -> WireResponse {
-    try await send(request(url), watcher: watcher)
+  func get(
+    _ url: String, watcher: Watcher = Watcher(), _ location: SourceLocation = #_sourceLocation
+  ) async throws -> WireResponse {
+    try await send(request(url), watcher: watcher, location)
   }
 
   /// Returns the failure of a request. A response is an issue of the test.
@@ -60,7 +64,7 @@ struct Client: Sendable {
     of request: WireRequest, watcher: Watcher = Watcher(), _ location: SourceLocation = #_sourceLocation
   ) async throws -> TransportFailure {
     do throws(TransportFailure) {
-      let response = try await transport.send(request, observer: watcher)
+      let response = try await transport.send(request, within: location, observer: watcher)
       Issue.record("a response came instead of a failure: \(response.head.status)", sourceLocation: location)
       return TransportFailure(.unknown, "")
     } catch {

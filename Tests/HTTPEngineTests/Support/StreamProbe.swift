@@ -3,6 +3,7 @@ import HTTPEngine
 import HTTPTestServer
 import HTTPWire
 import Synchronization
+import Testing
 
 /// The owner of one stream of bytes in a test.
 final class StreamProbe: ByteStreamWatcher {
@@ -24,13 +25,19 @@ final class StreamProbe: ByteStreamWatcher {
     let end: Result<Void, TransportFailure> = failure.map { .failure($0) } ?? .success(())
     let waiter = state.withLock { state in
       state.end = end
-      return state.waiter
+      return state.waiter.take()
     }
     waiter?.resume(returning: end)
   }
 
   /// Waits for the end of the stream.
-  func end() async -> Result<Void, TransportFailure> {
+  func end(_ location: SourceLocation = #_sourceLocation) async -> Result<Void, TransportFailure> {
+    await WaitLimit.watch(
+      "the end of the stream", location, orElse: { self.streamEnded(TransportFailure(.timedOut, "")) }
+    ) { await outcome() }
+  }
+
+  private func outcome() async -> Result<Void, TransportFailure> {
     await withCheckedContinuation { continuation in
       let end = state.withLock { state in
         if state.end == nil { state.waiter = continuation }
@@ -63,7 +70,7 @@ extension ByteStream {
   func echo(_ bytes: [UInt8]) async -> Result<[UInt8], TransportFailure> {
     await withCheckedContinuation { continuation in
       write(Data(bytes), timeout: nil) { _ in }
-      read(least: bytes.count, most: bytes.count, timeout: nil) { result in
+      read(least: bytes.count, most: bytes.count, timeout: WaitLimit.duration) { result in
         continuation.resume(returning: result.map { Array($0.data) })
       }
     }

@@ -1,6 +1,7 @@
 import HTTPTestServer
 import HTTPWire
 import Synchronization
+import Testing
 
 /// Records the events of one transfer.
 final class Watcher: TransferObserver {
@@ -102,7 +103,11 @@ final class Moment: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  func wait() async {
+  func wait(_ location: SourceLocation = #_sourceLocation) async {
+    await WaitLimit.watch("the event", location, orElse: { self.come() }) { await arrival() }
+  }
+
+  private func arrival() async {
     await withCheckedContinuation { waiter in
       let isOver = gate.withLock { gate in
         if !gate.hasCome { gate.waiters.append(waiter) }
