@@ -106,6 +106,7 @@ final class HTTP1Connection: Connection {
     self.exchange = exchange
     exchange.connection = self
     exchange.phase = .running
+    let isNew = !isUsed
     exchange.isReused = isUsed
     isUsed = true
     outgoing = Outgoing()
@@ -121,7 +122,8 @@ final class HTTP1Connection: Connection {
     }
     if exchange.phaseTimer?.overdue != nil, let failure = exchange.timeout() { return fail(failure) }
     write()
-    if outgoing.failure != nil { receive() }
+    // Bytes of a new connection, or its end, may have been reported before, and are not reported again.
+    if isNew || outgoing.failure != nil { receive() }
   }
 
   private func prepare(_ exchange: Exchange, _ request: WireRequest, _ head: RequestHeadWriter.Summary) {
@@ -246,6 +248,9 @@ final class HTTP1Connection: Connection {
   func settle() {
     guard state == .settling else { return }
     guard !table.core.isShutDown else { return close() }
+    // What came together with the end of the response is not reported again.
+    readIdle()
+    guard state == .settling else { return }
     pool.settling -= 1
     state = .idle
     pool.keep(self)

@@ -1,0 +1,153 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@testable import HTTPEngine
+
+/// Times and bodies of an exchange on a connection in memory, whose clock the test sets.
+@Suite("Steps of an exchange", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1)))
+struct ExchangeStepTests {
+  private static func response(_ fields: String, _ body: String = "") -> [UInt8] {
+    Array("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n\(body)".utf8)
+  }
+
+  // MARK: Bodies that are not wanted
+
+  @Test("The loss of a body that is not wanted is not a failure") func lostBody() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      let (exchange, ending) = try fixture.exchange(observer: Watcher(disposition: .discard))
+      pipe.incoming = Self.response("Content-Length: 10", "part")
+      connection.start(exchange)
+      #expect(ending.outcome == nil, "the rest is short, so it is read")
+      pipe.afterIncoming = .ended
+      connection.pipeIsReady()
+      #expect(ending.status == 200 && pipe.isClosed)
+    }
+  }
+
+  @Test("The time for a body that is not wanted is limited") func dropLimit() async throws {
+    try await ConnectionFixture.run { fixture in
+      let connection = fixture.http1(MemoryPipe())
+      let pipe = try #require(connection.pipe as? MemoryPipe)
+      let (exchange, _) = try fixture.exchange(observer: Watcher(disposition: .discard))
+      pipe.incoming = Self.response("Content-Length: 10", "part")
+      connection.start(exchange)
+      #expect(exchange.expiry == fixture.core.now + DroppedBody.patience)
+    }
+  }
+
+  @Test("A body that is not wanted is not read while the request is still sent") func dropWithinUpload()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      let source = ScriptedSource(.bytes([1, 2, 3]), .wait)
+      let (exchange, ending) = try fixture.exchange(
+        "POST", .source(source), observer: Watcher(disposition: .discard))
+      connection.start(exchange)
+      pipe.incoming = Self.response("Content-Length: 10")
+      connection.pipeIsReady()
+      #expect(ending.status == 200 && pipe.isClosed, "the connection could not be used again")
+    }
+  }
+
+  // MARK: Times
+
+  @Test("A final response ends the wait for the response 100") func finalResponse() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      let (exchange, ending) = try fixture.exchange(
+        "POST", .bytes(Data([1, 2, 3])), fields: [HTTPHeader(name: "Expect", value: "100-continue")])
+      connection.start(exchange)
+      #expect(exchange.continueTime < .max && !pipe.written.contains(1))
+      pipe.incoming = Self.response("Content-Length: 10", "part")
+      connection.pipeIsReady()
+      #expect(exchange.continueTime == .max && exchange.expiry == .max && ending.outcome == nil)
+    }
+  }
+
+  @Test("A connection is used no longer than its server has announced") func announcedIdleTime() async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      #expect(connection.idleLimit == fixture.core.now + 118_000_000_000)
+      pipe.incoming = Self.response(
+        "Connection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 0")
+      connection.start(try fixture.exchange().0)
+      connection.settle()
+      #expect(fixture.pool.idle.count == 1)
+      #expect(connection.idleLimit == fixture.core.now + 4_000_000_000)
+      #expect(fixture.pool.sweep() == connection.idleLimit)
+      fixture.core.now += 4_000_000_000
+      #expect(fixture.pool.sweep() == .max)
+      #expect(pipe.isClosed && fixture.pool.idle.isEmpty)
+    }
+  }
+
+  @Test("A request is not timed out while all connections are in use") func waitForConnection() async throws {
+    try await ConnectionFixture.run(connections: 1) { fixture in
+      fixture.pool.serve(try fixture.exchange().0)
+      let connection = try fixture.open(MemoryPipe())
+      let (second, _) = try fixture.exchange(ticket: 2, idleTimeout: .seconds(1))
+      fixture.pool.serve(second)
+      fixture.core.now += 60_000_000_000
+      #expect(second.expiry == .max && second.timeout() == nil)
+      // From now on the host has to answer. The new connection reads the clock itself.
+      fixture.core.now = Clock.now()
+      connection.close()
+      fixture.core.exchanges.turn()
+      #expect(fixture.pool.pending.count == 1)
+      #expect(second.expiry == fixture.core.now + 1_000_000_000)
+      fixture.core.now += 1_000_000_000
+      #expect(second.timeout()?.phase == .idle)
+    }
+  }
+
+  @Test("A suspended exchange is not timed out") func suspended() async throws {
+    try await ConnectionFixture.run { fixture in
+      let connection = fixture.http1(MemoryPipe())
+      let (exchange, _) = try fixture.exchange(idleTimeout: .seconds(1))
+      connection.start(exchange)
+      fixture.core.now += 10_000_000_000
+      #expect(exchange.timeout()?.phase == .idle)
+      exchange.flow.suspend()
+      #expect(exchange.timeout() == nil && exchange.expiry == .max)
+    }
+  }
+
+  @Test("The time for which a source has no bytes does not count for a phase") func waitingSource()
+    async throws
+  {
+    try await ConnectionFixture.run({ $0.timeLimits.requestSend = .seconds(10) }) { fixture in
+      let connection = fixture.http1(MemoryPipe())
+      let source = ScriptedSource(.bytes([1, 2, 3]), .wait, .bytes([4]))
+      let (exchange, _) = try fixture.exchange("POST", .source(source))
+      connection.start(exchange)
+      #expect(exchange.phaseTimer?.expiry == .max, "the timer runs while the source has no bytes")
+      exchange.flow.proceed()
+      exchange.alignPhaseTimer()
+      #expect(exchange.phaseTimer.map { $0.expiry < .max } == true)
+    }
+  }
+
+  @Test("Each piece that is sent is activity") func activity() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      let (exchange, _) = try fixture.exchange(
+        "POST", .bytes(Data(repeating: 1, count: 100_000)), idleTimeout: .seconds(1))
+      pipe.room = 50_000
+      connection.start(exchange)
+      fixture.core.now += 900_000_000
+      pipe.room = 20_000
+      connection.pipeIsReady()
+      #expect(exchange.expiry == fixture.core.now + 1_000_000_000)
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@testable import HTTPEngine
+
+/// A connection in memory, whose peer is the test.
+final class MemoryPipe: Pipe {
+  var descriptor: Int32 { -1 }
+  var owner: (any PipeOwner)?
+  var keepsWrites: Bool { false }
+  /// The bytes that the client has not read yet, and what comes after them.
+  var incoming: [UInt8] = []
+  var afterIncoming = PipeStep.waitsToRead
+  /// The bytes of the client.
+  private(set) var written: [UInt8] = []
+  /// The number of bytes that may still be written; then ``afterRoom`` is the answer.
+  var room = Int.max
+  var afterRoom = PipeStep.waitsToWrite
+  private(set) var isClosed = false
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
+    let count = min(room.count, incoming.count)
+    guard count > 0 else { return afterIncoming }
+    room.copyBytes(from: incoming[..<count])
+    incoming.removeFirst(count)
+    return .moved(count)
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
+    let count = min(room, bytes.count)
+    guard count > 0 else { return afterRoom }
+    room -= count
+    written += bytes.prefix(count)
+    return .moved(count)
+  }
+
+  func shutReading() {}
+  func shutWriting() -> PipeStep { .moved(0) }
+
+  func close() {
+    isClosed = true
+    owner = nil
+  }
+}
+
+/// The state of a loop, which is used on its thread alone.
+private struct LoopReference: @unchecked Sendable {
+  let core: LoopCore
+}
+
+/// A pool on the thread of a loop, with connections in memory.
+final class ConnectionFixture {
+  /// The outcome of an exchange.
+  final class Ending: TransferCompletion {
+    private(set) var outcome: Result<WireResponse, TransportFailure>?
+
+    func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) { self.outcome = outcome }
+
+    var status: Int? { try? outcome?.get().head.status }
+    var text: String? { try? outcome?.get().text }
+
+    var failure: TransportFailure? {
+      guard case .failure(let failure) = outcome else { return nil }
+      return failure
+    }
+  }
+
+  let core: LoopCore
+  let pool: Pool
+  private let profile: ConnectionProfile
+  /// The port to which the pool connects. It does not answer, so that no connection opens within a test.
+  private let silent: UnresponsivePort
+  private let url: String
+  private let origin: Origin
+  private var begun: [(exchange: Exchange, ending: Ending)] = []
+  private var neighbours: [ConnectionFixture] = []
+
+  /// Runs a test on the thread of a loop of its own.
+  static func run(
+    connections: Int = 6, _ change: @escaping @Sendable (inout TransportOptions) -> Void = { _ in },
+    _ body: @escaping @Sendable (ConnectionFixture) throws -> Void
+  ) async throws {
+    let silent = try UnresponsivePort()
+    let loop = EventLoop(lingering: .milliseconds(50), engine: .own)
+    let reference = await withCheckedContinuation { continuation in
+      loop.post(.run { continuation.resume(returning: LoopReference(core: $0)) })
+    }
+    // In the task of the test, so that its issues are those of the test.
+    try await withTaskExecutorPreference(loop) {
+      let profile = Client.profile(connections, change)
+      let fixture = try ConnectionFixture(reference.core, profile, silent)
+      defer { fixture.end() }
+      try body(fixture)
+    }
+  }
+
+  private init(
+    _ core: LoopCore, _ profile: ConnectionProfile, _ silent: UnresponsivePort, _ group: HostGroup? = nil
+  ) throws {
+    self.core = core
+    self.profile = profile
+    self.silent = silent
+    url = "http://127.0.0.1:\(silent.port)/"
+    origin = try #require(Origin(url: url))
+    let key = try ConnectionKey(origin, Route(to: origin, profile.options), profile, isAlternative: false)
+    pool = Pool(key, group ?? HostGroup(limit: profile.connectionsPerHost), core.exchanges)
+  }
+
+  /// Returns another pool of the same host.
+  func neighbour() throws -> ConnectionFixture {
+    let neighbour = try ConnectionFixture(core, profile, silent, pool.group)
+    neighbours.append(neighbour)
+    return neighbour
+  }
+
+  /// Ends what the test has left over.
+  private func end() {
+    for (exchange, ending) in begun where ending.outcome == nil {
+      core.exchanges.abandon(exchange, LoopExchanges.cancelled)
+    }
+    pool.closeAll()
+    for neighbour in neighbours { neighbour.end() }
+  }
+
+  // MARK: Connections
+
+  private func facts(_ pipe: MemoryPipe) -> ConnectionFacts {
+    ConnectionFacts(of: pipe, nil, ConnectionFacts.Times(), isProxied: false)
+  }
+
+  func http1(_ pipe: MemoryPipe) -> HTTP1Connection { HTTP1Connection(pipe, nil, facts(pipe), for: pool) }
+
+  func http2(_ pipe: MemoryPipe) throws -> HTTP2Connection {
+    try #require(HTTP2Connection(pipe, nil, facts(pipe), headerSizeLimit: 262_144, for: pool))
+  }
+
+  /// Gives the pool a connection in memory in place of the first one that it makes.
+  func open(_ pipe: MemoryPipe) throws -> HTTP1Connection {
+    let maker = try #require(pool.pending.first)
+    let connection = http1(pipe)
+    maker.cancel()
+    pool.opened(connection, by: maker)
+    return connection
+  }
+
+  /// Fails the first connection that the pool makes.
+  func failFirst() throws {
+    let maker = try #require(pool.pending.first)
+    maker.cancel()
+    pool.failed(TransportFailure(.cannotConnectToHost, "No connection."), ConnectionFacts.Times(), by: maker)
+  }
+
+  /// Makes an exchange that no pool knows.
+  func exchange(
+    _ method: String = "GET", _ body: RequestBody = .none, fields: [HTTPHeader] = [], ticket: UInt64 = 1,
+    idleTimeout: Duration? = nil, sink: (any BodySink)? = nil, observer: Watcher = Watcher()
+  ) throws -> (Exchange, Ending) {
+    let request = WireRequest(url: url, origin: origin, profile: profile) { parts in
+      parts.method = method
+      parts.body = body
+      parts.fields = fields
+      parts.idleTimeout = idleTimeout
+      parts.sink = sink
+    }
+    let ending = Ending()
+    let exchange = Exchange(core)
+    exchange.begin(request, ticket: ticket, observer: observer, completion: .callback(ending))
+    exchange.phase = .connecting
+    begun.append((exchange, ending))
+    return (exchange, ending)
+  }
+}

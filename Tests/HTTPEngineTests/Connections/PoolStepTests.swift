@@ -1,0 +1,224 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@testable import HTTPEngine
+
+/// Steps of a pool, one at a time, with connections in memory.
+@Suite("Steps of a pool", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1))) struct PoolStepTests {
+  private static let ok = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8)
+
+  private static func answer(_ pipe: MemoryPipe, _ connection: HTTP1Connection) {
+    pipe.incoming = ok
+    connection.pipeIsReady()
+  }
+
+  @Test("A suspended exchange takes no connection, and makes none") func suspended() async throws {
+    try await ConnectionFixture.run { fixture in
+      let (exchange, _) = try fixture.exchange()
+      exchange.flow.suspend()
+      fixture.pool.serve(exchange)
+      #expect(fixture.pool.pending.isEmpty && fixture.pool.waiting.count == 1)
+      fixture.core.exchanges.resume(exchange)
+      #expect(fixture.pool.pending.count == 1)
+    }
+  }
+
+  @Test("An exchange waits for a connection whose response has just ended") func settling() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pool = fixture.pool
+      pool.serve(try fixture.exchange().0)
+      let pipe = MemoryPipe()
+      let connection = try fixture.open(pipe)
+      Self.answer(pipe, connection)
+      let (second, _) = try fixture.exchange(ticket: 2)
+      pool.serve(second)
+      #expect(pool.pending.isEmpty && pool.waiting.count == 1)
+      let (third, _) = try fixture.exchange(ticket: 3)
+      pool.serve(third)
+      #expect(pool.pending.count == 1, "one connection cannot carry two exchanges")
+      connection.settle()
+      #expect(connection.exchange === second && pool.waiting.count == 1 && pool.group.open == 2)
+    }
+  }
+
+  @Test("An exchange is not sent on a connection whose end is reported with the end of its response")
+  func reportedEnd() async throws {
+    try await ConnectionFixture.run(connections: 1) { fixture in
+      fixture.pool.serve(try fixture.exchange().0)
+      let pipe = MemoryPipe()
+      let connection = try fixture.open(pipe)
+      let (second, _) = try fixture.exchange(ticket: 2)
+      fixture.pool.serve(second)
+      Self.answer(pipe, connection)
+      let count = pipe.written.count
+      fixture.core.exchanges.lookAtSockets {
+        pipe.afterIncoming = .ended
+        connection.pipeIsReady()
+      }
+      fixture.core.exchanges.turn()
+      #expect(pipe.isClosed && pipe.written.count == count, "the second request was sent")
+      #expect(fixture.pool.pending.count == 1 && second.phase == .connecting)
+    }
+  }
+
+  @Test("The connection that was used last is used first") func order() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pool = fixture.pool
+      var connections: [HTTP1Connection] = []
+      for ticket in 1...3 as ClosedRange<UInt64> {
+        pool.serve(try fixture.exchange(ticket: ticket).0)
+        connections.append(try fixture.open(MemoryPipe()))
+      }
+      for index in [1, 2, 0] {
+        guard let pipe = connections[index].pipe as? MemoryPipe else { continue }
+        Self.answer(pipe, connections[index])
+        connections[index].settle()
+      }
+      #expect(pool.idle.count == 3 && pool.group.idleCount == 3 && pool.group.open == 3)
+      let (next, _) = try fixture.exchange(ticket: 4)
+      pool.serve(next)
+      #expect(connections[0].exchange === next && pool.group.idleCount == 2)
+    }
+  }
+
+  @Test("After a failed connection, exchanges do not wait for the connection of another one")
+  func afterFailure()
+    async throws
+  {
+    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let pool = fixture.pool
+      let endings = try (1...3).map { ticket in
+        let (exchange, ending) = try fixture.exchange(ticket: UInt64(ticket))
+        pool.serve(exchange)
+        return ending
+      }
+      #expect(pool.pending.count == 1, "one connection may carry all of them")
+      try fixture.failFirst()
+      #expect(endings.map { $0.failure?.kind } == [.cannotConnectToHost, nil, nil])
+      #expect(pool.pending.count == 2 && pool.group.open == 2)
+      try fixture.failFirst()
+      try fixture.failFirst()
+      #expect(endings.allSatisfy { $0.outcome != nil })
+      #expect(pool.group.open == 0 && pool.isForgettable)
+    }
+  }
+
+  @Test("A connection that was closed makes room for an exchange that waits") func room() async throws {
+    try await ConnectionFixture.run(connections: 1) { fixture in
+      let pool = fixture.pool
+      let (first, _) = try fixture.exchange()
+      pool.serve(first)
+      let connection = try fixture.open(MemoryPipe())
+      let others = try [2, 3].map { try fixture.exchange(ticket: $0).0 }
+      for other in others { pool.serve(other) }
+      #expect(pool.pending.isEmpty && pool.waiting.count == 2)
+      fixture.core.now += 1_000_000
+      connection.abandon(first)
+      #expect(fixture.core.exchanges.isBusy, "the loop must not sleep")
+      fixture.core.exchanges.turn()
+      #expect(pool.pending.count == 1 && pool.group.open == 1)
+      // Until now they have waited for the first exchange, and not for the host.
+      for other in others { #expect(other.timing.lastActivity == fixture.core.now) }
+    }
+  }
+
+  @Test("A connection of another key is closed in favour of an exchange, the oldest one first")
+  func otherKey()
+    async throws
+  {
+    try await ConnectionFixture.run(connections: 3) { fixture in
+      let other = try fixture.neighbour()
+      var opened: [(pipe: MemoryPipe, connection: HTTP1Connection)] = []
+      for (ticket, place) in [(UInt64(1), other), (2, other), (3, fixture)] {
+        place.pool.serve(try place.exchange(ticket: ticket).0)
+        let pipe = MemoryPipe()
+        opened.append((pipe, try place.open(pipe)))
+      }
+      for (pipe, connection) in opened {
+        fixture.core.now += 1_000
+        Self.answer(pipe, connection)
+        connection.settle()
+      }
+      #expect(fixture.pool.group.open == 3 && fixture.pool.group.idleCount == 3)
+      for ticket in [4, 5] as [UInt64] { fixture.pool.serve(try fixture.exchange(ticket: ticket).0) }
+      #expect(opened.map(\.pipe.isClosed) == [true, false, false])
+      #expect(fixture.pool.pending.count == 1 && fixture.pool.group.open == 3)
+    }
+  }
+
+  @Test("An exchange that is sent again closes a used connection of its own key, and not a new one")
+  func ownKey() async throws {
+    try await ConnectionFixture.run(connections: 1) { fixture in
+      let pool = fixture.pool
+      pool.serve(try fixture.exchange().0)
+      let pipe = MemoryPipe()
+      let connection = try fixture.open(pipe)
+      Self.answer(pipe, connection)
+      connection.settle()
+      let (second, _) = try fixture.exchange(ticket: 2)
+      second.needsNewConnection = true
+      pool.serve(second)
+      #expect(pipe.isClosed && pool.pending.count == 1 && pool.group.open == 1)
+      let fresh = try fixture.open(MemoryPipe())
+      #expect(fresh.exchange === second)
+    }
+  }
+
+  @Test("A pool that is closed closes its connections and those that are being made") func close()
+    async throws
+  {
+    try await ConnectionFixture.run({ $0.connectTimeout = .seconds(60) }) { fixture in
+      let pool = fixture.pool
+      pool.serve(try fixture.exchange().0)
+      let pipe = MemoryPipe()
+      let connection = try fixture.open(pipe)
+      Self.answer(pipe, connection)
+      connection.settle()
+      let (second, third) = (try fixture.exchange(ticket: 2).0, try fixture.exchange(ticket: 3).0)
+      for exchange in [second, third] { pool.serve(exchange) }
+      connection.abandon(second)
+      let pending = try #require(pool.pending.first)
+      #expect(pending.expiry < .max)
+      pool.closeAll()
+      #expect(pending.expiry == .max, "the attempt goes on")
+      #expect(pipe.isClosed && pool.pending.isEmpty && pool.group.open == 0 && pool.group.idleCount == 0)
+    }
+  }
+
+  // MARK: HTTP/2
+
+  @Test("The preface of a connection leaves without a request") func preface() async throws {
+    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let pool = fixture.pool
+      let (exchange, _) = try fixture.exchange()
+      pool.serve(exchange)
+      let maker = try #require(pool.pending.first)
+      // It is suspended while its connection is made.
+      exchange.flow.suspend()
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      maker.cancel()
+      pool.opened(connection, by: maker)
+      #expect(pool.waiting.count == 1 && pool.group.idleCount == 1)
+      fixture.core.exchanges.turn()
+      #expect(pipe.written.starts(with: "PRI * HTTP/2.0".utf8))
+    }
+  }
+
+  @Test("A queue knows with the first request how many streams a connection carries") func streams()
+    async throws
+  {
+    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let (exchange, _) = try fixture.exchange()
+      #expect(fixture.core.hostQueues.enqueue(exchange, fixture.core.now))
+      let queue = try #require(exchange.hostQueue)
+      #expect(queue.multiplexes == nil)
+      let connection = try fixture.http2(MemoryPipe())
+      exchange.phase = .connecting
+      #expect(connection.start(exchange))
+      #expect(queue.multiplexes == true && queue.streams == nil)
+    }
+  }
+}
