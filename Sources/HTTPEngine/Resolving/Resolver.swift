@@ -57,7 +57,8 @@ final class Resolver {
   /// Forgets the addresses of a host, because no connection to them could be made.
   func forget(_ host: String) { known[host] = nil }
 
-  private func finished(_ host: String, _ answer: Answer, _ now: UInt64) {
+  /// Takes the answer of a look-up.
+  func finished(_ host: String, _ answer: Answer, _ now: UInt64) {
     let waiters = waiting.removeValue(forKey: host) ?? []
     if case .success(let addresses) = answer, !addresses.isEmpty { keep(addresses, of: host, now) }
     for waiter in waiters { waiter.resolved(answer) }

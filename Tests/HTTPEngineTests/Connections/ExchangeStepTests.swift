@@ -150,4 +150,36 @@ struct ExchangeStepTests {
       #expect(exchange.expiry == fixture.core.now + 1_000_000_000)
     }
   }
+
+  @Test("The time of a suspension counts for no limit") func suspension() async throws {
+    try await ConnectionFixture.run({ $0.timeLimits.firstByte = .seconds(10) }) { fixture in
+      let connection = fixture.http1(MemoryPipe())
+      let (exchange, _) = try fixture.exchange(idleTimeout: .seconds(1))
+      connection.start(exchange)
+      #expect(exchange.phaseTimer.map { $0.expiry < .max } == true)
+      fixture.core.exchanges.suspend(exchange)
+      #expect(exchange.phaseTimer?.expiry == .max)
+      fixture.core.now += 5_000_000_000
+      fixture.core.exchanges.resume(exchange)
+      #expect(exchange.phaseTimer.map { $0.expiry < .max } == true)
+      #expect(exchange.timeout() == nil && exchange.expiry == fixture.core.now + 1_000_000_000)
+    }
+  }
+
+  @Test("The loop wakes for the limits of connecting and of idle connections") func wakeUps() async throws {
+    try await ConnectionFixture.run({ $0.connectTimeout = .seconds(60) }) { fixture in
+      let exchanges = fixture.core.exchanges
+      #expect(exchanges.expiry == .max)
+      fixture.pool.serve(try fixture.exchange().0)
+      #expect(exchanges.expiry < .max, "the connection has a limit")
+    }
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      pipe.incoming = Self.response("Content-Length: 0")
+      connection.start(try fixture.exchange().0)
+      connection.settle()
+      #expect(fixture.core.exchanges.expiry == connection.idleLimit)
+    }
+  }
 }

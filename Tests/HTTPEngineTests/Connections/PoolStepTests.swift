@@ -35,6 +35,7 @@ import Testing
       let (second, _) = try fixture.exchange(ticket: 2)
       pool.serve(second)
       #expect(pool.pending.isEmpty && pool.waiting.count == 1)
+      #expect(fixture.core.exchanges.isBusy, "the loop would not look at the socket")
       let (third, _) = try fixture.exchange(ticket: 3)
       pool.serve(third)
       #expect(pool.pending.count == 1, "one connection cannot carry two exchanges")

@@ -55,7 +55,7 @@ import Testing
     let client = Client(engine: .own, connectionsPerHost: 2) { $0.httpVersions = .http1Only }
     let url = server.url("/get")
     let first = Task { try await client.get(url).status }
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let hasty = Client.profile(2) { options in
       options.httpVersions = .http1Only
       options.timeLimits = .init(connect: .nanoseconds(0))
@@ -74,7 +74,7 @@ import Testing
     let client = Client(engine: .own, connectionsPerHost: 1)
     let url = server.url("/")
     let first = Task { try await client.get(url).text }
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let others = (0..<2).map { _ in Task { try await client.get(url).text } }
     gate.open()
     #expect(try await first.value == "first")
@@ -100,7 +100,7 @@ import Testing
     let client = Client(engine: .own, connectionsPerHost: 2)
     let url = "http://127.0.0.1:\(server.port)"
     let first = Task { try await client.get("\(url)/held").text }
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let others = (0..<2).map { _ in Task { try await client.get("\(url)/other").text } }
     for other in others { #expect(try await other.value == "ok") }
     let repeated = Task { try await client.get("\(url)/drop").text }

@@ -35,7 +35,7 @@ import Testing
     let client = Client(connectionsPerHost: 4)
     let url = server.url("/")
     let tasks = (0..<10).map { _ in Task { try await client.get(url).status } }
-    await gate.waitUntilReached(count: 4)
+    await gate.waitForArrival(count: 4)
     #expect(server.openConnectionCount == 4)
     #expect(server.requestCount == 4)
     gate.open()
@@ -51,7 +51,7 @@ import Testing
     let client = Client(connectionsPerHost: 2)
     let url = slow.url("/")
     let waiting = (0..<4).map { _ in Task { try await client.get(url).status } }
-    await gate.waitUntilReached(count: 2)
+    await gate.waitForArrival(count: 2)
     for _ in 0..<20 { #expect(try await client.get(quick.url("/get")).status == 200) }
     #expect(slow.requestCount == 2)
     gate.open()
@@ -64,7 +64,7 @@ import Testing
     server.enqueue(.ok.held(by: gate))
     let client = Client(connectionsPerHost: 1)
     let first = Task { try await client.get(server.url("/status/200")).status }
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     var tasks: [Task<Int, any Error>] = []
     for (number, priority) in [0.1, 0.5, 1, 0.5, 0].enumerated() {
       let watcher = Watcher()
@@ -85,7 +85,7 @@ import Testing
     let client = Client(connectionsPerHost: 1)
     let url = server.url("/")
     let first = Task { try await client.get(url).status }
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let bad = try client.request(url, "HEAD", body: .bytes(Data([1])))
     let count = 20_000
     let began = Counter()

@@ -36,7 +36,7 @@ import Testing
     server.enqueue(.text("first").held(by: gate))
     let client = Client { $0.requestLimits = Limits(perHost: 1) }
     let first = try await start(client, server.url("/1"))
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let second = try await start(client, server.url("/get"))
     #expect(await reasons(client) == [.requestsOfHost])
     #expect(try await client.get(other.url("/get")).status == 200)
@@ -54,7 +54,7 @@ import Testing
     let order = Order()
     let client = Client { $0.requestLimits = Limits(perSession: 1) }
     let first = try await start(client, server.url("/1"))
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     var tasks: [Task<Int, any Error>] = []
     for (index, priority) in [Float(0.2), 0.9, 0.5, 0.9].enumerated() {
       let watcher = Watcher(onHead: { _ in order.add(index) })
@@ -98,7 +98,7 @@ import Testing
     server.enqueue(.text("first").held(by: gate))
     let client = Client { $0.requestLimits = Limits(perHost: 1) }
     let first = try await start(client, server.url("/1"))
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let watchers = (0..<3).map { _ in Watcher() }
     var tasks: [Task<Int, any Error>] = []
     for (index, watcher) in watchers.enumerated() {
@@ -123,7 +123,7 @@ import Testing
       $0.requestLimits = Limits(perHost: 1, ratePerHost: .init(perSecond: 0.0001, burst: 3))
     }
     let first = try await start(client, server.url("/1"))
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let watcher = Watcher()
     let second = try await start(client, server.url("/get"), watcher: watcher)
     watcher.suspend()
@@ -158,7 +158,7 @@ import Testing
     #expect(idle.hosts.map(\.idleConnections) == [1])
     server.enqueue(.text("held").held(by: gate))
     let task = try await start(client, server.url("/held?x=1"))
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let busy = await client.transport.snapshot()
     #expect(busy.hosts.map(\.origin) == ["https://localhost:\(server.port)"])
     #expect(busy.hosts.map(\.openConnections) == [1])

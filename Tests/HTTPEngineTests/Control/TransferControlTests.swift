@@ -116,7 +116,7 @@ import Testing
     let client = Client(connectionsPerHost: 1)
     let url = server.url("/")
     async let first = client.get(url)
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let watcher = Watcher()
     async let suspended = client.get(url, watcher: watcher)
     await watcher.began.wait()

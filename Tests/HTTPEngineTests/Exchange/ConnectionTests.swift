@@ -35,7 +35,7 @@ import Testing
           #expect(status == 200)
         }
       }
-      await gate.waitUntilReached(count: 3)
+      await gate.waitForArrival(count: 3)
       gate.open()
       try await group.waitForAll()
     }

@@ -195,7 +195,7 @@ import Testing
       let request = try client.request("http://slow\(round).example/")
       let watcher = Watcher()
       let task = CancellationTests.start(client, request, watcher)
-      await gate.waitUntilReached(count: 2 * round)
+      await gate.waitForArrival(count: 2 * round)
       task.cancel()
       #expect(await task.value == .cancelled)
       #expect(watcher.beganCount == 0)

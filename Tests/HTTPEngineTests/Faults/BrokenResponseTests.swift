@@ -112,7 +112,7 @@ import Testing
     if arrival < 2 { before.open() }
     #expect(try await first.text == "0123")
     before.open()
-    await behind.waitUntilReached()
+    await behind.waitForArrival()
     #expect(try await client.get(server.url("/")).text == "next")
     behind.open()
   }

@@ -292,7 +292,7 @@ import Testing
     let client = Client(connectionsPerHost: 1)
     let url = server.url("/")
     async let first = client.get(url).text
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let watcher = Watcher()
     async let second = client.get(url, watcher: watcher)
     await watcher.began.wait()

@@ -38,7 +38,7 @@ import Testing
     server.holdResponses(until: gate)
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<10 { group.addTask { try await client.get(server.url(isTLS: false)).status } }
-      await gate.waitUntilReached(count: 10)
+      await gate.waitForArrival(count: 10)
       gate.open()
       for try await status in group { #expect(status == 200) }
     }
@@ -113,7 +113,7 @@ import Testing
     let url = "http://localhost:\(server.port)/"
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<3 { group.addTask { try await client.get(url).status } }
-      await gate.waitUntilReached(count: 3)
+      await gate.waitForArrival(count: 3)
       gate.open()
       for try await status in group { #expect(status == 200) }
     }

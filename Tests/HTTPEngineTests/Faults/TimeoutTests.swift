@@ -136,7 +136,7 @@ import Testing
     let client = Client(connectionsPerHost: 1)
     let url = server.url("/")
     let first = Task { try await client.get(url).text }
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     let request = try client.request(url, deadline: Self.short)
     let failure = try await client.failure(of: request)
     #expect(failure.kind == .timedOut)

@@ -62,7 +62,7 @@ struct BorrowedThreadTests {
     server.enqueue(.ok.held(by: gate))
     let client = Client(mayStartThread: { [permission] in permission.ask() })
     let status = try send(client, client.request(server.url("/")))
-    await gate.waitUntilReached()
+    await gate.waitForArrival()
     permission.isGiven.store(true, ordering: .relaxed)
     await returned.wait()
     #expect(!ended.hasCome, "the caller did not wait for the response")

@@ -43,7 +43,7 @@ import Testing
       let client = Client(lingering: .seconds(60))
       let url = server.url("/")
       let held = Task { try await client.get(url).status }
-      await gate.waitUntilReached()
+      await gate.waitForArrival()
       let watcher = Watcher(holdsHead: true)
       let paused = Task { try await client.get(url, watcher: watcher).status }
       await watcher.headCame.wait()
@@ -52,7 +52,7 @@ import Testing
       let upload = Task {
         try await client.send(client.request(url, "POST", body: body), watcher: sending).status
       }
-      await gate.waitUntilReached(count: 2)
+      await gate.waitForArrival(count: 2)
       // The upload fills the buffers of the kernel first.
       var sent: Int64 = -1
       while let now = sending.last?.sent, now != sent {

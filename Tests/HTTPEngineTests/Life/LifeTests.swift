@@ -14,7 +14,7 @@ import Testing
     let watchers = (0..<10).map { _ in Watcher() }
     let tasks = try watchers.map { try CancellationTests.start(client, client.request(url), $0) }
     for watcher in watchers { await watcher.began.wait() }
-    await gate.waitUntilReached(count: 2)
+    await gate.waitForArrival(count: 2)
     client.transport.shutDown()
     for task in tasks { #expect(await task.value == .shutDown) }
     #expect(watchers.allSatisfy { $0.endedCount == 1 && $0.callsAfterEnd == 0 })

@@ -100,7 +100,7 @@ import Testing
     let client = Client(connectionsPerHost: 4, lingering: .seconds(60))
     let url = server.url("/")
     let tasks = try (0..<10).map { _ in try CancellationTests.start(client, client.request(url), Watcher()) }
-    await gate.waitUntilReached(count: 4)
+    await gate.waitForArrival(count: 4)
     client.transport.shutDown()
     for task in tasks { #expect(await task.value == .shutDown) }
     server.stop()

@@ -29,6 +29,21 @@ import Testing
     }
   }
 
+  @Test("Work does not wait for other work while a thread can be had") func independence() async {
+    let threads = LookupThreads()
+    for round in 0..<20 {
+      let hasRun = DispatchSemaphore(value: 0)
+      // Afterwards one thread is idle, or about to be.
+      await withCheckedContinuation { continuation in threads.run { continuation.resume() } }
+      let isDone = await withCheckedContinuation { continuation in
+        threads.run { continuation.resume(returning: hasRun.wait(timeout: .now() + 20) == .success) }
+        threads.run { hasRun.signal() }
+      }
+      #expect(isDone, "round \(round): the second work waited for the first")
+      guard isDone else { return }
+    }
+  }
+
   @Test("Without a thread, the caller does the work before it goes on") func noThread() {
     let threads = LookupThreads(mayStartThread: { false })
     let count = Counter()

@@ -1,4 +1,5 @@
 import HTTPEngine
+import HTTPTestServer
 import HTTPWire
 import Testing
 
@@ -30,5 +31,15 @@ extension EngineTransport {
     try await WaitLimit.watch(
       "the outcome of \(request.method) \(request.url)", location, orElse: { observer.cancel() }
     ) { () async throws(TransportFailure) in try await send(request, observer: observer) }
+  }
+}
+
+extension Gate {
+  /// Waits until `count` replies have reached the gate.
+  func waitForArrival(count: Int = 1, _ location: SourceLocation = #_sourceLocation) async {
+    let wait = Task { await waitUntilReached(count: count) }
+    await WaitLimit.watch("reply \(count) at the gate", location, orElse: { wait.cancel() }) {
+      await wait.value
+    }
   }
 }

@@ -1,0 +1,120 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@testable import HTTPEngine
+
+/// Steps of an exchange on a connection of HTTP/2 in memory.
+@Suite("Steps of a connection of HTTP/2", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1)))
+struct HTTP2StepTests {
+  /// A connection that has received the settings of its server, and an exchange on its first stream.
+  private struct Setup {
+    let pipe = MemoryPipe()
+    let connection: HTTP2Connection
+    let exchange: Exchange
+    let ending: ConnectionFixture.Ending
+
+    init(
+      _ fixture: ConnectionFixture, _ method: String = "GET", _ body: RequestBody = .none,
+      fields: [HTTPHeader] = [], observer: Watcher = Watcher()
+    ) throws {
+      connection = try fixture.http2(pipe)
+      pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+      (exchange, ending) = try fixture.exchange(method, body, fields: fields, observer: observer)
+      #expect(connection.start(exchange))
+      connection.continueTurn()
+      #expect(pipe.written.starts(with: "PRI * HTTP/2.0".utf8) && ending.outcome == nil)
+    }
+
+    /// Receives a head, content, and trailers, which end the stream.
+    func receive(_ content: [UInt8] = [], endsStream: Bool = true, trailers: [(String, String)] = []) {
+      pipe.incoming += HTTP2TestConnection.bytes(
+        of: .headers, flags: 0x4, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+      let isLast = endsStream && trailers.isEmpty
+      pipe.incoming += HTTP2TestConnection.bytes(
+        of: .data, flags: isLast ? 0x1 : 0, stream: 1, payload: content)
+      if !trailers.isEmpty {
+        pipe.incoming += HTTP2TestConnection.bytes(
+          of: .headers, flags: 0x5, stream: 1, payload: SessionPeer.block(trailers))
+      }
+      connection.pipeIsReady()
+    }
+
+    var metrics: TransferMetrics.Values? { try? ending.outcome?.get().metrics.values }
+  }
+
+  private static let upload = RequestBody.bytes(Data([7, 7, 7]))
+  private static let expect = [HTTPHeader(name: "Expect", value: "100-continue")]
+
+  @Test("The time of an idle connection begins with the end of its last exchange") func idleTime()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture)
+      #expect(!setup.connection.isIdle)
+      fixture.core.now += 50_000_000_000
+      setup.receive(Array("ok".utf8))
+      #expect(setup.ending.text == "ok" && setup.connection.isIdle)
+      #expect(setup.connection.idleSince == fixture.core.now)
+      #expect(setup.connection.idleLimit == fixture.core.now + 118_000_000_000)
+    }
+  }
+
+  @Test("A connection that is closed says so with GOAWAY") func goAway() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture)
+      setup.receive()
+      setup.connection.close()
+      // The head of GOAWAY, stream 0, and NO_ERROR.
+      #expect(setup.pipe.written.suffix(17).prefix(9) == [0, 0, 8, 7, 0, 0, 0, 0, 0])
+      #expect(setup.pipe.written.suffix(4) == [0, 0, 0, 0] && setup.pipe.isClosed)
+    }
+  }
+
+  @Test("Content is sent when the time for the response 100 is over") func expiredExpectation() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, "POST", Self.upload, fields: Self.expect)
+      #expect(!setup.pipe.written.contains(7) || !setup.pipe.written.suffix(3).elementsEqual([7, 7, 7]))
+      #expect(setup.exchange.continueTime < .max)
+      #expect(fixture.core.exchanges.expiry <= setup.exchange.continueTime, "the loop would sleep on")
+      setup.connection.continueExpired(setup.exchange)
+      fixture.core.exchanges.turn()
+      #expect(setup.pipe.written.suffix(3) == [7, 7, 7])
+    }
+  }
+
+  @Test("Metrics have the end of a request without content, and the size of trailers") func metrics()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let plain = try Setup(fixture)
+      plain.receive([1])
+      let values = try #require(plain.metrics)
+      #expect(values.requestEnd >= values.requestStart && values.requestStart >= 0)
+      let longer = try Setup(fixture)
+      longer.receive([1], trailers: [("x-end", "1")])
+      #expect(
+        longer.metrics?.responseHeaderBytes == values.responseHeaderBytes + Int64("x-end: 1\r\n".utf8.count))
+    }
+  }
+
+  @Test("The limit of the first byte begins with the end of an upload") func firstByteLimit() async throws {
+    try await ConnectionFixture.run({ $0.timeLimits.firstByte = .seconds(10) }) { fixture in
+      let setup = try Setup(fixture, "POST", Self.upload)
+      #expect(setup.pipe.written.suffix(3) == [7, 7, 7])
+      #expect(setup.exchange.phaseTimer.map { $0.expiry < .max } == true)
+    }
+  }
+
+  @Test("The loss of a body that is not wanted is not a failure") func lostBody() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, observer: Watcher(disposition: .discard))
+      setup.receive([1], endsStream: false)
+      #expect(setup.ending.outcome == nil, "the rest is short, so it is read")
+      setup.pipe.afterIncoming = .ended
+      setup.connection.pipeIsReady()
+      #expect(setup.ending.status == 200 && setup.pipe.isClosed)
+    }
+  }
+}

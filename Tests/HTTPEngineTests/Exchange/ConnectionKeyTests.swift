@@ -1,0 +1,159 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@testable import HTTPEngine
+
+/// The properties that a connection must have in common with a request, and the ways to it.
+@Suite("Connections that fit a request", .enabled(if: !engine.isCurl), .timeLimit(.minutes(2)))
+struct ConnectionKeyTests {
+  @Test("A connection of HTTP/1.1 is not used by a request that may use HTTP/2") func versions() async throws
+  {
+    var options = TLSOptions()
+    options.applicationProtocols = ["h2", "http/1.1"]
+    let server = try StreamTestServer(.tls(.localhost, options)) { connection in
+      if connection.applicationProtocol == "h2" {
+        let http2 = try HTTP2TestConnection(connection)
+        while true { try http2.respond(200, on: http2.request()) }
+      }
+      while true {
+        _ = try connection.readHead()
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      }
+    }
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    let old = Client.profile { $0.httpVersions = .http1Only }
+    for _ in 0..<2 {
+      #expect(try await client.send(client.request(url, profile: old)).head.version == .http1_1)
+      #expect(try await client.get(url).head.version == .http2)
+    }
+    #expect(server.connectionCount == 2)
+  }
+
+  @Test("A request with a local end does not use connections of another one") func localInterface()
+    async throws
+  {
+    let server = try HTTPTestServer()
+    let client = Client()
+    for local in ["127.0.0.1", "127.0.0.2", "127.0.0.1"] {
+      let profile = Client.profile { $0.localInterface = "host!\(local)" }
+      let response = try await client.send(client.request(server.url("/get"), profile: profile))
+      #expect(response.metrics.localAddress == local)
+    }
+    #expect(server.connectionCount == 2)
+  }
+
+  // MARK: Proxies
+
+  private static func client(_ kind: ProxyServer.Kind, _ port: Int, refusesPrivate: Bool = false) -> Client {
+    Client {
+      $0.proxy = .server(ProxyServer(kind, host: "127.0.0.1", port: port))
+      $0.refusesPrivateAddresses = refusesPrivate
+    }
+  }
+
+  private static func request(_ client: Client, _ addresses: [IPAddress?]) throws -> WireRequest {
+    let origin = Origin(scheme: "http", host: "shop.invalid", port: 80)
+    return WireRequest(url: "http://shop.invalid/", origin: origin, profile: client.profile) {
+      $0.addresses = KnownAddresses(host: "shop.invalid", port: 80, addresses: addresses.compactMap { $0 })
+    }
+  }
+
+  @Test("A proxy of SOCKS4 is asked for an IPv4 address") func socks4() async throws {
+    let proxy = try StreamTestServer { connection in
+      let question = try connection.readExactly(9)
+      #expect(question == [4, 1, 0, 80, 127, 0, 0, 1, 0])
+      try connection.write([0, 90, 0, 0, 0, 0, 0, 0])
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    }
+    let client = Self.client(.socks4, proxy.port)
+    let response = try await client.send(Self.request(client, [.loopback6, .loopback4]))
+    #expect(response.text == "ok")
+  }
+
+  @Test(
+    "A proxy is not asked for a private address that is refused",
+    arguments: [ProxyServer.Kind.socks4, .socks5])
+  func privateAddress(kind: ProxyServer.Kind) async throws {
+    let proxy = try StreamTestServer()
+    let client = Self.client(kind, proxy.port, refusesPrivate: true)
+    let failure = try await client.failure(of: Self.request(client, [.loopback4]))
+    #expect(failure.kind == .addressRefused, "\(failure.message)")
+    #expect(proxy.connectionCount == 0)
+  }
+
+  @Test("A login goes on over the connection that replaces a closed one") func loginOverConnections()
+    async throws
+  {
+    let answers = Mutex<[Bool]>([])
+    let proxy = try StreamTestServer { connection in
+      let head = String(decoding: try connection.readHead(), as: UTF8.self)
+      let isAnswer = head.contains("Proxy-Authorization: Digest ")
+      answers.withLock { $0.append(isAnswer) }
+      guard isAnswer else {
+        return try connection.write(
+          """
+          HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\
+          Proxy-Authenticate: Digest realm="p", nonce="n", qop="auth"\r\n\r\n
+          """)
+      }
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      try connection.startTLS(.localhost)
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    }
+    var server = ProxyServer(.http, host: "127.0.0.1", port: proxy.port, username: "user", password: "secret")
+    server.authentication = .negotiated
+    let client = Client { [server] in $0.proxy = .server(server) }
+    #expect(try await client.get("https://localhost:9/").text == "ok")
+    #expect(answers.withLock { $0 } == [false, true])
+  }
+
+  // MARK: Limits
+
+  @Test(
+    "The time for an alternative service is limited, so that some remains for the origin",
+    arguments: [(nil, 10), (5, 5), (60, 10)] as [(Int?, Int)])
+  func alternativeLimit(limit: Int?, expected: Int) throws {
+    let profile = Client.profile { $0.connectTimeout = limit.map { .seconds($0) } }
+    let origin = Origin(scheme: "https", host: "shop.invalid", port: 443)
+    func request(_ service: AlternativeService?) -> WireRequest {
+      WireRequest(url: "https://shop.invalid/", origin: origin, profile: profile) { $0.alternative = service }
+    }
+    let service = AlternativeService(host: "other.invalid", port: 443)
+    #expect(request(service).connectTimeout == .seconds(expected))
+    #expect(request(nil).connectTimeout == limit.map { .seconds($0) })
+  }
+
+  private final class Owner: ConnectionAttemptOwner {
+    private(set) var failure: TransportFailure?
+
+    func attemptChanged() {}
+    func attemptEnded(_ outcome: Result<any Pipe, TransportFailure>) {
+      if case .failure(let failure) = outcome { self.failure = failure }
+    }
+  }
+
+  @Test("A look-up that takes the time for connecting is named", arguments: ["slow.invalid", "127.0.0.1"])
+  func slowLookup(host: String) async throws {
+    try await ConnectionFixture.run { fixture in
+      let profile = Client.profile { $0.connectTimeout = .seconds(5) }
+      let silent = try UnresponsivePort()
+      let origin = Origin(scheme: "http", host: host, port: silent.port)
+      let request = WireRequest(url: "http://\(host):\(silent.port)/", origin: origin, profile: profile) {
+        _ in
+      }
+      let owner = Owner()
+      let attempt = ConnectionAttempt(
+        request, try Route(to: origin, profile.options), fixture.core, for: owner)
+      attempt.begin()
+      #expect(owner.failure == nil && attempt.expiry < .max)
+      attempt.expire(Clock.now(plus: .seconds(6)))
+      #expect(owner.failure?.kind == .timedOut)
+      #expect(owner.failure?.phase == (host == "127.0.0.1" ? .connect : .nameLookup))
+    }
+  }
+}
