@@ -182,4 +182,17 @@ struct ExchangeStepTests {
       #expect(fixture.core.exchanges.expiry == connection.idleLimit)
     }
   }
+
+  @Test("The time in the queue of a host is not its silence") func queueTime() async throws {
+    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let (first, _) = try fixture.exchange()
+      let (second, _) = try fixture.exchange(ticket: 2, idleTimeout: .seconds(1))
+      fixture.core.exchanges.start(first)
+      fixture.core.now += 5_000_000_000
+      // It waits for the connection of the first one.
+      fixture.core.exchanges.start(second)
+      #expect(second.pool === first.pool && second.pool?.pending.count == 1)
+      #expect(second.timeout() == nil && second.expiry == fixture.core.now + 1_000_000_000)
+    }
+  }
 }

@@ -23,7 +23,7 @@ struct HTTP2StepTests {
       pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
       (exchange, ending) = try fixture.exchange(method, body, fields: fields, observer: observer)
       #expect(connection.start(exchange))
-      connection.continueTurn()
+      fixture.core.exchanges.turn()
       #expect(pipe.written.starts(with: "PRI * HTTP/2.0".utf8) && ending.outcome == nil)
     }
 
@@ -75,7 +75,7 @@ struct HTTP2StepTests {
   @Test("Content is sent when the time for the response 100 is over") func expiredExpectation() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, "POST", Self.upload, fields: Self.expect)
-      #expect(!setup.pipe.written.contains(7) || !setup.pipe.written.suffix(3).elementsEqual([7, 7, 7]))
+      #expect(setup.pipe.written.suffix(3) != [7, 7, 7])
       #expect(setup.exchange.continueTime < .max)
       #expect(fixture.core.exchanges.expiry <= setup.exchange.continueTime, "the loop would sleep on")
       setup.connection.continueExpired(setup.exchange)

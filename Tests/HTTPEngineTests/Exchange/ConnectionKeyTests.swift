@@ -47,13 +47,6 @@ struct ConnectionKeyTests {
 
   // MARK: Proxies
 
-  private static func client(_ kind: ProxyServer.Kind, _ port: Int, refusesPrivate: Bool = false) -> Client {
-    Client {
-      $0.proxy = .server(ProxyServer(kind, host: "127.0.0.1", port: port))
-      $0.refusesPrivateAddresses = refusesPrivate
-    }
-  }
-
   private static func request(_ client: Client, _ addresses: [IPAddress?]) throws -> WireRequest {
     let origin = Origin(scheme: "http", host: "shop.invalid", port: 80)
     return WireRequest(url: "http://shop.invalid/", origin: origin, profile: client.profile) {
@@ -69,20 +62,9 @@ struct ConnectionKeyTests {
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     }
-    let client = Self.client(.socks4, proxy.port)
+    let client = Client { $0.proxy = .server(ProxyServer(.socks4, host: "127.0.0.1", port: proxy.port)) }
     let response = try await client.send(Self.request(client, [.loopback6, .loopback4]))
     #expect(response.text == "ok")
-  }
-
-  @Test(
-    "A proxy is not asked for a private address that is refused",
-    arguments: [ProxyServer.Kind.socks4, .socks5])
-  func privateAddress(kind: ProxyServer.Kind) async throws {
-    let proxy = try StreamTestServer()
-    let client = Self.client(kind, proxy.port, refusesPrivate: true)
-    let failure = try await client.failure(of: Self.request(client, [.loopback4]))
-    #expect(failure.kind == .addressRefused, "\(failure.message)")
-    #expect(proxy.connectionCount == 0)
   }
 
   @Test("A login goes on over the connection that replaces a closed one") func loginOverConnections()
@@ -137,23 +119,57 @@ struct ConnectionKeyTests {
     }
   }
 
+  /// Begins an attempt to connect that ends in this turn, or not at all.
+  private static func attempt(
+    _ host: String, port: Int, proxy: ProxyServer? = nil, _ fixture: ConnectionFixture,
+    _ change: (inout TransportOptions) -> Void, _ check: (ConnectionAttempt, Owner) -> Void
+  ) throws {
+    let profile = Client.profile(6, change)
+    let origin = Origin(scheme: "http", host: host, port: port)
+    let request = WireRequest(url: "http://\(host):\(port)/", origin: origin, profile: profile) { _ in }
+    let owner = Owner()
+    let route = try Route(to: origin, profile.options, proxy: proxy)
+    let attempt = ConnectionAttempt(request, route, fixture.core, for: owner)
+    attempt.begin()
+    check(attempt, owner)
+    attempt.cancel()
+  }
+
   @Test("A look-up that takes the time for connecting is named", arguments: ["slow.invalid", "127.0.0.1"])
   func slowLookup(host: String) async throws {
     try await ConnectionFixture.run { fixture in
-      let profile = Client.profile { $0.connectTimeout = .seconds(5) }
       let silent = try UnresponsivePort()
-      let origin = Origin(scheme: "http", host: host, port: silent.port)
-      let request = WireRequest(url: "http://\(host):\(silent.port)/", origin: origin, profile: profile) {
-        _ in
+      try Self.attempt(host, port: silent.port, fixture, { $0.connectTimeout = .seconds(5) }) {
+        attempt, owner in
+        #expect(owner.failure == nil && attempt.expiry < .max)
+        attempt.expire(Clock.now(plus: .seconds(6)))
+        #expect(owner.failure?.kind == .timedOut)
+        #expect(owner.failure?.phase == (host == "127.0.0.1" ? .connect : .nameLookup))
       }
-      let owner = Owner()
-      let attempt = ConnectionAttempt(
-        request, try Route(to: origin, profile.options), fixture.core, for: owner)
-      attempt.begin()
-      #expect(owner.failure == nil && attempt.expiry < .max)
-      attempt.expire(Clock.now(plus: .seconds(6)))
-      #expect(owner.failure?.kind == .timedOut)
-      #expect(owner.failure?.phase == (host == "127.0.0.1" ? .connect : .nameLookup))
+    }
+  }
+
+  @Test("Nothing is connected for a port that cannot be one") func portZero() async throws {
+    try await ConnectionFixture.run { fixture in
+      try Self.attempt("127.0.0.1", port: 0, fixture, { _ in }) { _, owner in
+        #expect(owner.failure?.kind == .badURL, "\(owner.failure?.message ?? "no failure")")
+        #expect(owner.failure?.message.contains("ports go from 1 to 65535") == true)
+      }
+    }
+  }
+
+  /// Uses a public address for the proxy, which no socket is opened to, because the target is refused before.
+  @Test(
+    "A private target is refused before its proxy is connected to",
+    arguments: [ProxyServer.Kind.socks4, .socks5])
+  func privateTarget(kind: ProxyServer.Kind) async throws {
+    try await ConnectionFixture.run { fixture in
+      let proxy = ProxyServer(kind, host: "8.8.8.8", port: 1080)
+      try Self.attempt(
+        "127.0.0.1", port: 80, proxy: proxy, fixture, { $0.refusesPrivateAddresses = true }
+      ) { _, owner in
+        #expect(owner.failure?.kind == .addressRefused, "\(owner.failure?.message ?? "no failure")")
+      }
     }
   }
 }
