@@ -90,10 +90,17 @@ extension HTTPHeader {
 package enum FieldName {
   /// Whether two names are the same without regard to ASCII case; allocates nothing.
   package static func equal(_ left: String, _ right: String) -> Bool {
-    let left = left.utf8
-    let right = right.utf8
-    guard left.count == right.count else { return false }
-    return zip(left, right).allSatisfy { lowercased($0) == lowercased($1) }
+    left.utf8.count == right.utf8.count && equalBytes(left, right)
+  }
+
+  private static func equalBytes(_ left: String, _ right: String) -> Bool {
+    var (left, right) = (left, right)
+    return left.withUTF8 { left in
+      right.withUTF8 { right in
+        for index in 0..<left.count where lowercased(left[index]) != lowercased(right[index]) { return false }
+        return true
+      }
+    }
   }
 
   /// Whether a name is `other`, which has no capitals, without regard to ASCII case.

@@ -82,8 +82,7 @@ package struct FieldBlock: Sendable, Equatable {
   /// Returns the values of all fields of this name, joined by `, ` (RFC 9110 §5.3), or `nil` if there is none.
   package func value(of name: StaticString) -> String? {
     var result: String?
-    forEachLine { field in
-      guard field.isNamed(name) else { return }
+    forEachLine(of: name) { field in
       if let first = result {
         result = first + ", " + field.value
       } else {
@@ -96,14 +95,14 @@ package struct FieldBlock: Sendable, Equatable {
   /// Returns the values of all fields of this name, each by itself.
   package func values(of name: StaticString) -> [String] {
     var values: [String] = []
-    forEachLine { if $0.isNamed(name) { values.append($0.value) } }
+    forEachLine(of: name) { values.append($0.value) }
     return values
   }
 
   /// Whether there is a field of this name.
   package func contains(_ name: StaticString) -> Bool {
     var found = false
-    forEachLine { if $0.isNamed(name) { found = true } }
+    forEachLine(of: name) { _ in found = true }
     return found
   }
 
@@ -118,7 +117,7 @@ package struct FieldBlock: Sendable, Equatable {
   /// Returns the values of the fields of this name as they came, each by itself.
   package func rawValues(of name: StaticString) -> [[UInt8]] {
     var values: [[UInt8]] = []
-    forEachLine { if $0.isNamed(name) { values.append(Array($0.valueBytes)) } }
+    forEachLine(of: name) { values.append(Array($0.valueBytes)) }
     return values
   }
 
@@ -132,8 +131,7 @@ package struct FieldBlock: Sendable, Equatable {
   /// Visits the elements of all fields of this name, without the white space around each; empty ones are left out (RFC
   /// 9110 §5.6.1). Allocates nothing.
   func forEachElement(of name: StaticString, _ body: (UnsafeRawBufferPointer) -> Void) {
-    forEachLine { line in
-      guard line.isNamed(name) else { return }
+    forEachLine(of: name) { line in
       let value = UnsafeRawBufferPointer(line.valueBytes)
       var start = 0
       while start <= value.count {
@@ -162,16 +160,49 @@ package struct FieldBlock: Sendable, Equatable {
     return text[start...end]
   }
 
-  private func forEachLine(_ body: (Line) -> Void) {
+  /// Calls `body` with the fields of this name. The lines of other fields are not parsed.
+  private func forEachLine(of name: StaticString, _ body: (Line) -> Void) {
+    forEachLine(where: { Self.beginsWith(name, $0) }, body)
+  }
+
+  private func forEachLine(
+    where isWanted: (UnsafeBufferPointer<UInt8>) -> Bool = { _ in true }, _ body: (Line) -> Void
+  ) {
     bytes.withUnsafeBufferPointer { buffer in
       var start = 0
       while start < buffer.count {
-        var end = start
-        while end < buffer.count, buffer[end] != 0x0A { end += 1 }
-        if let line = Line(UnsafeBufferPointer(rebasing: buffer[start..<end])) { body(line) }
+        let end = Self.endOfLine(in: UnsafeRawBufferPointer(buffer), from: start)
+        let text = UnsafeBufferPointer(rebasing: buffer[start..<end])
+        if isWanted(text), let line = Line(text) { body(line) }
         start = end + 1
       }
     }
+  }
+
+  /// Whether a line is one of the field `name`.
+  private static func beginsWith(_ name: StaticString, _ line: UnsafeBufferPointer<UInt8>) -> Bool {
+    let count = name.utf8CodeUnitCount
+    guard line.count > count, line[count] == 0x3A else { return false }
+    for index in 0..<count {
+      let byte = FieldName.lowercased(name.utf8Start[index])
+      guard FieldName.lowercased(line[index]) == byte else { return false }
+    }
+    return true
+  }
+
+  /// Returns the position of the next line feed, or the end, looking at eight bytes at a time.
+  private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+    var index = start
+    while bytes.count - index >= 8 {
+      let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+      // The highest bit of each byte that is a line feed; the first one found is always right.
+      let other = word ^ 0x0A0A_0A0A_0A0A_0A0A
+      let found = (other &- 0x0101_0101_0101_0101) & ~other & 0x8080_8080_8080_8080
+      if found != 0 { return index + found.trailingZeroBitCount / 8 }
+      index += 8
+    }
+    while index < bytes.count, bytes[index] != 0x0A { index += 1 }
+    return index
   }
 
   /// One line, cut at its colon; white space around the value is not part of it (RFC 9112 §5.1).
@@ -197,13 +228,6 @@ package struct FieldBlock: Sendable, Equatable {
         ?? String(String.UnicodeScalarView(valueBytes.map { Unicode.Scalar($0) }))
     }
 
-    func isNamed(_ name: StaticString) -> Bool {
-      guard name.utf8CodeUnitCount == nameBytes.count else { return false }
-      return (0..<nameBytes.count).allSatisfy {
-        FieldName.lowercased(nameBytes[$0]) == FieldName.lowercased(name.utf8Start[$0])
-      }
-    }
-
     private static func isSpace(_ byte: UInt8) -> Bool {
       byte == 0x20 || byte == 0x09 || byte == 0x0D
     }
@@ -222,8 +246,10 @@ package struct FieldMarks: OptionSet, Sendable {
   /// Fields without which a response cannot answer another request, because they give a freshness lifetime or a
   /// validator: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
   package static let reusable = FieldMarks(rawValue: 4)
-  /// Fields about the life of the connection: `Connection`, `Keep-Alive`, `Proxy-Connection`.
+  /// Fields about the end of the connection: `Connection`, `Proxy-Connection`.
   package static let connection = FieldMarks(rawValue: 8)
+  /// The time for which the server keeps the connection: `Keep-Alive`.
+  package static let keepAlive = FieldMarks(rawValue: 16)
 
   /// Makes the mark of the field `name`; empty if it has none.
   init(ofField name: UnsafeRawBufferPointer) {
@@ -235,9 +261,9 @@ package struct FieldMarks: OptionSet, Sendable {
       self = .reusable
     case 10 where FieldName.equal(name, lowercase: "set-cookie"): self = .setCookie
     case 10 where FieldName.equal(name, lowercase: "connection"),
-      10 where FieldName.equal(name, lowercase: "keep-alive"),
       16 where FieldName.equal(name, lowercase: "proxy-connection"):
       self = .connection
+    case 10 where FieldName.equal(name, lowercase: "keep-alive"): self = .keepAlive
     case 16 where FieldName.equal(name, lowercase: "content-encoding"): self = .contentEncoding
     default: self = []
     }

@@ -20,7 +20,8 @@ package struct ConnectionPersistence: Sendable, Equatable {
     var closes = false
     var keepsAlive = false
     var idleTime: Int?
-    if head.block.marks.contains(.connection) {
+    let marks = head.block.marks
+    if marks.contains(.connection) {
       // A function, because a closure that is stored allocates memory.
       func note(_ token: UnsafeRawBufferPointer) {
         if FieldName.equal(token, lowercase: "close") { closes = true }
@@ -28,6 +29,8 @@ package struct ConnectionPersistence: Sendable, Equatable {
       }
       head.block.forEachElement(of: "Connection", note)
       if isFromProxy { head.block.forEachElement(of: "Proxy-Connection", note) }
+    }
+    if marks.contains(.keepAlive) {
       head.block.forEachElement(of: "Keep-Alive") { idleTime = Self.timeout($0) ?? idleTime }
     }
     isPersistent = !closes && !framing.isAmbiguous(head.version) && (head.version != .http1_0 || keepsAlive)

@@ -74,7 +74,7 @@ package struct HTTP1Reader: Sendable {
   }
 
   /// The length of the body as announced; `nil` if it is unknown.
-  package var announcedLength: Int64? {
+  @inlinable package var announcedLength: Int64? {
     guard hasBody, !framing.isChunked else { return nil }
     return framing.contentLength
   }

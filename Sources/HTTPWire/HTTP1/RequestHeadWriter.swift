@@ -263,23 +263,36 @@ private struct RequestHeadOutput {
 
   func append(text: String, to buffer: inout [UInt8]) throws(RequestHeadViolation) {
     guard text.utf8.count <= limit - (buffer.count - start) else { throw .tooLarge }
-    buffer.append(contentsOf: text.utf8)
+    var text = text
+    text.withUTF8 { buffer.append(contentsOf: $0) }
   }
 
   /// Appends a field after checking it. A field without a value has no blank at its end.
   func append(_ field: HTTPHeader, to buffer: inout [UInt8]) throws(RequestHeadViolation) {
-    guard HeaderFieldRules.isToken(field.name) else { throw .field(.name(field.name)) }
-    try append(text: field.name, to: &buffer)
-    append(":", to: &buffer)
-    if !field.value.isEmpty {
-      append(" ", to: &buffer)
-      let value = buffer.count
-      try append(text: field.value, to: &buffer)
-      if let byte = HeaderFieldRules.forbiddenByte(in: buffer, from: value) {
-        throw .field(.value(field: field.name, character: byte))
-      }
+    var (name, value) = (field.name, field.value)
+    guard name.utf8.count + value.utf8.count <= limit - (buffer.count - start) else { throw .tooLarge }
+    let violation = name.withUTF8 { name in
+      value.withUTF8 { Self.append(name, $0, to: &buffer) }
     }
-    append("\r\n", to: &buffer)
+    switch violation {
+    case .name: throw .field(.name(field.name))
+    case .value(let byte): throw .field(.value(field: field.name, character: byte))
+    case nil: break
+    }
+  }
+
+  private enum FieldViolation {
+    case name
+    case value(UInt8)
+  }
+
+  private static func append(
+    _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, to buffer: inout [UInt8]
+  ) -> FieldViolation? {
+    guard HeaderFieldRules.isToken(name) else { return .name }
+    if let byte = HeaderFieldRules.forbiddenByte(in: UnsafeRawBufferPointer(value)) { return .value(byte) }
+    FieldLine.append(name, value.isEmpty ? ":" : ": ", value, to: &buffer)
+    return nil
   }
 
   /// Appends path and query of an absolute URL, with a slash in front if the path is empty.

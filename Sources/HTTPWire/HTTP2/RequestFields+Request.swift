@@ -24,13 +24,16 @@ extension RequestFields {
   }
 
   /// Returns path and query of an absolute URL.
-  private static func target(of url: String) -> String {
-    let end = url.utf8.firstIndex(of: UInt8(ascii: "#")) ?? url.utf8.endIndex
-    let text = url.utf8[..<end]
-    guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return "" }
-    let rest = text[colon...].dropFirst(3)
-    let start = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
-    return String(Substring(rest[start...]))
+  private static func target(of url: String) -> Substring {
+    var url = url
+    let (start, end) = url.withUTF8 { text in
+      let end = text.firstIndex(of: UInt8(ascii: "#")) ?? text.count
+      guard let colon = text[..<end].firstIndex(of: UInt8(ascii: ":")) else { return (end, end) }
+      let rest = text[min(colon + 3, end)..<end]
+      return (rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? end, end)
+    }
+    let text = url.utf8
+    return url[text.index(text.startIndex, offsetBy: start)..<text.index(text.startIndex, offsetBy: end)]
   }
 
   /// The size of the head in the form of HTTP/1.1, in which metrics count it.
@@ -39,9 +42,9 @@ extension RequestFields {
     var size = 12
     forEach { name, value in
       guard name.first == UInt8(ascii: ":") else { return size += name.count + value.count + 4 }
-      if name.elementsEqual(":authority".utf8) {
+      if FieldName.equal(name, lowercase: ":authority") {
         size += value.count + 8
-      } else if !name.elementsEqual(":scheme".utf8) {
+      } else if !FieldName.equal(name, lowercase: ":scheme") {
         size += value.count
       }
     }

@@ -28,14 +28,16 @@ package struct RequestFields: Sendable, Equatable {
     package var method: String
     package var origin: Origin
     /// Path and query; `*` for OPTIONS. Not used by `CONNECT` without a protocol.
-    package var target: String
+    package var target: Substring
     /// The protocol of an extended `CONNECT` (RFC 8441), such as `websocket`.
     package var protocolName: String?
 
-    package init(method: String, origin: Origin, target: String, protocolName: String? = nil) {
+    package init(
+      method: String, origin: Origin, target: some StringProtocol, protocolName: String? = nil
+    ) {
       self.method = method
       self.origin = origin
-      self.target = target
+      self.target = Substring(target)
       self.protocolName = protocolName
     }
   }
@@ -70,7 +72,7 @@ package struct RequestFields: Sendable, Equatable {
       try Self.checkFraming(field, contentLength)
       append(field, named: named)
     }
-    if let contentLength { append("content-length", String(contentLength).utf8) }
+    if let contentLength { append("content-length", Substring(String(contentLength))) }
     guard bytes.count <= RequestHeadWriter.largestHead else { throw .head(.tooLarge) }
   }
 
@@ -90,26 +92,25 @@ package struct RequestFields: Sendable, Equatable {
   }
 
   private mutating func appendControl(_ control: Control, host: String?) throws(Violation) {
-    append(":method", control.method.utf8)
-    let given = Self.trimmed(host ?? "")
+    append(":method", Substring(control.method))
+    let given = host.map { Self.trimmed($0) } ?? ""
     let authority = given.isEmpty ? Self.authority(of: control.origin) : given
-    guard authority.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/?#@\\".utf8.contains($0) }) else {
-      throw .authority
-    }
+    guard Self.isAuthority(authority) else { throw .authority }
     let isExtended = control.protocolName != nil
-    guard control.method == "CONNECT" || !isExtended, HeaderFieldRules.isToken(control.protocolName ?? "-")
+    guard control.method == "CONNECT" || !isExtended,
+      control.protocolName.map({ HeaderFieldRules.isToken($0) }) != false
     else {
       throw .protocolName
     }
     guard control.method != "CONNECT" || isExtended else {
       // The authority of a tunnel has a port (RFC 9113 §8.5).
-      append(":authority", Self.authority(of: control.origin, alwaysWithPort: true).utf8)
+      append(":authority", Self.authority(of: control.origin, alwaysWithPort: true))
       return
     }
-    append(":scheme", control.origin.scheme.utf8)
-    append(":authority", authority.utf8)
-    append(":path", try Self.path(of: control).utf8)
-    if let name = control.protocolName { append(":protocol", name.utf8) }
+    append(":scheme", Substring(control.origin.scheme))
+    append(":authority", authority)
+    append(":path", try Self.path(of: control))
+    if let name = control.protocolName { append(":protocol", Substring(name)) }
   }
 
   private mutating func append(_ field: HTTPHeader, named: [Substring]) {
@@ -117,20 +118,31 @@ package struct RequestFields: Sendable, Equatable {
       guard Self.elements(field.value).contains(where: { FieldName.equal(String($0), "trailers") }) else {
         return
       }
-      append("te", "trailers".utf8)
+      append("te", "trailers")
       return
     }
     guard !Self.isLeftOut(field.name), !named.contains(where: { FieldName.equal(String($0), field.name) })
     else {
       return
     }
-    append(field.name, Self.trimmed(field.value).utf8)
+    append(field.name, Substring(field.value))
   }
 
-  private mutating func append(_ name: String, _ value: some Collection<UInt8>) {
-    bytes.append(contentsOf: name.utf8.lazy.map(FieldName.lowercased))
-    bytes.append(contentsOf: value)
-    lengths.append(Lengths(name: name.utf8.count, value: value.count))
+  /// Appends a field, its name in lower case, and its value without the white space around it.
+  private mutating func append(_ name: String, _ value: Substring) {
+    var (name, value) = (name, value)
+    name.withUTF8 { name in
+      value.withUTF8 { append(name, FieldName.trimmed(UnsafeRawBufferPointer($0))) }
+    }
+  }
+
+  private mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeRawBufferPointer) {
+    withUnsafeTemporaryAllocation(byteCount: name.count + value.count, alignment: 1) { field in
+      for index in 0..<name.count { field[index] = FieldName.lowercased(name[index]) }
+      UnsafeMutableRawBufferPointer(rebasing: field[name.count...]).copyMemory(from: value)
+      bytes.append(contentsOf: field)
+    }
+    lengths.append(Lengths(name: name.count, value: value.count))
   }
 
   /// Calls `body` with each field in order.
@@ -150,26 +162,49 @@ package struct RequestFields: Sendable, Equatable {
 }
 
 extension RequestFields {
-  private static func path(of control: Control) throws(Violation) -> String {
-    let target = control.target
-    if target == "*", control.method == "OPTIONS" { return target }
+  private static func path(of control: Control) throws(Violation) -> Substring {
+    var path = control.target
     // A URL without a path, perhaps with a query.
-    let path = target.isEmpty || target.hasPrefix("?") ? "/" + target : target
-    guard path.hasPrefix("/"), path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") })
-    else { throw .target }
+    if path.utf8.first == nil || path.utf8.first == UInt8(ascii: "?") { path = "/" + path }
+    if path.utf8.first == UInt8(ascii: "*"), control.method == "OPTIONS", path == "*" { return path }
+    let isPath = path.withUTF8 { path in
+      for byte in path where byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "#") { return false }
+      return path.first == UInt8(ascii: "/")
+    }
+    guard isPath else { throw .target }
     return path
   }
 
-  private static let leftOut = [
-    "Host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", "HTTP2-Settings",
-    "Content-Length",
-  ]
+  private static func isAuthority(_ text: Substring) -> Bool {
+    var text = text
+    return text.withUTF8 { text in
+      text.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"), UInt8(ascii: "\\"):
+          false
+        default: byte > 0x20 && byte < 0x7F
+        }
+      }
+    }
+  }
 
-  private static func isLeftOut(_ name: String) -> Bool { leftOut.contains { FieldName.equal($0, name) } }
+  private static func isLeftOut(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 4: FieldName.equal(name, "Host")
+    case 7: FieldName.equal(name, "Upgrade")
+    case 10: FieldName.equal(name, "Connection") || FieldName.equal(name, "Keep-Alive")
+    case 14: FieldName.equal(name, "Content-Length") || FieldName.equal(name, "HTTP2-Settings")
+    case 16: FieldName.equal(name, "Proxy-Connection")
+    case 17: FieldName.equal(name, "Transfer-Encoding")
+    default: false
+    }
+  }
 
   /// Returns the names that the fields `Connection` list (RFC 9110 §7.6.1).
   private static func connectionOptions(_ fields: [HTTPHeader]) -> [Substring] {
-    fields.filter { FieldName.equal($0.name, "Connection") }.flatMap { elements($0.value) }
+    var options: [Substring] = []
+    for field in fields where FieldName.equal(field.name, "Connection") { options += elements(field.value) }
+    return options
   }
 
   private static func elements(_ value: String) -> [Substring] {
@@ -179,6 +214,8 @@ extension RequestFields {
   private static func trimmed(_ text: some StringProtocol) -> Substring {
     let text = Substring(text)
     let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+    // A look at both ends is enough for almost all values.
+    if let first = text.utf8.first, let last = text.utf8.last, !isSpace(first), !isSpace(last) { return text }
     guard let start = text.utf8.firstIndex(where: { !isSpace($0) }),
       let end = text.utf8.lastIndex(where: { !isSpace($0) })
     else { return "" }
@@ -187,8 +224,9 @@ extension RequestFields {
 
   private static func authority(of origin: Origin, alwaysWithPort: Bool = false) -> Substring {
     // The zone of an address has a meaning on this machine alone (RFC 6874 §4).
-    let host = origin.host.contains(":") ? "[\(origin.host.prefix { $0 != "%" })]" : origin.host
+    let isAddress = origin.host.utf8.contains(UInt8(ascii: ":"))
+    let host = isAddress ? "[\(origin.host.prefix { $0 != "%" })]" : origin.host
     let isUsual = origin.port == (origin.scheme == "https" ? 443 : 80)
-    return Substring(isUsual && !alwaysWithPort ? host : "\(host):\(origin.port)")
+    return Substring(isUsual && !alwaysWithPort ? host : host + ":" + String(origin.port))
   }
 }

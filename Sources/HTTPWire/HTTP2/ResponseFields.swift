@@ -26,6 +26,8 @@ package struct ResponseFields: Sendable {
   /// The size that each field adds to its name and value (RFC 9113 §6.5.2). A field of one byte in HPACK may make
   /// hundreds.
   private static let fieldOverhead = 32
+  /// The size of most heads.
+  private static let usualSize = 384
 
   private let method: String
   private let headerSizeLimit: Int
@@ -104,10 +106,11 @@ package struct ResponseFields: Sendable {
     case .body: break
     case .ended: throw .frameOrder
     }
-    lines.append(contentsOf: name)
-    lines.append(contentsOf: ": ".utf8)
-    lines.append(contentsOf: field.value)
-    lines.append(contentsOf: "\r\n".utf8)
+    // Growing step by step would allocate memory for most fields.
+    if lines.isEmpty { lines.reserveCapacity(Self.usualSize) }
+    FieldLine.append(
+      name.assumingMemoryBound(to: UInt8.self), ": ", field.value.assumingMemoryBound(to: UInt8.self),
+      to: &lines)
   }
 
   /// Whether a field belongs to a connection of HTTP/1.1 (RFC 9113 §8.2.2).

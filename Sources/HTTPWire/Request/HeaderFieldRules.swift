@@ -42,7 +42,14 @@ package enum HeaderFieldRules {
 
   /// Whether a text is a token: the form of methods and field names (RFC 9110 §5.6.2).
   package static func isToken(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+    var text = text
+    return text.withUTF8 { isToken($0) }
+  }
+
+  /// Whether bytes are a token.
+  static func isToken(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    for byte in bytes where !isTokenByte(byte) { return false }
+    return !bytes.isEmpty
   }
 
   /// Whether a text is a valid field value: it has no control characters except tabs. Text beyond ASCII is sent as
@@ -61,15 +68,33 @@ package enum HeaderFieldRules {
   }
 
   private static func forbiddenByte(in text: String) -> UInt8? {
-    text.utf8.first(where: isForbiddenByte)
+    var text = text
+    return text.withUTF8 { forbiddenByte(in: UnsafeRawBufferPointer($0)) }
   }
 
-  /// Returns the first byte from `start` on that is not allowed in a field value.
-  static func forbiddenByte(in bytes: [UInt8], from start: Int) -> UInt8? {
-    bytes[start...].first(where: isForbiddenByte)
+  /// Returns the first byte that is not allowed in a field value.
+  static func forbiddenByte(in bytes: UnsafeRawBufferPointer) -> UInt8? {
+    var index = 0
+    while bytes.count - index >= 8 {
+      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let end = index + 8
+      if mayHoldForbiddenByte(word) {
+        for byte in bytes[index..<end] where isForbiddenByte(byte) { return byte }
+      }
+      index = end
+    }
+    for byte in bytes[index...] where isForbiddenByte(byte) { return byte }
+    return nil
   }
 
   private static func isForbiddenByte(_ byte: UInt8) -> Bool { (byte < 0x20 && byte != 0x09) || byte == 0x7F }
+
+  /// Whether one of eight bytes is less than 0x20 or is 0x7F; true for some words of which none is.
+  private static func mayHoldForbiddenByte(_ word: UInt64) -> Bool {
+    let delete = word ^ 0x7F7F_7F7F_7F7F_7F7F
+    let controls = (word &- 0x2020_2020_2020_2020) & ~word
+    return (controls | (delete &- 0x0101_0101_0101_0101) & ~delete) & 0x8080_8080_8080_8080 != 0
+  }
 
   /// Whether a byte is valid in a token (RFC 9110 §5.6.2).
   static func isTokenByte(_ byte: UInt8) -> Bool {

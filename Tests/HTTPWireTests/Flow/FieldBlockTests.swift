@@ -43,6 +43,18 @@ import Testing
     #expect(FieldBlock([]).value(of: "A") == nil)
   }
 
+  @Test("Lines of all lengths end at their line feed, whatever their bytes") func lineLengths() {
+    for length in 0...40 {
+      for filler in ["x", "\u{9}", "\u{B}", "\u{8A}"] {
+        let value = "v" + String(repeating: filler, count: length) + "v"
+        let block = Self.block("A: \(value)\r\nBC: \(value)\nabc: 1\nA:\(value)")
+        #expect(block.values(of: "a") == [value, value], "\(length) of \(filler.utf8.first ?? 0)")
+        #expect(block.values(of: "bc") == [value], "\(length) of \(filler.utf8.first ?? 0)")
+        #expect(block.fields.count == 4, "\(length) of \(filler.utf8.first ?? 0)")
+      }
+    }
+  }
+
   @Test("Any bytes are parsed") func anyBytes() {
     var random = SeededRandom(seed: 3)
     for _ in 0..<2000 {
@@ -51,7 +63,7 @@ import Testing
       }
       let block = FieldBlock(bytes: bytes)
       #expect(block.fields.allSatisfy { !$0.name.isEmpty })
-      _ = block.value(of: "A")
+      #expect(block.values(of: "A") == block.fields.filter { $0.name.lowercased() == "a" }.map(\.value))
     }
   }
 }

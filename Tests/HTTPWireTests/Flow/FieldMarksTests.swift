@@ -18,6 +18,13 @@ import Testing
     #expect(Self.marks("Content-Encoding: br\r\nSET-COOKIE:a=1\r\n") == [.setCookie, .contentEncoding])
   }
 
+  @Test("Fields about the connection are found") func connectionFields() {
+    #expect(Self.marks("connection: close\r\n") == .connection)
+    #expect(Self.marks("Proxy-Connection: close\r\n") == .connection)
+    #expect(Self.marks("Keep-Alive: timeout=5\r\n") == .keepAlive)
+    #expect(Self.marks("Connection: keep-alive\r\nKEEP-ALIVE: timeout=5\r\n") == [.connection, .keepAlive])
+  }
+
   @Test(
     "Other lines have no mark",
     arguments: [

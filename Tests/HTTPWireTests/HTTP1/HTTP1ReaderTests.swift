@@ -254,7 +254,7 @@ import Testing
         #expect(reader.hasBegun)
         if case .head(let received) = step { head = received }
       }
-      #expect(head?.block.marks == [.setCookie, .connection, .reusable], "in pieces of \(size)")
+      #expect(head?.block.marks == [.setCookie, .connection, .keepAlive, .reusable], "in pieces of \(size)")
       #expect(head?.block == head.map { FieldBlock(bytes: $0.block.bytes) }, "in pieces of \(size)")
     }
   }

@@ -36,6 +36,23 @@ import Testing
     #expect(HeaderFieldRules.isFieldValue("grün 日本"))
   }
 
+  @Test("A forbidden character is found at every position of a value") func positions() {
+    for length in 1...20 {
+      for position in 0..<length {
+        for byte in [0x00, 0x09, 0x0A, 0x1F, 0x20, 0x7E, 0x7F] as [UInt8] {
+          var text = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+          text[position] = byte
+          #expect(
+            HeaderFieldRules.isFieldValue(String(decoding: text, as: UTF8.self))
+              == (byte == 0x09 || (0x20...0x7E).contains(byte)), "\(byte) at \(position) of \(length)")
+        }
+      }
+    }
+    // Both bytes of each letter have their highest bit set.
+    #expect(HeaderFieldRules.isFieldValue(String(repeating: "\u{A0}", count: 9)))
+    #expect(!HeaderFieldRules.isFieldValue(String(repeating: "\u{A0}", count: 9) + "\u{7F}"))
+  }
+
   @Test("A valid request is accepted") func validRequest() throws {
     try HeaderFieldRules.validate(
       method: "POST", fields: [HTTPHeader(name: "A", value: "b\tc"), HTTPHeader(name: "A", value: "")])

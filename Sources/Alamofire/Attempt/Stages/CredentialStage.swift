@@ -7,9 +7,11 @@ extension AttemptDriver {
   // Most sessions know no credentials, which is found out for next to nothing.
   func addCredentialsAtOnce() throws(AFError) -> AttemptEvent? {
     if values.redirectCount > 0 { dropCredentialsOfOtherOrigin() }
-    let options = values.request.profile.options
+    // One option at a time, because a copy of all of them costs more than this stage.
+    let profile = values.request.profile
     let mayKnow =
-      !core.session.credentials.isEmpty || options.preemptiveBasicAuthentication || options.netrcFile != nil
+      !core.session.credentials.isEmpty || profile.options.preemptiveBasicAuthentication
+      || profile.options.netrcFile != nil
     guard mayKnow, maySendCredentials else { return .done }
     guard !needsNetrc else { return nil }
     if let match = rememberedMatch {
