@@ -90,6 +90,7 @@ extension HTTP1Connection {
     if !outgoing.isChunked, exchange.bandwidth == nil, case .bytes(let data)? = exchange.request?.body {
       return write(data, of: exchange)
     }
+    if let mayGoOn = writeFile(of: exchange) { return mayGoOn }
     let room = table.writeRoom
     // There is space for the framing of a chunk around the piece.
     let start = RequestChunks.longestSizeLine
@@ -119,6 +120,20 @@ extension HTTP1Connection {
       return count
     }
     guard let count else { return false }
+    exchange.contentSent(count)
+    return true
+  }
+
+  /// Sends content that is in a file, without a copy of it. Returns `nil` if the content has to be read.
+  private func writeFile(of exchange: Exchange) -> Bool? {
+    guard let socket = pipe as? Socket, tls == nil, !outgoing.isChunked,
+      exchange.bandwidth == nil, exchange.flow.maySend, let request = exchange.request,
+      request.wireObserver == nil, case .source(let source) = request.body, let file = source as? FileSource,
+      exchange.count.sent < file.length,
+      let step = socket.write(by: { file.send(to: $0, atMost: LoopExchanges.chunk) })
+    else { return nil }
+    guard let count = moved(step) else { return false }
+    exchange.hasReadSource = true
     exchange.contentSent(count)
     return true
   }

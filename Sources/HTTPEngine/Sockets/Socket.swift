@@ -11,7 +11,7 @@ final class Socket: PollTarget {
   /// questions, in seconds.
   private static let keepAliveSeconds: Int32 = 60
 
-  private(set) var descriptor: Int32
+  @exclusivity(unchecked) private(set) var descriptor: Int32
   private let host: String
   private let poller: Poller
   @exclusivity(unchecked) private var token: PollToken?
@@ -131,6 +131,18 @@ extension Socket: WatchablePipe {
       case EAGAIN: isWritable = false
       default: return .failed(.lost(host, errno))
       }
+    }
+    return .waitsToWrite
+  }
+
+  /// Writes by a function that sends bytes to the descriptor, and returns their number, or −1 with `errno`. Returns
+  /// `nil` if it has sent nothing for another reason than that the socket is full.
+  func write(by send: (Int32) -> Int) -> PipeStep? {
+    while isWritable {
+      let count = send(descriptor)
+      if count > 0 { return .moved(count) }
+      guard count < 0, errno == EINTR || errno == EAGAIN else { return nil }
+      if errno == EAGAIN { isWritable = false }
     }
     return .waitsToWrite
   }
