@@ -14,7 +14,7 @@ extension HTTP1Connection {
       guard left > 0 else { return table.continueLater(self) }
       let room = table.scratch
       // What a full sink does not take has to be kept.
-      let most = exchange.bandwidth == nil ? exchange.pieceLimit : BandwidthMeter.largestPiece
+      let most = exchange.bandwidth == nil ? exchange.readLimit : BandwidthMeter.largestPiece
       switch read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most))) {
       case .moved(let count):
         left -= max(count, Self.turnSize / Self.mostSteps)

@@ -17,7 +17,7 @@ final class HTTP1Connection: Connection {
   /// The number of reads or writes of one turn. Then the other connections have their turn.
   static let mostSteps = 16
   /// The number of bytes of one turn.
-  static let turnSize = 262_144
+  static let turnSize = LoopExchanges.chunk
   /// The largest body that is sent together with the head.
   private static let largestInlinedBody = 16_384
 
@@ -110,10 +110,10 @@ final class HTTP1Connection: Connection {
     exchange.isReused = isUsed
     isUsed = true
     outgoing = Outgoing()
-    let route = pool.route
+    let forwards = pool.key.route.forwards
     let writer = RequestHeadWriter(
-      request, form: route.forwards ? .absolute : .origin, omitsExpect: exchange.omitsExpect,
-      proxyField: route.forwards ? route.proxy?.loginField(for: request) : nil)
+      request, form: forwards ? .absolute : .origin, omitsExpect: exchange.omitsExpect,
+      proxyField: forwards ? pool.key.route.proxy?.loginField(for: request) : nil)
     do throws(RequestHeadViolation) {
       let head = try writer.write(into: &output)
       prepare(exchange, request, head)

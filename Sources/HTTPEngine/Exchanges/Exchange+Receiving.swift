@@ -99,14 +99,16 @@ extension Exchange {
 
   /// The failure of a body that has become too large.
   private var sizeFailure: TransportFailure? {
-    guard let options = request?.profile.options else { return nil }
-    if let limit = options.bodySizeLimit, count.received > limit {
+    // One option at a time, because a copy of all of them costs more than the rest of a small body.
+    guard let profile = request?.profile else { return nil }
+    if let limit = profile.options.bodySizeLimit, count.received > limit {
       return TransportFailure(
         .dataLengthExceedsMaximum,
         "The body of the response is larger than \(limit) bytes. Raise bodySizeLimit if such responses are expected."
       )
     }
-    guard let limit = options.decodingRatioLimit, count.received > 65_536, let consumed = coding.consumed,
+    guard count.received > 65_536, let limit = profile.options.decodingRatioLimit,
+      let consumed = coding.consumed,
       count.received / max(1, consumed) >= Int64(max(1, limit))
     else { return nil }
     return TransportFailure(

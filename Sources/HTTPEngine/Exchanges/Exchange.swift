@@ -145,9 +145,11 @@ final class Exchange: QueuedRequest {
 
   /// Whether HTTP/2 may carry the exchange.
   var mayMultiplex: Bool {
-    guard let request, !requiresHTTP1, !request.asksForUpgrade else { return false }
+    guard let request, !requiresHTTP1 else { return false }
     let versions = request.profile.options.httpVersions
-    return request.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
+    let isSpoken =
+      request.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
+    return isSpoken && !request.asksForUpgrade
   }
 
   var hostName: String { request?.origin.host ?? "the host" }
@@ -157,6 +159,13 @@ final class Exchange: QueuedRequest {
   var pieceLimit: Int {
     guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
     return 65_536
+  }
+
+  /// The most bytes that are read at a time. A sink that is full leaves them to the connection. They are several
+  /// pieces, because each read makes the system acknowledge bytes, which costs as much as copying many.
+  var readLimit: Int {
+    guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
+    return 262_144
   }
 
   /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.

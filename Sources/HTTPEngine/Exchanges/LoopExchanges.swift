@@ -3,7 +3,7 @@ import HTTPWire
 /// The exchanges of one loop, and the connections that carry them. Belongs to the loop's thread.
 final class LoopExchanges {
   /// The largest number of bytes that are read or written at once.
-  static let chunk = 262_144
+  static let chunk = 524_288
   private static let pooledExchanges = 256
   /// The number of pools beyond which those without connections are forgotten.
   private static let leastKeptPools = 256
@@ -21,8 +21,12 @@ final class LoopExchanges {
   /// The connections whose response has ended since the sockets were last looked at. They are used again once it is
   /// known that nothing else has arrived on them.
   @exclusivity(unchecked) private var settling: [HTTP1Connection] = []
+  /// Those of them for which the sockets are being looked at.
+  @exclusivity(unchecked) private var settled: [HTTP1Connection] = []
   /// The connections that have more to do, although their sockets have nothing to report.
   @exclusivity(unchecked) private var continued: [any Connection] = []
+  /// Those of them that have their turn now.
+  @exclusivity(unchecked) private var running: [any Connection] = []
   /// The pools that have room for a waiting exchange since a connection was closed.
   @exclusivity(unchecked) private var changedPools: [Pool] = []
   /// The time of the next search for what has expired.
@@ -140,8 +144,7 @@ final class LoopExchanges {
       to: request.origin, profile.options, alternative: alternative, proxy: proxy, mayForward: true)
     let key = ConnectionKey(request.origin, route, profile, isAlternative: alternative != nil)
     let pool = pools[key] ?? makePool(key, profile)
-    // The environment of the process can change.
-    if profile.isDirect != nil, alternative == nil { last = (profile, request.origin, pool) }
+    if alternative == nil { last = (profile, request.origin, pool) }
     return pool
   }
 
@@ -316,20 +319,24 @@ extension LoopExchanges {
 extension LoopExchanges {
   /// Delivers what the sockets have reported. Afterwards the connections that were waiting for this look can be used.
   func lookAtSockets(_ deliver: () -> Void) {
-    let settled = settling
-    settling.removeAll()
+    swap(&settling, &settled)
     deliver()
     for connection in settled { connection.settle() }
+    settled.removeAll(keepingCapacity: true)
   }
 
   /// Does what was left over, and ends what has taken too long.
   func turn() {
-    let work = continued
-    continued.removeAll(keepingCapacity: true)
-    for connection in work { connection.continueTurn() }
-    let changed = changedPools
-    changedPools.removeAll(keepingCapacity: true)
-    for pool in changed { pool.assign() }
+    if !continued.isEmpty {
+      swap(&continued, &running)
+      for connection in running { connection.continueTurn() }
+      running.removeAll(keepingCapacity: true)
+    }
+    if !changedPools.isEmpty {
+      let changed = changedPools
+      changedPools.removeAll()
+      for pool in changed { pool.assign() }
+    }
     if now >= nextSweep { sweep() }
     if now >= nextIdleSweep { sweepIdle() }
   }

@@ -5,9 +5,9 @@ final class FrameOutput {
   /// A larger block is returned when it is empty.
   private static let largestKept = 16_384
 
-  private var block: UnsafeMutableRawBufferPointer
-  private var start = 0
-  private var end = 0
+  @exclusivity(unchecked) private var block: UnsafeMutableRawBufferPointer
+  @exclusivity(unchecked) private var start = 0
+  @exclusivity(unchecked) private var end = 0
 
   init() { block = UnsafeMutableRawBufferPointer(start: nil, count: 0) }
 

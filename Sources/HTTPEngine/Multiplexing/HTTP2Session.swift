@@ -5,6 +5,7 @@ package import HTTPWire
 ///
 /// It works on bytes in memory: its owner reads the connection and passes the bytes to ``receive(_:at:)``, then calls
 /// ``makeOutput()``, and writes ``output``. So the frames of a turn leave in one write. Belongs to the loop's thread.
+/// Therefore its properties have no run-time checks for overlapping access.
 ///
 /// nghttp2 checks frames, windows and compression. Its rules for messages are switched off, because
 /// ``ResponseFields`` has them, as for HTTP/1.1: nghttp2 would not tell which field of a response is malformed.
@@ -22,30 +23,30 @@ package final class HTTP2Session {
   let session: OpaquePointer
   let frames = FrameOutput()
   /// The largest `headerSizeLimit` of any stream.
-  private(set) var headerSizeLimit: Int
-  var budget = WindowBudget()
-  var meter = FloodMeter()
-  private(set) var streams: [Int32: HTTP2Stream] = [:]
+  @exclusivity(unchecked) private(set) var headerSizeLimit: Int
+  @exclusivity(unchecked) var budget = WindowBudget()
+  @exclusivity(unchecked) var meter = FloodMeter()
+  @exclusivity(unchecked) private(set) var streams: [Int32: HTTP2Stream] = [:]
   /// The stream of the last callback. The next callback is mostly for the same stream.
-  private var latest: HTTP2Stream?
+  @exclusivity(unchecked) private var latest: HTTP2Stream?
   /// Whether nghttp2 is in a call. Then neither ``receive(_:at:)`` nor ``makeOutput()`` may be called.
-  package private(set) var isInCall = false
+  @exclusivity(unchecked) package private(set) var isInCall = false
   /// The number of bytes that the connection has taken.
-  private var sentCount: UInt64 = 0
+  @exclusivity(unchecked) private var sentCount: UInt64 = 0
   /// The failure that was found within a callback. nghttp2 then stops, and the session fails when it has returned.
-  var failureOfCallback: (HTTP2Failure, code: UInt32?)?
+  @exclusivity(unchecked) var failureOfCallback: (HTTP2Failure, code: UInt32?)?
   /// The violation that nghttp2 names in its GOAWAY.
-  var violation: HTTP2Failure?
+  @exclusivity(unchecked) var violation: HTTP2Failure?
   /// The bytes of the field block that is being received.
-  var blockSize = 0
+  @exclusivity(unchecked) var blockSize = 0
 
   /// The reason for which the connection cannot go on. Then the owner writes the rest of ``output``, and closes the
   /// connection.
-  package private(set) var failure: HTTP2Failure?
+  @exclusivity(unchecked) package private(set) var failure: HTTP2Failure?
   /// The server's last GOAWAY; no streams are opened after it (RFC 9113 §6.8).
-  package internal(set) var goAway: (lastStream: Int32, code: UInt32)?
+  @exclusivity(unchecked) package internal(set) var goAway: (lastStream: Int32, code: UInt32)?
   /// Called when the server changes the number of streams that it allows.
-  package var streamLimitChanged: (() -> Void)?
+  @exclusivity(unchecked) package var streamLimitChanged: (() -> Void)?
 
   /// Makes the session of a new connection, with its preface in the output. Returns `nil` if there is no memory.
   ///

@@ -75,22 +75,22 @@ package enum HTTP2Failure: Error, Sendable, Equatable {
 /// One request and its response on a connection of HTTP/2. Made by ``HTTP2Session``; belongs to the loop's thread.
 package final class HTTP2Stream {
   /// The stream identifier.
-  package internal(set) var id: Int32 = 0
+  @exclusivity(unchecked) package internal(set) var id: Int32 = 0
   /// `nil` if the request has given up the stream.
-  var owner: (any HTTP2StreamOwner)?
-  var fields: ResponseFields
-  var progress = StreamProgress()
-  var window: StreamWindow
+  @exclusivity(unchecked) var owner: (any HTTP2StreamOwner)?
+  @exclusivity(unchecked) var fields: ResponseFields
+  @exclusivity(unchecked) var progress = StreamProgress()
+  @exclusivity(unchecked) var window: StreamWindow
   /// The position of the request's head in the output of the connection; `nil` until the head was encoded.
-  var headPosition: UInt64?
+  @exclusivity(unchecked) var headPosition: UInt64?
   /// Whether no more of the request's content is sent.
-  var isSendingStopped = false
+  @exclusivity(unchecked) var isSendingStopped = false
   /// Whether the request has content, and its end was not sent.
-  var isSending: Bool
+  @exclusivity(unchecked) var isSending: Bool
   /// A violation of the server's that concerns this stream alone.
-  var violation: String?
+  @exclusivity(unchecked) var violation: String?
   /// Whether the server has reset the stream. Otherwise nghttp2 did so, because of a violation.
-  var isResetByServer = false
+  @exclusivity(unchecked) var isResetByServer = false
 
   init(
     _ owner: any HTTP2StreamOwner, _ fields: ResponseFields, hasContent: Bool, in budget: inout WindowBudget

@@ -13,16 +13,16 @@ final class TLSConnection {
   /// The connection below, which lasts as long as the session.
   let connection: any Pipe
   /// The reason for which OpenSSL was told to refuse the peer or to wait, or for which no bytes move.
-  var failure: TransportFailure?
-  private var state = State.handshake
+  @exclusivity(unchecked) var failure: TransportFailure?
+  @exclusivity(unchecked) private var state = State.handshake
   /// Whether `close_notify` was sent.
-  private var hasShut = false
+  @exclusivity(unchecked) private var hasShut = false
   private let wantsStapledResponse: Bool
   /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due.
-  private var lacksVerdict = false
-  private var choice: Choice?
+  @exclusivity(unchecked) private var lacksVerdict = false
+  @exclusivity(unchecked) private var choice: Choice?
   /// The key under which sessions are kept and found; `nil` if none is resumed.
-  private var resumption: (sessions: TLSSessions, key: AnyHashable)?
+  @exclusivity(unchecked) private var resumption: (sessions: TLSSessions, key: AnyHashable)?
 
   private enum State {
     case handshake
