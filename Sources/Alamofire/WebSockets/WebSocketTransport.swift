@@ -222,7 +222,6 @@ extension WireRequest {
       parts.fields = []
       parts.body = .none
       parts.sink = nil
-      parts.connectsOnly = true
     }
   }
 }

@@ -142,10 +142,7 @@ final class StreamLink: @unchecked Sendable {
   private func connect(_ core: LoopCore) {
     switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
     case .direct, .environment: break
-    case .server(let server):
-      // libcurl presents tickets, and speaks with a proxy behind a Unix-domain socket.
-      if server.takesTicket || request.profile.options.unixSocket != nil { return connectByLibrary() }
-      proxy = server
+    case .server(let server): proxy = server
     case .unreadable(let name):
       return fail(
         TransportFailure(
@@ -178,28 +175,6 @@ final class StreamLink: @unchecked Sendable {
     } catch {
       fail(error)
     }
-  }
-
-  private func connectByLibrary() {
-    let taker = Connecting(self)
-    connecting = Task(executorPreference: loop) { [self, transport, request] in
-      do throws(TransportFailure) {
-        _ = try await transport.send(request, observer: taker)
-      } catch {
-        fail(error)
-      }
-    }
-  }
-
-  /// Takes a connection that libcurl has made.
-  fileprivate func connected(_ connection: any WatchablePipe) {
-    connecting = nil
-    guard flow.phase == .connecting else { return connection.close() }
-    if let code = connection.watch(for: self) {
-      connection.close()
-      return fail(RouteFailure.outOfDescriptors(request.origin.host, code))
-    }
-    opened(connection)
   }
 
   private func opened(_ connection: any Pipe) {
@@ -476,17 +451,4 @@ extension StreamLink: ConnectionAttemptOwner {
     case .failure(let failure): fail(failure)
     }
   }
-}
-
-/// The observer that receives the connection of a stream.
-private final class Connecting: ConnectionReceiver {
-  private let link: StreamLink
-
-  init(_ link: StreamLink) { self.link = link }
-
-  func take(_ connection: any WatchablePipe) { link.connected(connection) }
-  func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
-  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
-  func bytesMoved(_ count: ByteCount) {}
-  func transferEnded() {}
 }

@@ -83,8 +83,14 @@ final class ConnectionAttempt {
     ConnectionFacts.Times(lookupEnd: timing.lookupEnd, connectEnd: timing.connectEnd)
   }
 
+  /// The path of the Unix-domain socket that is connected to, if there is one.
+  private var socketPath: String? {
+    if case .unixSocket(let path) = route.place { path } else { route.proxySocket }
+  }
+
   /// The host and the port that are connected to; `nil` for a Unix-domain socket.
   private var place: (host: String, port: Int)? {
+    guard socketPath == nil else { return nil }
     if let proxy = route.proxy { return (proxy.host, proxy.port) }
     guard case .host(let host, let port) = route.place else { return nil }
     return (host, port)
@@ -102,18 +108,16 @@ final class ConnectionAttempt {
     let binding = request.profile.options.localInterface.flatMap { SocketBinding($0).name }
     // The local end is looked up first, because every socket needs it.
     if let binding, localAddresses == nil { return lookUp(binding, .localEnd) }
-    guard let place else {
-      if case .unixSocket(let path) = route.place { connect(toSocket: path) }
-      return
+    noteTime { $0.lookupBegan($1) }
+    if case .host(let host, _) = route.place, route.proxy?.takesAddresses == true, target == nil {
+      return find(host, .target, known: request.addresses?.addresses)
     }
+    if let socketPath { return connect(toSocket: socketPath) }
+    guard let place else { return }
     guard UInt16(exactly: place.port).map({ $0 > 0 }) == true else {
       return fail(
         TransportFailure(
           .badURL, "The port \(place.port) of \(place.host) is invalid; ports go from 1 to 65535."))
-    }
-    noteTime { $0.lookupBegan($1) }
-    if case .host(let host, _) = route.place, route.proxy?.takesAddresses == true, target == nil {
-      return find(host, .target, known: request.addresses?.addresses)
     }
     find(place.host, .place, known: route.proxy == nil ? request.addresses?.addresses : nil)
   }
@@ -241,7 +245,7 @@ final class ConnectionAttempt {
     switch candidate.socket.connectResult {
     case nil: break
     case 0?:
-      guard place != nil else {
+      guard socketPath == nil else {
         candidates[candidate.number] = nil
         return use(candidate.socket)
       }
@@ -253,7 +257,7 @@ final class ConnectionAttempt {
   private func failed(_ candidate: Candidate, _ code: Int32) {
     candidates[candidate.number] = nil
     candidate.socket.close()
-    if place == nil, case .unixSocket(let path) = route.place {
+    if let path = socketPath {
       return fail(RouteFailure.unreachable(unixSocket: path, code))
     }
     act(on: connector.handle(.failed(candidate.number, code: code), at: core.now))
@@ -265,9 +269,9 @@ final class ConnectionAttempt {
     do throws(TransportFailure) {
       // A connection that replaces another one continues its conversation.
       let conversation = if let tunnel { tunnel.conversation } else { try conversation(with: proxy) }
-      let tunnel = Tunnel(over: socket, through: proxy, to: request.origin, conversation, for: self)
+      let tunnel = Tunnel(over: socket, through: proxy, to: request.origin, conversation, core, for: self)
       self.tunnel = tunnel
-      tunnel.begin(request.profile, core.contexts)
+      tunnel.begin(request.profile)
     } catch {
       socket.close()
       fail(error)
@@ -366,6 +370,7 @@ extension ConnectionAttempt: TunnelOwner {
       tunnel = nil
       fail(failure)
     case .connectAgain:
+      if let socketPath { return connect(toSocket: socketPath) }
       let options = request.profile.options
       connector = Connector(
         delay: options.happyEyeballsDelay.map(Clock.nanoseconds) ?? Connector.usualDelay,

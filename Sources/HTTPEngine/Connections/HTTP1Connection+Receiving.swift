@@ -10,7 +10,8 @@ extension HTTP1Connection {
       bytes.withUnsafeBytes { process($0) }
     }
     var left = Self.turnSize
-    while let exchange, exchange.flow.mayReceive, unread.isEmpty {
+    // A connection whose exchange waits for a token has nothing to read.
+    while let exchange, machine != nil, exchange.flow.mayReceive, unread.isEmpty {
       guard left > 0 else { return table.continueLater(self) }
       let room = table.scratch
       // What a full sink does not take has to be kept.
@@ -97,9 +98,13 @@ extension HTTP1Connection {
     default: break
     }
     exchange.continueTime = .max
+    let isReusable = persistence.isPersistent && machine?.sending == .done
+    if exchange.login != nil, exchange.continuesLogin(head, reader.framing, isReusable: isReusable) {
+      return exchange.dropped?.decision == .close ? complete(reuse: false) : act(on: action)
+    }
     let step = exchange.headReceived(
       head, reader.framing, length: reader.announcedLength,
-      isReusable: persistence.isPersistent && machine?.sending == .done)
+      isReusable: isReusable && exchange.login?.bindsConnection != true)
     switch step {
     case .goOn, .hold:
       if exchange.flow.isSuspended { exchange.alignPhaseTimer() }

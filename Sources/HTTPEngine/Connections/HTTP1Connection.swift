@@ -109,11 +109,16 @@ final class HTTP1Connection: Connection {
     let isNew = !isUsed
     exchange.isReused = isUsed
     isUsed = true
+    send(request, of: exchange)
+  }
+
+  private func send(_ request: WireRequest, of exchange: Exchange) {
     outgoing = Outgoing()
     let forwards = pool.key.route.forwards
+    let login = exchange.login?.fields ?? (forwards ? pool.key.route.proxy?.loginFields(for: request) : nil)
     let writer = RequestHeadWriter(
       request, form: forwards ? .absolute : .origin, omitsExpect: exchange.omitsExpect,
-      proxyField: forwards ? pool.key.route.proxy?.loginField(for: request) : nil)
+      loginFields: login ?? [], withholdsContent: exchange.login?.withholdsBody == true)
     do throws(RequestHeadViolation) {
       let head = try writer.write(into: &output)
       prepare(exchange, request, head)
@@ -127,7 +132,8 @@ final class HTTP1Connection: Connection {
   }
 
   private func prepare(_ exchange: Exchange, _ request: WireRequest, _ head: RequestHeadWriter.Summary) {
-    let content = RequestHeadWriter.Content(request.body)
+    let isWithheld = exchange.login?.withholdsBody == true
+    let content = isWithheld ? .none : RequestHeadWriter.Content(request.body)
     let hasContent = content != .none && content != .length(0)
     machine = HTTP1Exchange(head, hasContent: hasContent, isRepeatable: exchange.isRepeatable)
     reader.restart(method: request.method, headerSizeLimit: request.profile.options.headerSizeLimit)
@@ -138,7 +144,7 @@ final class HTTP1Connection: Connection {
     exchange.noteActivity()
     exchange.noteTime { $0.requestBegan($1, hasBody: hasContent) }
     guard case .bytes(let data) = request.body, !data.isEmpty, data.count <= Self.largestInlinedBody,
-      !head.expectsContinue, exchange.bandwidth == nil
+      !isWithheld, !head.expectsContinue, exchange.bandwidth == nil
     else { return }
     output.append(contentsOf: data)
     outgoing.inlined = data.count
@@ -195,9 +201,10 @@ final class HTTP1Connection: Connection {
   /// Ends the exchange, whose response is complete or not wanted.
   func complete(reuse: Bool) {
     guard let exchange else { return }
+    if let step = exchange.login?.next { return roundEnded(step, of: exchange, keepsConnection: reuse) }
     exchange.sizes.responseHead = Int64(reader.headSize)
     let outcome = exchange.completed()
-    leave(reuse: reuse)
+    leave(reuse: reuse && exchange.login?.bindsConnection != true)
     table.end(exchange, outcome)
   }
 
@@ -221,6 +228,33 @@ final class HTTP1Connection: Connection {
       exchange,
       failure.map { $0.with(addition: exchange.warning(evidence)) } ?? exchange.unanswered(evidence),
       evidence)
+  }
+
+  // MARK: Logins
+
+  /// Goes on with a login after a response that only continues it.
+  private func roundEnded(_ step: ExchangeLogin.Step, of exchange: Exchange, keepsConnection: Bool) {
+    exchange.login?.next = nil
+    guard keepsConnection, outgoing.failure == nil else {
+      leave(reuse: false)
+      guard exchange.login?.needsConnection == true else { return table.reconnect(exchange, for: step) }
+      let message = "\(exchange.hostName) ended the connection between two requests of the login."
+      let failure = TransportFailure(.connectionLost, message, metrics: exchange.metrics())
+      return table.end(exchange, .failure(failure))
+    }
+    machine = nil
+    dropOutput()
+    exchange.restart()
+    table.perform(step, of: exchange)
+  }
+
+  /// Sends the next request of a login on the same connection.
+  func startRound() {
+    guard let exchange, let request = exchange.request, machine == nil else { return }
+    if let failure = exchange.startSource() { return fail(failure) }
+    send(request, of: exchange)
+    // The end of the connection may have been reported while a token was made.
+    receive()
   }
 
   /// Lets go of the exchange.
@@ -300,11 +334,11 @@ extension HTTP1Connection: PipeOwner {
 
 extension ProxyServer {
   /// Returns the field with the login of a request that the proxy forwards. A field of the caller wins.
-  fileprivate func loginField(for request: WireRequest) -> HTTPHeader? {
+  fileprivate func loginFields(for request: WireRequest) -> [HTTPHeader] {
     let name = "Proxy-Authorization"
-    guard let login = basicLogin, !request.fields.contains(where: { FieldName.equal($0.name, name) }) else {
-      return nil
-    }
-    return HTTPHeader(name: name, value: login)
+    guard authentication == .basic, let login = basicLogin,
+      !request.fields.contains(where: { FieldName.equal($0.name, name) })
+    else { return [] }
+    return [HTTPHeader(name: name, value: login)]
   }
 }

@@ -19,6 +19,8 @@ final class Pool {
   @exclusivity(unchecked) private(set) var waiting: [Exchange] = []
   /// Whether the connections carry many requests at a time; `nil` until one was made.
   @exclusivity(unchecked) var multiplexes: Bool?
+  /// The credentials that the proxy of forwarded requests has accepted last.
+  @exclusivity(unchecked) var proxyProof: AuthenticationProof?
   /// Whether the last connection could not be made. Then exchanges do not wait for the connection of another one.
   @exclusivity(unchecked) private var hasFailed = false
   @exclusivity(unchecked) private var isAssigning = false

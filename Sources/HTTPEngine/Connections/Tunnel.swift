@@ -27,6 +27,8 @@ final class Tunnel: PipeOwner {
   private enum State {
     case securing(TLSConnection)
     case talking
+    /// A token is being made. The bytes behind the challenge are read afterwards.
+    case awaitingToken(unread: [UInt8])
     case over
   }
 
@@ -40,6 +42,9 @@ final class Tunnel: PipeOwner {
   private(set) var conversation: Conversation
   private var state = State.talking
   private var output: ArraySlice<UInt8> = []
+  private unowned(unsafe) let core: LoopCore
+  /// The tokens of a login that takes several rounds on this connection.
+  private var tokens: LoginTokens?
 
   /// Makes a tunnel that has not begun.
   ///
@@ -48,8 +53,9 @@ final class Tunnel: PipeOwner {
   ///   - conversation: As it was left by an earlier connection, or a new one.
   init(
     over socket: Socket, through proxy: ProxyServer, to origin: Origin, _ conversation: Conversation,
-    for owner: any TunnelOwner
+    _ core: LoopCore, for owner: any TunnelOwner
   ) {
+    self.core = core
     self.socket = socket
     pipe = socket
     self.proxy = proxy
@@ -58,10 +64,10 @@ final class Tunnel: PipeOwner {
     self.owner = owner
   }
 
-  func begin(_ profile: ConnectionProfile, _ contexts: TLSContexts) {
+  func begin(_ profile: ConnectionProfile) {
     socket.owner = self
     guard proxy.kind == .https else { return talk() }
-    switch TLSConnection.over(socket, with: TLSPeer(origin, profile, proxy: proxy), contexts) {
+    switch TLSConnection.over(socket, with: TLSPeer(origin, profile, proxy: proxy), core.contexts) {
     case .success(let tls):
       state = .securing(tls)
       pipeIsReady()
@@ -84,7 +90,7 @@ final class Tunnel: PipeOwner {
 
   func pipeIsReady() {
     switch state {
-    case .over: break
+    case .over, .awaitingToken: break
     case .talking: move()
     case .securing(let tls):
       switch tls.handshake() {
@@ -157,30 +163,63 @@ final class Tunnel: PipeOwner {
       conversation = .socks(handshake)
       act(on: step, rest: Array(bytes[position...])[...])
     case .connect(var tunnel, var login):
-      var step = tunnel.read(bytes, from: &position)
-      while case .ask(let question) = step {
-        step = tunnel.answered(answer(to: question, by: &login))
-        if case .needsMore = step { step = tunnel.read(bytes, from: &position) }
+      let step = tunnel.read(bytes, from: &position)
+      let rest = Array(bytes[position...])
+      guard case .ask(let question) = step else {
+        conversation = .connect(tunnel, login)
+        return act(on: step, rest: rest[...])
       }
+      let answer = login.received(question.head, keepsConnection: question.keepsConnection)
       conversation = .connect(tunnel, login)
-      act(on: step, rest: Array(bytes[position...])[...])
+      act(on: answer, unread: rest)
     case .forward: break
     }
   }
 
-  /// Returns the value of `Proxy-Authorization` that answers a challenge; `nil` if there is none.
-  private func answer(to question: ConnectTunnel.LoginQuestion, by login: inout ProxyLogin) -> String? {
-    var step = login.received(question.head, keepsConnection: question.keepsConnection)
-    while true {
-      switch step {
-      case .send(let field, _): return field
-      case .deliver: return nil
-      case .ask(let scheme, let challenge):
-        let credential = PasswordCredential(user: proxy.username ?? "", password: proxy.password ?? "")
-        step = login.answered(LoginTokens(credential).token(of: scheme, answering: challenge))
+  // MARK: Logins
+
+  private func act(on step: ProxyLogin.Step, unread: [UInt8]) {
+    switch step {
+    case .send(let field, _): answer(with: field, unread: unread)
+    case .deliver: answer(with: nil, unread: unread)
+    case .ask(let scheme, let challenge):
+      let maker = challenge.isEmpty ? nil : tokens
+      let tokens = maker ?? LoginTokens(proxy.credential, host: proxy.host, scheme)
+      self.tokens = tokens
+      switch tokens.answer(to: challenge) {
+      case .token(let token): tokenMade(token, unread: unread)
+      case .takesTime(let conversation):
+        state = .awaitingToken(unread: unread)
+        core.tokens.make(with: conversation, answering: challenge) { [weak self] in self?.tokenMade($0) }
       }
     }
   }
+
+  private func tokenMade(_ token: [UInt8]?) {
+    guard case .awaitingToken(let unread) = state else { return }
+    state = .talking
+    tokenMade(token, unread: unread)
+    // The end of the connection may have been reported in the meantime.
+    move()
+  }
+
+  private func tokenMade(_ token: [UInt8]?, unread: [UInt8]) {
+    guard case .connect(let tunnel, var login) = conversation else { return }
+    let step = login.answered(token)
+    conversation = .connect(tunnel, login)
+    act(on: step, unread: unread)
+  }
+
+  /// Continues with the value of `Proxy-Authorization`; `nil` if there is none.
+  private func answer(with field: String?, unread: [UInt8]) {
+    guard case .connect(var tunnel, let login) = conversation else { return }
+    let step = tunnel.answered(field)
+    conversation = .connect(tunnel, login)
+    guard case .needsMore = step else { return act(on: step, rest: unread[...]) }
+    unread.withUnsafeBytes { received($0) }
+  }
+
+  // MARK: The end
 
   private func ended() {
     guard case .connect(var tunnel, let login) = conversation else { return end(.failed(closed)) }
@@ -258,12 +297,6 @@ extension ProxyServer {
   var basicLogin: String? {
     guard username != nil || password != nil else { return nil }
     return "Basic \(Data("\(username ?? ""):\(password ?? "")".utf8).base64EncodedString())"
-  }
-
-  /// Whether the proxy is meant to get the Kerberos ticket of the process, which libcurl presents.
-  var takesTicket: Bool {
-    authentication == .negotiated && (kind == .http || kind == .https)
-      && (username != nil || password != nil) && username?.isEmpty != false
   }
 
   /// Throws the reason why the proxy cannot be asked for a host.

@@ -12,8 +12,8 @@ extension Exchange {
   }
 
   private var idleExpiry: UInt64 {
-    // Nothing is expected of the host while all of its connections are in use.
-    if phase == .connecting, pool?.pending.isEmpty != false { return .max }
+    // Nothing is expected of the host while all of its connections are in use. A token is expected of another host.
+    if phase == .connecting, pool?.pending.isEmpty != false, login?.awaitsToken != true { return .max }
     let idle = timing.lastActivity.addingReportingOverflow(timing.idleLimit)
     return idle.overflow ? .max : idle.partialValue
   }

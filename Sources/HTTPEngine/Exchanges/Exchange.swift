@@ -85,6 +85,8 @@ final class Exchange: QueuedRequest {
   @exclusivity(unchecked) var requiresHTTP1 = false
   /// Whether the server has refused `Expect` with 417.
   @exclusivity(unchecked) var omitsExpect = false
+  /// The login that the exchange is in; `nil` without one.
+  @exclusivity(unchecked) var login: ExchangeLogin?
   /// Whether the source of the body was started, and whether bytes of it were read since.
   @exclusivity(unchecked) var hasStartedSource = false
   @exclusivity(unchecked) var hasReadSource = false
@@ -117,6 +119,7 @@ final class Exchange: QueuedRequest {
     needsNewConnection = false
     omitsExpect = false
     requiresHTTP1 = false
+    login = nil
     hasStartedSource = false
     hasReadSource = false
     isReused = false
@@ -145,7 +148,8 @@ final class Exchange: QueuedRequest {
 
   /// Whether HTTP/2 may carry the exchange.
   var mayMultiplex: Bool {
-    guard let request, !requiresHTTP1 else { return false }
+    // A connection that is authenticated carries the requests of its user alone.
+    guard let request, !requiresHTTP1, request.login == nil else { return false }
     let versions = request.profile.options.httpVersions
     let isSpoken =
       request.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
@@ -186,6 +190,7 @@ final class Exchange: QueuedRequest {
     }
     pool = nil
     connection = nil
+    login = nil
     phase = .idle
     restart()
     return completion

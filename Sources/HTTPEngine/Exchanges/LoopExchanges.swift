@@ -68,19 +68,6 @@ final class LoopExchanges {
 
   // MARK: The way in
 
-  /// Whether the engine can send the request.
-  func accepts(_ request: WireRequest) -> Bool {
-    guard request.login == nil, !request.connectsOnly else { return false }
-    if request.profile.isDirect ?? ProxyEnvironment.shared.isDirect { return true }
-    guard
-      case .server(let proxy) = ProxyEnvironment.shared.choice(
-        for: request.origin, in: request.profile.proxies)
-    else { return true }
-    guard request.profile.options.unixSocket == nil, !proxy.takesTicket else { return false }
-    // The challenges of a proxy that forwards requests are not answered yet.
-    return proxy.authentication == .basic || request.origin.scheme == "https"
-  }
-
   func submit(
     _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
   ) {
@@ -124,6 +111,8 @@ final class LoopExchanges {
         }
       }
       exchange.phase = .connecting
+      exchange.pool = pool
+      if let step = exchange.beginLogin(in: pool) { return perform(step, of: exchange) }
       // The time in the queue does not count as silence of the host.
       exchange.noteActivity()
       pool.serve(exchange)
@@ -227,6 +216,7 @@ final class LoopExchanges {
     exchange.restart()
     exchange.needsNewConnection = exchange.connection?.multiplexes != true
     exchange.connection = nil
+    exchange.login = nil
     exchange.isReused = false
     guard exchange.decision.pause > 0 else { return start(exchange) }
     // No pool knows the exchange until then.
@@ -369,7 +359,7 @@ extension LoopExchanges {
   private func expire(_ exchange: Exchange) {
     if let failure = exchange.timeout() { return abandon(exchange, failure) }
     // Nothing waits longer for the rest of a body that is not wanted.
-    if let dropped = exchange.dropped, dropped.deadline <= now {
+    if let dropped = exchange.dropped, dropped.deadline <= now, exchange.login?.next == nil {
       let outcome = exchange.completed()
       leaveConnection(exchange)
       return end(exchange, outcome)

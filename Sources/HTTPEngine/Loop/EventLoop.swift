@@ -46,6 +46,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     core = LoopCore(lingering: Clock.nanoseconds(lingering), engine: engine)
     core.owner = self
     core.resolver.owner = self
+    core.tokens.owner = self
   }
 
   /// The number of times at which another thread has left a job or command.

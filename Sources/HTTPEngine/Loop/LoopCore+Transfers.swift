@@ -17,7 +17,7 @@ extension LoopCore {
     nextSweep = min(nextSweep, transfer.expiry)
     switch observer.transferBegan(LoopTransferControl(loop: owner, ticket: ticket)) {
     // A transfer that only connects takes no place in the queue of its host.
-    case .go: if request.connectsOnly || admits(transfer) { start(transfer) }
+    case .go: if admits(transfer) { start(transfer) }
     // The transfer enters its queue when it is resumed, so that it does not delay other requests.
     case .hold: _ = transfer.flow.suspend()
     case .refuse: end(transfer, .failure(TransportFailure(.cancelled, "The request was cancelled.")))
@@ -111,22 +111,13 @@ extension LoopCore {
   /// Removes a transfer from libcurl and its queue, starts the transfers that waited for it, and calls its completion.
   /// The completion is last because it can start another transfer.
   func end(_ transfer: Transfer, _ outcome: consuming Transfer.Outcome) {
-    if !transfer.phase.isLent { removeHandle(of: transfer) }
+    removeHandle(of: transfer)
     transfers[transfer.ticket] = nil
     let successors = hostQueues.remove(transfer, multiplexes: transfer.multiplexes, now)
     let completion = transfer.finish(&outcome)
-    if !transfer.phase.isLent { recycle(transfer) }
+    recycle(transfer)
     if !successors.isEmpty { startAdmitted(successors) }
     completion.call(with: outcome)
-  }
-
-  /// Takes back the handle and the connection of a transfer that were lent.
-  func endLoan(of transfer: Transfer) {
-    // If the outcome was not delivered yet, `end` removes the transfer.
-    guard transfer.phase.endLoan(), transfers[transfer.ticket] !== transfer else { return }
-    removeHandle(of: transfer)
-    transfer.phase = .idle
-    recycle(transfer)
   }
 
   private func recycle(_ transfer: Transfer) {

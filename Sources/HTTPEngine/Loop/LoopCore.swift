@@ -27,6 +27,7 @@ final class LoopCore {
   /// libcurl's limit of connections to a host.
   @exclusivity(unchecked) var connectionLimit = 0
   let resolver = Resolver()
+  let tokens = PendingTokens()
   let contexts = TLSContexts()
   let streams: LoopStreams
   private let engine: RequestEngine
@@ -234,7 +235,7 @@ final class LoopCore {
     _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
   ) {
     guard !isShutDown else { return completion.call(with: .failure(Self.shutDown)) }
-    if engine == .own, exchanges.accepts(request) {
+    if engine == .own {
       exchanges.submit(request, ticket: ticket, observer: observer, completion: completion)
     } else {
       submitTransfer(request, ticket: ticket, observer: observer, completion: completion)

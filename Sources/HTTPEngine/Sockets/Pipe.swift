@@ -33,12 +33,6 @@ protocol Pipe: AnyObject {
   func close()
 }
 
-/// A connection that is not watched yet.
-protocol WatchablePipe: Pipe {
-  /// Tells `owner` from now on when bytes may move. Returns the `errno` of a failure.
-  func watch(for owner: any PipeOwner) -> Int32?
-}
-
 /// The user of a connection, called when bytes may move.
 protocol PipeOwner: AnyObject {
   func pipeIsReady()

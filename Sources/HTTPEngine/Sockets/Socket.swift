@@ -102,7 +102,7 @@ final class Socket: PollTarget {
   }
 }
 
-extension Socket: WatchablePipe {
+extension Socket: Pipe {
   var keepsWrites: Bool { false }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {

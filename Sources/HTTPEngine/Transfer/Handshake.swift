@@ -37,7 +37,7 @@ final class Handshake {
     profile = request.profile
     ticket = transfer.ticket
     proxy = transfer.securesProxy ? transfer.applied.proxy : nil
-    keepsSession = transfer.securesProxy && request.connectsOnly
+    keepsSession = false
     mayUseHTTP2 = !transfer.securesProxy && transfer.applied.httpVersion == ccurl_http_2_tls
   }
 

@@ -39,11 +39,10 @@ extension Transfer {
     alignPhaseTimer()
   }
 
-  /// Notes that libcurl is about to send the request, or has made the connection of one that sends nothing. A request
-  /// whose connection took too long is not sent, because its error says that it was not.
+  /// Notes that libcurl is about to send the request. A request whose connection took too long is not sent, because its
+  /// error says that it was not.
   func requestBegan() {
     defer { if let failure = missedTimeout() { abort(with: failure) } }
-    if applied.isConnecting { return noteTime { $0.connectionEnded($1) } }
     var facts = ccurl_facts()
     ccurl_read_facts(easy.raw, &facts)
     earlierResponse = EarlierResponse(headerBytes: facts.header_bytes, firstByte: Int(facts.first_byte))

@@ -34,8 +34,6 @@ struct AppliedOptions {
   var proxy: ProxyServer?
   /// The credentials by which the connection is authenticated.
   var login: ConnectionLogin?
-  /// Whether the transfer only connects.
-  var isConnecting = false
   /// Whether libcurl reports messages.
   var isVerbose = false
   /// Whether libcurl reports look-ups of names.
@@ -88,9 +86,6 @@ extension Transfer {
       return failure
     }
     if let failure = applyProxy(request) { return failure }
-    if applied.isConnecting || request.connectsOnly, let failure = applyConnectOnly(request) {
-      return failure
-    }
     if request.alternative != nil, applied.proxy != nil { return .alternativeUnfit(request) }
     applyVersion(request)
     applyBuffers(request)
@@ -181,7 +176,7 @@ extension Transfer {
   /// not reused, because with libcurl 7.88 its second request fails with an error of framing.
   private func usesPriorKnowledge(_ request: WireRequest) -> Bool {
     guard request.profile.options.httpVersions == .http2PriorKnowledge, request.origin.scheme == "http",
-      request.login == nil, !request.connectsOnly
+      request.login == nil
     else { return false }
     switch applied.proxy?.kind {
     case .http, .https: return false

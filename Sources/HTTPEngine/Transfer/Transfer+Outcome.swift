@@ -69,7 +69,6 @@ extension Transfer {
 
   /// Returns the outcome of a transfer that libcurl takes for complete.
   private func completed(_ metrics: TransferMetrics) -> Outcome {
-    if applied.isConnecting { return handOver(metrics) }
     guard let head = response.assembly.head else {
       return .failure(
         TransportFailure(
@@ -344,7 +343,7 @@ extension Transfer {
     .UnusableConnection?
   {
     guard !isHTTP2 else { return attempts.requiresHTTP1 ? .needsHTTP1 : nil }
-    return applied.isConnecting || hasNoUnreadBytes(ports) ? nil : .unreadInput
+    return hasNoUnreadBytes(ports) ? nil : .unreadInput
   }
 
   /// Whether libcurl may send another request by itself.
@@ -417,7 +416,7 @@ extension Transfer {
     // A connection of HTTP/2 ended before the head.
     case CURLE_PARTIAL_FILE where attempts.isHTTP2: break
     case CURLE_HTTP2_STREAM where evidence == .refused: break
-    case CURLE_OK where response.assembly.head == nil && !login.isHolding && !applied.isConnecting: break
+    case CURLE_OK where response.assembly.head == nil && !login.isHolding: break
     default: return false
     }
     guard !isAborted, !flow.isSuspended, attempts.isUnderWay, hasNoResponse, hasRepeatableBody else {

@@ -149,7 +149,7 @@ final class Transfer: QueuedRequest {
     if case .failure(let failure) = outcome { outcome = .failure(withPartialResponse(failure)) }
     body.clear()
     flow = .moving
-    if !phase.isLent { phase = .idle }
+    phase = .idle
     return completion
   }
 }
@@ -179,40 +179,21 @@ package enum TransferPhase: Equatable, Sendable {
   case waiting
   /// The handle belongs to libcurl's multi handle.
   case running(sharesConnection: Bool)
-  /// The transfer has its outcome, and a stream of bytes uses its handle and its connection.
-  case lent(sharesConnection: Bool)
 
   /// Whether the handle belongs to libcurl's multi handle.
   package var isAdded: Bool {
     switch self {
     case .idle, .withheld, .waiting: false
-    case .running, .lent: true
+    case .running: true
     }
-  }
-
-  package var isLent: Bool {
-    if case .lent = self { true } else { false }
   }
 
   /// Whether other transfers may use the connection at the same time, as far as is known.
   package var sharesConnection: Bool {
     switch self {
     case .idle, .withheld, .waiting: false
-    case .running(let shares), .lent(let shares): shares
+    case .running(let shares): shares
     }
-  }
-
-  /// Lends the handle and the connection to a stream of bytes.
-  package mutating func lend() {
-    guard case .running(let shares) = self else { return }
-    self = .lent(sharesConnection: shares)
-  }
-
-  /// Ends the loan. Returns false if there is none.
-  package mutating func endLoan() -> Bool {
-    guard case .lent(let shares) = self else { return false }
-    self = .running(sharesConnection: shares)
-    return true
   }
 }
 

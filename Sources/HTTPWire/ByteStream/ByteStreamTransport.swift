@@ -15,7 +15,7 @@ package protocol ByteStreamTransport: Sendable {
   /// Makes a stream that connects at its first operation.
   ///
   /// - Parameters:
-  ///   - request: The target; one that ``WireRequest/connectsOnly``.
+  ///   - request: The target, of which only the connection is made.
   ///   - isSecure: Whether the stream begins with TLS.
   ///   - watcher: Retained until the end of the stream.
   func stream(

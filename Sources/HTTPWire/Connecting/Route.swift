@@ -9,6 +9,8 @@ package struct Route: Sendable, Hashable {
   package let place: Place
   /// The proxy between this machine and ``place``.
   package let proxy: ProxyServer?
+  /// The Unix-domain socket at which the proxy is reached; `nil` if it is reached by its host and port.
+  package let proxySocket: String?
   /// Whether the proxy is given the request itself, with an absolute URL (RFC 9112 §3.2.2), in place of a tunnel.
   package let forwards: Bool
 
@@ -23,6 +25,7 @@ package struct Route: Sendable, Hashable {
     proxy: ProxyServer? = nil, mayForward: Bool = false
   ) throws(TransportFailure) {
     self.proxy = proxy
+    proxySocket = proxy == nil ? nil : options.unixSocket
     forwards = mayForward && origin.scheme == "http" && (proxy?.kind == .http || proxy?.kind == .https)
     if let wrong = options.hostOverrides.first(where: { !$0.isValid }) {
       throw TransportFailure(
@@ -33,7 +36,7 @@ package struct Route: Sendable, Hashable {
       place = .host(proxy.host, port: proxy.port)
       return
     }
-    if let path = options.unixSocket {
+    if proxy == nil, let path = options.unixSocket {
       place = .unixSocket(path: path)
       return
     }

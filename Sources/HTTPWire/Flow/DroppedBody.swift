@@ -32,9 +32,14 @@ package struct DroppedBody: Sendable {
   ///   - method:     The method of the request.
   ///   - isReusable: Whether the transport may use the connection again, and has sent the whole request.
   ///   - now:        The time, in nanoseconds.
-  package init(_ head: ResponseHead, _ framing: MessageFraming, method: String, isReusable: Bool, now: UInt64)
-  {
-    deadline = now.addingReportingOverflow(Self.patience).overflow ? .max : now + Self.patience
+  ///   - isPatient:  Whether the rest of a body that is read may take any time, because the next request has to follow
+  ///     on the same connection.
+  package init(
+    _ head: ResponseHead, _ framing: MessageFraming, method: String, isReusable: Bool, now: UInt64,
+    isPatient: Bool = false
+  ) {
+    let (end, isBeyond) = now.addingReportingOverflow(Self.patience)
+    deadline = isPatient || isBeyond ? .max : end
     let hasBody = method != "HEAD" && head.status != 204 && head.status != 304
     let isTooLong = !framing.isChunked && (framing.contentLength ?? 0) > Self.longest
     let endsConnection = head.endsConnection(framing)

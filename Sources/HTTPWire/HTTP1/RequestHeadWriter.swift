@@ -68,14 +68,26 @@ package struct RequestHeadWriter: Sendable {
 
   /// Makes the writer of a request.
   ///
-  /// - Parameter proxyField: A field for the proxy that forwards the request.
+  /// - Parameters:
+  ///   - loginFields: The fields with the credentials for the server, or for the proxy that forwards the request.
+  ///   - withholdsContent: Whether the request is sent as one with empty content, because its response only continues
+  ///     a login.
   package init(
-    _ request: WireRequest, form: TargetForm, omitsExpect: Bool = false, proxyField: HTTPHeader? = nil
+    _ request: WireRequest, form: TargetForm, omitsExpect: Bool = false, loginFields: [HTTPHeader] = [],
+    withholdsContent: Bool = false
   ) {
+    let content = Content(request.body)
+    var fields = loginFields.isEmpty ? request.fields : request.fields + loginFields
+    let withholds = withholdsContent && content != .none
+    if withholds { fields.removeAll(where: Self.describesContent) }
     self.init(
-      method: request.method, url: request.url, origin: request.origin,
-      fields: proxyField.map { request.fields + [$0] } ?? request.fields,
-      content: Content(request.body), form: form, omitsExpect: omitsExpect)
+      method: request.method, url: request.url, origin: request.origin, fields: fields,
+      content: withholds ? .length(0) : content, form: form, omitsExpect: omitsExpect)
+  }
+
+  /// Whether a field delimits the content, or asks whether it may be sent.
+  private static func describesContent(_ field: HTTPHeader) -> Bool {
+    ["Content-Length", "Transfer-Encoding", "Expect"].contains { FieldName.equal(field.name, $0) }
   }
 
   /// Makes the writer of a `CONNECT` request (RFC 9110 §9.3.6), whose only fields are `Host` and those of the proxy.
@@ -102,6 +114,15 @@ package struct RequestHeadWriter: Sendable {
       buffer.removeSubrange(start...)
       throw error
     }
+  }
+
+  /// Returns the request target as it is written; an empty text if it cannot be.
+  package var target: String {
+    var line: [UInt8] = []
+    var output = RequestHeadOutput(limit: Self.largestHead, start: 0)
+    guard (try? writeRequestLine(into: &line, &output)) != nil else { return "" }
+    let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+    return words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
   }
 
   private func writeRequestLine(

@@ -32,8 +32,6 @@ package final class WireRequest: Sendable {
     package var alternative: AlternativeService?
     /// The addresses of the host, if they were looked up before.
     package var addresses: KnownAddresses?
-    /// Whether nothing is sent because the caller wants the connection, through a tunnel if there is a proxy.
-    package var connectsOnly = false
     /// The observer of the bytes on the connection.
     package var wireObserver: (any WireObserver)?
 
@@ -70,7 +68,6 @@ package final class WireRequest: Sendable {
   @inlinable package var login: ConnectionLogin? { parts.login }
   @inlinable package var alternative: AlternativeService? { parts.alternative }
   @inlinable package var addresses: KnownAddresses? { parts.addresses }
-  @inlinable package var connectsOnly: Bool { parts.connectsOnly }
   @inlinable package var wireObserver: (any WireObserver)? { parts.wireObserver }
 
   /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).

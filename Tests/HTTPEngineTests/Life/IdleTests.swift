@@ -90,9 +90,7 @@ import Testing
       let server = try StreamTestServer { $0.waitForEnd() }
       let client = Client(lingering: .seconds(60))
       for _ in 0..<5 {
-        let request = try client.request("http://127.0.0.1:\(server.port)/").changing {
-          $0.connectsOnly = true
-        }
+        let request = try client.request("http://127.0.0.1:\(server.port)/")
         let watcher = StreamEnd()
         let stream = client.transport.stream(request, isSecure: false, watcher: watcher)
         stream.resume()

@@ -3,31 +3,9 @@ import HTTPWire
 import Testing
 
 @Suite struct TransferPhaseTests {
-  @Test("Only running and lent handles belong to the multi handle") func multiHandle() {
-    let phases: [TransferPhase] = [
-      .idle, .withheld, .waiting, .running(sharesConnection: false), .lent(sharesConnection: false),
-    ]
-    #expect(phases.map(\.isAdded) == [false, false, false, true, true])
-    #expect(phases.map(\.isLent) == [false, false, false, false, true])
-  }
-
-  @Test("A loan preserves whether the connection is shared", arguments: [true, false])
-  func loan(shares: Bool) {
-    var phase = TransferPhase.running(sharesConnection: shares)
-    phase.lend()
-    #expect(phase == .lent(sharesConnection: shares))
-    #expect(phase.sharesConnection == shares)
-    #expect(phase.endLoan() == true)
-    #expect(phase == .running(sharesConnection: shares))
-    #expect(phase.endLoan() == false, "there is no loan to end")
-  }
-
-  @Test("A transfer that does not run cannot be lent", arguments: [TransferPhase.idle, .withheld, .waiting])
-  func invalidLoan(phase: TransferPhase) {
-    var lent = phase
-    lent.lend()
-    #expect(lent == phase)
-    #expect(!lent.sharesConnection)
+  @Test("Only handles of running transfers belong to the multi handle") func multiHandle() {
+    let phases: [TransferPhase] = [.idle, .withheld, .waiting, .running(sharesConnection: false)]
+    #expect(phases.map(\.isAdded) == [false, false, false, true])
   }
 }
 

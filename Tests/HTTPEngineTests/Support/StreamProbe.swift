@@ -56,7 +56,6 @@ extension Client {
   ) -> (any ByteStream, StreamProbe) {
     let origin = Origin(scheme: isSecure ? "https" : "http", host: host, port: port)
     let request = WireRequest(url: "\(origin)/", origin: origin, profile: profile) { parts in
-      parts.connectsOnly = true
       parts.idleTimeout = idleTimeout
       parts.addresses = addresses.map { KnownAddresses(host: host, port: port, addresses: $0) }
     }

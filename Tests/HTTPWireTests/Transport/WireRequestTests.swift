@@ -27,7 +27,6 @@ import Testing
         scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "x"))
       parts.alternative = AlternativeService(host: "b.example", port: 443)
       parts.addresses = KnownAddresses(host: "a.example", port: 443, addresses: [])
-      parts.connectsOnly = true
       parts.wireObserver = WireObservers([])
     }
   }

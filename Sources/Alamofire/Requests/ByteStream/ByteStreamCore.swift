@@ -73,7 +73,6 @@ final class ByteStreamCore: Sendable {
     let origin = Origin(scheme: "https", host: target.origin.host, port: port)
     return WireRequest(url: target.url, origin: origin, profile: profile ?? usual) { parts in
       parts.idleTimeout = session.settings.idleTimeout(parts.profile)
-      parts.connectsOnly = true
     }
   }
 

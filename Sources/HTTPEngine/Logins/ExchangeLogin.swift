@@ -1,0 +1,179 @@
+import HTTPWire
+
+/// The login of one exchange: with its server, with the proxy that forwards its requests, or with both. Each round is a
+/// request and a response of the exchange; only the last response is delivered.
+struct ExchangeLogin {
+  enum Step {
+    /// Send the request with the present ``fields``.
+    case send
+    /// Make the token that answers a challenge, and call ``answered(_:)``.
+    case ask(NegotiateConversation, challenge: [UInt8])
+    /// The response is the one of the request.
+    case deliver
+  }
+
+  private enum Side { case server, proxy }
+
+  private struct Credentials {
+    var field: String?
+    var withholdsBody = false
+  }
+
+  private let request: WireRequest
+  private let proxyServer: ProxyServer?
+  private var server: LoginFlow?
+  private var serverTokens: LoginTokens?
+  private var proxy: ProxyLogin?
+  private var proxyTokens: LoginTokens?
+  private var asking = Side.server
+  private var forServer = Credentials()
+  private var forProxy = Credentials()
+  /// The next step, while the rest of a response is read that only continues the login.
+  var next: Step?
+  /// Whether the next request has to follow on the same connection, because it answers a challenge of this connection.
+  private(set) var needsConnection = false
+  /// Whether a token is being made.
+  private(set) var awaitsToken = false
+
+  /// Makes the login of a request; `nil` if the request needs none, or knows its credentials in advance.
+  ///
+  /// - Parameter route: The way of the request. A proxy that makes a tunnel has its login there.
+  init?(_ request: WireRequest, _ route: Route) {
+    self.request = request
+    let mayAsk = route.forwards && !request.fields.contains { FieldName.equal($0.name, Self.proxyField) }
+    let proxy = mayAsk ? route.proxy.flatMap { $0.answersChallenges ? $0 : nil } : nil
+    guard request.login != nil || proxy != nil else { return nil }
+    proxyServer = proxy
+  }
+
+  private static let proxyField = "Proxy-Authorization"
+
+  /// Whether the connection is authenticated for this exchange alone.
+  var bindsConnection: Bool { server != nil }
+
+  /// Whether the next request is sent with empty content.
+  var withholdsBody: Bool { forServer.withholdsBody || forProxy.withholdsBody }
+
+  /// The fields with the credentials.
+  var fields: [HTTPHeader] {
+    var fields: [HTTPHeader] = []
+    if let value = forServer.field { fields.append(HTTPHeader(name: "Authorization", value: value)) }
+    if let value = forProxy.field { fields.append(HTTPHeader(name: Self.proxyField, value: value)) }
+    return fields
+  }
+
+  /// The credentials that the proxy has accepted.
+  var acceptedProof: AuthenticationProof? { proxy?.proof }
+
+  // MARK: Rounds
+
+  /// Begins the login, on a new connection if it authenticates one.
+  ///
+  /// - Parameter remembered: The credentials of an earlier request that the proxy has accepted.
+  mutating func begin(_ remembered: AuthenticationProof?) -> Step {
+    beginWithProxy(remembered)
+    guard let login = request.login else { return .send }
+    var flow = LoginFlow(login.scheme, of: .origin, hasBody: hasBody)
+    serverTokens = LoginTokens(login.credential, host: request.origin.host, login.scheme)
+    let step = flow.begin()
+    server = flow
+    return act(on: step)
+  }
+
+  private var hasBody: Bool { RequestHeadWriter.Content(request.body) != .none }
+
+  /// Begins the login with the proxy, whose first step is always to send the request.
+  private mutating func beginWithProxy(_ remembered: AuthenticationProof?) {
+    guard let proxyServer else { return }
+    let target = RequestHeadWriter(request, form: .absolute).target
+    var login = ProxyLogin(
+      to: proxyServer, target: .init(method: request.method, text: target, hasBody: hasBody),
+      connectionSchemes: LoginTokens.schemes, remembered: remembered, hashes: OpenSSLHashes())
+    if case .send(let field, let withBody) = login.begin() {
+      forProxy = Credentials(field: field, withholdsBody: !withBody)
+    }
+    proxy = login
+    proxyTokens = nil
+  }
+
+  /// Takes the head of a response.
+  ///
+  /// - Parameter keepsConnection: Whether another request can be sent on the connection.
+  mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> Step {
+    needsConnection = false
+    if var proxy, !proxy.isOver {
+      let step = proxy.received(head, keepsConnection: keepsConnection)
+      self.proxy = proxy
+      if step != .deliver { return act(on: step) }
+    }
+    guard head.status != 407, var server, !server.isOver else { return .deliver }
+    let step = server.received(head, keepsConnection: keepsConnection)
+    self.server = server
+    guard step != .deliver else { return .deliver }
+    beginWithProxy(acceptedProof)
+    return act(on: step)
+  }
+
+  /// Takes the token that was asked for; `nil` if there is none.
+  mutating func answered(_ token: [UInt8]?) -> Step {
+    awaitsToken = false
+    switch asking {
+    case .server:
+      guard var server else { return .deliver }
+      let step = server.answered(token)
+      self.server = server
+      return act(on: step)
+    case .proxy:
+      guard var proxy else { return .deliver }
+      let step = proxy.answered(token)
+      self.proxy = proxy
+      return act(on: step)
+    }
+  }
+
+  private mutating func act(on step: LoginFlow.Step) -> Step {
+    switch step {
+    case .send(let field, let withBody):
+      forServer = Credentials(field: field, withholdsBody: !withBody)
+      return .send
+    case .ask(let challenge):
+      asking = .server
+      return ask(serverTokens, challenge)
+    case .deliver: return .deliver
+    }
+  }
+
+  private mutating func act(on step: ProxyLogin.Step) -> Step {
+    switch step {
+    case .send(let field, let withBody):
+      forProxy = Credentials(field: field, withholdsBody: !withBody)
+      return .send
+    case .ask(let scheme, let challenge):
+      asking = .proxy
+      let tokens = challenge.isEmpty ? nil : proxyTokens
+      proxyTokens = tokens ?? proxyServer.map { LoginTokens($0.credential, host: $0.host, scheme) }
+      return ask(proxyTokens, challenge)
+    case .deliver: return .deliver
+    }
+  }
+
+  private mutating func ask(_ tokens: LoginTokens?, _ challenge: [UInt8]) -> Step {
+    needsConnection = !challenge.isEmpty
+    switch tokens?.answer(to: challenge) {
+    case .token(let token): return answered(token)
+    case .takesTime(let conversation):
+      awaitsToken = true
+      return .ask(conversation, challenge: challenge)
+    case nil: return answered(nil)
+    }
+  }
+}
+
+extension ProxyServer {
+  /// Whether the challenges of a proxy that forwards requests are answered. Basic needs no challenge.
+  fileprivate var answersChallenges: Bool {
+    authentication == .negotiated && (username != nil || password != nil)
+  }
+
+  var credential: PasswordCredential { PasswordCredential(user: username ?? "", password: password ?? "") }
+}
