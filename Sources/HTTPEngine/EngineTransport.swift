@@ -18,3 +18,11 @@ package protocol EngineTransport: Transport, ByteStreamTransport {
 extension CurlTransport: EngineTransport {
   package func snapshot() async -> TransportSnapshot { await loop.snapshot() }
 }
+
+/// The observer of a request that the engine sends for itself. It ignores all events.
+final class QuietObserver: TransferObserver {
+  func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
+  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+  func bytesMoved(_ count: ByteCount) {}
+  func transferEnded() {}
+}

@@ -296,7 +296,8 @@ import Testing
     #expect(run.status == .failure)
     #expect(run.output.isEmpty)
     #expect(
-      run.error == "af: 127.0.0.1 does not accept the connection; check that the server runs on that port.\n")
+      run.error
+        == "af: 127.0.0.1 does not accept the connection; check that the server runs on port \(port).\n")
   }
 
   @Test("An incomplete body is a failure")

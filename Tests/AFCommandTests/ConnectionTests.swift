@@ -139,7 +139,7 @@ import Testing
     let port = try HTTPTestServer.refusedPort()
     let run = await Terminal.pipe.run("--retry", "1", "http://127.0.0.1:\(port)/")
     #expect(run.status == .failure)
-    #expect(run.error.contains("on that port. Trying again in 0.5 s (1 of 1).\naf: 127.0.0.1 does not"))
+    #expect(run.error.contains("on port \(port). Trying again in 0.5 s (1 of 1).\naf: 127.0.0.1 does not"))
   }
 
   @Test("--retry requests no body again that has begun")

@@ -25,8 +25,8 @@ package struct Engine: Sendable {
   /// Returns the requests and connections of the transport.
   let snapshot: @Sendable () async -> TransportSnapshot
 
-  /// Makes the engine over libcurl, with a loop of its own, because sessions never share connections.
-  package static func curl() -> Engine { Engine(CurlTransport()) }
+  /// Makes an engine with a loop of its own, because sessions never share connections.
+  package static func standard() -> Engine { Engine(CurlTransport()) }
 
   private init(_ engine: some EngineTransport) {
     let loop = engine.loop
@@ -86,8 +86,8 @@ package enum AuthenticationFeatures {
   package static let hashes: any HashFunctions = OpenSSLHashes()
   /// The hashes that OpenSSL does not refuse on this machine.
   static let algorithms = Set(DigestChallenge.Algorithm.allCases.filter { hashes.hash($0, []) != nil })
-  /// The schemes that libcurl authenticates connections with.
-  package static let connectionSchemes = CurlLibrary.shared.connectionSchemes
+  /// The schemes with which the engine authenticates connections.
+  package static let connectionSchemes = LoginTokens.schemes
 }
 
 extension FieldDigests {

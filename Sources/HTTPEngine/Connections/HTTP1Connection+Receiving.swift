@@ -53,11 +53,7 @@ extension HTTP1Connection {
       case .end:
         return act(on: self.machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
       case .refuseHead: return fail(exchange.headTooLarge)
-      case .refuse(let violation):
-        return fail(
-          TransportFailure(
-            .badServerResponse,
-            "The response of \(exchange.hostName) is not valid HTTP: \(violation.message)"))
+      case .refuse(let violation): return fail(exchange.invalid(violation))
       }
     }
   }
@@ -88,12 +84,7 @@ extension HTTP1Connection {
           endsWithConnection: reader.endsWithConnection)) ?? .none
     switch action {
     case .fail(.unrequestedUpgrade):
-      return fail(
-        TransportFailure(
-          .badServerResponse,
-          "The response of \(exchange.hostName) is not valid HTTP: \(HeadViolation.unrequestedUpgrade.message)"
-        )
-      )
+      return fail(exchange.invalid(.unrequestedUpgrade))
     case .sendAgainWithoutExpect, .fail: return act(on: action)
     default: break
     }

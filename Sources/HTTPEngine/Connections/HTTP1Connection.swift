@@ -226,7 +226,8 @@ final class HTTP1Connection: Connection {
     leave(reuse: false)
     table.lost(
       exchange,
-      failure.map { $0.with(addition: exchange.warning(evidence)) } ?? exchange.unanswered(evidence),
+      failure.map { $0.with(addition: exchange.schemeAdvice + exchange.warning(evidence)) }
+        ?? exchange.unanswered(evidence),
       evidence)
   }
 

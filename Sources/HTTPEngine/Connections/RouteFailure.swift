@@ -23,10 +23,12 @@ enum RouteFailure {
   static func unreachable(_ host: String, _ code: Int32, _ address: IPAddress, port: Int) -> TransportFailure
   {
     if code == EMFILE || code == ENFILE { return outOfDescriptors(host, code) }
+    // What the sentence says anyway is not repeated.
+    let isUsual = host == address.literal && code == ECONNREFUSED
+    let detail = isUsual ? "" : " (\(address.literal): \(text(code)))"
     return TransportFailure(
       .cannotConnectToHost,
-      "\(host) does not accept the connection; check that the server runs on that port. (\(address.literal) port \(port): \(text(code)))"
-    )
+      "\(host) does not accept the connection; check that the server runs on port \(port).\(detail)")
   }
 
   static func unreachable(unixSocket path: String, _ code: Int32) -> TransportFailure {

@@ -19,9 +19,25 @@ extension Exchange {
       case .refused:
         "\(hostName) refused the \(method) request without processing it\(code.map { " (\(HTTP2Failure.name(of: $0)))" } ?? ""); it was not sent again\(refusal)."
       case .notSent: "The connection to \(hostName) ended before the \(method) request was sent."
-      case .unknown: "\(hostName) closed the connection without a response.\(warning(evidence))"
+      case .unknown:
+        "\(hostName) closed the connection without a response.\(schemeAdvice)\(warning(evidence))"
       }
     return TransportFailure(.connectionLost, message)
+  }
+
+  /// A sentence about the port; an empty text if the port has answered before, or is the one of a proxy. Most servers
+  /// for TLS end a connection that begins with plain HTTP.
+  var schemeAdvice: String {
+    guard request?.origin.scheme == "http", pool?.route.proxy == nil, !isReused else { return "" }
+    return " It failed, or this is a port for TLS; then use https://."
+  }
+
+  /// Returns the failure of a response that violates HTTP.
+  func invalid(_ violation: HeadViolation) -> TransportFailure {
+    let mayBeTLS = violation == .statusLine && !schemeAdvice.isEmpty
+    let advice = mayBeTLS ? " If this is a port for TLS, use https://." : ""
+    return TransportFailure(
+      .badServerResponse, "The response of \(hostName) is not valid HTTP: \(violation.message)\(advice)")
   }
 
   /// The failure of a response with more fields than allowed.

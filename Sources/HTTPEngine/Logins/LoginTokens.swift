@@ -1,10 +1,10 @@
 import Glibc
-import HTTPWire
+package import HTTPWire
 
 /// Makes the tokens of one login that takes several rounds.
-struct LoginTokens: Sendable {
+package struct LoginTokens: Sendable {
   /// The schemes for which this process can make tokens.
-  static let schemes: Set<AuthenticationScheme> = {
+  package static let schemes: Set<AuthenticationScheme> = {
     var schemes: Set<AuthenticationScheme> = []
     // NTLM needs MD5, which may be switched off.
     if OpenSSLHashes().hash(.md5, []) != nil { schemes.insert(.ntlm) }

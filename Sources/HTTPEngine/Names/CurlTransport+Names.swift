@@ -210,14 +210,6 @@ extension TransportOptions.AddressFamily {
   }
 }
 
-/// The observer of a look-up, which ignores its events.
-private final class QuietObserver: TransferObserver {
-  func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
-  func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
-  func bytesMoved(_ count: ByteCount) {}
-  func transferEnded() {}
-}
-
 /// The addresses of names, until they expire.
 final class NameCache: Sendable {
   struct Key: Hashable {

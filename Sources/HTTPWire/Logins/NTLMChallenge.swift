@@ -17,9 +17,11 @@ struct NTLMFlags: OptionSet, Sendable {
   /// The flags of the first message. Servers may insist on keys of 128 bits and on extended session security, although
   /// HTTP neither signs nor encrypts with the keys. A key exchange is never offered, so the session key is the one
   /// that both sides derive.
+  ///
+  /// The target information is not asked for: servers that have it send it anyway, and others repeat the flag without
+  /// having it.
   static let offered: NTLMFlags = [
-    .unicode, .oem, .requestTarget, .ntlm, .alwaysSign, .extendedSessionSecurity, .targetInfo, .version,
-    .key128, .key56,
+    .unicode, .oem, .requestTarget, .ntlm, .alwaysSign, .extendedSessionSecurity, .version, .key128, .key56,
   ]
 }
 

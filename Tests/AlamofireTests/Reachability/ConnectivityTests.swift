@@ -127,7 +127,7 @@ struct ConnectivityTests {
     server.enqueue(.ok)
     let configuration = URLSessionConfiguration.af.default
     configuration.waitsForConnectivity = true
-    let engine = Engine.curl()
+    let engine = Engine.standard()
     let transport = FailingOnce(engine.transport)
     let session = Session(
       configuration: configuration, engine: Engine(transport: transport, network: network))

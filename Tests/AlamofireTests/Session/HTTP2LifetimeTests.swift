@@ -49,7 +49,7 @@ import Testing
   private func use(_ server: StreamTestServer, _ security: Security, _ kind: Kind) async throws
     -> LifetimeTests.SessionTraces
   {
-    let engine = Engine.curl()
+    let engine = Engine.standard()
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
     options.proxy = .none

@@ -45,7 +45,7 @@ struct LifetimeTests {
   }
 
   private func use(_ stage: Stage, _ kind: Kind) async throws -> SessionTraces {
-    let engine = Engine.curl()
+    let engine = Engine.standard()
     let session = stage.session(over: engine, kind)
     let body = Latch()
     let traces = try await perform(kind, stage.url, by: session, ReleaseSignal(body))
@@ -153,7 +153,7 @@ struct LifetimeTests {
     let stage = try Stage(protocols)
     let echo = try StreamTestServer(protocols == .http ? .none : .tls(.localhost))
     func use() async throws -> SessionTraces {
-      let engine = Engine.curl()
+      let engine = Engine.standard()
       let session = stage.session(over: engine, .data, behind: echo.port)
       let stream = session.byteStream(host: "localhost", port: echo.port, secure: protocols != .http)
       if !isSuspended {

@@ -2,7 +2,7 @@ import Glibc
 import HTTPEngine
 import Testing
 
-/// The engine that the tests of this target use: the value of `ALAMOFIRE_TEST_ENGINE`, by default `curl`.
+/// The engine that the tests of this target use: the value of `ALAMOFIRE_TEST_ENGINE`, by default `own`.
 let engine = TestEngine.chosen
 
 /// An engine under test.
@@ -25,7 +25,7 @@ enum TestEngine: String, CaseIterable, CustomTestStringConvertible {
   /// The environment variable that chooses the engine.
   static let variable = "ALAMOFIRE_TEST_ENGINE"
 
-  private static let name = getenv(variable).map { String(cString: $0) } ?? TestEngine.curl.rawValue
+  private static let name = getenv(variable).map { String(cString: $0) } ?? TestEngine.own.rawValue
 
   /// The engine that the environment chooses. The engine of an unknown name is not in this build.
   static let chosen = TestEngine(rawValue: name) ?? .own
@@ -45,7 +45,6 @@ enum TestEngine: String, CaseIterable, CustomTestStringConvertible {
       Set(Part.allCases).subtracting(
         CurlLibrary.shared.connectionSchemes.contains(.ntlm) ? [] : [.logins]
       ).subtracting(CurlLibrary.shared.speaksHTTP2 ? [] : [.http2])
-    // libcurl still carries what the connections of the library cannot carry.
     case .own: Set(Part.allCases)
     }
   }
@@ -55,7 +54,7 @@ enum TestEngine: String, CaseIterable, CustomTestStringConvertible {
     if !isAvailable {
       Issue.record(
         """
-        \(Self.variable) chooses the engine "\(Self.name)", which is not in this build, so libcurl's is used. Unset it, \
+        \(Self.variable) chooses the engine "\(Self.name)", which is not in this build, so another one is used. Unset it, \
         or choose one of: \(Self.available.map(\.rawValue).joined(separator: ", ")).
         """)
     }

@@ -88,7 +88,7 @@ import Testing
   @Test("The first message offers NTLMv2 and names nothing") func negotiate() {
     #expect(
       NTLMClient.negotiateMessage.hex
-        == "4e544c4d53535000 01000000 078288a2 0000000000000000 0000000000000000 "
+        == "4e544c4d53535000 01000000 078208a2 0000000000000000 0000000000000000 "
         .replacing(" ", with: "") + "0601b11d0000000f")
   }
 

@@ -15,17 +15,17 @@ struct PriorKnowledgeTests {
     let server = try await NginxServer.shared
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
-    for _ in 0..<5 {
+    for number in 0..<5 {
       let response = await session.request(server.url(.h2c, "/item?h2c")).validate().serializingString()
         .response
       #expect(response.value == NginxConfiguration.item, "\(response.failure)")
       #expect(response.transaction?.networkProtocolName == "h2")
-      #expect(response.transaction?.isReusedConnection == false)
+      #expect(response.transaction?.isReusedConnection == (number > 0))
       #expect(response.transaction?.negotiatedTLSProtocolVersion == nil)
     }
     let loggedRequests = try await server.loggedRequests(to: "/item?h2c", count: 5)
     #expect(loggedRequests.map(\.version) == Array(repeating: "HTTP/2.0", count: 5))
-    #expect(Set(loggedRequests.map(\.connection)).count == 5)
+    #expect(Set(loggedRequests.map(\.connection)).count == 1)
   }
 
   @Test("Concurrent requests respect the limit of connections") func limit() async throws {
@@ -39,15 +39,14 @@ struct PriorKnowledgeTests {
     defer { withExtendedLifetime((session, observer)) {} }
     async let batch = Batch.run(200) { _ in session.request(server.url(.h2c, "/held")) }
     await gate.waitUntilReached(count: 6)
-    // All started requests are connected by now, and none has ended.
-    #expect(try await server.connectionCount(observer: observer) == 6)
+    // One connection carries as many requests as the server allows at a time.
+    let count = try await server.connectionCount(observer: observer)
+    #expect((1...6).contains(count), "\(count) connections")
     gate.open()
     let responses = await batch
     #expect(responses.failures.isEmpty)
     #expect(responses.allSatisfy { $0.transaction?.networkProtocolName == "h2" })
     #expect(responses.count { $0.value == Data("held".utf8) } == 200)
-    let isClosed = try await eventually { try await server.connectionCount(observer: observer) == 0 }
-    #expect(isClosed, "they are closed behind their request")
   }
 
   @Test("Bodies are transferred", arguments: [0, 10_000, 1_000_000])

@@ -66,7 +66,7 @@ final class SessionFacade: URLSession, @unchecked Sendable {
 struct SessionPlan: Sendable {
   let configuration: URLSessionConfiguration
   var transportOptions = TransportOptions()
-  var engine = Engine.curl()
+  var engine = Engine.standard()
   /// The delegate, the handlers and the monitors, instead of those that the initialiser is given.
   var observers: SessionObservers?
   /// The session of the caller that is shown instead of the facade.

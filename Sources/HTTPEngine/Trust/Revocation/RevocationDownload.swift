@@ -1,6 +1,5 @@
-import CCurl
+import Dispatch
 package import FoundationEssentials
-import Glibc
 package import HTTPWire
 
 /// Requests to OCSP responders and for lists. The requests block the calling thread, which must not be that of a
@@ -29,7 +28,7 @@ package enum RevocationDownload {
     return fetch(url, body: nil, limits)
   }
 
-  private struct Limits {
+  fileprivate struct Limits {
     let size: Int
     let time: Int
     /// Whether private addresses are refused.
@@ -38,110 +37,80 @@ package enum RevocationDownload {
     let proxies: ProxyTable?
   }
 
+  /// The transport of all downloads of the process, with a loop of its own: a loop whose session waits for an evaluation
+  /// could not carry them.
+  private static let transport = CurlTransport()
+  private static let mostRedirects = 3
+
   private static func fetch(_ url: String, body: Data?, _ limits: Limits) -> Data? {
-    guard CurlLibrary.shared.isUsable, url.lowercased().hasPrefix("http://"), !url.utf8.contains(0),
-      let easy = curl_easy_init()
-    else { return nil }
-    defer { curl_easy_cleanup(easy) }
-    let collector = Collector(limit: limits.size)
-    let headers = curl_slist_append(nil, "Content-Type: application/ocsp-request")
-    defer { curl_slist_free_all(headers) }
-    return withExtendedLifetime((collector, body)) {
-      guard prepare(easy, url, collector, limits) else { return nil }
-      if let body {
-        let isSet = body.withUnsafeBytes { bytes in
-          ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, bytes.count) == CURLE_OK
-            && ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress) == CURLE_OK
+    guard !url.utf8.contains(0), let origin = Origin(url: url), origin.scheme == "http" else { return nil }
+    let request = WireRequest(url: url, origin: origin, profile: limits.profile) { parts in
+      parts.deadline = .now + .milliseconds(limits.time)
+      guard let body else { return }
+      parts.method = "POST"
+      parts.fields = [HTTPHeader(name: "Content-Type", value: "application/ocsp-request")]
+      parts.body = .bytes(body)
+    }
+    let answer = Answer()
+    // On the thread of the loop, because the threads of other tasks may all wait here.
+    Task(executorPreference: transport.loop) { answer.give(await follow(request)) }
+    return answer.wait()
+  }
+
+  /// Returns the body of the response, after redirects; `nil` if there is none.
+  ///
+  /// Only HTTP is allowed, also after redirects. TLS would need the verification of another chain first, and the answers
+  /// are signed.
+  private static func follow(_ first: WireRequest) async -> Data? {
+    var request = first
+    for hopCount in 0...mostRedirects {
+      guard let response = try? await transport.send(request, observer: QuietObserver()) else { return nil }
+      let answered = Redirect.Request(
+        url: request.url, origin: request.origin, method: request.method, hasBody: request.body.count > 0)
+      let decision = Redirect.decide(
+        status: response.head.status, location: response.head.block.value(of: "Location"), request: answered,
+        hopCount: hopCount, limit: mostRedirects)
+      switch decision {
+      case .notARedirect: return response.head.status == 200 ? response.body ?? Data() : nil
+      case .refuse: return nil
+      case .follow(let plan):
+        guard plan.origin.scheme == "http" else { return nil }
+        request = request.changing { parts in
+          parts.url = plan.url
+          parts.origin = plan.origin
+          parts.method = plan.method
+          parts.fields = plan.fields(from: parts.fields)
+          if !plan.resendsBody { parts.body = .none }
         }
-        guard isSet, ccurl_set_list(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK else { return nil }
-      }
-      guard curl_easy_perform(easy) == CURLE_OK else { return nil }
-      return ccurl_status(easy) == 200 ? collector.data : nil
-    }
-  }
-
-  private static func prepare(
-    _ easy: UnsafeMutableRawPointer, _ url: String, _ collector: Collector, _ limits: Limits
-  ) -> Bool {
-    let numbers: [(CURLoption, Int)] = [
-      (CURLOPT_NOSIGNAL, 1), (CURLOPT_TIMEOUT_MS, limits.time), (CURLOPT_FOLLOWLOCATION, 1),
-      (CURLOPT_MAXREDIRS, 3),
-    ]
-    guard numbers.allSatisfy({ ccurl_set_long(easy, $0.0, $0.1) == CURLE_OK }) else { return false }
-    // Only HTTP is allowed, also after redirects. TLS would need the verification of another chain first, and the
-    // answers are signed.
-    guard ccurl_allow_http(easy) == CURLE_OK else { return false }
-    guard setProxy(easy, to: url, limits.proxies) else { return false }
-    if limits.publicOnly, ccurl_set_open_socket(easy, openPublicSocket, nil) != CURLE_OK { return false }
-    return ccurl_set_string(easy, CURLOPT_URL, url) == CURLE_OK
-      && ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION, Collector.write) == CURLE_OK
-      && ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(collector).toOpaque())
-        == CURLE_OK
-  }
-
-  /// Sets the proxy of the session's requests, because these requests must not bypass it.
-  private static func setProxy(_ easy: UnsafeMutableRawPointer, to url: String, _ proxies: ProxyTable?)
-    -> Bool
-  {
-    guard let origin = Origin(url: url) else { return false }
-    switch ProxyEnvironment.shared.choice(for: origin, in: proxies) {
-    case .unreadable: return false
-    case .direct, .environment: return ccurl_set_string(easy, CURLOPT_NOPROXY, "*") == CURLE_OK
-    case .server(let server):
-      let hasName = server.username != nil || server.password != nil
-      let isNamed = server.username?.isEmpty != true
-      let schemes = isNamed ? ccurl_auth_with_name : ccurl_auth_any
-      let texts = [
-        (CURLOPT_NOPROXY, ""), (CURLOPT_PROXY, server.description),
-        (CURLOPT_PROXYUSERNAME, hasName ? server.username ?? "" : nil),
-        (CURLOPT_PROXYPASSWORD, hasName ? server.password ?? "" : nil),
-      ]
-      let masks = [
-        (CURLOPT_PROXYAUTH, server.authentication == .basic ? ccurl_auth_basic : schemes),
-        (CURLOPT_SOCKS5_AUTH, ccurl_auth_basic),
-      ]
-      return texts.allSatisfy { ccurl_set_string(easy, $0.0, $0.1) == CURLE_OK }
-        && masks.allSatisfy { ccurl_set_long(easy, $0.0, Int(bitPattern: $0.1)) == CURLE_OK }
-        && (server.kind != .https || trust(server.trustStore, easy))
-    }
-  }
-
-  /// Sets the trust store for a proxy over TLS.
-  private static func trust(_ store: TransportOptions.TrustStore, _ easy: UnsafeMutableRawPointer) -> Bool {
-    switch store {
-    case .system:
-      let place = TrustLocation.system
-      return ccurl_set_string(easy, CURLOPT_PROXY_CAINFO, place.file) == CURLE_OK
-        && (place.folder == nil || ccurl_set_string(easy, CURLOPT_PROXY_CAPATH, place.folder) == CURLE_OK)
-    case .file(let path): return ccurl_set_string(easy, CURLOPT_PROXY_CAINFO, path) == CURLE_OK
-    case .pem(let data):
-      return data.withUnsafeBytes {
-        ccurl_set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, $0.baseAddress, $0.count) == CURLE_OK
       }
     }
+    return nil
   }
 
-  /// Refuses private addresses. libcurl connects to this very address, also after redirects.
-  private static let openPublicSocket: curl_opensocket_callback = { _, _, address in
-    guard let address, HostLookup.address(address)?.isPublic == true else { return ccurl_bad_socket }
-    let wanted = address.pointee
-    return socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
-  }
+  /// The body of one download, for the thread that waits for it.
+  private final class Answer: Sendable {
+    private let body = TrackedMutex<Data?>(nil)
+    private let hasCome = DispatchSemaphore(value: 0)
 
-  /// The bytes of one body, up to a limit.
-  private final class Collector {
-    private(set) var data = Data()
-    private let limit: Int
-
-    init(limit: Int) { self.limit = limit }
-
-    static let write: ccurl_data_callback = { bytes, size, count, context in
-      guard let bytes, let context else { return 0 }
-      let collector = Unmanaged<Collector>.fromOpaque(context).takeUnretainedValue()
-      // The transfer ends if the callback takes fewer bytes than it got.
-      guard collector.data.count + size * count <= collector.limit else { return 0 }
-      collector.data.append(Data(bytes: bytes, count: size * count))
-      return size * count
+    func give(_ body: Data?) {
+      self.body.withLock { $0 = body }
+      hasCome.signal()
     }
+
+    func wait() -> Data? {
+      hasCome.wait()
+      return body.withLock { $0 }
+    }
+  }
+}
+
+extension RevocationDownload.Limits {
+  /// The settings of the requests, which use the proxies of the session because they must not bypass them.
+  fileprivate var profile: ConnectionProfile {
+    var options = TransportOptions()
+    options.bodySizeLimit = Int64(size)
+    options.decodesContent = false
+    options.refusesPrivateAddresses = publicOnly
+    return ConnectionProfile(options: options, systemProxies: proxies)
   }
 }

@@ -1,0 +1,328 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Synchronization
+import Testing
+
+/// The rounds of logins at the edges: connections that end, bodies in between, and proxies that forward requests.
+@Suite("Rounds of logins", .enabled(if: !engine.isCurl), .timeLimit(.minutes(5))) struct LoginRoundTests {
+  /// The second message of NTLM: the challenge of the server (MS-NLMP 2.2.1.2).
+  private static let challenge: String = {
+    let empty: [UInt8] = [0, 0, 0, 0, 48, 0, 0, 0]
+    let nonce: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
+    let flags: [UInt8] = [0x01, 0x82, 0x08, 0x00]
+    return Data(Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + empty + flags + nonce + empty).base64EncodedString()
+  }()
+
+  private static let first = "NTLM TlRMTVNTUAAB"
+  private static let last = "NTLM TlRMTVNTUAAD"
+
+  private static func refusal(
+    _ token: String? = challenge, _ fields: String = "Content-Length: 2\r\n", body: String = "no"
+  ) -> String {
+    let value = token.map { "NTLM \($0)" } ?? "NTLM"
+    return "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: \(value)\r\n\(fields)\r\n\(body)"
+  }
+
+  private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin"
+
+  /// Makes a server that reads a head for each of the replies, which are those of one connection after the other.
+  private static func server(_ connections: [[String]], _ heads: Received) throws -> StreamTestServer {
+    let left = Mutex(connections)
+    return try StreamTestServer { connection in
+      for reply in left.withLock({ $0.isEmpty ? [] : $0.removeFirst() }) {
+        heads.add(try connection.readHead())
+        try connection.write(reply)
+      }
+      if left.withLock({ $0.isEmpty }) { connection.waitForEnd() }
+    }
+  }
+
+  private static func request(
+    _ client: Client, _ port: Int, _ method: String = "GET", body: RequestBody = .none
+  ) throws -> WireRequest {
+    let login = ConnectionLogin(
+      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
+    return try client.request("http://127.0.0.1:\(port)/in", method, body: body).changing { $0.login = login }
+  }
+
+  private static func field(_ head: String, _ name: String = "Authorization") -> String {
+    let line = head.split(separator: "\r\n").first { $0.hasPrefix("\(name): ") }
+    return line.map { String($0.dropFirst(name.count + 2)) } ?? ""
+  }
+
+  private static func steps(_ heads: Received) -> [String] {
+    heads.texts.map { String(field($0).prefix(17)) }
+  }
+
+  // MARK: Servers
+
+  @Test(
+    "A challenge whose connection ends is asked for again on another connection",
+    arguments: ["Connection: close\r\nContent-Length: 2\r\n", ""])
+  func closingChallenge(fields: String) async throws {
+    let heads = Received()
+    let server = try Self.server(
+      [[Self.refusal(Self.challenge, fields)], [Self.refusal(), Self.answer]], heads)
+    let client = Client()
+    #expect(try await client.send(Self.request(client, server.port)).text == "in")
+    #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
+    #expect(server.connectionCount == 2)
+  }
+
+  @Test("Without the body, which would be lost with the first message, a read-once body arrives whole")
+  func readOnceBody() async throws {
+    let heads = Received()
+    let server = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      try connection.write(Self.refusal())
+      heads.add(try connection.readHead())
+      heads.add(try connection.readExactly(4))
+      try connection.write(Self.answer)
+      connection.waitForEnd()
+    }
+    let client = Client()
+    let source = ScriptedSource(.bytes(Array("body".utf8)), length: 4, isRepeatable: false)
+    let request = try Self.request(client, server.port, "PUT", body: .source(source))
+    #expect(try await client.send(request).text == "in")
+    #expect(heads.texts.last == "body")
+    #expect(heads.texts[0].contains("\r\nContent-Length: 0\r\n") && !heads.texts[0].contains("Expect"))
+  }
+
+  @Test("A server that wants no login gets the request with its body") func needlessLogin() async throws {
+    let heads = Received()
+    let server = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nempty")
+      heads.add(try connection.readHead())
+      heads.add(try connection.readExactly(4))
+      try connection.write(Self.answer)
+      connection.waitForEnd()
+    }
+    let client = Client()
+    let request = try Self.request(client, server.port, "POST", body: .bytes(Data("body".utf8)))
+    #expect(try await client.send(request).text == "in")
+    #expect(heads.texts.last == "body")
+  }
+
+  @Test("A refusal with a large body ends its connection, and a challenge in chunks is read to its end")
+  func bodies() async throws {
+    let heads = Received()
+    let large = String(repeating: "x", count: 70_000)
+    let server = try Self.server(
+      [
+        [Self.refusal(nil, "Content-Length: 70000\r\n", body: large)],
+        [
+          Self.refusal(
+            Self.challenge, "Transfer-Encoding: chunked\r\n", body: "2\r\nno\r\n0\r\nX-A: b\r\n\r\n"),
+          Self.answer,
+        ],
+      ], heads)
+    let client = Client()
+    #expect(try await client.send(Self.request(client, server.port)).text == "in")
+    #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
+  }
+
+  @Test("A connection that breaks behind a challenge is a failure, and nothing is sent twice")
+  func brokenRound() async throws {
+    let heads = Received()
+    let server = try Self.server(
+      [[Self.refusal(Self.challenge, "Content-Length: 20\r\n", body: "half")], []], heads)
+    let client = Client()
+    let failure = try await client.failure(
+      of: Self.request(client, server.port, "POST", body: .bytes(Data("body".utf8))))
+    #expect(failure.kind == .connectionLost)
+    #expect(failure.message.contains("between two requests of the login"), "\(failure.message)")
+    #expect(Self.steps(heads) == [Self.first])
+  }
+
+  @Test(
+    "A message that is none ends the login with the refusal and its body",
+    arguments: ["AAAA", "TlRM", "TlRMTVNTUAAB"])
+  func malformedChallenge(token: String) async throws {
+    let heads = Received()
+    let server = try Self.server([[Self.refusal(token), Self.answer]], heads)
+    let client = Client()
+    let response = try await client.send(Self.request(client, server.port))
+    #expect(response.status == 401)
+    #expect(response.text == "no")
+    #expect(heads.texts.count == 1)
+  }
+
+  @Test("Only the last head is delivered, and the observer of the bytes sees every round")
+  func observers() async throws {
+    let heads = Received()
+    let server = try Self.server([[Self.refusal(), Self.answer]], heads)
+    let client = Client()
+    let watcher = Watcher()
+    let bytes = RecordedBytes()
+    let request = try Self.request(client, server.port).changing { $0.wireObserver = bytes }
+    #expect(try await client.send(request, watcher: watcher).text == "in")
+    #expect(watcher.heads.map(\.status) == [200])
+    #expect(bytes.text(.requestHead).split(separator: "GET /in ").count == 2)
+    #expect(bytes.text(.responseHead).split(separator: "HTTP/1.1 ").count == 2)
+    #expect(bytes.text(.responseBody) == "noin")
+  }
+
+  @Test("A cancelled login ends, and its connection closes") func cancellation() async throws {
+    let heads = Received()
+    let ended = Moment()
+    let server = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      try connection.write(Self.refusal(Self.challenge, "Content-Length: 20\r\n", body: "half"))
+      connection.waitForEnd()
+      ended.come()
+    }
+    let client = Client()
+    let request = try Self.request(client, server.port)
+    let task = Task { try await client.failure(of: request) }
+    #expect(await ProcessFacts.eventually { heads.texts.count == 1 })
+    task.cancel()
+    #expect(try await task.value.kind == .cancelled)
+    await ended.wait()
+  }
+
+  @Test("A login without a ticket sends the request without credentials, and delivers the refusal")
+  func withoutTicket() async throws {
+    let heads = Received()
+    let reply = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 2\r\n\r\nno"
+    let server = try Self.server([[reply]], heads)
+    let client = Client()
+    let login = ConnectionLogin(scheme: .negotiate, credential: PasswordCredential(user: "", password: ""))
+    let request = try client.request("http://127.0.0.1:\(server.port)/").changing { $0.login = login }
+    #expect(try await client.send(request).status == 401)
+    #expect(heads.texts.count == 1 && Self.field(heads.texts[0]).isEmpty)
+  }
+
+  // MARK: Proxies
+
+  private static func proxyRefusal(_ challenge: String, _ fields: String = "") -> String {
+    "HTTP/1.1 407 Login\r\nProxy-Authenticate: \(challenge)\r\n\(fields)Content-Length: 2\r\n\r\nno"
+  }
+
+  private static func client(_ port: Int) -> Client {
+    Client {
+      var server = ProxyServer(.http, host: "127.0.0.1", port: port, username: "ann", password: "pw")
+      server.authentication = .negotiated
+      $0.proxy = .server(server)
+    }
+  }
+
+  private static func proxyFields(_ heads: Received) -> [String] {
+    heads.texts.map { field($0, "Proxy-Authorization") }
+  }
+
+  @Test("A connection that NTLM has authenticated for a proxy carries the next request without credentials")
+  func proxyNTLM() async throws {
+    let heads = Received()
+    let proxy = try Self.server(
+      [
+        [
+          Self.proxyRefusal("NTLM"), Self.proxyRefusal("NTLM \(Self.challenge)"), Self.answer, Self.answer,
+        ]
+      ], heads)
+    let client = Self.client(proxy.port)
+    for _ in 0..<2 { #expect(try await client.get("http://nowhere.test/").text == "in") }
+    let fields = Self.proxyFields(heads).map { String($0.prefix(17)) }
+    #expect(fields == ["", Self.first, Self.last, ""])
+    #expect(proxy.connectionCount == 1)
+    #expect(heads.texts.allSatisfy { $0.hasPrefix("GET http://nowhere.test/ HTTP/1.1\r\n") })
+  }
+
+  @Test("Digest of a proxy covers the target as it is sent, and the next request counts on")
+  func proxyDigest() async throws {
+    let heads = Received()
+    let challenge = #"Digest realm="p", nonce="one", qop="auth""#
+    let proxy = try Self.server([[Self.proxyRefusal(challenge), Self.answer, Self.answer]], heads)
+    let client = Self.client(proxy.port)
+    for _ in 0..<2 { #expect(try await client.get("http://nowhere.test:81/a?b=c").text == "in") }
+    let fields = Self.proxyFields(heads)
+    try #require(fields.count == 3)
+    #expect(fields[0].isEmpty)
+    #expect(fields[1].contains("nc=00000001") && fields[2].contains("nc=00000002"), "\(fields)")
+    #expect(fields[1...].allSatisfy { $0.contains(#"uri="http://nowhere.test:81/a?b=c""#) }, "\(fields)")
+  }
+
+  @Test("A wrong password of a proxy ends with its 407") func wrongPassword() async throws {
+    let heads = Received()
+    let proxy = try Self.server(
+      [[Self.proxyRefusal("NTLM"), Self.proxyRefusal("NTLM \(Self.challenge)"), Self.proxyRefusal("NTLM")]],
+      heads)
+    let response = try await Self.client(proxy.port).get("http://nowhere.test/")
+    #expect(response.status == 407)
+    #expect(response.text == "no")
+    #expect(heads.texts.count == 3)
+  }
+
+  @Test("A read-once body that was sent is not sent again for a proxy") func readOnceBodyForProxy()
+    async throws
+  {
+    let heads = Received()
+    let proxy = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      heads.add(try connection.readExactly(4))
+      try connection.write(Self.proxyRefusal(#"Basic realm="p""#))
+      connection.waitForEnd()
+    }
+    let client = Self.client(proxy.port)
+    let source = ScriptedSource(.bytes(Array("body".utf8)), length: 4, isRepeatable: false)
+    let request = try client.request("http://nowhere.test/", "PUT", body: .source(source))
+    #expect(try await client.send(request).status == 407)
+    #expect(proxy.connectionCount == 1)
+    #expect(source.starts == 1)
+  }
+
+  @Test("A login of the server passes a proxy that wants one, too") func both() async throws {
+    let heads = Received()
+    let proxy = try Self.server(
+      [
+        [
+          Self.proxyRefusal(#"Basic realm="p""#), Self.refusal(), Self.answer,
+        ]
+      ], heads)
+    let client = Self.client(proxy.port)
+    let login = ConnectionLogin(
+      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
+    let request = try client.request("http://nowhere.test/").changing { $0.login = login }
+    #expect(try await client.send(request).text == "in")
+    #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
+    #expect(Self.proxyFields(heads).map { $0.isEmpty } == [true, false, false])
+  }
+
+  @Test("A proxy behind a Unix-domain socket forwards requests, and makes tunnels") func socket() async throws
+  {
+    let server = try UnixSocketServer([Self.proxyRefusal(#"Basic realm="p""#), Self.answer])
+    let client = Client {
+      var proxy = ProxyServer(.http, host: "proxy.test", port: 9, username: "ann", password: "pw")
+      proxy.authentication = .negotiated
+      $0.unixSocket = server.path
+      $0.proxy = .server(proxy)
+    }
+    #expect(try await client.get("http://nowhere.test/x").text == "in")
+    #expect(server.heads.allSatisfy { $0.hasPrefix("GET http://nowhere.test/x HTTP/1.1\r\n") })
+    let refusing = try UnixSocketServer(["HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"])
+    let other = Client {
+      $0.unixSocket = refusing.path
+      $0.proxy = .server(ProxyServer(.http, host: "proxy.test", port: 9))
+    }
+    let failure = try await other.failure(of: "https://nowhere.test/")
+    #expect(failure.kind == .cannotConnectToHost)
+    #expect(refusing.heads.allSatisfy { $0.hasPrefix("CONNECT nowhere.test:443 HTTP/1.1\r\n") })
+    #expect(refusing.heads.count == 1)
+  }
+}
+
+/// Collects the bytes of one request on its connection.
+private final class RecordedBytes: WireObserver {
+  private let parts = Mutex<[WirePart: [UInt8]]>([:])
+
+  func bytesMoved(_ part: WirePart, _ bytes: UnsafeRawBufferPointer) {
+    parts.withLock { $0[part, default: []] += Array(bytes) }
+  }
+
+  func wireEnded() {}
+
+  func text(_ part: WirePart) -> String {
+    String(decoding: parts.withLock { $0[part] ?? [] }, as: UTF8.self)
+  }
+}
