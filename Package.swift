@@ -37,9 +37,6 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(
-      name: "CCurl", pkgConfig: "libcurl",
-      providers: [.apt(["libcurl4-openssl-dev"]), .yum(["libcurl-devel"])]),
-    .systemLibrary(
       name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"])]),
     .systemLibrary(
       name: "CBrotli", pkgConfig: "libbrotlidec",
@@ -63,7 +60,7 @@ let package = Package(
     .target(
       name: "HTTPEngine",
       dependencies: [
-        "HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
+        "HTTPWire", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
       ],
       swiftSettings: settings),
     .target(

@@ -14,7 +14,6 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "fuzz",
   targets: [
-    .systemLibrary(name: "CCurl"),
     .target(name: "COpenSSL"),
     .systemLibrary(name: "CZlib"),
     .systemLibrary(name: "CBrotli"),
@@ -26,7 +25,7 @@ let package = Package(
     .target(
       name: "HTTPEngine",
       dependencies: [
-        "HTTPWire", "CCurl", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
+        "HTTPWire", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
       ],
       swiftSettings: settings),
     // The readers of the command's files, which need nothing else of it.

@@ -15,7 +15,7 @@ package protocol EngineTransport: Transport, ByteStreamTransport {
   func snapshot() async -> TransportSnapshot
 }
 
-extension CurlTransport: EngineTransport {
+extension HTTPTransport: EngineTransport {
   package func snapshot() async -> TransportSnapshot { await loop.snapshot() }
 }
 

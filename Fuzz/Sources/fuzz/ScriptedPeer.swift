@@ -16,7 +16,7 @@ final class ScriptedPeer {
   /// A pipe that gets a byte at the end of a request.
   private let ended: (reader: Int32, writer: Int32)
   private var connection: Int32 = -1
-  private let transport = CurlTransport()
+  private let transport = HTTPTransport()
   private let profile: ConnectionProfile
 
   init?() {

@@ -7,11 +7,7 @@ enum FailureMessage {
     guard let transport = error.underlyingError as? URLError else {
       return inOptions(error.localizedDescription)
     }
-    var message = transport.localizedDescription
-    // Messages of libcurl are only for verbose output.
-    if !isVerbose, let detail = message.range(of: " (libcurl ") {
-      message = String(message[..<detail.lowerBound])
-    }
+    let message = transport.localizedDescription
     return [inOptions(message), advice(transport)].compactMap { $0 }.joined(separator: " ")
   }
 

@@ -26,7 +26,7 @@ package struct Engine: Sendable {
   let snapshot: @Sendable () async -> TransportSnapshot
 
   /// Makes an engine with a loop of its own, because sessions never share connections.
-  package static func standard() -> Engine { Engine(CurlTransport()) }
+  package static func standard() -> Engine { Engine(HTTPTransport()) }
 
   private init(_ engine: some EngineTransport) {
     let loop = engine.loop

@@ -33,7 +33,7 @@ package extension TransportFailure {
     if kind == .cannotConnectToHost, addresses.isEmpty { return self }
     guard let network = source.state(), !network.isConnected(to: host, by: source) else { return self }
     return TransportFailure(
-      .notConnected, "\(message) This machine has no connection to a network.", curlCode: curlCode,
+      .notConnected, "\(message) This machine has no connection to a network.",
       metrics: metrics)
   }
 }

@@ -30,8 +30,6 @@ extension AFError {
 }
 
 extension URLError {
-  /// The key of libcurl's code in the `userInfo` of an error of libcurl.
-  public static let curlCodeKey = "org.alamofire.curlCode"
 
   /// The key of the phase in the `userInfo` of a timeout.
   public static let timedOutPhaseKey = "org.alamofire.timedOutPhase"
@@ -55,7 +53,6 @@ extension URLError {
     var details: [String: Any] = [:]
     if let method { details[Self.methodKey] = method }
     if let resumeData { details[NSURLSessionDownloadTaskResumeData] = resumeData }
-    if let code = failure.curlCode { details[Self.curlCodeKey] = Int(code) }
     self = URLError.made(
       Self.code(of: failure.kind), failure.message, url: url, phase: failure.phase, details: details)
   }

@@ -53,12 +53,11 @@ struct HostPolicyTransport: Transport {
 }
 
 extension WireRequest {
-  /// The alternative service to try, which speaks HTTP/2 and has to accept the body.
+  /// The alternative service to try, which speaks HTTP/2. The body has to be one that can be sent again to the origin.
   fileprivate var alternativeToTry: AlternativeService? {
     let options = profile.options
     guard let services = options.alternativeServices, options.httpVersions != .http1Only,
-      options.unixSocket == nil, login == nil, (0...RequestBody.largestMultiplexed).contains(body.count),
-      body.isRepeatable,
+      options.unixSocket == nil, login == nil, body.isRepeatable,
       !options.hostOverrides.contains(where: { $0.leads(origin) })
     else { return nil }
     return services.choice(for: origin)

@@ -127,7 +127,7 @@ public class Request: @unchecked Sendable {
   public var credential: URLCredential? { core.state.withLock { $0.extras.credential } }
 
   /// Answers challenges of the server with these credentials. The schemes are Digest (RFC 7616), Basic (RFC 7617),
-  /// and NTLM and Negotiate if libcurl supports them; the strongest that the server offers is used.
+  /// NTLM, and Negotiate where the system's GSSAPI is installed; the strongest that the server offers is used.
   ///
   /// The credentials are sent after a challenge, to that server only, and never to another origin after a redirect.
   /// Later requests of the session with the same credentials send them preemptively to protection spaces that

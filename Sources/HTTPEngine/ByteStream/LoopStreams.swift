@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import HTTPWire
 
-extension CurlTransport: ByteStreamTransport {
+extension HTTPTransport: ByteStreamTransport {
   package func stream(
     _ request: WireRequest, isSecure: Bool, watcher: any ByteStreamWatcher
   ) -> any ByteStream {

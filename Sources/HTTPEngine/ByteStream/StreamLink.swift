@@ -13,7 +13,7 @@ final class StreamLink: @unchecked Sendable {
   private static let largestPiece = 262_144
 
   let loop: EventLoop
-  private let transport: CurlTransport
+  private let transport: HTTPTransport
   let request: WireRequest
   private var watcher: (any ByteStreamWatcher)?
   /// The streams of the loop, from the first operation until the end.
@@ -55,7 +55,7 @@ final class StreamLink: @unchecked Sendable {
     var expiry: UInt64 = .max
   }
 
-  init(_ request: WireRequest, isSecure: Bool, transport: CurlTransport, watcher: any ByteStreamWatcher) {
+  init(_ request: WireRequest, isSecure: Bool, transport: HTTPTransport, watcher: any ByteStreamWatcher) {
     self.request = request
     self.transport = transport
     self.watcher = watcher

@@ -106,3 +106,12 @@ extension Exchange {
       requestHead: sentHead.isEmpty ? nil : String(decoding: sentHead, as: UTF8.self))
   }
 }
+
+extension TransportFailure {
+  static func alternativeUnfit(_ request: WireRequest) -> TransportFailure {
+    TransportFailure(
+      .alternativeUnfit,
+      "The alternative service of \(request.origin.host) cannot be used: it does not speak HTTP/2, or the request has a proxy."
+    )
+  }
+}

@@ -5,8 +5,22 @@ import HTTPWire
 /// are pooled.
 ///
 /// An exchange belongs to the loop's thread, so its properties have no run-time checks for overlapping access.
-final class Exchange: QueuedRequest {
-  typealias Outcome = Transfer.Outcome
+final class Exchange {
+  typealias Outcome = Result<WireResponse, TransportFailure>
+
+  /// The completion of an exchange; called exactly once.
+  enum Completion {
+    case continuation(UnsafeContinuation<Outcome, Never>)
+    /// Called on the loop's thread, while the exchange ends.
+    case callback(any TransferCompletion)
+
+    func call(with outcome: consuming Outcome) {
+      switch self {
+      case .continuation(let continuation): continuation.resume(returning: outcome)
+      case .callback(let completion): completion.transferEnded(outcome)
+      }
+    }
+  }
 
   enum Phase {
     /// The exchange is in the pool and has no request.
@@ -53,12 +67,12 @@ final class Exchange: QueuedRequest {
   @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
   @exclusivity(unchecked) private(set) var request: WireRequest?
   @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
-  @exclusivity(unchecked) private var completion: Transfer.Completion?
+  @exclusivity(unchecked) private var completion: Completion?
   @exclusivity(unchecked) var priority: Float = 0.5
 
   @exclusivity(unchecked) var phase = Phase.idle
   @exclusivity(unchecked) var flow = ExchangeFlow()
-  @exclusivity(unchecked) var timing = TransferTiming()
+  @exclusivity(unchecked) var timing = ExchangeTiming()
   @exclusivity(unchecked) var times = Times()
   @exclusivity(unchecked) var sizes = Sizes()
   @exclusivity(unchecked) var count = ByteCount()
@@ -104,7 +118,7 @@ final class Exchange: QueuedRequest {
 
   /// Begins the exchange of a request, without sending anything yet.
   func begin(
-    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Completion
   ) {
     self.ticket = ticket
     self.request = request
@@ -123,7 +137,7 @@ final class Exchange: QueuedRequest {
     hasStartedSource = false
     hasReadSource = false
     isReused = false
-    timing = TransferTiming(
+    timing = ExchangeTiming(
       start: Clock.wall(), now: core.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
       deadline: request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max)
     phaseTimer = request.profile.phaseLimits.map { PhaseTimer($0) }
@@ -173,7 +187,7 @@ final class Exchange: QueuedRequest {
   }
 
   /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.
-  func finish(_ outcome: inout Outcome) -> Transfer.Completion {
+  func finish(_ outcome: inout Outcome) -> Completion {
     guard let completion else { preconditionFailure("an exchange ended twice") }
     self.completion = nil
     let failure = closeBodies()

@@ -69,7 +69,7 @@ final class LoopExchanges {
   // MARK: The way in
 
   func submit(
-    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Transfer.Completion
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Exchange.Completion
   ) {
     let exchange = recycled.popLast() ?? Exchange(core)
     exchange.begin(request, ticket: ticket, observer: observer, completion: completion)

@@ -1,4 +1,4 @@
-import CCurl
+import CLinux
 import Glibc
 
 /// The threads of the engine: for event loops, and for look-ups of names.
@@ -32,7 +32,7 @@ enum EngineThread {
         guard let context else { return nil }
         EngineThread.blockSignals()
         let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
-        body.name.withUTF8Buffer { ccurl_name_thread($0.baseAddress) }
+        body.name.withUTF8Buffer { linux_name_thread($0.baseAddress) }
         body.run()
         return nil
       }, context.toOpaque())
@@ -60,7 +60,7 @@ enum EngineThread {
   }
 
   /// Blocks signals, because the program's handlers must not run on this thread. SIGPIPE would end the process when a
-  /// peer is gone: OpenSSL and older versions of libcurl write to sockets without MSG_NOSIGNAL.
+  /// peer is gone, because OpenSSL writes to sockets without MSG_NOSIGNAL.
   private static func blockSignals() {
     var signals = sigset_t()
     sigfillset(&signals)

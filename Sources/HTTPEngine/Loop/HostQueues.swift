@@ -15,19 +15,13 @@ final class HostQueues {
     @exclusivity(unchecked) var admission: HostAdmission
     @exclusivity(unchecked) var multiplexes: Bool?
     @exclusivity(unchecked) var waitingTickets: Set<UInt64> = []
-    /// The number of streams that the server of our own connections allows, if it is less than usual.
+    /// The number of streams that the server allows on a connection, if it is less than usual.
     @exclusivity(unchecked) var streams: Int?
-    /// The connections whose server allows few streams at a time.
-    @exclusivity(unchecked) var limited: [LimitedConnection] = []
 
     init(_ key: Key) {
       self.key = key
       admission = HostAdmission(connections: key.connections, limits: key.limits)
     }
-  }
-
-  struct LimitedConnection {
-    weak var record: ConnectionRecord?
   }
 
   @exclusivity(unchecked) private(set) var hostQueues: [Key: Queue] = [:]
@@ -42,19 +36,19 @@ final class HostQueues {
   @exclusivity(unchecked) private var keptQueues = 1024
 
   /// Puts a request into the queue of its host. Returns whether it may start.
-  func enqueue(_ transfer: some QueuedRequest, _ now: UInt64) -> Bool {
-    guard let request = transfer.request else { return false }
+  func enqueue(_ exchange: Exchange, _ now: UInt64) -> Bool {
+    guard let request = exchange.request else { return false }
     let profile = request.profile
     let hostQueue = hostQueue(
       for: Key(origin: request.origin, connections: profile.connectionsPerHost, limits: profile.hostLimits))
-    transfer.hostQueue = hostQueue
+    exchange.hostQueue = hostQueue
     mostRunning = profile.mostInFlight
     let moment = HostAdmission.Moment(now: now, room: room)
-    if hostQueue.admission.submitted(transfer.ticket, priority: transfer.priority, moment) {
+    if hostQueue.admission.submitted(exchange.ticket, priority: exchange.priority, moment) {
       running += 1
       return true
     }
-    hostQueue.waitingTickets.insert(transfer.ticket)
+    hostQueue.waitingTickets.insert(exchange.ticket)
     noteReleaseTime(of: hostQueue, now)
     return false
   }
@@ -67,17 +61,17 @@ final class HostQueues {
     releaseTime = min(releaseTime, hostQueue.admission.releaseTime(now))
   }
 
-  /// Removes a transfer that has ended, or that is suspended when its turn comes. Returns the transfers that may start
+  /// Removes an exchange that has ended, or that is suspended when its turn comes. Returns the exchanges that may start
   /// now.
   ///
-  /// - Parameter isUnsent: Whether the transfer was admitted and is not sent, so that it does not count for a rate.
-  func remove(_ transfer: some QueuedRequest, multiplexes: Bool?, _ now: UInt64, isUnsent: Bool = false)
+  /// - Parameter isUnsent: Whether the exchange was admitted and is not sent, so that it does not count for a rate.
+  func remove(_ exchange: Exchange, multiplexes: Bool?, _ now: UInt64, isUnsent: Bool = false)
     -> [UInt64]
   {
-    guard let hostQueue = transfer.hostQueue else { return [] }
-    transfer.hostQueue = nil
-    if !hostQueue.waitingTickets.isEmpty, hostQueue.waitingTickets.remove(transfer.ticket) != nil {
-      _ = hostQueue.admission.withdrawn(transfer.ticket)
+    guard let hostQueue = exchange.hostQueue else { return [] }
+    exchange.hostQueue = nil
+    if !hostQueue.waitingTickets.isEmpty, hostQueue.waitingTickets.remove(exchange.ticket) != nil {
+      _ = hostQueue.admission.withdrawn(exchange.ticket)
       return []
     }
     running -= 1
@@ -131,7 +125,7 @@ final class HostQueues {
     return best?.queue
   }
 
-  /// Returns the transfers that rates allow now.
+  /// Returns the exchanges that rates allow now.
   func release(_ now: UInt64) -> [UInt64] {
     releaseTime = .max
     var admitted: [UInt64] = []
@@ -148,22 +142,9 @@ final class HostQueues {
     return admitted
   }
 
-  /// Changes the place of a waiting transfer.
-  func prioritize(_ transfer: some QueuedRequest) {
-    _ = transfer.hostQueue?.admission.prioritized(transfer.ticket, transfer.priority)
-  }
-
-  /// Notes the server's limit of concurrent streams on a connection. Returns the transfers that may start now.
-  func noteStreamLimit(of key: Key, _ connection: ConnectionRecord, _ now: UInt64) -> [UInt64] {
-    guard let hostQueue = hostQueues[key] else { return [] }
-    hostQueue.limited.removeAll { $0.record == nil || $0.record === connection }
-    guard let limit = connection.streamLimit, limit < HostAdmission.streamsPerConnection else { return [] }
-    hostQueue.limited.append(LimitedConnection(record: connection))
-    let admitted = hostQueue.admission.learned(
-      streams: max(1, limit), connections: hostQueue.limited.count,
-      HostAdmission.Moment(now: now, room: room))
-    note(admitted, of: hostQueue, now)
-    return admitted
+  /// Changes the place of a waiting exchange.
+  func prioritize(_ exchange: Exchange) {
+    _ = exchange.hostQueue?.admission.prioritized(exchange.ticket, exchange.priority)
   }
 
   /// Notes that connections of HTTP/2 serve a queue. Returns the requests that may start now.
@@ -200,20 +181,20 @@ final class HostQueues {
 }
 
 extension HostQueues {
-  /// Returns the places of waiting transfers in their queues.
-  static func places(of transfers: [any QueuedRequest]) -> [UInt64: Int] {
+  /// Returns the places of waiting exchanges in their queues.
+  static func places(of exchanges: [Exchange]) -> [UInt64: Int] {
     var places: [UInt64: Int] = [:]
     var seen: Set<ObjectIdentifier> = []
-    for case let hostQueue? in transfers.map(\.hostQueue)
+    for case let hostQueue? in exchanges.map(\.hostQueue)
     where seen.insert(ObjectIdentifier(hostQueue)).inserted {
       for (place, request) in hostQueue.admission.queue.enumerated() { places[request.ticket] = place }
     }
     return places
   }
 
-  /// Returns the reason for which a transfer waits; `nil` if it does not wait.
-  func reason(_ transfer: any QueuedRequest, _ now: UInt64) -> TransportSnapshot.WaitReason? {
-    guard let hostQueue = transfer.hostQueue, hostQueue.waitingTickets.contains(transfer.ticket) else {
+  /// Returns the reason for which an exchange waits; `nil` if it does not wait.
+  func reason(_ exchange: Exchange, _ now: UInt64) -> TransportSnapshot.WaitReason? {
+    guard let hostQueue = exchange.hostQueue, hostQueue.waitingTickets.contains(exchange.ticket) else {
       return nil
     }
     switch hostQueue.admission.obstacle(now) {

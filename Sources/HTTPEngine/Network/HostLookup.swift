@@ -1,4 +1,4 @@
-import CCurl
+import CLinux
 import FoundationEssentials
 import Glibc
 package import HTTPWire
@@ -52,7 +52,7 @@ package enum HostLookup {
   private static func failure(_ code: Int32, _ literalsOnly: Bool) -> Failure {
     let failure = Failure(code: code, systemError: errno)
     guard !literalsOnly, code != EAI_SYSTEM else { return failure }
-    let probe = ccurl_stream_socket(AF_INET)
+    let probe = linux_stream_socket(AF_INET)
     guard probe < 0 else {
       close(probe)
       return failure
@@ -73,21 +73,6 @@ package enum HostLookup {
           .v6, bytes: withUnsafeBytes(of: address.pointee.sin6_addr) { Array($0) },
           zone: address.pointee.sin6_scope_id)
       }
-    default: return nil
-    }
-  }
-
-  /// Returns the address to which libcurl is about to connect; `nil` for other families.
-  static func address(_ address: UnsafeMutablePointer<curl_sockaddr>) -> IPAddress? {
-    let length = Int(address.pointee.addrlen)
-    guard let bytes = ccurl_address(address) else { return nil }
-    switch address.pointee.family {
-    case AF_INET where length >= MemoryLayout<sockaddr_in>.size:
-      let value = bytes.loadUnaligned(as: sockaddr_in.self)
-      return IPAddress(.v4, bytes: withUnsafeBytes(of: value.sin_addr) { Array($0) })
-    case AF_INET6 where length >= MemoryLayout<sockaddr_in6>.size:
-      let value = bytes.loadUnaligned(as: sockaddr_in6.self)
-      return IPAddress(.v6, bytes: withUnsafeBytes(of: value.sin6_addr) { Array($0) })
     default: return nil
     }
   }

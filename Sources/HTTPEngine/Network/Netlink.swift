@@ -1,4 +1,3 @@
-import CCurl
 import CLinux
 import Glibc
 package import HTTPWire
@@ -57,7 +56,7 @@ package final class NetlinkSocket: Sendable {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
       let count = buffer.withUnsafeMutableBytes {
-        recv(descriptor, $0.baseAddress, $0.count, ccurl_do_not_wait)
+        recv(descriptor, $0.baseAddress, $0.count, linux_do_not_wait)
       }
       // ENOBUFS: some messages were lost, and others may have arrived since.
       guard count > 0 || (count < 0 && (errno == EINTR || errno == ENOBUFS)) else { return }

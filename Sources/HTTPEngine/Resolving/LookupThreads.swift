@@ -1,4 +1,4 @@
-import CCurl
+import CLinux
 import Glibc
 import HTTPWire
 
@@ -94,7 +94,7 @@ final class LookupThreads: Sendable {
   /// Waits for a call. Returns false if none came, and the thread is to end.
   private func waitForWork() -> Bool {
     while true {
-      if ccurl_semaphore_wait(semaphore, Self.lingering) == 0 { return true }
+      if linux_semaphore_wait(semaphore, Self.lingering) == 0 { return true }
       guard errno == ETIMEDOUT else { continue }
       let isOver = state.withLock { state in
         // If no thread is idle, this one was called, and the call is about to come.

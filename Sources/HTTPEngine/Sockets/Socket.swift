@@ -1,4 +1,4 @@
-import CCurl
+import CLinux
 import Glibc
 import HTTPWire
 
@@ -35,7 +35,7 @@ final class Socket: PollTarget {
 
   /// Opens a socket for a family of addresses. Returns `nil` if the system refuses; `errno` says why.
   static func open(family: Int32, host: String, _ poller: Poller) -> Socket? {
-    let descriptor = ccurl_stream_socket(family)
+    let descriptor = linux_stream_socket(family)
     guard descriptor >= 0 else { return nil }
     let socket = Socket(adopting: descriptor, host: host, poller)
     if family != AF_UNIX { socket.setOptions() }
@@ -124,7 +124,7 @@ extension Socket: Pipe {
 
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
     while isWritable {
-      let count = send(descriptor, bytes.baseAddress, bytes.count, ccurl_no_signal)
+      let count = send(descriptor, bytes.baseAddress, bytes.count, linux_no_signal)
       if count >= 0 { return .moved(count) }
       switch errno {
       case EINTR: continue

@@ -1,4 +1,4 @@
-import CCurl
+import CLinux
 import Glibc
 import HTTPWire
 

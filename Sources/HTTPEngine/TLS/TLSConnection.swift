@@ -188,6 +188,11 @@ final class TLSConnection {
     return toRead ? .waitsToRead : .waitsToWrite
   }
 
+  /// OpenSSL's messages about bytes that are not TLS.
+  private static let notTLS = [
+    "wrong version number", "packet length too long", "unknown protocol", "http request",
+  ]
+
   private func broken() -> TransportFailure {
     let host = peer.description
     let said = OpenSSLBytes.errors()
@@ -197,8 +202,9 @@ final class TLSConnection {
     guard case .open = state else {
       return TransportFailure(
         .secureConnectionFailed,
-        (CurlFailure.notTLSMessage(said, host: host)
-          ?? "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later.") + " (\(said))")
+        (Self.notTLS.contains(where: said.contains)
+          ? "\(host) does not speak TLS on this port: its answer to the handshake is something else. If this is a port for plain HTTP, use http://."
+          : "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later.") + " (\(said))")
     }
     return TransportFailure(
       .connectionLost,
@@ -296,7 +302,7 @@ final class TLSConnection {
     session, line in
     guard let line else { return }
     with(session) { tls in
-      if let file = tls.peer.profile.options.tlsKeyLogFile { TLSKeyLog.append(line, to: file) }
+      TLSKeyLog.append(line, to: tls.peer.profile.options.tlsKeyLogFile)
     }
   }
 }

@@ -1,4 +1,3 @@
-import CCurl
 import COpenSSL
 import FoundationEssentials
 import HTTPWire
@@ -8,9 +7,6 @@ struct ServerEvaluation {
   let profile: ConnectionProfile
   let host: String
   let port: Int
-
-  /// libcurl's code for a refused certificate.
-  static let code = Int32(CURLE_PEER_FAILED_VERIFICATION.rawValue)
 
   /// Returns the certificates of OpenSSL's list.
   static func certificates(_ shown: OpaquePointer?) -> [X509Certificate] {
@@ -32,11 +28,10 @@ struct ServerEvaluation {
     case .usual: return failure(of: certificates)
     case .refuse(let error):
       return TransportFailure(
-        .trustRefused, "The certificates of \(host) were refused.", curlCode: Self.code, cause: error)
+        .trustRefused, "The certificates of \(host) were refused.", cause: error)
     case .ask:
       return TransportFailure(
-        .trustUndecided, "The certificates of \(host) have to be evaluated.", curlCode: Self.code,
-        chain: chain)
+        .trustUndecided, "The certificates of \(host) have to be evaluated.", chain: chain)
     }
   }
 
@@ -51,6 +46,6 @@ struct ServerEvaluation {
       }
     }
     guard case .failure(let fault) = verdict else { return nil }
-    return TransportFailure(fault.kind, fault.message(for: host), curlCode: Self.code)
+    return TransportFailure(fault.kind, fault.message(for: host))
   }
 }

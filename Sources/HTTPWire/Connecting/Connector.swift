@@ -47,7 +47,7 @@ package struct Connector: Sendable {
     }
   }
 
-  /// The time between two attempts (RFC 8305 §5), as in libcurl.
+  /// The time between two attempts (RFC 8305 §5), as in curl.
   package static var usualDelay: UInt64 { 200_000_000 }
   /// The time for which IPv4 waits for IPv6 if the families are looked up separately (RFC 8305 §3).
   package static var resolutionDelay: UInt64 { 50_000_000 }

@@ -78,7 +78,7 @@ package struct ChunkLog: Sendable {
     var isOpen: Bool { !isMuted && !isFinished }
   }
 
-  /// The size of the chunks into which libcurl splits a read.
+  /// The size of a piece behind which another one is likely to follow at once, such as a full record of TLS.
   private static let cut = 16_384
 
   /// The number of bytes that a reader may be behind before the writer stops.
@@ -121,9 +121,8 @@ package struct ChunkLog: Sendable {
 
   // MARK: Writing
 
-  /// Copies bytes into the log, unless a reader is too far behind. A chunk of the size of libcurl's buffer is joined
-  /// with the following one, because libcurl has split one read of the socket. Chunks are joined until a reader takes
-  /// them.
+  /// Copies bytes into the log, unless a reader is too far behind. A large chunk is joined with the
+  /// following one, until a reader takes them.
   package mutating func write(_ bytes: UnsafeRawBufferPointer) -> Written {
     guard !isFull else {
       writerWaits = true
@@ -131,7 +130,7 @@ package struct ChunkLog: Sendable {
     }
     guard isWanted else { return Written(isTaken: true) }
     if open?.append(bytes) != true { append(bytes) }
-    // The last chunk of one read.
+    // Nothing is likely to follow at once.
     if bytes.count < Self.cut { close() }
     written += Int64(bytes.count)
     return Written(isTaken: true, readers: wakeReaders())

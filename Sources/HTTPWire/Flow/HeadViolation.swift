@@ -12,7 +12,7 @@ package enum HeadViolation: Error, Sendable, Equatable {
   case spaceBeforeColon(String)
   case fieldValue(field: String, character: UInt8)
   case foldBeforeFirstField
-  /// A folded field that libcurl has read without its continuation.
+  /// A folded field that decides about the framing. Readers differ in what they take for its value.
   case foldedFraming(String)
   case contentLength
   case contradictingContentLengths

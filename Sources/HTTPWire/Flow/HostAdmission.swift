@@ -1,10 +1,9 @@
-/// Decides how many requests to one host may be in libcurl's hands at a time, and which come next.
-/// libcurl's own limit costs ten microseconds a request as soon as one waits, and a burst over HTTP/2
-/// would open a connection for each.
+/// Decides how many requests to one host are given to its connections at a time, and which come next. The others can
+/// still change their priority, and cost nothing while they wait.
 package struct HostAdmission: Sendable {
   package typealias Ticket = UInt64
 
-  /// The streams that one HTTP/2 connection is trusted with: libcurl's own limit.
+  /// The most streams of one connection of HTTP/2 (RFC 9113 §6.5.2 recommends at least 100).
   package static var streamsPerConnection: Int { 100 }
 
   /// A waiting request.
@@ -112,9 +111,8 @@ package struct HostAdmission: Sendable {
     return admitted(moment)
   }
 
-  /// Limits a host that allows fewer streams on a connection than usual. libcurl does not know the limit of a new
-  /// connection, and would open streams that the server refuses. Therefore no more requests run than the known
-  /// connections and one new one allow.
+  /// Limits a host that allows fewer streams on a connection than usual. No more requests run than the known connections
+  /// and one new one allow.
   ///
   /// - Parameters:
   ///   - streams: The number of concurrent streams of a connection.

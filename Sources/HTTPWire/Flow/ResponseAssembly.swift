@@ -110,7 +110,7 @@ package struct ResponseAssembly: Sendable {
     guard headSize <= headerSizeLimit else { return .refuseHead }
     if FieldLineRules.isContinuation(line) {
       guard !lines.isEmpty else { throw .foldBeforeFirstField }
-      // libcurl before 8.18 interprets each line by itself.
+      // Readers differ in whether they join the lines before they look for a length.
       guard !endsWithFraming else { throw .foldedFraming(lastFieldName) }
       try FieldLineRules.checkContinuation(line, of: lastFieldName)
       unfold()
@@ -373,8 +373,7 @@ enum FieldLineRules {
 
   static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer { FieldName.trimmed(value) }
 
-  /// Reads `HTTP/1.x`, or `HTTP/2` and `HTTP/3` without a minor version, which is how libcurl writes the heads of
-  /// those.
+  /// Reads `HTTP/1.x`, or `HTTP/2` and `HTTP/3` without a minor version, as heads of those are written.
   private static func version(_ line: UnsafeRawBufferPointer, _ end: Int) -> (HTTPVersion, end: Int)? {
     guard end > 6, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50, line[4] == 0x2F
     else { return nil }

@@ -9,12 +9,6 @@ package struct KnownAddresses: Equatable, Sendable {
     self.port = port
     self.addresses = addresses
   }
-
-  /// The entry as libcurl reads it (`CURLOPT_RESOLVE`): the addresses hold as long as an answer of the system's
-  /// resolver.
-  package var line: String {
-    "+\(host):\(port):" + addresses.map(\.literal).joined(separator: ",")
-  }
 }
 
 extension IPAddress {

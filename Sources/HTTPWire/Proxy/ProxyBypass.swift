@@ -1,4 +1,4 @@
-/// The hosts for which a proxy is not used: the entries of `no_proxy`, as libcurl and others read them.
+/// The hosts for which a proxy is not used: the entries of `no_proxy`, as curl and others read them.
 package struct ProxyBypass: Sendable {
   private enum Entry: Sendable {
     case all

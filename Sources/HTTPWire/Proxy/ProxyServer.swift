@@ -30,9 +30,10 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
   public enum Authentication: Sendable, Hashable {
     /// Preemptively, as Basic (RFC 7617).
     case basic
-    /// Credentials after a challenge, by the strongest of Basic, Digest and NTLM that the proxy offers and libcurl
-    /// supports. With an empty user name, Negotiate with the Kerberos ticket of the process is possible, too.
-    /// Negotiate needs a further exchange, so that an `http` request cannot have a stream as its body.
+    /// Credentials after a challenge, by the strongest of Basic, Digest and NTLM that the proxy offers.
+    /// With an empty user name, Negotiate with the Kerberos ticket of the process is possible, too, where the
+    /// system's GSSAPI is installed (`libgssapi-krb5-2`). A body that can be read only once cannot be sent again after
+    /// the challenge of an `http` request; that request ends with the response 407.
     case negotiated
   }
 
@@ -80,7 +81,7 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
 
 extension ProxyServer {
   /// One sentence about a name or a password that cannot be sent as it is, without either of them; `nil` when both can.
-  /// Basic ends the name at its first colon (RFC 7617 §2); a NUL ends both for libcurl.
+  /// Basic ends the name at its first colon (RFC 7617 §2); a NUL would end both in SOCKS4.
   package var credentialFault: String? {
     for (part, text) in [("name", username), ("password", password)] {
       if text?.utf8.contains(0) == true { return "The \(part) for the proxy \(self) contains a NUL." }

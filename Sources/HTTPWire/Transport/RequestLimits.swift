@@ -54,7 +54,7 @@ extension TransportOptions {
   /// ```
   ///
   /// The bytes are those on the wire, before they are decoded. Heads and bodies of requests of up to 16 KiB do not
-  /// count. Buffers of the system and of libcurl may receive more before the server has to wait. Limits below one count
+  /// count. Buffers of the system may receive more before the server has to wait. Limits below one count
   /// as one.
   public struct Bandwidth: Sendable, Hashable {
     /// The limit of bodies of responses. Default: `nil`, no limit.

@@ -12,7 +12,7 @@
 //  5. The transfer ends exactly once: with a ``WireResponse``, whatever its status, or with a ``TransportFailure``.
 //     If the surrounding task is cancelled, or the transfer is cancelled by its control, the failure is `.cancelled`.
 //
-// The implementations are the engine over libcurl, the fakes of tests, and the user's `URLProtocol` classes.
+// The implementations are the engine, the fakes of tests, and the user's `URLProtocol` classes.
 
 /// Sends one request once: follows nothing, retries nothing, validates nothing.
 package protocol Transport: Sendable {

@@ -52,9 +52,9 @@ package struct TransportFailure: Error, Sendable {
     case cannotContinue
     case resourceUnavailable
     case userAuthenticationRequired
-    /// The installed libcurl or OpenSSL does not support the requested feature.
+    /// The installed OpenSSL does not support the requested feature.
     case unsupportedFeature
-    /// An unexpected failure; the message contains libcurl's own.
+    /// An unexpected failure; the message contains the system's own.
     case unknown
   }
 
@@ -64,7 +64,6 @@ package struct TransportFailure: Error, Sendable {
 
   private final class Details: Sendable {
     let message: String
-    let curlCode: Int32?
     let metrics: TransferMetrics?
     let cause: (any Error)?
     let chain: PresentedChain?
@@ -72,11 +71,10 @@ package struct TransportFailure: Error, Sendable {
     let phase: TransportOptions.TimeLimits.Phase?
 
     init(
-      message: String, curlCode: Int32?, metrics: TransferMetrics?, cause: (any Error)?,
+      message: String, metrics: TransferMetrics?, cause: (any Error)?,
       chain: PresentedChain?, partial: PartialResponse?, phase: TransportOptions.TimeLimits.Phase?
     ) {
       self.message = message
-      self.curlCode = curlCode
       self.metrics = metrics
       self.cause = cause
       self.chain = chain
@@ -99,8 +97,6 @@ package struct TransportFailure: Error, Sendable {
 
   /// The message: the failure and its remedy, in one sentence or two, without any secret of the request.
   package var message: String { details.message }
-  /// libcurl's own code, when it was libcurl that failed.
-  package var curlCode: Int32? { details.curlCode }
   /// The metrics until the failure, if the transfer had begun.
   package var metrics: TransferMetrics? { details.metrics }
   /// The error that the request ends with in place of this one, if there is one.
@@ -113,13 +109,13 @@ package struct TransportFailure: Error, Sendable {
   package var phase: TransportOptions.TimeLimits.Phase? { details.phase }
 
   package init(
-    _ kind: Kind, _ message: String, curlCode: Int32? = nil, metrics: TransferMetrics? = nil,
+    _ kind: Kind, _ message: String, metrics: TransferMetrics? = nil,
     cause: (any Error)? = nil, chain: PresentedChain? = nil, partial: PartialResponse? = nil,
     phase: TransportOptions.TimeLimits.Phase? = nil
   ) {
     self.kind = kind
     details = Details(
-      message: message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      message: message, metrics: metrics, cause: cause, chain: chain, partial: partial,
       phase: phase)
   }
 
@@ -127,28 +123,28 @@ package struct TransportFailure: Error, Sendable {
   package func with(addition: String) -> TransportFailure {
     guard !addition.isEmpty else { return self }
     return TransportFailure(
-      kind, message + addition, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, phase: phase
+      kind, message + addition, metrics: metrics, cause: cause, chain: chain, phase: phase
     )
   }
 
   /// Returns the failure with metrics.
   package func with(metrics: TransferMetrics?) -> TransportFailure {
     TransportFailure(
-      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      kind, message, metrics: metrics, cause: cause, chain: chain, partial: partial,
       phase: phase)
   }
 
   /// Returns this failure with the part of the response that arrived before it.
   package func with(partial: PartialResponse) -> TransportFailure {
     TransportFailure(
-      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      kind, message, metrics: metrics, cause: cause, chain: chain, partial: partial,
       phase: phase)
   }
 
   /// Returns this failure of a transfer that timed out in a phase.
   package func with(phase: TransportOptions.TimeLimits.Phase) -> TransportFailure {
     TransportFailure(
-      kind, message, curlCode: curlCode, metrics: metrics, cause: cause, chain: chain, partial: partial,
+      kind, message, metrics: metrics, cause: cause, chain: chain, partial: partial,
       phase: phase)
   }
 }

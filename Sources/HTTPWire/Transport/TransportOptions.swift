@@ -19,10 +19,8 @@ public struct TransportOptions: Sendable, Equatable {
     /// HTTP/1.1 only.
     case http1Only
     /// HTTP/2 without negotiation for `http` URLs (prior knowledge, RFC 9113 §3.3), for example within a cluster, and
-    /// ``automatic`` for `https` URLs. If a server does not support it, the request fails. Each `http` request has
-    /// its own connection, because libcurl 7.88 fails on the second request of one. Through an HTTP proxy, `http`
-    /// requests use HTTP/1.1. With libcurl before 8.7, a request can fail if the server responds before the whole
-    /// body was sent.
+    /// ``automatic`` for `https` URLs. If a server does not support it, the request fails. Through an HTTP proxy,
+    /// `http` requests use HTTP/1.1.
     case http2PriorKnowledge
   }
 
@@ -123,7 +121,7 @@ public struct TransportOptions: Sendable, Equatable {
   public var tls13CipherSuites: String?
   /// A file to which the secrets of every TLS connection are appended, in the NSS key log format, which Wireshark
   /// reads. Readers of the file can decrypt all traffic. Default: `nil`, none; the environment variable
-  /// `SSLKEYLOGFILE` works too, as in every program with libcurl.
+  /// `SSLKEYLOGFILE` works too, and is read once, when the first connection is secured.
   public var tlsKeyLogFile: String?
   /// The allowed schemes of URLs and redirects, in lower case; others fail with `URLError.unsupportedURL`. Default:
   /// `nil`, which allows `http`, `https`, `file`, `data`, and those of the session's `URLProtocol` classes. A program
@@ -161,8 +159,7 @@ public struct TransportOptions: Sendable, Equatable {
   /// The maximum number of followed redirects; more fail with `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20
   /// The maximum size of a response's header fields in bytes, including informational responses before it and its
-  /// trailers. Default: 256 KiB. libcurl has fixed limits of its own. A line has at most 100 KB; from 8.3 on, and in
-  /// patched older versions, a head has at most 300 KB. From 8.14 on, a head has at most 5,000 fields.
+  /// trailers. Default: 256 KiB.
   public var headerSizeLimit: Int = 262_144
   /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, is no limit.
   public var bodySizeLimit: Int64?

@@ -11,8 +11,7 @@ package protocol WireObserver: AnyObject, Sendable {
 
 /// A part of an exchange on a connection.
 package enum WirePart: Sendable, CaseIterable {
-  /// The head of the request, in one or several pieces. HTTP/2 encodes it as libcurl passes it on: as lines of
-  /// HTTP/1.1.
+  /// The head of the request, in one or several pieces. One of HTTP/2 is shown as lines of HTTP/1.1.
   case requestHead
   case requestBody
   /// A line of the head of a response, informational ones included, or a trailer.

@@ -110,9 +110,6 @@ package enum RequestBody: Sendable {
   case none
   case bytes(Data)
   case source(any BodySource)
-
-  /// The most bytes that go over HTTP/2 where early answers make libcurl spin.
-  package static var largestMultiplexed: Int64 { 65_536 }
 }
 
 extension RequestBody {

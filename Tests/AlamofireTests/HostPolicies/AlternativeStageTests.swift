@@ -100,15 +100,13 @@ struct AlternativeStageTests {
     _ = await session(fake) { $0.httpVersions = .http1Only }.request(url).end()
     _ = await session(fake) { $0.unixSocket = "/socket" }.request(url).end()
     _ = await session(fake) { $0.hostOverrides = [.init(host: "A.test", target: "b")] }.request(url).end()
-    var large = try URLRequest(url: url, method: .post)
-    large.httpBody = Data(count: 65_537)
-    _ = await session(fake).request(large).end()
     var stream = try URLRequest(url: url, method: .post)
     stream.httpBodyStream = InputStream(data: Data("x".utf8))
     _ = await session(fake).request(stream).end()
-    #expect(fake.requests.count == 5)
+    #expect(fake.requests.count == 4)
     #expect(fake.requests.allSatisfy { $0.alternative == nil })
-    large.httpBody = Data(count: 65_536)
+    var large = try URLRequest(url: url, method: .post)
+    large.httpBody = Data(count: 1 << 20)
     _ = await session(fake) { $0.hostOverrides = [.init(host: "a.test", port: 443, target: "b")] }.request(
       large
     ).end()

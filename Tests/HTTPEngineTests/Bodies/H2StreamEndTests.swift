@@ -29,9 +29,8 @@ import Testing
       }
     }
 
-    /// The failure of the request. libcurl does not tell violations from other ends.
+    /// The failure of the request.
     var kind: TransportFailure.Kind {
-      guard !engine.isCurl else { return .connectionLost }
       switch self {
       case .reset, .resetTwice, .goAwayAndReset, .errorAndCut: return .connectionLost
       default: return .badServerResponse
@@ -192,12 +191,10 @@ import Testing
     let failure = try await client.failure(of: url(server))
     #expect(failure.kind == Fault.garbage.kind, "\(failure.message)")
     // A violation is no reason to send the request again.
-    #expect(server.connectionCount <= (engine.isCurl ? 2 : 1))
+    #expect(server.connectionCount <= 1)
   }
 
-  /// Ends streams without TLS, where the frames are not observed: libcurl 7.88 takes most of these ends for success,
-  /// and sometimes leaves the stream open.
-  @Test("Without TLS, the idle timeout ends what no fault ends", arguments: Fault.allCases, [0, 100, 40_000])
+  @Test("Each fault ends its request without TLS, too", arguments: Fault.allCases, [0, 100, 40_000])
   func withoutTLS(fault: Fault, count: Int) async throws {
     let hasHead = Gate()
     let server = try HTTP2Server.startWithoutTLS { http2, connection in
@@ -216,7 +213,7 @@ import Testing
       let body = response.body.map { Array($0) } ?? []
       #expect(Content.bytes(count).starts(with: body))
     } catch {
-      #expect(error.kind == fault.kind || engine.isCurl && error.kind == .timedOut, "\(error.message)")
+      #expect(error.kind == fault.kind, "\(error.message)")
     }
   }
 }

@@ -35,7 +35,7 @@ import Testing
         try connection.write(Self.ok)
       }
     }
-    let client = Client(engine: .own, connectionsPerHost: 1) { options in
+    let client = Client(connectionsPerHost: 1) { options in
       options.hostOverrides = (0..<80).map {
         .init(host: "h\($0).test", target: "127.0.0.1", targetPort: server.port)
       }
@@ -52,7 +52,7 @@ import Testing
     let server = try HTTPTestServer(.tls(.localhost))
     let gate = Gate()
     server.enqueue(.text("late").held(by: gate))
-    let client = Client(engine: .own, connectionsPerHost: 2) { $0.httpVersions = .http1Only }
+    let client = Client(connectionsPerHost: 2) { $0.httpVersions = .http1Only }
     let url = server.url("/get")
     let first = Task { try await client.get(url).status }
     await gate.waitForArrival()
@@ -71,7 +71,7 @@ import Testing
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.text("first").held(by: gate), .text("second"), .text("third"))
-    let client = Client(engine: .own, connectionsPerHost: 1)
+    let client = Client(connectionsPerHost: 1)
     let url = server.url("/")
     let first = Task { try await client.get(url).text }
     await gate.waitForArrival()
@@ -97,7 +97,7 @@ import Testing
         try connection.write(Self.ok)
       }
     }
-    let client = Client(engine: .own, connectionsPerHost: 2)
+    let client = Client(connectionsPerHost: 2)
     let url = "http://127.0.0.1:\(server.port)"
     let first = Task { try await client.get("\(url)/held").text }
     await gate.waitForArrival()
@@ -113,7 +113,7 @@ import Testing
   @Test("A cancelled request that waits for its connection leaves none behind") func cancelled() async throws
   {
     let silent = try UnresponsivePort()
-    let client = Client(engine: .own)
+    let client = Client()
     let watcher = Watcher()
     let task = Task {
       try await client.failure(of: client.request("http://127.0.0.1:\(silent.port)/"), watcher: watcher)
@@ -140,7 +140,7 @@ import Testing
       if isFirst { return _ = try connection.readHead() }
       connection.waitForEnd()
     }
-    let client = Client(engine: .own)
+    let client = Client()
     let url = "http://127.0.0.1:\(server.port)/"
     #expect(try await client.get(url).text == "ok")
     let source = ScriptedSource(isRead ? .bytes([1, 2, 3]) : .wait, isRepeatable: false)
@@ -169,7 +169,7 @@ import Testing
     let seed = UInt64.random(in: 0 ... .max)
     var random = Numbers(state: seed)
     let server = try HTTPTestServer(routes: .none)
-    let client = Client(engine: .own, connectionsPerHost: Int.random(in: 1...6, using: &random))
+    let client = Client(connectionsPerHost: Int.random(in: 1...6, using: &random))
     let url = server.url("/")
     for round in 0..<40 {
       var tasks: [Task<Bool, any Error>] = []

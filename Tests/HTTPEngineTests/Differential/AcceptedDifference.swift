@@ -1,8 +1,8 @@
 import HTTPTestServer
 
-/// A script of which an engine makes something else than `curl` does, for a reason.
+/// A script of which the engine makes something else than `curl` does, for a reason.
 struct AcceptedDifference: Sendable {
-  /// The result of each engine.
+  /// The result of the engine.
   enum Expected: Sendable, Equatable {
     case malformed
     case cutOff

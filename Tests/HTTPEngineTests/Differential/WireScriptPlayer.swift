@@ -59,13 +59,11 @@ extension WireScriptPlayer {
   }
 }
 
-/// An engine of this build.
+/// The engine.
 struct EnginePlayer: WireScriptPlayer {
-  let engine: TestEngine
-
   func play(_ scripts: [WireScript], _ form: WireScript.Form) async throws -> [WireOutcome] {
     let server = try WireScriptServer(scripts.map { $0.split(form) })
-    let client = Client(engine: engine)
+    let client = Client()
     defer { client.transport.shutDown() }
     var outcomes: [WireOutcome] = []
     for index in scripts.indices {

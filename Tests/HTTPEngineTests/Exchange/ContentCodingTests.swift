@@ -160,9 +160,4 @@ import Testing
         ], body: .bytes(coded.dropLast(8))))
     #expect(try await Client().get(server.url("/")).bytes == bytes)
   }
-
-  @Test("The engine uses OpenSSL", .enabled(if: engine.isCurl)) func openSSL() {
-    #expect(CurlLibrary.shared.isUsable)
-    #expect(CurlLibrary.shared.usesOpenSSL)
-  }
 }

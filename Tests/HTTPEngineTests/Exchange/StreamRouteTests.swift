@@ -89,7 +89,7 @@ import Testing
     guard case .failure(let failure) = end else { return }
     #expect(failure.kind == .cannotConnectToHost)
     #expect(failure.message.contains("none.example does not accept the connection"))
-    #expect(failure.message.contains("127.0.0.6 port \(port): Connection refused"))
+    #expect(failure.message.contains("port \(port). (127.0.0.6: Connection refused)"))
     #expect(failure.metrics != nil)
     #expect(!probe.wasOpened)
   }

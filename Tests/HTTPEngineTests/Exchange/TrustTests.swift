@@ -93,7 +93,6 @@ import Testing
       #expect(failure.kind == bad.kind)
       #expect(failure.helps(host: "localhost"))
       #expect(failure.message.contains(bad.words), "\(failure.message)")
-      #expect(failure.curlCode == 60)
     }
     #expect(server.requestCount == 0)
   }

@@ -19,7 +19,6 @@ import Testing
     let failure = try await Client().failure(of: "http://no-such-host.invalid/")
     #expect(failure.kind == .cannotFindHost)
     #expect(failure.helps(host: "no-such-host.invalid"))
-    if engine.isCurl { #expect(failure.curlCode == 6) }
   }
 
   static let handshakes: [(ConnectionEffect, [TransportFailure.Kind])] = [

@@ -16,15 +16,6 @@ import Testing
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
-  @Test("A head above the limit of libcurl is reported", .enabled(if: engine.isCurl))
-  func limitOfLibcurl() async throws {
-    let server = try HTTPTestServer(routes: .none)
-    server.enqueue(.garbageHead(.huge(bytes: 1 << 20)))
-    let failure = try await Client { $0.headerSizeLimit = 8 << 20 }.failure(of: server.url("/"))
-    #expect(failure.kind == .dataLengthExceedsMaximum, "\(failure.message)")
-    #expect(failure.message.contains("header"))
-  }
-
   @Test("Endless informational heads are refused") func endlessInformationalHeads() async throws {
     let server = try HTTPTestServer(routes: .none)
     var reply = Reply.ok
@@ -77,20 +68,6 @@ import Testing
     let client = Client()
     _ = try await client.send(client.request(server.url("/"), fields: [HTTPHeader(name: "X", value: value)]))
     #expect(try await server.takeRequest().header("X") == value)
-  }
-
-  @Test(
-    "Field that libcurl would leave out is an error",
-    .enabled(if: engine.isCurl && CurlLibrary.shared.omitsLargeFields),
-    arguments: [("X", 307_200), (String(repeating: "X", count: 307_201), 1)])
-  func omittedField(name: String, bytes: Int) async throws {
-    let server = try HTTPTestServer(routes: .none)
-    let field = HTTPHeader(name: name, value: String(repeating: "a", count: bytes))
-    let client = Client()
-    let failure = try await client.failure(of: client.request(server.url("/"), fields: [field]))
-    #expect(failure.kind == .badURL, "\(failure.message)")
-    #expect(failure.message.contains("\(name.count + bytes) bytes") && failure.message.count < 500)
-    #expect(server.connectionCount == 0)
   }
 
   @Test("Many fields are sent in their order")

@@ -10,12 +10,11 @@ struct Client: Sendable {
   let profile: ConnectionProfile
 
   init(
-    engine: TestEngine = .chosen, connectionsPerHost: Int = 6, lingering: Duration = .milliseconds(50),
+    connectionsPerHost: Int = 6, lingering: Duration = .milliseconds(50),
     _ change: (inout TransportOptions) -> Void = { _ in },
     mayStartThread: @escaping @Sendable () -> Bool = { true }
   ) {
-    transport = engine.makeTransport(
-      EventLoop(lingering: lingering, engine: engine.isCurl ? .curl : .own, mayStartThread: mayStartThread))
+    transport = HTTPTransport(loop: EventLoop(lingering: lingering, mayStartThread: mayStartThread))
     profile = Self.profile(connectionsPerHost, change)
   }
 
@@ -104,11 +103,11 @@ extension WireResponse {
 
 extension TransportFailure {
   /// Whether the message can help a user: a sentence of the engine with the host, if there is one, and at most
-  /// libcurl's message after it.
+  /// the system's message after it.
   func helps(host: String? = nil) -> Bool {
     guard let first = message.first, first.isUppercase || first.isNumber || host != nil else { return false }
     guard message.count > 20, message.contains(" "), !message.contains("{host}") else { return false }
-    guard !message.hasPrefix("(libcurl"), message.contains(".") || message.contains(":") else { return false }
+    guard !message.hasPrefix("("), message.contains(".") || message.contains(":") else { return false }
     return host.map { message.contains($0) } ?? true
   }
 }

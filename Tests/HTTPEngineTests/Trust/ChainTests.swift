@@ -212,24 +212,6 @@ import Testing
       try Self.kind(Self.verify([server], trusted: [root], host: "b.example")) == .certificateUntrusted)
   }
 
-  @Test("The chain of a session's certificate is the last one presented with it")
-  func presentedChains() throws {
-    let root = try Self.authority("Root")
-    let middle = try Self.certificate(Self.authority("Middle", by: root))
-    let leaf = try Self.certificate(Self.server(by: root))
-    let other = try Self.certificate(root)
-    var chains = PresentedChains()
-    func subjects() -> [String] { chains.chain(from: leaf).map(\.subject) }
-    #expect(subjects() == ["CN=Server"])
-    chains.remember([leaf, other])
-    chains.remember([leaf, middle])
-    #expect(subjects() == ["CN=Server", "CN=Middle"])
-    for _ in 0..<PresentedChains.capacity {
-      chains.remember([try Self.certificate(Self.server(by: root)), other])
-    }
-    #expect(subjects() == ["CN=Server"])
-  }
-
   @Test("A machine without certificates is reported which package has them")
   func noCertificates() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "empty-\(UUID().uuidString)")

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// Hosts with several addresses, some of which do not answer (RFC 8305 §5).
-@Suite("Addresses of a host", .enabled(if: engine.has(.names)), .timeLimit(.minutes(5))) struct AddressTests {
+@Suite("Addresses of a host", .timeLimit(.minutes(5))) struct AddressTests {
   private static let other = IPAddress(.v4, bytes: [127, 0, 0, 2])
 
   private static let partlyRefusing: [[IPAddress?]] = [
@@ -35,7 +35,7 @@ import Testing
   }
 
   /// Skips libcurl, because 7.88 sets no timer for the time after which it gives an address up.
-  @Test("The next address follows one that does not answer", .enabled(if: !engine.isCurl))
+  @Test("The next address follows one that does not answer")
   func silent() async throws {
     var silent: SilentAddress?
     defer { silent?.close() }

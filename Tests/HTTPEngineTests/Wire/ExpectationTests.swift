@@ -63,8 +63,7 @@ import Testing
   }
 
   @Test(
-    "A request whose expectation fails is sent once more, without the expectation",
-    .enabled(if: !engine.isCurl), arguments: [false, true])
+    "A request whose expectation fails is sent once more, without the expectation", arguments: [false, true])
   func failedExpectation(isForEver: Bool) async throws {
     let heads = Received()
     let server = try StreamTestServer { connection in

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// Connections of HTTP/2 over our own sockets.
-@Suite("Connections of HTTP/2", .enabled(if: !engine.isCurl), .timeLimit(.minutes(3)))
+@Suite("Connections of HTTP/2", .timeLimit(.minutes(3)))
 struct HTTP2ConnectionTests {
   private static func client(_ change: (inout TransportOptions) -> Void = { _ in }) -> Client {
     Client {

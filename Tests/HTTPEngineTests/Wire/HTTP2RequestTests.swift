@@ -4,7 +4,7 @@ import HTTPWire
 import Testing
 
 /// The fields of requests over HTTP/2 (RFC 9113 §8.2, §8.3).
-@Suite("Fields of requests over HTTP/2", .enabled(if: engine.has(.http2)), .timeLimit(.minutes(5)))
+@Suite("Fields of requests over HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2RequestTests {
   /// Sends a request to a server that speaks HTTP/2, and returns the fields that the server received.
   private func receivedFields(

@@ -4,7 +4,7 @@ import HTTPWire
 import Testing
 
 /// Servers that allow fewer streams than before, or none (RFC 9113 §5.1.2, §6.8).
-@Suite("Limits of streams over HTTP/2", .enabled(if: engine.has(.http2)), .timeLimit(.minutes(5)))
+@Suite("Limits of streams over HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2StreamLimitTests {
   private static let pings: [UInt8] = Array("1.2.3.4.".utf8)
 

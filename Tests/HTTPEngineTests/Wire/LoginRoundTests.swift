@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// The rounds of logins at the edges: connections that end, bodies in between, and proxies that forward requests.
-@Suite("Rounds of logins", .enabled(if: !engine.isCurl), .timeLimit(.minutes(5))) struct LoginRoundTests {
+@Suite("Rounds of logins", .timeLimit(.minutes(5))) struct LoginRoundTests {
   /// The second message of NTLM: the challenge of the server (MS-NLMP 2.2.1.2).
   private static let challenge: String = {
     let empty: [UInt8] = [0, 0, 0, 0, 48, 0, 0, 0]

@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "Options of Connection that contain the word close do not close", .enabled(if: !engine.isCurl),
+    "Options of Connection that contain the word close do not close",
     arguments: ["x-close", "close-later", "keep-alive, x-close"])
   func similarOptions(value: String) async throws {
     let response = "HTTP/1.1 200 OK\r\nConnection: \(value)\r\nContent-Length: 2\r\n\r\nok"
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "A proxy of HTTP/1.0 keeps a connection that it promises to keep", .enabled(if: engine.has(.proxies)),
+    "A proxy of HTTP/1.0 keeps a connection that it promises to keep",
     arguments: [("Proxy-Connection: Keep-Alive\r\n", 1), ("Connection: keep-alive\r\n", 1), ("", 3)])
   func oldProxy(field: String, connections: Int) async throws {
     let proxy = try Self.server("HTTP/1.0 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok")

@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(
-    "Informational responses to CONNECT are skipped", .enabled(if: !engine.isCurl),
+    "Informational responses to CONNECT are skipped",
     arguments: [
       "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
     ])
@@ -78,7 +78,7 @@ import Testing
     #expect(answers[2].contains(#"nonce="two""#), "\(answers)")
   }
 
-  @Test("A proxy that calls each nonce of a tunnel stale is given up", .enabled(if: !engine.isCurl))
+  @Test("A proxy that calls each nonce of a tunnel stale is given up")
   func endlessTunnelChallenges() async throws {
     let count = Counter()
     let proxy = try StreamTestServer { connection in

@@ -13,7 +13,7 @@ import Testing
       ("Sources/HTTPWire/A.swift", "import Foundation", "HTTPWire must not import Foundation"),
       ("Sources/HTTPEngine/A.swift", "import Alamofire", "HTTPEngine must not import Alamofire"),
       ("Sources/Alamofire/Attempt/A.swift", "import HTTPEngine", "Alamofire must not import HTTPEngine"),
-      ("Sources/Alamofire/Engine/A.swift", "import CCurl", "Alamofire/Engine must not import CCurl"),
+      ("Sources/Alamofire/Engine/A.swift", "import CLinux", "Alamofire/Engine must not import CLinux"),
       ("Sources/HTTPTestServer/A.swift", "import HTTPEngine", "HTTPTestServer must not import HTTPEngine"),
       ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),
       (

@@ -45,7 +45,7 @@ struct WireCollector: Sendable {
   private var head: Head?
 
   /// Returns the heads that are complete: the earlier one if another part or head begins, and this one if it ends with
-  /// an empty line. libcurl does not report the empty line after an informational response.
+  /// an empty line.
   mutating func add(_ part: WirePart, _ piece: UnsafeRawBufferPointer) -> [Head] {
     let isHead = part == .requestHead || part == .responseHead
     var complete: [Head] = []

@@ -93,8 +93,8 @@ extension TransactionMetrics {
   public var secureConnectionEndDate: Date? { date(values.secureEnd) }
   /// The time at which the first byte of the request was sent.
   public var requestStartDate: Date? { date(values.requestStart) }
-  /// The time at which the last byte of the request was sent; `nil` if the body was not complete. If libcurl had still
-  /// to send some of a large body, this is the time at which libcurl had the last byte.
+  /// The time at which the last byte of the request was sent; `nil` if the body was not complete. Bytes count as
+  /// sent when the system has taken them.
   public var requestEndDate: Date? { date(values.requestEnd) }
   /// The time at which the first byte of the response came.
   public var responseStartDate: Date? { date(values.responseStart) }

@@ -111,7 +111,7 @@ package final class TrustAnchors: @unchecked Sendable {
   }
 }
 
-/// The place of the system's trusted certificates. libcurl is built with the place of one distribution, but a program
+/// The place of the system's trusted certificates. OpenSSL is built with the place of one distribution, but a program
 /// may run on another one. OpenSSL's environment variables take precedence over both.
 package struct TrustLocation: Sendable, Hashable {
   let file: String?

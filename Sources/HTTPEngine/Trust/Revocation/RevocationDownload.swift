@@ -39,7 +39,7 @@ package enum RevocationDownload {
 
   /// The transport of all downloads of the process, with a loop of its own: a loop whose session waits for an evaluation
   /// could not carry them.
-  private static let transport = CurlTransport()
+  private static let transport = HTTPTransport()
   private static let mostRedirects = 3
 
   private static func fetch(_ url: String, body: Data?, _ limits: Limits) -> Data? {

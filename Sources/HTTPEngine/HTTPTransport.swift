@@ -1,7 +1,7 @@
 package import HTTPWire
 
-/// The transport over libcurl: requests become transfers of one ``EventLoop``.
-package struct CurlTransport: Transport {
+/// The transport of the engine: requests become exchanges of one ``EventLoop``.
+package struct HTTPTransport: Transport {
   package let loop: EventLoop
   /// The addresses that name services have returned.
   let names = NameCache()
@@ -18,7 +18,7 @@ package struct CurlTransport: Transport {
       return try await sendInTask(request, observer)
     }
     let ticket = loop.nextTicket()
-    // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
+    // Unchecked: `Exchange.finish` traps on a second outcome, and the loop ends every transfer.
     let outcome = await withUnsafeContinuation { continuation in
       loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
     }
@@ -51,14 +51,14 @@ package struct CurlTransport: Transport {
   }
 
   nonisolated(nonsending) func exchange(_ request: WireRequest, observer: any TransferObserver) async
-    -> Transfer.Outcome
+    -> Exchange.Outcome
   {
     guard !Task.isCancelled else {
       return .failure(TransportFailure(.cancelled, "The request was cancelled."))
     }
     let ticket = loop.nextTicket()
     guard !observer.cancelsByControl else {
-      // Unchecked: `Transfer.finish` traps on a second outcome, and the loop ends every transfer.
+      // Unchecked: `Exchange.finish` traps on a second outcome, and the loop ends every transfer.
       return await withUnsafeContinuation { continuation in
         loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
       }

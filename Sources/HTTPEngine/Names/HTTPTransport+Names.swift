@@ -3,10 +3,8 @@ import HTTPWire
 import Synchronization
 
 // Names are looked up over HTTPS (RFC 8484) by requests of the engine, with its trust evaluation, proxies and
-// timeouts. libcurl's own look-up is not used because of three faults of 7.88. With a TLS callback, libcurl verifies
-// the server by the name of the transfer. libcurl uses the proxy of the environment. libcurl keeps the connection of
-// a cancelled look-up, whose answer the next look-up gets.
-extension CurlTransport {
+// timeouts.
+extension HTTPTransport {
   private typealias Addresses = Result<[IPAddress], TransportFailure>
 
   /// The largest message of DNS.
@@ -22,7 +20,7 @@ extension CurlTransport {
     return try outcome.get()
   }
 
-  /// Returns the request with the addresses of its host. Without a name service, libcurl finds them.
+  /// Returns the request with the addresses of its host. Without a name service, the system finds them.
   nonisolated(nonsending) func addAddresses(to request: WireRequest) async -> Result<
     WireRequest, TransportFailure
   > {
@@ -66,12 +64,8 @@ extension CurlTransport {
       // The proxies of other kinds look up the name themselves.
       guard server.kind == .socks4 || server.kind == .socks5 else { return nil }
     }
-    var (host, port) = (request.origin.host, request.origin.port)
-    let given = options.hostOverrides
-    let override =
-      request.alternative.map { .init(from: request.origin, to: $0, among: given) }
-      ?? given.first { $0.leads(request.origin) }
-    if let override { (host, port) = (override.target.lowercased(), override.targetPort ?? port) }
+    let route = try? Route(to: request.origin, options, alternative: request.alternative)
+    guard case .host(let host, let port) = route?.place else { return nil }
     // These names always mean this machine (RFC 6761 §6.3).
     let isLocal = host == "localhost" || host.hasSuffix(".localhost")
     guard !isLocal, HostLookup.addresses(of: host, literalsOnly: true).isEmpty else { return nil }
@@ -194,7 +188,7 @@ extension TransportFailure {
     }
     // The request itself was not sent, so there are no metrics.
     return TransportFailure(
-      kind, "The name service \(service.host) could not be asked. \(message)", curlCode: curlCode,
+      kind, "The name service \(service.host) could not be asked. \(message)",
       cause: cause, chain: chain, phase: phase)
   }
 }
