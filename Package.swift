@@ -49,7 +49,7 @@ let package = Package(
     .systemLibrary(
       name: "CNghttp2", pkgConfig: "libnghttp2",
       providers: [.apt(["libnghttp2-dev"]), .yum(["libnghttp2-devel"])]),
-    .systemLibrary(name: "CLinux"),
+    .target(name: "CLinux"),
     .systemLibrary(
       name: "COpenSSLPackage", pkgConfig: "openssl",
       providers: [.apt(["libssl-dev"]), .yum(["openssl-devel"])]),

@@ -20,7 +20,7 @@ let package = Package(
     .systemLibrary(name: "CZstd"),
     .systemLibrary(name: "CPSL"),
     .systemLibrary(name: "CNghttp2"),
-    .systemLibrary(name: "CLinux"),
+    .target(name: "CLinux"),
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
       name: "HTTPEngine",

@@ -110,6 +110,8 @@ final class HTTP1Connection: Connection {
     exchange.isReused = isUsed
     isUsed = true
     send(request, of: exchange)
+    // Bytes of a new connection, or its end, may have been reported before, and are not reported again.
+    if isNew { receive() }
   }
 
   private func send(_ request: WireRequest, of exchange: Exchange) {
@@ -127,8 +129,7 @@ final class HTTP1Connection: Connection {
     }
     if exchange.phaseTimer?.overdue != nil, let failure = exchange.timeout() { return fail(failure) }
     write()
-    // Bytes of a new connection, or its end, may have been reported before, and are not reported again.
-    if isNew || outgoing.failure != nil { receive() }
+    if outgoing.failure != nil { receive() }
   }
 
   private func prepare(_ exchange: Exchange, _ request: WireRequest, _ head: RequestHeadWriter.Summary) {

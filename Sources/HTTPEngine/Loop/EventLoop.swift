@@ -6,9 +6,9 @@ import Synchronization
 
 /// The event loop of a session: one thread, the sockets that it watches, and the jobs of requests.
 ///
-/// As a `TaskExecutor` it runs the tasks of attempts on the thread that reads and writes the sockets. Therefore a request changes
-/// threads twice: when it enters the loop and when its response leaves. The first job starts the thread. The thread
-/// ends after five seconds without work, and the connections are kept for the next one.
+/// As a `TaskExecutor` it runs the tasks of attempts on the thread that reads and writes the sockets. Therefore a
+/// request changes threads twice: when it enters the loop and when its response leaves. The first job starts the
+/// thread. The thread ends after five seconds without work, and the connections are kept for the next one.
 ///
 /// `enqueue` never refuses a job, because a dropped job would leak its task and its caller would wait forever.
 package final class EventLoop: TaskExecutor, Sendable {

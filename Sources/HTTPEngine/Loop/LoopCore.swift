@@ -85,6 +85,9 @@ final class LoopCore {
 
   /// Does the work of one turn.
   private func work() {
+    // A response that has arrived lets another request begin, so the new order counts before it is read. Other
+    // commands may begin a request themselves, and wait until it is known which connections have ended.
+    if !commands.isEmpty { applyPriorities() }
     exchanges.lookAtSockets { poller.deliver() }
     runCommands()
     runJobs()
@@ -178,6 +181,10 @@ final class LoopCore {
 
   // MARK: Commands
 
+  private func applyPriorities() {
+    for case .setPriority(let ticket, let priority) in commands { exchanges.prioritize(ticket, priority) }
+  }
+
   private func runCommands() {
     guard !commands.isEmpty else { return }
     let batch = commands
@@ -188,7 +195,7 @@ final class LoopCore {
       switch command {
       case .cancel(let ticket): exchanges.cancel(ticket)
       case .setSuspended(let ticket, let isSuspended): suspensions[ticket] = isSuspended
-      case .setPriority(let ticket, let priority): exchanges.prioritize(ticket, priority)
+      case .setPriority: break
       case .proceed(let ticket): exchanges.proceed(ticket)
       case .shutDown:
         isShutDown = true

@@ -111,8 +111,8 @@ package struct HostAdmission: Sendable {
     return admitted(moment)
   }
 
-  /// Limits a host that allows fewer streams on a connection than usual. No more requests run than the known connections
-  /// and one new one allow.
+  /// Limits a host that allows fewer streams on a connection than usual. No more requests run than the known
+  /// connections and one new one allow.
   ///
   /// - Parameters:
   ///   - streams: The number of concurrent streams of a connection.

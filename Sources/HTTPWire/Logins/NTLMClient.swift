@@ -104,7 +104,8 @@ package struct NTLMClient: Sendable {
     return product.overflow ? .max : product.partialValue
   }
 
-  /// Returns the flags that hold: offered ones that the server accepts, that for the target information, and one encoding.
+  /// Returns the flags that hold: offered ones that the server accepts, the one for the target information, and one
+  /// encoding.
   private static func flags(_ accepted: NTLMFlags) -> NTLMFlags {
     let flags = NTLMFlags.offered.union(.targetInfo).intersection(accepted)
     return flags.subtracting(flags.contains(.unicode) ? .oem : [])

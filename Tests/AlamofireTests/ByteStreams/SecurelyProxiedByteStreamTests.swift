@@ -91,7 +91,7 @@ struct SecurelyProxiedByteStreamTests {
     #expect(data.count == count && data.allSatisfy { $0 == 7 })
   }
 
-  /// Sends requests while a stream is open, because libcurl searches its pool for idle connections when it needs one.
+  /// Sends requests through the proxy while a stream through it is open.
   @Test("Concurrent requests do not disturb a stream") func concurrentRequests() async throws {
     let proxy = try proxy { connection in
       try connection.write("early")

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// NTLM as the caller sees it. libcurl performs its steps on one connection.
+/// NTLM as the caller sees it. The engine performs its steps on one connection.
 @Suite("Connections that are authenticated", .timeLimit(.minutes(5)))
 struct ConnectionLoginTests {
   private static func asks(_ token: String = "") -> Reply {

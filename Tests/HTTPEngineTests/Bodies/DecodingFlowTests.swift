@@ -22,8 +22,7 @@ import Testing
     return try client.request(url, sink: sink, idleTimeout: idleTimeout)
   }
 
-  /// Sends 128 MiB to a full sink. libcurl up to 8.12 decodes all that it has read while it is paused, and gives up at
-  /// 64 MiB.
+  /// Sends 128 MiB to a full sink, of which nothing may be decoded in advance.
   @Test("A full sink stops decoding") func fullSink() async throws {
     let size = 128 << 20
     server.enqueue(try coded(Data(count: size)))

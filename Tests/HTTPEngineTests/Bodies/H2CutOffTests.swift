@@ -79,7 +79,7 @@ import Testing
     #expect(failure.helps(host: "localhost"), "\(failure.message)")
   }
 
-  /// Checks that all streams of a lost connection fail. libcurl before 8.0.0 took some of them for complete.
+  /// Checks that all streams of a lost connection fail, and none is taken for complete.
   @Test("A lost connection ends all of its streams", arguments: Loss.allCases, [2, 5])
   func lostConnection(loss: Loss, count: Int) async throws {
     let areShown = (0..<count).map { _ in Gate() }
@@ -160,8 +160,7 @@ import Testing
     #expect(try await Client().failure(of: url(server)).kind == .connectionLost)
   }
 
-  /// Checks that a paused stream does not end before all of its data was delivered, as it could with libcurl before
-  /// 8.4.0.
+  /// Checks that a paused stream does not end before all of its data was delivered.
   @Test("A paused stream that ends loses no byte", arguments: [1, 50_000, 250_000], [false, true])
   func pausedStream(count: Int, closes: Bool) async throws {
     let bytes = Content.bytes(count)

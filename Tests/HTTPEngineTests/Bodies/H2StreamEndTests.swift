@@ -139,8 +139,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  /// Sends a response and RST_STREAM in one record. libcurl 7.88 drops the bytes of one read with RST_STREAM, even the
-  /// head, and then waits forever.
+  /// Sends a response and RST_STREAM in one record, so that both are read at once.
   @Test("A response that is reset in one record is a failure", arguments: [0, 2, 8], [0, 1000])
   func oneRecord(code: UInt8, count: Int) async throws {
     let counter = Counter()

@@ -6,7 +6,7 @@ import Testing
 @testable import HTTPEngine
 
 /// Steps of connections that a real server cannot bring about one by one.
-@Suite("Steps of connections", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1)))
+@Suite("Steps of connections", .timeLimit(.minutes(1)))
 struct ConnectionStepTests {
   private static let lost = TransportFailure(.connectionLost, "The connection broke here.")
   private static let ok = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8)

@@ -6,7 +6,7 @@ import Testing
 @testable import HTTPEngine
 
 /// Times and bodies of an exchange on a connection in memory, whose clock the test sets.
-@Suite("Steps of an exchange", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1)))
+@Suite("Steps of an exchange", .timeLimit(.minutes(1)))
 struct ExchangeStepTests {
   private static func response(_ fields: String, _ body: String = "") -> [UInt8] {
     Array("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n\(body)".utf8)

@@ -6,7 +6,7 @@ import Testing
 @testable import HTTPEngine
 
 /// Steps of an exchange on a connection of HTTP/2 in memory.
-@Suite("Steps of a connection of HTTP/2", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1)))
+@Suite("Steps of a connection of HTTP/2", .timeLimit(.minutes(1)))
 struct HTTP2StepTests {
   /// A connection that has received the settings of its server, and an exchange on its first stream.
   private struct Setup {

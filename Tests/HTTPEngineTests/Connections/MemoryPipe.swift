@@ -83,7 +83,7 @@ final class ConnectionFixture {
     _ body: @escaping @Sendable (ConnectionFixture) throws -> Void
   ) async throws {
     let silent = try UnresponsivePort()
-    let loop = EventLoop(lingering: .milliseconds(50), engine: .own)
+    let loop = EventLoop(lingering: .milliseconds(50))
     let reference = await withCheckedContinuation { continuation in
       loop.post(.run { continuation.resume(returning: LoopReference(core: $0)) })
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import HTTPEngine
 
 /// Steps of a pool, one at a time, with connections in memory.
-@Suite("Steps of a pool", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1))) struct PoolStepTests {
+@Suite("Steps of a pool", .timeLimit(.minutes(1))) struct PoolStepTests {
   private static let ok = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8)
 
   private static func answer(_ pipe: MemoryPipe, _ connection: HTTP1Connection) {

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// Exchanges and pools that are used again, and what they remember.
-@Suite("Exchanges that are used again", .enabled(if: !engine.isCurl), .timeLimit(.minutes(3)))
+@Suite("Exchanges that are used again", .timeLimit(.minutes(3)))
 struct RecycledExchangeTests {
   private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -6,7 +6,7 @@ import Testing
 @testable import HTTPEngine
 
 /// The properties that a connection must have in common with a request, and the ways to it.
-@Suite("Connections that fit a request", .enabled(if: !engine.isCurl), .timeLimit(.minutes(2)))
+@Suite("Connections that fit a request", .timeLimit(.minutes(2)))
 struct ConnectionKeyTests {
   @Test("A connection of HTTP/1.1 is not used by a request that may use HTTP/2") func versions() async throws
   {

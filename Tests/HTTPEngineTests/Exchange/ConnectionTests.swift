@@ -94,7 +94,7 @@ import Testing
     #expect(server.connectionCount == 3)
   }
 
-  /// Compares the longest of a few waits with the delay of the server. libcurl reads the clock after sending. On a busy
+  /// Compares the longest of a few waits with the delay of the server. The clock is read after sending. On a busy
   /// machine, a delay in between makes the wait seem shorter, never longer.
   @Test("The time to the first byte is measured", arguments: [false, true])
   func timeToFirstByte(isTLS: Bool) async throws {

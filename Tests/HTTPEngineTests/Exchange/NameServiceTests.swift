@@ -115,8 +115,7 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
-  /// Checks that the engine does not use libcurl's own look-up, which would verify the name service by the name of the
-  /// transfer.
+  /// Checks that the certificate of the name service has to be its own, and not one of the host that is looked up.
   @Test("The service is verified by its own name") func nameOfService() async throws {
     let names = service(["shop.example": [.loopback4]])
     let doh = try HTTPTestServer(.tls(Self.shop()), routes: names.routes)

@@ -60,7 +60,7 @@ import Testing
     let proxied = Client.profile { $0.proxy = .server(options(port: proxy.port)) }
     for target in ["/a?", "/%7ea/../%2F?x=%c3", "/plain"] {
       let url = server.url(target)
-      // One handle of libcurl is used with and without the proxy.
+      // The same client is used with and without the proxy.
       for receiver in [server, proxy, server] {
         receiver.enqueue(.ok)
         _ = try await client.send(client.request(url, profile: receiver === proxy ? proxied : nil))
@@ -100,7 +100,7 @@ import Testing
         Self.asAnn(&$0)
         $0.bypass = ["127.0.0.1:\(server.port)"]
       }, port: proxy.port)
-    // One handle of libcurl is used with and without the proxy.
+    // The same client is used with and without the proxy.
     let client = Client { $0.proxy = .server(through) }
     for _ in 0..<2 {
       _ = try await client.get("http://nowhere.test/")

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// Ends and bytes that arrive before they are waited for.
-@Suite("Ends of connections that come early", .enabled(if: !engine.isCurl), .timeLimit(.minutes(3)))
+@Suite("Ends of connections that come early", .timeLimit(.minutes(3)))
 struct EarlyEndTests {
   /// Whether the socket reports the response before, with or after its connection is a matter of chance.
   @Test("A response that is sent before the request is received", arguments: [true, false])

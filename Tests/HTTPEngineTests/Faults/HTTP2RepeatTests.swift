@@ -256,8 +256,7 @@ import Testing
     #expect(log.bodies.withLock { $0 } == [PatternSource.bytes(60_000)])
   }
 
-  /// Serves HTTP/2 on the first connection, and HTTP/1.1 on later ones. With libcurl 7.83 to 8.0, the handle of the
-  /// first request is replaced unless it reads HTTP/2.
+  /// Serves HTTP/2 on the first connection, and HTTP/1.1 on later ones.
   @Test("A host that changes to HTTP/1.1 is served", arguments: ["GET", "POST"])
   func changeToHTTP11(method: String) async throws {
     let connections = Mutex(0)

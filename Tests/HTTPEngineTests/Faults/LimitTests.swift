@@ -47,7 +47,7 @@ import Testing
 }
 
 @Suite("Limits of requests", .timeLimit(.minutes(5))) struct RequestLimitTests {
-  @Test("Head of a request that libcurl cannot send is named", arguments: [false, true])
+  @Test("Head of a request that is too large to send is named", arguments: [false, true])
   func oversizedHead(isURL: Bool) async throws {
     let server = try HTTPTestServer(routes: .none)
     let large = String(repeating: "a", count: 1_100_000)

@@ -114,8 +114,7 @@ import Testing
     gate.open()
   }
 
-  /// Sends one byte more than the window of the stream. libcurl before 8.7 counts the bytes that the stream has taken.
-  /// Later ones count those in their buffer too, so that the wait for the response begins.
+  /// Sends one byte more than the window of the stream.
   @Test("An HTTP/2 stream without window does not send its request in time") func windowOfHTTP2() async throws
   {
     var offersHTTP2 = TLSOptions()

@@ -74,7 +74,7 @@ import Testing
       let request = try client.request(server.url("/get"))
       for _ in 0..<50 {
         let kind = await Task(executorPreference: client.transport.loop) {
-          // The job that continues with a response runs after libcurl in the turn of the loop.
+          // The job that continues with a response runs after the sockets in the turn of the loop.
           _ = await CancellationTests.kind(client, request, Watcher())
           return await CancellationTests.kind(client, request, CancellingObserver())
         }.value

@@ -122,7 +122,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer(.tls(.localhost))
       let before = ProcessFacts.inheritedDescriptors
-      // A socket of another owner, with a descriptor that libcurl could have got, stays as it is.
+      // A socket of another owner, with a descriptor that a connection could have got, stays as it is.
       var foreign: [Int32] = [-1, -1]
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &foreign) == 0)
       let clients = (0..<3).map { _ in Client(lingering: .seconds(60)) }

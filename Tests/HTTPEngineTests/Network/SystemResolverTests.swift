@@ -32,7 +32,7 @@ import Testing
     func questionCount(of name: String) -> Int { names.questions.count { $0.name == name } }
   }
 
-  /// Does not check that names are forgotten after a minute, because libcurl has no clock that a test could set.
+  /// Does not check that names are forgotten after a minute, because the resolver has no clock that a test could set.
   @Test("A name that was found is not looked up again, and a failure is") func cache() async {
     await #expect(processExitsWith: .success) {
       guard let network = await Network.make() else { return }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPEngine
 
-@Suite("The addresses that a loop knows", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1)))
+@Suite("The addresses that a loop knows", .timeLimit(.minutes(1)))
 struct ResolverTests {
   private final class Waiter: Resolver.Waiter {
     private(set) var answers: [[IPAddress]?] = []

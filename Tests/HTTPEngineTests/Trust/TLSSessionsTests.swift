@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPEngine
 
-@Suite("TLS sessions of a loop", .enabled(if: !engine.isCurl), .timeLimit(.minutes(1)))
+@Suite("TLS sessions of a loop", .timeLimit(.minutes(1)))
 struct TLSSessionsTests {
   private static func session(_ version: Int32) throws -> OpaquePointer {
     let session = try #require(SSL_SESSION_new())

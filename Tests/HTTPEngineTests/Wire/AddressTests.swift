@@ -34,7 +34,6 @@ import Testing
     #expect(response.metrics.remoteAddress == "127.0.0.1")
   }
 
-  /// Skips libcurl, because 7.88 sets no timer for the time after which it gives an address up.
   @Test("The next address follows one that does not answer")
   func silent() async throws {
     var silent: SilentAddress?

@@ -5,7 +5,7 @@ import HTTPWire
 import Testing
 
 /// The ends of connections of HTTP/2 over our own sockets, and what their requests learn of them.
-@Suite("Ends of connections of HTTP/2", .enabled(if: !engine.isCurl), .timeLimit(.minutes(3)))
+@Suite("Ends of connections of HTTP/2", .timeLimit(.minutes(3)))
 struct HTTP2ConnectionEndTests {
   private static func client() -> Client { Client { $0.httpVersions = .http2PriorKnowledge } }
   private static func url(_ server: StreamTestServer) -> String { "http://localhost:\(server.port)/" }

@@ -4,7 +4,7 @@ import HTTPWire
 import Testing
 
 /// The windows of streams, from the sink of a response to the server (RFC 9113 §5.2).
-@Suite("Windows of HTTP/2 streams", .enabled(if: !engine.isCurl), .timeLimit(.minutes(3)))
+@Suite("Windows of HTTP/2 streams", .timeLimit(.minutes(3)))
 struct HTTP2WindowTests {
   private static let window = 262_144
 

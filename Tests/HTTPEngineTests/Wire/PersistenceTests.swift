@@ -110,7 +110,7 @@ import Testing
     withExtendedLifetime(client) {}
   }
 
-  /// Does not check how long they are kept, because libcurl has no clock that a test could set.
+  /// Does not check how long they are kept, because the pool has no clock that a test could set.
   @Test("At most 64 idle connections are kept, and the oldest are closed") func idleLimit() async throws {
     let servers = try (0..<70).map { _ in try HTTPTestServer() }
     let client = Client()

@@ -3,8 +3,7 @@ import HTTPWire
 import Testing
 
 /// Requests that offer to switch to another protocol, which HTTP/2 has no way to say (RFC 9113 §8.6).
-@Suite("Requests with Upgrade", .timeLimit(.minutes(5))) struct UpgradeTests
-{
+@Suite("Requests with Upgrade", .timeLimit(.minutes(5))) struct UpgradeTests {
   private static let upgrade = [
     HTTPHeader(name: "Connection", value: "Upgrade"), HTTPHeader(name: "Upgrade", value: "other/1"),
   ]

@@ -100,7 +100,7 @@ import Testing
     _ = log.write(chunk(5, 5))
     #expect(log.heldBytes == 3 * 16_384 + 10)
     let entries = log.read(reader).entries
-    #expect(entries.count == 2, "what is shorter than a piece of libcurl's is the end of what it read")
+    #expect(entries.count == 2, "a short piece is the end of what was read")
     guard case .chunk(let joined) = entries.first else { return }
     #expect(joined == Data((1...3).flatMap { [UInt8](repeating: $0, count: 16_384) } + [4, 4, 4, 4, 4]))
     _ = log.write(chunk(16_384, 6))

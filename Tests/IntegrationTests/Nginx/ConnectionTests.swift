@@ -27,8 +27,7 @@ import Testing
     #expect(Set(loggedRequests.map(\.connection)).count == 1)
   }
 
-  /// Starts streams while others run. libcurl 7.88 sometimes forgets that it has read bytes of one stream when another
-  /// one starts. On a busy machine, most runs of this test meet this.
+  /// Starts streams while others run.
   @Test("No stream stalls while others start") func stalledStreams() async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()

@@ -56,7 +56,7 @@ struct WireLogServerTests {
   }
 }
 
-/// The steps of one transfer that libcurl performs.
+/// The rounds of a login, which the engine performs.
 @Suite("Log of the wire with NTLM", .needsProxies, .needsNginx, .timeLimit(.minutes(5)))
 struct WireLogLoginTests {
   @Test("Each step of a login has a head, and its secrets are left out") func login() async throws {

@@ -59,7 +59,6 @@ import Testing
     let goesOn: Bool
   }
 
-  /// libcurl 7.88 spins forever on such an upload over HTTP/2.
   @Test(
     "An upload that is answered early ends and leaves the processor idle",
     arguments: ["/refused", "/unread"], [10_000, 60_000, 70_000, 5_000_000])

@@ -37,8 +37,8 @@ package enum RevocationDownload {
     let proxies: ProxyTable?
   }
 
-  /// The transport of all downloads of the process, with a loop of its own: a loop whose session waits for an evaluation
-  /// could not carry them.
+  /// The transport of all downloads of the process, with a loop of its own: the loop of a session that waits for an
+  /// evaluation could not carry them.
   private static let transport = HTTPTransport()
   private static let mostRedirects = 3
 
@@ -59,8 +59,8 @@ package enum RevocationDownload {
 
   /// Returns the body of the response, after redirects; `nil` if there is none.
   ///
-  /// Only HTTP is allowed, also after redirects. TLS would need the verification of another chain first, and the answers
-  /// are signed.
+  /// Only HTTP is allowed, also after redirects. TLS would need the verification of another chain first, and the
+  /// answers are signed.
   private static func follow(_ first: WireRequest) async -> Data? {
     var request = first
     for hopCount in 0...mostRedirects {

@@ -1,0 +1,21 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <semaphore.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+void linux_name_thread(const void *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+int linux_stream_socket(int family) { return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+
+int linux_semaphore_wait(void *semaphore, int seconds) {
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += seconds;
+  return sem_timedwait(semaphore, &end);
+}
+
+const int linux_no_signal = MSG_NOSIGNAL;
+const int linux_do_not_wait = MSG_DONTWAIT;
