@@ -34,6 +34,16 @@ import Testing
     #expect(Set((0..<4).compactMap { _ in admission.ended() }) == [1, 2, 3, 4])
   }
 
+  @Test("A host whose connections are in use offers no request to the session") func busyHost() {
+    var admission = HostAdmission(connections: 1)
+    #expect(admission.submitted(1, priority: 0.5) == true)
+    #expect(admission.submitted(2, priority: 0.5) == false)
+    // Otherwise it would be chosen before the hosts that have room.
+    #expect(admission.candidate(0) == nil)
+    #expect(admission.ended() == 2)
+    #expect(admission.candidate(0) == nil, "nothing waits")
+  }
+
   @Test("A removed request is not admitted") func removal() {
     var admission = HostAdmission(connections: 1)
     for ticket in UInt64(0)..<4 { _ = admission.submitted(ticket, priority: 0.5) }

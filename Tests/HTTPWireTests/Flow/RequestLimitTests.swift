@@ -23,6 +23,17 @@ import Testing
     #expect(bucket.readyTime > now)
   }
 
+  @Test("A token that is returned is one token") func returnedToken() {
+    let second: UInt64 = 1_000_000_000
+    var bucket = TokenBucket(rate: 1, burst: 1)
+    for _ in 0..<3 { bucket.take(at: 10 * second) }
+    #expect(bucket.readyTime == 13 * second)
+    bucket.giveBack()
+    #expect(bucket.readyTime == 12 * second)
+    for _ in 0..<20 { bucket.giveBack() }
+    #expect(bucket.readyTime == 0)
+  }
+
   @Test("A debt is refilled at the rate") func debt() {
     var bucket = TokenBucket(rate: 1000, burst: 1)
     bucket.take(5000, at: Self.second)
