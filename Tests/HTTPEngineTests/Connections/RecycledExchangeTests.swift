@@ -54,6 +54,18 @@ struct RecycledExchangeTests {
     }
   }
 
+  @Test("A request on a connection that was used before has no times of connecting") func reusedTimes()
+    async throws
+  {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let client = Client()
+    let first = try await client.get(server.url("/get")).metrics.values
+    #expect(first.connectEnd >= 0 && first.secureEnd >= first.connectEnd)
+    let second = try await client.get(server.url("/get")).metrics.values
+    #expect(second.isReusedConnection)
+    #expect([second.lookupEnd, second.connectEnd, second.secureEnd] == [-1, -1, -1])
+  }
+
   @Test("Shutting down closes idle connections at once") func shutDown() async throws {
     let server = try HTTPTestServer()
     let client = Client(lingering: .seconds(60))

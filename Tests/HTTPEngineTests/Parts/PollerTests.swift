@@ -127,6 +127,12 @@ import Testing
     #expect(!poller.isWatching)
   }
 
+  @Test("A socket that is not connected yet has no result") func unconnected() throws {
+    let socket = try #require(Socket.open(family: AF_INET, host: "a.test", Poller()))
+    #expect(socket.connectResult == nil)
+    socket.close()
+  }
+
   @Test("A poller that is not open pauses only, because no other thread could wake it") func closed() {
     let poller = Poller()
     poller.wake()
