@@ -28,7 +28,7 @@ import Testing
       .deletingLastPathComponent().deletingLastPathComponent()
     let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let modules = URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("Modules")
-    let libraries = ["COpenSSL/include", "CPSL", "CZlib", "CBrotli", "CZstd", "CNghttp2", "CLinux"]
+    let libraries = ["COpenSSL/include", "CPSL", "CZlib", "CBrotli", "CZstd", "CNghttp2", "CLinux/include"]
       .flatMap {
         ["-I", package.appendingPathComponent("Sources/\($0)").path]
       }

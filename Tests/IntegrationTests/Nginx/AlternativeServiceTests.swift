@@ -129,12 +129,12 @@ struct AlternativeServiceTests {
     let session = session(of: server)
     defer { withExtendedLifetime(session) {} }
     _ = await answers(session, server.url(.https1, "/led?port=\(try port(server, .h2))"), 1)
-    for (size, version) in [(5_000, "h2"), (100_000, "http/1.1")] {
+    for size in [5_000, 100_000, 2_000_000] {
       var request = try URLRequest(url: server.url(.https1, "/stored/led-\(size)"), method: .put)
       request.httpBody = Data(repeating: 7, count: size)
       let put = await session.request(request).validate().serializingData(emptyResponseCodes: [201, 204])
         .response
-      #expect(put.transaction?.networkProtocolName == version, "\(put.failure)")
+      #expect(put.transaction?.networkProtocolName == "h2", "\(put.failure)")
       #expect(put.response?.statusCode == 201)
     }
   }
