@@ -23,8 +23,8 @@ enum RouteFailure {
   static func unreachable(_ host: String, _ code: Int32, _ address: IPAddress, port: Int) -> TransportFailure
   {
     if code == EMFILE || code == ENFILE { return outOfDescriptors(host, code) }
-    // What the sentence says anyway is not repeated.
-    let isUsual = host == address.literal && code == ECONNREFUSED
+    // What the sentence says anyway is not repeated: a host with a colon is an address.
+    let isUsual = code == ECONNREFUSED && (host == address.literal || host.contains(":"))
     let detail = isUsual ? "" : " (\(address.literal): \(text(code)))"
     return TransportFailure(
       .cannotConnectToHost,
