@@ -165,10 +165,13 @@ final class HTTP1Connection: Connection {
     leave(reuse: false)
   }
 
-  /// Writes and reads as far as the connection and the exchange allow.
+  /// Reads and writes as far as the connection and the exchange allow.
+  ///
+  /// A server that answers early may close its connection at once. Its response is read before the next write fails.
   private func run() {
-    write()
     receive()
+    write()
+    if outgoing.failure != nil { receive() }
   }
 
   // MARK: Actions

@@ -27,8 +27,11 @@ final class TLSConnection {
   private enum State {
     case handshake
     case open
-    /// After an error no function may be called, not even the shutdown.
-    case broken(afterHandshake: Bool)
+    /// The system takes no more bytes. The peer may have answered before it closed the connection, and OpenSSL keeps
+    /// the state of reading apart from that of writing. The shutdown may not be called any more.
+    case onlyReads
+    /// After any other error no function may be called, not even the shutdown.
+    case broken
   }
 
   private enum Choice {
@@ -143,7 +146,8 @@ final class TLSConnection {
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
-    attempt { SSL_write_ex(session, bytes.baseAddress, bytes.count, &$0) }
+    if case .onlyReads = state { return .failed(failure ?? .lost(peer.description, EPIPE)) }
+    return attempt(isWriting: true) { SSL_write_ex(session, bytes.baseAddress, bytes.count, &$0) }
   }
 
   /// Sends `close_notify` (RFC 8446 §6.1). Reading continues.
@@ -155,7 +159,7 @@ final class TLSConnection {
     return step
   }
 
-  private func attempt(_ step: (inout Int) -> Int32) -> PipeStep {
+  private func attempt(isWriting: Bool = false, _ step: (inout Int) -> Int32) -> PipeStep {
     if case .broken = state { return .failed(failure ?? .lost(peer.description, ECONNRESET)) }
     ERR_clear_error()
     var count = 0
@@ -170,16 +174,18 @@ final class TLSConnection {
     case SSL_ERROR_WANT_RETRY_VERIFY:
       if let chain = failure?.chain { return .undecided(chain) }
     case SSL_ERROR_WANT_X509_LOOKUP: return .asksForIdentity
-    case SSL_ERROR_SYSCALL where code != 0 && failure == nil: failure = .lost(peer.description, code)
+    case SSL_ERROR_SYSCALL where code != 0:
+      let lost = failure ?? .lost(peer.description, code)
+      failure = lost
+      if isWriting, case .open = state {
+        state = .onlyReads
+        return .failed(lost)
+      }
     default: break
     }
     let failure = failure ?? broken()
     self.failure = failure
-    if case .open = state {
-      state = .broken(afterHandshake: true)
-    } else {
-      state = .broken(afterHandshake: false)
-    }
+    state = .broken
     return .failed(failure)
   }
 

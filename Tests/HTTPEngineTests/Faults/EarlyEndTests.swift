@@ -28,6 +28,23 @@ struct EarlyEndTests {
     }
   }
 
+  /// Closes the socket of the server with unread bytes, which resets the connection while the body is sent.
+  @Test("A server that refuses an upload and resets the connection is heard", arguments: [false, true])
+  func refusedUpload(isSecure: Bool) async throws {
+    let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
+      connection.reset()
+    }
+    let client = Client { $0.httpVersions = .http1Only }
+    let url = "http\(isSecure ? "s" : "")://localhost:\(server.port)/"
+    for _ in 0..<30 {
+      let response = try await client.send(client.request(url, "PUT", body: .bytes(Data(count: 8 << 20))))
+      #expect(response.status == 413)
+      #expect(response.text == "no")
+    }
+  }
+
   @Test("A request that is cancelled in its TLS handshake closes its connection") func cancelledHandshake()
     async throws
   {
