@@ -70,7 +70,7 @@ import Testing
     let response = try await client.send(request)
     #expect(response.status == 200)
     #expect(sink.bytes == content)
-    // Without StalledTransferPoll, the loop would sleep for a minute.
+    // A loop that forgets a stream sleeps for a minute.
     #expect(ContinuousClock.now - start < .seconds(30))
   }
 
@@ -88,7 +88,7 @@ import Testing
     let response = try await client.send(request)
     #expect(response.status == 200)
     #expect(sink.count == size)
-    // Without StalledTransferPoll, the loop would sleep for a minute.
+    // A loop that forgets a stream sleeps for a minute.
     #expect(ContinuousClock.now - start < .seconds(30))
   }
 }

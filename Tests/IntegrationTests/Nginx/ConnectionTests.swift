@@ -38,7 +38,7 @@ import Testing
       rounds += 1
       let responses = await Batch.run(20) { _ in session.request(server.url(.h2, "/item?forgotten")) }
       #expect(responses.failures.isEmpty)
-      // Without StalledTransferPoll, the loop would sleep for a minute.
+      // A loop that forgets a stream sleeps for a minute.
       #expect(responses.allSatisfy { $0.duration < 30 })
     }
   }
