@@ -8,7 +8,6 @@ import Synchronization
 /// Every method may be called from any thread and any number of times. A request can be resumed, suspended and
 /// cancelled until it is finished. A handler that is added later gets the same outcome, and nothing is sent again.
 /// Two values are equal if they are the same request.
-// Unchecked, because it is open and subclasses may have state: its own properties are constants.
 public class Request: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// The state of a request.

@@ -64,8 +64,9 @@ enum GSSAPI {
 ///
 /// A token can take long, because the library may ask a key distribution centre for a ticket. So it is made on a
 /// look-up thread.
-// `@unchecked Sendable` because one thread at a time uses it: the look-up thread that makes a token, or the one that
-// releases the last reference.
+///
+/// Unchecked: one thread at a time uses it, the look-up thread that makes a token, or the one that releases the last
+/// reference.
 final class NegotiateConversation: @unchecked Sendable {
   /// SPNEGO (RFC 4178): 1.3.6.1.5.5.2.
   private static let mechanism: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x02]

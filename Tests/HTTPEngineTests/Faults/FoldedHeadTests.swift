@@ -72,14 +72,6 @@ import Testing
     }
   }
 
-  /// The second message of NTLM: the challenge of the server (MS-NLMP 2.2.1.2).
-  private static let challenge: String = {
-    let empty: [UInt8] = [0, 0, 0, 0, 48, 0, 0, 0]
-    let flags: [UInt8] = [0x01, 0x82, 0x08, 0x00]
-    let nonce: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
-    return Data(Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + empty + flags + nonce + empty).base64EncodedString()
-  }()
-
   @Test(
     "The head of the next step of a login is read as a head",
     arguments: [true, false])
@@ -90,7 +82,7 @@ import Testing
       scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
     for _ in 0..<3 {
       server.enqueue(
-        Reply.status(401).with(header: "WWW-Authenticate", value: "NTLM \(Self.challenge)"),
+        Reply.status(401).with(header: "WWW-Authenticate", value: "NTLM \(NTLMExample.challenge)"),
         isFolded ? .raw(Self.folded) : .text("in"), .text("after"))
       let url = server.url("/")
       let request = try client.request(url).changing { $0.login = login }

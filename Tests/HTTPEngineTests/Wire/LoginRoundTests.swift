@@ -6,19 +6,11 @@ import Testing
 
 /// The rounds of logins at the edges: connections that end, bodies in between, and proxies that forward requests.
 @Suite("Rounds of logins", .timeLimit(.minutes(5))) struct LoginRoundTests {
-  /// The second message of NTLM: the challenge of the server (MS-NLMP 2.2.1.2).
-  private static let challenge: String = {
-    let empty: [UInt8] = [0, 0, 0, 0, 48, 0, 0, 0]
-    let nonce: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
-    let flags: [UInt8] = [0x01, 0x82, 0x08, 0x00]
-    return Data(Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + empty + flags + nonce + empty).base64EncodedString()
-  }()
-
   private static let first = "NTLM TlRMTVNTUAAB"
   private static let last = "NTLM TlRMTVNTUAAD"
 
   private static func refusal(
-    _ token: String? = challenge, _ fields: String = "Content-Length: 2\r\n", body: String = "no"
+    _ token: String? = NTLMExample.challenge, _ fields: String = "Content-Length: 2\r\n", body: String = "no"
   ) -> String {
     let value = token.map { "NTLM \($0)" } ?? "NTLM"
     return "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: \(value)\r\n\(fields)\r\n\(body)"
@@ -63,7 +55,7 @@ import Testing
   func closingChallenge(fields: String) async throws {
     let heads = Received()
     let server = try Self.server(
-      [[Self.refusal(Self.challenge, fields)], [Self.refusal(), Self.answer]], heads)
+      [[Self.refusal(NTLMExample.challenge, fields)], [Self.refusal(), Self.answer]], heads)
     let client = Client()
     #expect(try await client.send(Self.request(client, server.port)).text == "in")
     #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
@@ -114,7 +106,7 @@ import Testing
         [Self.refusal(nil, "Content-Length: 70000\r\n", body: large)],
         [
           Self.refusal(
-            Self.challenge, "Transfer-Encoding: chunked\r\n", body: "2\r\nno\r\n0\r\nX-A: b\r\n\r\n"),
+            NTLMExample.challenge, "Transfer-Encoding: chunked\r\n", body: "2\r\nno\r\n0\r\nX-A: b\r\n\r\n"),
           Self.answer,
         ],
       ], heads)
@@ -127,7 +119,7 @@ import Testing
   func brokenRound() async throws {
     let heads = Received()
     let server = try Self.server(
-      [[Self.refusal(Self.challenge, "Content-Length: 20\r\n", body: "half")], []], heads)
+      [[Self.refusal(NTLMExample.challenge, "Content-Length: 20\r\n", body: "half")], []], heads)
     let client = Client()
     let failure = try await client.failure(
       of: Self.request(client, server.port, "POST", body: .bytes(Data("body".utf8))))
@@ -169,7 +161,7 @@ import Testing
     let ended = Moment()
     let server = try StreamTestServer { connection in
       heads.add(try connection.readHead())
-      try connection.write(Self.refusal(Self.challenge, "Content-Length: 20\r\n", body: "half"))
+      try connection.write(Self.refusal(NTLMExample.challenge, "Content-Length: 20\r\n", body: "half"))
       connection.waitForEnd()
       ended.come()
     }
@@ -218,7 +210,8 @@ import Testing
     let proxy = try Self.server(
       [
         [
-          Self.proxyRefusal("NTLM"), Self.proxyRefusal("NTLM \(Self.challenge)"), Self.answer, Self.answer,
+          Self.proxyRefusal("NTLM"), Self.proxyRefusal("NTLM \(NTLMExample.challenge)"), Self.answer,
+          Self.answer,
         ]
       ], heads)
     let client = Self.client(proxy.port)
@@ -246,7 +239,12 @@ import Testing
   @Test("A wrong password of a proxy ends with its 407") func wrongPassword() async throws {
     let heads = Received()
     let proxy = try Self.server(
-      [[Self.proxyRefusal("NTLM"), Self.proxyRefusal("NTLM \(Self.challenge)"), Self.proxyRefusal("NTLM")]],
+      [
+        [
+          Self.proxyRefusal("NTLM"), Self.proxyRefusal("NTLM \(NTLMExample.challenge)"),
+          Self.proxyRefusal("NTLM"),
+        ]
+      ],
       heads)
     let response = try await Self.client(proxy.port).get("http://nowhere.test/")
     #expect(response.status == 407)

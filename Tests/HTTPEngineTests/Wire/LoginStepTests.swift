@@ -5,14 +5,6 @@ import Testing
 
 /// The requests of a login that authenticates its connection.
 @Suite("Steps of logins", .timeLimit(.minutes(5))) struct LoginStepTests {
-  /// The second message of NTLM: the challenge of the server (MS-NLMP 2.2.1.2).
-  private static let challenge: String = {
-    let empty: [UInt8] = [0, 0, 0, 0, 48, 0, 0, 0]
-    let nonce: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
-    let flags: [UInt8] = [0x01, 0x82, 0x08, 0x00]
-    return Data(Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + empty + flags + nonce + empty).base64EncodedString()
-  }()
-
   @Test("NTLM sends the body with its last message only, and the connection closes after the response")
   func ntlm() async throws {
     let heads = Received()
@@ -20,7 +12,7 @@ import Testing
     let server = try StreamTestServer { connection in
       heads.add(try connection.readHead())
       try connection.write(
-        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: NTLM \(Self.challenge)\r\nContent-Length: 2\r\n\r\nno"
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: NTLM \(NTLMExample.challenge)\r\nContent-Length: 2\r\n\r\nno"
       )
       heads.add(try connection.readHead())
       rest.add(try connection.readExactly(10))
