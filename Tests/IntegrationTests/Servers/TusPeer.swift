@@ -30,8 +30,13 @@ final class TusPeer: Sendable {
     }
   }
 
+  /// Makes the server drop what follows the first bytes of each `PATCH`, and answer none, until `nil` is given.
+  func stopReading(after count: Int?) throws {
+    try Data((count.map(String.init) ?? "").utf8).write(to: folder.appendingPathComponent("limit.txt"))
+  }
+
   private static let script = """
-    import functools, sys
+    import functools, os, sys
     import tuspyserver.request, uvicorn
     from fastapi import FastAPI
     from tuspyserver import create_tus_router
@@ -49,6 +54,33 @@ final class TusPeer: Sendable {
     app = FastAPI()
     app.include_router(create_tus_router(
         prefix="files", files_dir=folder + "/files", on_upload_complete=completed, strict_offset_validation=True))
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+
+
+    def limit():
+        path = folder + "/limit.txt"
+        return open(path).read() if os.path.exists(path) else ""
+
+    class Limited:
+        def __init__(self, app):
+            self.app = app
+
+        async def __call__(self, scope, receive, send):
+            text = limit() if scope.get("method") == "PATCH" else ""
+            left = int(text) if text else None
+
+            async def limited():
+                nonlocal left
+                while True:
+                    message = await receive()
+                    if left is None or message["type"] != "http.request":
+                        return message
+                    body = message.get("body", b"")[:left]
+                    left -= len(body)
+                    if body:
+                        return {"type": "http.request", "body": body, "more_body": True}
+
+            await self.app(scope, limited, send)
+
+    uvicorn.run(Limited(app), host="127.0.0.1", port=port, log_level="warning")
     """
 }
