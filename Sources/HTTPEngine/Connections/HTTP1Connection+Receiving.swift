@@ -71,11 +71,12 @@ extension HTTP1Connection {
   private func note(_ bytes: UnsafeRawBufferPointer, isBody: Bool, of exchange: Exchange) {
     guard !bytes.isEmpty else { return }
     if isBody { exchange.sizes.responseBody += Int64(bytes.count) }
+    guard exchange.isObserved else { return }
     exchange.request?.wireObserver?.bytesMoved(isBody ? .responseBody : .responseHead, bytes)
   }
 
   private func headReceived(_ head: ResponseHead, of exchange: Exchange) {
-    let persistence = ConnectionPersistence(head, framing: reader.framing, isFromProxy: pool.route.forwards)
+    let persistence = ConnectionPersistence(head, framing: reader.framing, isFromProxy: pool.forwards)
     idleTime = persistence.idleTime
     let action =
       machine?.handle(

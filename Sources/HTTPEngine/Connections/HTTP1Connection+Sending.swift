@@ -59,7 +59,7 @@ extension HTTP1Connection {
   private func headSent(of exchange: Exchange) {
     let size = outgoing.headSize
     outgoing.headSize = 0
-    if let observer = exchange.request?.wireObserver {
+    if exchange.isObserved, let observer = exchange.request?.wireObserver {
       exchange.sentHead = Array(output.prefix(size))
       output.withUnsafeBytes { bytes in
         observer.bytesMoved(.requestHead, UnsafeRawBufferPointer(rebasing: bytes[..<size]))

@@ -116,14 +116,14 @@ final class HTTP1Connection: Connection {
 
   private func send(_ request: WireRequest, of exchange: Exchange) {
     outgoing = Outgoing()
-    let forwards = pool.key.route.forwards
+    let forwards = pool.forwards
     let login = exchange.login?.fields ?? (forwards ? pool.key.route.proxy?.loginFields(for: request) : nil)
     let writer = RequestHeadWriter(
       request, form: forwards ? .absolute : .origin, omitsExpect: exchange.omitsExpect,
       loginFields: login ?? [], withholdsContent: exchange.login?.withholdsBody == true)
     do throws(RequestHeadViolation) {
-      let head = try writer.write(into: &output)
-      prepare(exchange, request, head)
+      let head = try writer.write(into: &output, &pool.headMemory)
+      prepare(exchange, request, head, writer.content)
     } catch {
       return fail(Self.failure(error, of: request))
     }
@@ -132,9 +132,12 @@ final class HTTP1Connection: Connection {
     if outgoing.failure != nil { receive() }
   }
 
-  private func prepare(_ exchange: Exchange, _ request: WireRequest, _ head: RequestHeadWriter.Summary) {
+  private func prepare(
+    _ exchange: Exchange, _ request: WireRequest, _ head: RequestHeadWriter.Summary,
+    _ announced: RequestHeadWriter.Content
+  ) {
     let isWithheld = exchange.login?.withholdsBody == true
-    let content = isWithheld ? .none : RequestHeadWriter.Content(request.body)
+    let content = isWithheld ? .none : announced
     let hasContent = content != .none && content != .length(0)
     machine = HTTP1Exchange(head, hasContent: hasContent, isRepeatable: exchange.isRepeatable)
     reader.restart(method: request.method, headerSizeLimit: request.profile.options.headerSizeLimit)
@@ -144,8 +147,8 @@ final class HTTP1Connection: Connection {
     exchange.times.requestStart = Clock.now()
     exchange.noteActivity()
     exchange.noteTime { $0.requestBegan($1, hasBody: hasContent) }
-    guard case .bytes(let data) = request.body, !data.isEmpty, data.count <= Self.largestInlinedBody,
-      !isWithheld, !head.expectsContinue, exchange.bandwidth == nil
+    guard hasContent, !head.expectsContinue, exchange.bandwidth == nil, case .bytes(let data) = request.body,
+      data.count <= Self.largestInlinedBody
     else { return }
     output.append(contentsOf: data)
     outgoing.inlined = data.count

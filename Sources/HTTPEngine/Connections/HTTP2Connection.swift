@@ -101,7 +101,7 @@ final class HTTP2Connection: Connection {
     guard carried.isEmpty else { return }
     noteIdle()
     isIdle = true
-    pool.noteIdle(self)
+    pool.noteIdle(until: idleLimit)
   }
 
   private func noteIdle() {

@@ -28,12 +28,17 @@ final class Pool {
 
   init(_ key: ConnectionKey, _ group: HostGroup, _ table: LoopExchanges) {
     self.key = key
+    forwards = key.route.forwards
     self.group = group
     self.table = table
     group.add(self)
   }
 
   var route: Route { key.route }
+  /// Whether a proxy reads the requests and forwards them.
+  let forwards: Bool
+  /// The fields of the last request over HTTP/1.1.
+  @exclusivity(unchecked) var headMemory = RequestHeadMemory()
 
   /// Whether nothing has to be remembered.
   var isForgettable: Bool { open == 0 && waiting.isEmpty }
@@ -49,8 +54,18 @@ final class Pool {
   func serve(_ exchange: Exchange) {
     exchange.phase = .connecting
     exchange.pool = self
+    if let connection = connectionAtOnce(for: exchange) { return connection.start(exchange) }
     waiting.append(exchange)
     assign()
+  }
+
+  /// Returns the connection that was used last, if it is idle and nothing else has to be considered.
+  private func connectionAtOnce(for exchange: Exchange) -> HTTP1Connection? {
+    guard waiting.isEmpty, multiplexed.isEmpty, !isAssigning, !exchange.needsNewConnection,
+      !exchange.flow.isSuspended, let limit = idle.last?.idleLimit, limit > table.now
+    else { return nil }
+    noteBusy()
+    return idle.removeLast()
   }
 
   /// Forgets an exchange that waits for a connection. A connection that is being made for it goes on only if another
@@ -124,7 +139,7 @@ final class Pool {
   }
 
   /// Whether HTTP/2 may carry the exchange. A proxy that reads the requests speaks HTTP/1.1.
-  func mayMultiplex(_ exchange: Exchange) -> Bool { exchange.mayMultiplex && !route.forwards }
+  func mayMultiplex(_ exchange: Exchange) -> Bool { exchange.mayMultiplex && !forwards }
 
   // MARK: Connections
 
@@ -153,7 +168,7 @@ final class Pool {
     multiplexes = true
     hasFailed = false
     multiplexed.append(connection)
-    noteIdle(connection)
+    noteIdle(until: connection.idleLimit)
     // Its preface leaves with the first request, or without one.
     connection.flushLater()
     assign()
@@ -177,15 +192,17 @@ final class Pool {
   /// Keeps a connection that has no exchange, and gives it to the next one.
   func keep(_ connection: HTTP1Connection) {
     idle.append(connection)
-    noteIdle(connection)
+    noteIdle(until: connection.idleLimit)
     assign()
   }
 
   /// Counts a connection that has no exchange.
-  func noteIdle(_ connection: any Connection) {
+  ///
+  /// - Parameter limit: The time until which it is used again.
+  func noteIdle(until limit: UInt64) {
     group.idleCount += 1
     table.idleCount += 1
-    table.noteIdle(connection, limit: group.limit)
+    table.noteIdle(until: limit, connections: group.limit)
   }
 
   /// Counts a connection that is not idle any more.

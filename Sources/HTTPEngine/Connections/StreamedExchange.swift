@@ -23,7 +23,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     self.connection = connection
     self.exchange = exchange
     ticket = exchange.ticket
-    let content = RequestHeadWriter.Content(request.body)
+    let content = RequestHeadWriter.Content(of: request)
     hasContent = content != .none && content != .length(0)
     awaitsContinue = hasContent && !exchange.omitsExpect && request.expectsContinue
     exchange.connection = connection

@@ -4,10 +4,11 @@ import HTTPWire
 extension Exchange {
   /// Begins the login of the request. Returns the first step; `nil` if the request has no login.
   func beginLogin(in pool: Pool) -> ExchangeLogin.Step? {
-    guard let request, request.login != nil || pool.route.forwards,
-      var login = ExchangeLogin(request, pool.route)
-    else { return nil }
-    defer { self.login = login }
+    guard let request, request.hasLogin || pool.forwards, let login = ExchangeLogin(request, pool.route)
+    else {
+      return nil
+    }
+    self.login = login
     let step = login.begin(pool.proxyProof)
     // The first token belongs to a connection that has carried nothing else.
     if login.bindsConnection { needsNewConnection = true }
@@ -21,17 +22,17 @@ extension Exchange {
   ///   - framing: The framing of the body, as the head declares it.
   ///   - isReusable: Whether the connection can carry another request behind the body.
   func continuesLogin(_ head: ResponseHead, _ framing: MessageFraming, isReusable: Bool) -> Bool {
-    guard login != nil, isRepeatable else { return false }
+    guard let login, isRepeatable else { return false }
     let dropped = DroppedBody(
       head, framing, method: request?.method ?? "GET", isReusable: isReusable, now: core.now,
       isPatient: true)
     let keepsConnection = isReusable && dropped.decision == .read
-    guard let step = login?.received(head, keepsConnection: keepsConnection) else { return false }
+    let step = login.received(head, keepsConnection: keepsConnection)
     if case .deliver = step {
-      if head.status != 407, let proof = login?.acceptedProof { pool?.proxyProof = proof }
+      if head.status != 407, let proof = login.acceptedProof { pool?.proxyProof = proof }
       return false
     }
-    login?.next = step
+    login.next = step
     self.head = head
     self.dropped = dropped
     destination = .discarded

@@ -101,8 +101,7 @@ extension Exchange {
     values.localPort = facts?.localPort ?? 0
     values.remotePort = facts?.remotePort ?? 0
     return TransferMetrics(
-      values: values, version: head?.version ?? .http1_1, localAddress: facts?.localAddress ?? "",
-      remoteAddress: facts?.remoteAddress ?? "", tlsVersion: facts?.tlsVersion, tlsCipher: facts?.tlsCipher,
+      values: values, version: head?.version ?? .http1_1, connection: facts?.details ?? .unknown,
       requestHead: sentHead.isEmpty ? nil : String(decoding: sentHead, as: UTF8.self))
   }
 }

@@ -15,7 +15,7 @@ extension Exchange {
   /// Starts the source of the body, unless it was started and nothing of it was read. Returns the failure of a source
   /// that cannot be read.
   func startSource() -> TransportFailure? {
-    guard !hasStartedSource || hasReadSource, case .source(let source)? = request?.body else { return nil }
+    guard !hasStartedSource || hasReadSource, let source = request?.source else { return nil }
     hasStartedSource = true
     hasReadSource = false
     return source.start(wake: wakeUp)
@@ -23,8 +23,8 @@ extension Exchange {
 
   /// Whether the request can be sent once more.
   var isRepeatable: Bool {
-    guard let body = request?.body else { return false }
-    return body.isRepeatable || !hasReadSource
+    guard let request else { return false }
+    return request.isRepeatable || !hasReadSource
   }
 
   /// Puts the next bytes of the content into `room`.

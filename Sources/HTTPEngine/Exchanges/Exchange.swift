@@ -69,6 +69,8 @@ final class Exchange {
   @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
   @exclusivity(unchecked) private var completion: Completion?
   @exclusivity(unchecked) var priority: Float = 0.5
+  /// Whether the bytes of the exchange are observed.
+  @exclusivity(unchecked) private(set) var isObserved = false
 
   @exclusivity(unchecked) var phase = Phase.idle
   @exclusivity(unchecked) var flow = ExchangeFlow()
@@ -128,7 +130,8 @@ final class Exchange {
     phase = .withheld
     flow = ExchangeFlow()
     count = ByteCount()
-    count.expectedToSend = request.body.count
+    count.expectedToSend = request.bodyCount
+    isObserved = request.isObserved
     decision = RepeatDecision(method: request.method)
     needsNewConnection = false
     omitsExpect = false
@@ -142,7 +145,6 @@ final class Exchange {
       deadline: request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max)
     phaseTimer = request.profile.phaseLimits.map { PhaseTimer($0) }
     if bandwidth != nil || request.profile.isThrottled { beginThrottling(request.profile) }
-    restart()
   }
 
   /// Forgets what was sent and received, because the request is sent again.
@@ -162,12 +164,8 @@ final class Exchange {
 
   /// Whether HTTP/2 may carry the exchange.
   var mayMultiplex: Bool {
-    // A connection that is authenticated carries the requests of its user alone.
-    guard let request, !requiresHTTP1, request.login == nil else { return false }
-    let versions = request.profile.options.httpVersions
-    let isSpoken =
-      request.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
-    return isSpoken && !request.asksForUpgrade
+    guard let request, !requiresHTTP1 else { return false }
+    return request.mayMultiplex
   }
 
   var hostName: String { request?.origin.host ?? "the host" }
@@ -193,7 +191,7 @@ final class Exchange {
     let failure = closeBodies()
     observer?.transferEnded()
     observer = nil
-    request?.wireObserver?.wireEnded()
+    if isObserved { request?.wireObserver?.wireEnded() }
     request = nil
     if let failure, case .success(let response) = outcome {
       outcome = .failure(TransportFailure(failure.kind, failure.message, metrics: response.metrics))
@@ -212,7 +210,7 @@ final class Exchange {
 
   /// Releases source and sink. Returns the failure of a sink that cannot finish.
   private func closeBodies() -> TransportFailure? {
-    if case .source(let source)? = request?.body { source.stop() }
+    if let source = request?.source { source.stop() }
     defer { destination = .memory }
     guard case .sink(let sink) = destination else { return nil }
     return sink.finish()

@@ -15,7 +15,7 @@ final class LoopExchanges {
   @exclusivity(unchecked) private var pools: [ConnectionKey: Pool] = [:]
   @exclusivity(unchecked) private var groups: [HostGroup.Key: HostGroup] = [:]
   /// The pool of the last request, because the next request mostly has the same one.
-  @exclusivity(unchecked) private var last: (profile: ConnectionProfile, origin: Origin, pool: Pool)?
+  @exclusivity(unchecked) private var last: LastPool?
   @exclusivity(unchecked) private var keptPools = leastKeptPools
   @exclusivity(unchecked) private var pending: [PendingConnection] = []
   /// The connections whose response has ended since the sockets were last looked at. They are used again once it is
@@ -38,6 +38,16 @@ final class LoopExchanges {
   /// two, because bytes that were read may lead to a write before all of them were processed.
   @exclusivity(unchecked) private var rooms:
     (read: UnsafeMutableRawBufferPointer?, write: UnsafeMutableRawBufferPointer?)
+
+  private final class LastPool {
+    let profile: ConnectionProfile
+    let pool: Pool
+
+    init(_ profile: ConnectionProfile, _ pool: Pool) {
+      self.profile = profile
+      self.pool = pool
+    }
+  }
 
   deinit {
     rooms.read?.deallocate()
@@ -123,7 +133,7 @@ final class LoopExchanges {
 
   private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
     let alternative = request.alternative
-    if alternative == nil, let last, last.profile === request.profile, last.origin == request.origin {
+    if alternative == nil, let last, request.goes(to: last.pool.key.origin, with: last.profile) {
       return last.pool
     }
     let profile = request.profile
@@ -133,7 +143,7 @@ final class LoopExchanges {
       to: request.origin, profile.options, alternative: alternative, proxy: proxy, mayForward: true)
     let key = ConnectionKey(request.origin, route, profile, isAlternative: alternative != nil)
     let pool = pools[key] ?? makePool(key, profile)
-    if alternative == nil { last = (profile, request.origin, pool) }
+    if alternative == nil { last = LastPool(profile, pool) }
     return pool
   }
 
@@ -311,8 +321,7 @@ extension LoopExchanges {
   func lookAtSockets(_ deliver: () -> Void) {
     swap(&settling, &settled)
     deliver()
-    for connection in settled { connection.settle() }
-    settled.removeAll(keepingCapacity: true)
+    while let connection = settled.popLast() { connection.settle() }
   }
 
   /// Does what was left over, and ends what has taken too long.
@@ -376,9 +385,13 @@ extension LoopExchanges {
   // MARK: Idle connections
 
   /// Keeps to the largest number of idle connections, and notes when the connection is too old.
-  func noteIdle(_ connection: any Connection, limit: Int) {
-    nextIdleSweep = min(nextIdleSweep, connection.idleLimit)
-    let most = max(64, limit + 8)
+  ///
+  /// - Parameters:
+  ///   - limit: The time at which it is too old.
+  ///   - connections: The largest number of connections to its host.
+  func noteIdle(until limit: UInt64, connections: Int) {
+    nextIdleSweep = min(nextIdleSweep, limit)
+    let most = max(64, connections + 8)
     guard idleCount > most else { return }
     let idle = pools.values.flatMap(\.idleConnections).sorted { $0.idleSince < $1.idleSince }
     for connection in idle.prefix(idleCount - most) { connection.close() }

@@ -1,8 +1,8 @@
 import HTTPWire
 
 /// The login of one exchange: with its server, with the proxy that forwards its requests, or with both. Each round is a
-/// request and a response of the exchange; only the last response is delivered.
-struct ExchangeLogin {
+/// request and a response of the exchange; only the last response is delivered. Belongs to the loop's thread.
+final class ExchangeLogin {
   enum Step {
     /// Send the request with the present ``fields``.
     case send
@@ -70,7 +70,7 @@ struct ExchangeLogin {
   /// Begins the login, on a new connection if it authenticates one.
   ///
   /// - Parameter remembered: The credentials of an earlier request that the proxy has accepted.
-  mutating func begin(_ remembered: AuthenticationProof?) -> Step {
+  func begin(_ remembered: AuthenticationProof?) -> Step {
     beginWithProxy(remembered)
     guard let login = request.login else { return .send }
     var flow = LoginFlow(login.scheme, of: .origin, hasBody: hasBody)
@@ -80,10 +80,10 @@ struct ExchangeLogin {
     return act(on: step)
   }
 
-  private var hasBody: Bool { RequestHeadWriter.Content(request.body) != .none }
+  private var hasBody: Bool { RequestHeadWriter.Content(of: request) != .none }
 
   /// Begins the login with the proxy, whose first step is always to send the request.
-  private mutating func beginWithProxy(_ remembered: AuthenticationProof?) {
+  private func beginWithProxy(_ remembered: AuthenticationProof?) {
     guard let proxyServer else { return }
     let target = RequestHeadWriter(request, form: .absolute).target
     var login = ProxyLogin(
@@ -99,7 +99,7 @@ struct ExchangeLogin {
   /// Takes the head of a response.
   ///
   /// - Parameter keepsConnection: Whether another request can be sent on the connection.
-  mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> Step {
+  func received(_ head: ResponseHead, keepsConnection: Bool) -> Step {
     needsConnection = false
     if var proxy, !proxy.isOver {
       let step = proxy.received(head, keepsConnection: keepsConnection)
@@ -115,7 +115,7 @@ struct ExchangeLogin {
   }
 
   /// Takes the token that was asked for; `nil` if there is none.
-  mutating func answered(_ token: [UInt8]?) -> Step {
+  func answered(_ token: [UInt8]?) -> Step {
     awaitsToken = false
     switch asking {
     case .server:
@@ -131,7 +131,7 @@ struct ExchangeLogin {
     }
   }
 
-  private mutating func act(on step: LoginFlow.Step) -> Step {
+  private func act(on step: LoginFlow.Step) -> Step {
     switch step {
     case .send(let field, let withBody):
       forServer = Credentials(field: field, withholdsBody: !withBody)
@@ -143,7 +143,7 @@ struct ExchangeLogin {
     }
   }
 
-  private mutating func act(on step: ProxyLogin.Step) -> Step {
+  private func act(on step: ProxyLogin.Step) -> Step {
     switch step {
     case .send(let field, let withBody):
       forProxy = Credentials(field: field, withholdsBody: !withBody)
@@ -157,7 +157,7 @@ struct ExchangeLogin {
     }
   }
 
-  private mutating func ask(_ tokens: LoginTokens?, _ challenge: [UInt8]) -> Step {
+  private func ask(_ tokens: LoginTokens?, _ challenge: [UInt8]) -> Step {
     needsConnection = !challenge.isEmpty
     switch tokens?.answer(to: challenge) {
     case .token(let token): return answered(token)

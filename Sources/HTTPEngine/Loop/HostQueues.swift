@@ -27,6 +27,7 @@ final class HostQueues {
   @exclusivity(unchecked) private(set) var hostQueues: [Key: Queue] = [:]
   /// The queue of the last request, because the next request mostly has the same host.
   @exclusivity(unchecked) private var last: Queue?
+  @exclusivity(unchecked) private var lastProfile: ConnectionProfile?
   /// The number of requests in flight, and its limit.
   @exclusivity(unchecked) private var running = 0
   @exclusivity(unchecked) private var mostRunning = Int.max
@@ -39,8 +40,7 @@ final class HostQueues {
   func enqueue(_ exchange: Exchange, _ now: UInt64) -> Bool {
     guard let request = exchange.request else { return false }
     let profile = request.profile
-    let hostQueue = hostQueue(
-      for: Key(origin: request.origin, connections: profile.connectionsPerHost, limits: profile.hostLimits))
+    let hostQueue = hostQueue(of: request)
     exchange.hostQueue = hostQueue
     mostRunning = profile.mostInFlight
     let moment = HostAdmission.Moment(now: now, room: room)
@@ -94,6 +94,7 @@ final class HostQueues {
   private func forgetQueues(_ now: UInt64) {
     hostQueues = hostQueues.filter { !$0.value.admission.isForgettable(now) }
     last = nil
+    lastProfile = nil
     // The rest is looked at again when it has doubled, so that the cost of a request stays constant.
     keptQueues = max(1024, hostQueues.count * 2)
   }
@@ -171,11 +172,14 @@ final class HostQueues {
     return admitted
   }
 
-  private func hostQueue(for key: Key) -> Queue {
-    if let last, last.key == key { return last }
+  private func hostQueue(of request: WireRequest) -> Queue {
+    if let last, let lastProfile, request.goes(to: last.key.origin, with: lastProfile) { return last }
+    let profile = request.profile
+    let key = Key(origin: request.origin, connections: profile.connectionsPerHost, limits: profile.hostLimits)
     let hostQueue = hostQueues[key] ?? Queue(key)
     hostQueues[key] = hostQueue
     last = hostQueue
+    lastProfile = profile
     return hostQueue
   }
 }

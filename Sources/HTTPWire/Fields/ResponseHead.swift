@@ -246,13 +246,15 @@ package struct FieldMarks: OptionSet, Sendable {
   /// Fields without which a response cannot answer another request, because they give a freshness lifetime or a
   /// validator: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
   package static let reusable = FieldMarks(rawValue: 4)
-  /// Fields about the end of the connection: `Connection`, `Proxy-Connection`.
+  /// Fields about the end of the connection that say more than `keep-alive`: `Connection`, `Proxy-Connection`.
   package static let connection = FieldMarks(rawValue: 8)
   /// The time for which the server keeps the connection: `Keep-Alive`.
   package static let keepAlive = FieldMarks(rawValue: 16)
 
-  /// Makes the mark of the field `name`; empty if it has none.
-  init(ofField name: UnsafeRawBufferPointer) {
+  /// Makes the mark of a field; empty if it has none.
+  ///
+  /// - Parameter value: The value without the white space around it.
+  init(ofField name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
     switch name.count {
     case 4 where FieldName.equal(name, lowercase: "etag"),
       7 where FieldName.equal(name, lowercase: "expires"),
@@ -262,7 +264,7 @@ package struct FieldMarks: OptionSet, Sendable {
     case 10 where FieldName.equal(name, lowercase: "set-cookie"): self = .setCookie
     case 10 where FieldName.equal(name, lowercase: "connection"),
       16 where FieldName.equal(name, lowercase: "proxy-connection"):
-      self = .connection
+      self = FieldName.equal(value, lowercase: "keep-alive") ? [] : .connection
     case 10 where FieldName.equal(name, lowercase: "keep-alive"): self = .keepAlive
     case 16 where FieldName.equal(name, lowercase: "content-encoding"): self = .contentEncoding
     default: self = []
@@ -277,7 +279,10 @@ package struct FieldMarks: OptionSet, Sendable {
       while start < bytes.count {
         let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
         if let colon = bytes[start..<end].firstIndex(of: UInt8(ascii: ":")) {
-          marks.formUnion(FieldMarks(ofField: UnsafeRawBufferPointer(rebasing: bytes[start..<colon])))
+          let name = UnsafeRawBufferPointer(rebasing: bytes[start..<colon])
+          let rest = UnsafeRawBufferPointer(rebasing: bytes[colon + 1..<end])
+          let value = UnsafeRawBufferPointer(rebasing: rest.last == 0x0D ? rest.dropLast() : rest[...])
+          marks.formUnion(FieldMarks(ofField: name, FieldName.trimmed(value)))
         }
         start = end + 1
       }

@@ -114,10 +114,12 @@ package struct ResponseAssembly: Sendable {
       guard !endsWithFraming else { throw .foldedFraming(lastFieldName) }
       try FieldLineRules.checkContinuation(line, of: lastFieldName)
       unfold()
+      // The mark of the field was chosen by its first line.
+      marks.insert(.connection)
     } else {
       let field = try FieldLineRules.field(line)
       endsWithFraming = try framing.note(field, version)
-      marks.formUnion(FieldMarks(ofField: field.name))
+      marks.formUnion(FieldMarks(ofField: field.name, field.value))
     }
     lines.append(contentsOf: line)
     return .keep
@@ -137,7 +139,7 @@ package struct ResponseAssembly: Sendable {
         headSize += end - position
         guard headSize <= headerSizeLimit else { return .refuseHead }
         endsWithFraming = try framing.note(field, version)
-        marks.formUnion(FieldMarks(ofField: field.name))
+        marks.formUnion(FieldMarks(ofField: field.name, field.value))
         position = end
       }
       return .keep

@@ -49,6 +49,8 @@ package struct HTTP1Reader: Sendable {
   package private(set) var headSize = 0
   /// The framing that the fields of the head declare.
   package private(set) var framing = MessageFraming()
+  /// The length of the body as announced; `nil` if it is unknown.
+  package private(set) var announcedLength: Int64?
   /// Whether the final response has a body. Until its head has arrived, it has none.
   package private(set) var hasBody = false
   /// Whether the end of the connection ends the body.
@@ -69,14 +71,9 @@ package struct HTTP1Reader: Sendable {
     headSize = 0
     framing = MessageFraming()
     hasBody = false
+    announcedLength = nil
     endsWithConnection = false
     if !chunks.trailers.isEmpty { chunks = ChunkedReader() }
-  }
-
-  /// The length of the body as announced; `nil` if it is unknown.
-  @inlinable package var announcedLength: Int64? {
-    guard hasBody, !framing.isChunked else { return nil }
-    return framing.contentLength
   }
 
   /// The number of bytes of content that are known to follow; 0 if none are.
@@ -209,6 +206,7 @@ extension HTTP1Reader {
       chunks = ChunkedReader(trailerSizeLimit: assembly.headSizeLeft)
       state = .chunks
     } else if let length = framing.contentLength {
+      announcedLength = length
       state = .content(left: length)
     } else {
       endsWithConnection = true

@@ -45,7 +45,8 @@ package struct RequestHeadWriter: Sendable {
   private let url: String
   private let origin: Origin
   private let fields: [HTTPHeader]
-  private let content: Content
+  /// The content that the head announces.
+  package let content: Content
   private let form: TargetForm
   /// Whether the field `Expect` is left out, because the server has refused it with 417.
   private let omitsExpect: Bool
@@ -76,7 +77,7 @@ package struct RequestHeadWriter: Sendable {
     _ request: WireRequest, form: TargetForm, omitsExpect: Bool = false, loginFields: [HTTPHeader] = [],
     withholdsContent: Bool = false
   ) {
-    let content = Content(request.body)
+    let content = Content(of: request)
     var fields = loginFields.isEmpty ? request.fields : request.fields + loginFields
     let withholds = withholdsContent && content != .none
     if withholds { fields.removeAll(where: Self.describesContent) }
@@ -98,12 +99,26 @@ package struct RequestHeadWriter: Sendable {
 
   /// Appends the head to `buffer`. After an error `buffer` is unchanged.
   package func write(into buffer: inout [UInt8]) throws(RequestHeadViolation) -> Summary {
+    var memory = RequestHeadMemory()
+    return try write(into: &buffer, &memory)
+  }
+
+  /// Appends the head to `buffer`, and copies the fields if `memory` knows them. After an error `buffer` is unchanged.
+  ///
+  /// - Parameter memory: The memory for this origin and this form of the target.
+  package func write(
+    into buffer: inout [UInt8], _ memory: inout RequestHeadMemory
+  ) throws(RequestHeadViolation) -> Summary {
     let start = buffer.count
     do throws(RequestHeadViolation) {
       var output = RequestHeadOutput(limit: Self.largestHead, start: start)
       try writeRequestLine(into: &buffer, &output)
-      try writeHost(into: &buffer, &output)
-      try writeFields(into: &buffer, &output)
+      if !memory.append(fields, to: &buffer) {
+        let lines = buffer.count
+        try writeHost(into: &buffer, &output)
+        try writeFields(into: &buffer, &output)
+        memory.note(fields, buffer[lines...], isPlain: !output.hasFraming && output.summary == Summary())
+      }
       try writeFraming(into: &buffer, &output)
       output.append("\r\n", to: &buffer)
       output.summary.size = buffer.count - start
@@ -249,10 +264,13 @@ extension RequestHeadWriter.Content {
   package init(_ body: RequestBody) {
     switch body.count {
     case ..<0: self = .chunked
-    case 0: if case .source = body { self = .length(0) } else { self = .none }
+    case 0: self = body.source != nil ? .length(0) : .none
     case let count: self = .length(count)
     }
   }
+
+  /// Makes the content of a request, without a copy of its body.
+  package init(of request: WireRequest) { self.init(request.parts.body) }
 }
 
 /// The state of writing one head.

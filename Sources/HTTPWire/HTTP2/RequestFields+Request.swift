@@ -3,7 +3,7 @@ extension RequestFields {
   ///
   /// - Parameter omitsExpect: Whether `Expect` is left out, because the server has refused it.
   package init(_ request: WireRequest, omitsExpect: Bool = false) throws(Violation) {
-    let content = RequestHeadWriter.Content(request.body)
+    let content = RequestHeadWriter.Content(of: request)
     guard request.method != "HEAD" || content == .none else { throw .head(.contentOfHead) }
     var fields = request.fields
     if omitsExpect { fields.removeAll { FieldName.equal($0.name, "Expect") } }

@@ -102,7 +102,7 @@ package struct ResponseFields: Sendable {
     case .head:
       guard status != nil else { throw .pseudoField(":status") }
       _ = try framing.note(field, .http2)
-      marks.formUnion(FieldMarks(ofField: name))
+      marks.formUnion(FieldMarks(ofField: name, field.value))
     case .body: break
     case .ended: throw .frameOrder
     }

@@ -32,27 +32,47 @@ package final class TransferMetrics: Sendable {
 
   package let values: Values
   package let version: HTTPVersion
+  /// The facts that the transfers of one connection share.
+  package let connection: ConnectionDetails
+  /// The head of the request as it was sent, if its bytes were observed.
+  package let requestHead: String?
+
+  package init(
+    values: Values = Values(), version: HTTPVersion = .http1_1, connection: ConnectionDetails = .unknown,
+    requestHead: String? = nil
+  ) {
+    self.values = values
+    self.version = version
+    self.connection = connection
+    self.requestHead = requestHead
+  }
+
+  package var localAddress: String { connection.localAddress }
+  package var remoteAddress: String { connection.remoteAddress }
+  package var tlsVersion: String? { connection.tlsVersion }
+  package var tlsCipher: UInt16? { connection.tlsCipher }
+}
+
+/// The facts about one connection, which all of its transfers share.
+package final class ConnectionDetails: Sendable {
+  /// The facts about a connection of which nothing is known, or about none.
+  package static let unknown = ConnectionDetails()
+
   package let localAddress: String
   package let remoteAddress: String
   /// The version of TLS as OpenSSL names it (`TLSv1.3`), or `nil` without TLS.
   package let tlsVersion: String?
   /// The number of the cipher suite in a handshake (0x1302), or `nil` without TLS.
   package let tlsCipher: UInt16?
-  /// The head of the request as it was sent, if its bytes were observed.
-  package let requestHead: String?
 
   package init(
-    values: Values = Values(), version: HTTPVersion = .http1_1, localAddress: String = "",
-    remoteAddress: String = "", tlsVersion: String? = nil, tlsCipher: UInt16? = nil,
-    requestHead: String? = nil
+    localAddress: String = "", remoteAddress: String = "", tlsVersion: String? = nil,
+    tlsCipher: UInt16? = nil
   ) {
-    self.values = values
-    self.version = version
     self.localAddress = localAddress
     self.remoteAddress = remoteAddress
     self.tlsVersion = tlsVersion
     self.tlsCipher = tlsCipher
-    self.requestHead = requestHead
   }
 }
 

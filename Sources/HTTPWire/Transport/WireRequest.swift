@@ -55,20 +55,47 @@ package final class WireRequest: Sendable {
     self.init(parts)
   }
 
-  @inlinable package var url: String { parts.url }
-  @inlinable package var origin: Origin { parts.origin }
-  @inlinable package var method: String { parts.method }
-  @inlinable package var fields: [HTTPHeader] { parts.fields }
-  @inlinable package var body: RequestBody { parts.body }
-  @inlinable package var sink: (any BodySink)? { parts.sink }
-  @inlinable package var idleTimeout: Duration? { parts.idleTimeout }
-  @inlinable package var deadline: ContinuousClock.Instant? { parts.deadline }
-  @inlinable package var priority: Float { parts.priority }
-  @inlinable package var profile: ConnectionProfile { parts.profile }
-  @inlinable package var login: ConnectionLogin? { parts.login }
-  @inlinable package var alternative: AlternativeService? { parts.alternative }
-  @inlinable package var addresses: KnownAddresses? { parts.addresses }
-  @inlinable package var wireObserver: (any WireObserver)? { parts.wireObserver }
+  @inlinable @inline(__always) package var url: String { parts.url }
+  @inlinable @inline(__always) package var origin: Origin { parts.origin }
+  @inlinable @inline(__always) package var method: String { parts.method }
+  @inlinable @inline(__always) package var fields: [HTTPHeader] { parts.fields }
+  @inlinable @inline(__always) package var body: RequestBody { parts.body }
+  @inlinable @inline(__always) package var sink: (any BodySink)? { parts.sink }
+  @inlinable @inline(__always) package var idleTimeout: Duration? { parts.idleTimeout }
+  @inlinable @inline(__always) package var deadline: ContinuousClock.Instant? { parts.deadline }
+  @inlinable @inline(__always) package var priority: Float { parts.priority }
+  @inlinable @inline(__always) package var profile: ConnectionProfile { parts.profile }
+  @inlinable @inline(__always) package var login: ConnectionLogin? { parts.login }
+  @inlinable @inline(__always) package var alternative: AlternativeService? { parts.alternative }
+  @inlinable @inline(__always) package var addresses: KnownAddresses? { parts.addresses }
+  @inlinable @inline(__always) package var wireObserver: (any WireObserver)? { parts.wireObserver }
+
+  // The questions below are asked for every request. Here they copy nothing.
+
+  /// Whether the request has a credential of the connection.
+  package var hasLogin: Bool { parts.login != nil }
+  package var hasBody: Bool { parts.body.isPresent }
+  /// Whether the bytes on the connection are observed.
+  package var isObserved: Bool { parts.wireObserver != nil }
+  /// The source of the body; `nil` without one.
+  package var source: (any BodySource)? { parts.body.source }
+  /// Whether the body can be sent once more.
+  package var isRepeatable: Bool { parts.body.isRepeatable }
+  /// The number of bytes of the body; −1 if it is unknown.
+  package var bodyCount: Int64 { parts.body.count }
+
+  /// Whether the request goes to `origin` with the settings of `profile`.
+  package func goes(to origin: Origin, with profile: ConnectionProfile) -> Bool {
+    parts.profile === profile && parts.origin == origin
+  }
+
+  /// Whether HTTP/2 may carry the request. A connection that is authenticated carries the requests of its user alone.
+  package var mayMultiplex: Bool {
+    guard parts.login == nil else { return false }
+    let versions = parts.profile.options.httpVersions
+    let isSpoken = parts.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
+    return isSpoken && !asksForUpgrade
+  }
 
   /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).
   package var asksForUpgrade: Bool { fields.contains { FieldName.equal($0.name, "Upgrade") } }
@@ -137,6 +164,9 @@ extension RequestBody {
     case .source(let source): source.isStored
     }
   }
+
+  /// The source; `nil` for a body in memory.
+  package var source: (any BodySource)? { if case .source(let source) = self { source } else { nil } }
 
   package var isPresent: Bool {
     switch self {

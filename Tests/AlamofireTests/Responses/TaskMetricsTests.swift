@@ -41,8 +41,9 @@ import Testing
 
   static func hop(_ values: TransferMetrics.Values, status: Int?, path: String = "/a") -> Exchange.Hop {
     let transfer = TransferMetrics(
-      values: values, version: .http2, localAddress: "10.0.0.2", remoteAddress: "10.0.0.1",
-      tlsVersion: "TLSv1.3", tlsCipher: 0x1302)
+      values: values, version: .http2,
+      connection: ConnectionDetails(
+        localAddress: "10.0.0.2", remoteAddress: "10.0.0.1", tlsVersion: "TLSv1.3", tlsCipher: 0x1302))
     return Exchange.Hop(
       url: "https://h.example\(path)", method: "POST", fields: [HTTPHeader(name: "X-A", value: "b")],
       metrics: transfer, head: status.map { ResponseHead(status: $0, fields: []) })
@@ -168,7 +169,7 @@ import Testing
   @Test("TLS versions have the names of OpenSSL") func tlsVersions() {
     let names = ["TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3", "SSLv3"]
     let versions = names.map { name in
-      let transfer = TransferMetrics(tlsVersion: name)
+      let transfer = TransferMetrics(connection: ConnectionDetails(tlsVersion: name))
       let hop = Exchange.Hop(url: "https://h.example/", metrics: transfer)
       return Exchange(url: nil, head: nil, hops: [hop]).metrics?.transactionMetrics[0]
         .negotiatedTLSProtocolVersion

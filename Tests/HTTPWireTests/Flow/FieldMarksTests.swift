@@ -22,7 +22,10 @@ import Testing
     #expect(Self.marks("connection: close\r\n") == .connection)
     #expect(Self.marks("Proxy-Connection: close\r\n") == .connection)
     #expect(Self.marks("Keep-Alive: timeout=5\r\n") == .keepAlive)
-    #expect(Self.marks("Connection: keep-alive\r\nKEEP-ALIVE: timeout=5\r\n") == [.connection, .keepAlive])
+    #expect(Self.marks("Connection: x\r\nKEEP-ALIVE: timeout=5\r\n") == [.connection, .keepAlive])
+    #expect(Self.marks("Connection: keep-alive, close\r\n") == .connection)
+    #expect(Self.marks("Connection: Keep-Alive \r\nConnection: close\r\n") == .connection)
+    #expect(Self.marks("Connection:\t Keep-Alive \r\nA: b\r\n") == [])
   }
 
   @Test(
@@ -35,6 +38,22 @@ import Testing
   func otherLines(line: String) {
     #expect(Self.marks(line) == [])
     #expect(Self.marks("A: b\r\n\(line)\r\nC: d\r\n") == [])
+  }
+
+  @Test("A folded field is looked at as a whole", arguments: [1, 7, 200]) func foldedField(piece: Int) {
+    let bytes = Array("HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n , close\r\n\r\n".utf8)
+    var reader = HTTP1Reader(method: "GET")
+    var head: ResponseHead?
+    for start in stride(from: 0, to: bytes.count, by: piece) {
+      bytes[start..<min(start + piece, bytes.count)].withUnsafeBytes { bytes in
+        var position = 0
+        while case .head(let read) = reader.read(bytes, from: &position) { head = read }
+      }
+    }
+    #expect(head?.block.marks == .connection)
+    #expect(
+      head.map { ConnectionPersistence($0, framing: reader.framing, isFromProxy: false).isPersistent }
+        == false)
   }
 
   @Test("A head that is read line by line has the same marks") func lines() throws {

@@ -36,7 +36,7 @@ extension AttemptDriver {
   var isAnsweredFromCache: Bool {
     let request = values.request
     // No field tells the responses of authenticated connections apart.
-    guard core.session.cache.isThere, values.handler.isEngine, !request.body.isPresent, request.login == nil
+    guard core.session.cache.isThere, values.handler.isEngine, !request.hasBody, !request.hasLogin
     else { return false }
     // Stored bodies are decoded ones.
     guard request.profile.options.decodesContent else { return false }
