@@ -60,10 +60,26 @@ extension Request {
   public func cURLDescriptions(
     bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
   ) -> StreamOf<String> {
+    commands(nil, bufferingPolicy)
+  }
+
+  /// Returns the cURL commands as ``cURLDescriptions(bufferingPolicy:)`` does, with their secrets masked; see
+  /// ``cURLDescription(redacting:)``.
+  ///
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  public func cURLDescriptions(
+    redacting redaction: Redaction, bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
+  ) -> StreamOf<String> {
+    commands(redaction, bufferingPolicy)
+  }
+
+  private func commands(
+    _ redaction: Redaction?, _ bufferingPolicy: StreamOf<String>.BufferingPolicy
+  ) -> StreamOf<String> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.listen(
-        continuation, \.commands, of: self, to: { $0.results.request != nil },
-        current: { $0 ? cURLDescription() : nil })
+        continuation, \.[commands: redaction], of: self, to: { $0.results.request != nil },
+        current: { $0 ? command(redacting: redaction) : nil })
     }
   }
 

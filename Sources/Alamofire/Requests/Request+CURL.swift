@@ -29,7 +29,8 @@ extension Request {
   /// ```
   public func cURLDescription(redacting redaction: Redaction) -> String { command(redacting: redaction) }
 
-  private func command(redacting redaction: Redaction?) -> String {
+  /// Returns the command; its secrets are masked if there are rules.
+  func command(redacting redaction: Redaction?) -> String {
     guard let request = lastRequest, let url = request.url, let host = url.host(),
       let method = request.httpMethod
     else { return Self.missingCommand }

@@ -25,15 +25,40 @@ extension Request {
   public func cURLDescription(
     on queue: DispatchQueue, calling handler: @escaping @Sendable (String) -> Void
   ) -> Self {
+    callOnCreation(on: queue, nil, handler)
+  }
+
+  /// Calls `handler` once with the cURL command of the request, its secrets masked; see
+  /// ``cURLDescription(on:calling:)`` and ``cURLDescription(redacting:)``.
+  ///
+  /// ```swift
+  /// request.cURLDescription(redacting: .standard, on: .global()) { print($0) }
+  /// ```
+  @discardableResult
+  public func cURLDescription(
+    redacting redaction: Redaction, on queue: DispatchQueue,
+    calling handler: @escaping @Sendable (String) -> Void
+  ) -> Self {
+    callOnCreation(on: queue, redaction, handler)
+  }
+
+  /// Calls `handler` with the command when the `URLRequest` is made or its making has failed. Only the last waiting
+  /// handler is called.
+  private func callOnCreation(
+    on queue: DispatchQueue, _ redaction: Redaction?, _ handler: @escaping @Sendable (String) -> Void
+  ) -> Self {
+    let report: @Sendable (Request?) -> Void = { request in
+      handler(request?.command(redacting: redaction) ?? Request.missingCommand)
+    }
     let (isReady, isDormant) = core.state.withLock { state in
       guard state.results.request == nil, !state.extras.watchers.hasFailed else { return (true, false) }
-      state.extras.watchers.cURLHandler = (queue, handler)
+      state.extras.watchers.cURLHandler = (queue, report)
       return (false, state.lifecycle.run == .notStarted)
     }
     if isDormant { core.awaitStart(of: self) }
     if isReady {
       let request = self
-      queue.async { handler(request.cURLDescription()) }
+      queue.async { report(request) }
     }
     return self
   }
@@ -44,6 +69,14 @@ extension Request {
   public func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
     cURLDescription(on: underlyingQueue, calling: handler)
   }
+
+  /// Calls `handler` once with the cURL command of the request, its secrets masked, on ``underlyingQueue``.
+  @discardableResult
+  public func cURLDescription(
+    redacting redaction: Redaction, calling handler: @escaping @Sendable (String) -> Void
+  ) -> Self {
+    cURLDescription(redacting: redaction, on: underlyingQueue, calling: handler)
+  }
 }
 
 /// The handlers that wait for a `URLRequest` to be made.
@@ -53,11 +86,12 @@ struct RequestWatchers: Sendable {
   /// The handlers to call, outside the lock.
   struct Notices {
     let request: Handler<URLRequest>?
-    let cURL: Handler<String>?
+    let cURL: Handler<Request?>?
   }
 
   var requestHandler: Handler<URLRequest>?
-  var cURLHandler: Handler<String>?
+  /// Called without a request if none was made.
+  var cURLHandler: Handler<Request?>?
   /// Whether the request could not be made, so that handlers need not wait for it.
   private(set) var hasFailed = false
 
@@ -67,7 +101,7 @@ struct RequestWatchers: Sendable {
     return Notices(request: requestHandler, cURL: cURLHandler)
   }
 
-  mutating func creationFailed() -> Handler<String>? {
+  mutating func creationFailed() -> Handler<Request?>? {
     hasFailed = true
     defer { cURLHandler = nil }
     return cURLHandler

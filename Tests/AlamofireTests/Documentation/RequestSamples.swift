@@ -191,6 +191,7 @@ private func sharedContainer() {
 private func maskedCommand(request: Request) {
   let command = request.cURLDescription(redacting: .standard)
   print(command)
+  request.cURLDescription(redacting: .standard, on: .global()) { print($0) }
 }
 
 private enum SessionSubclass {

@@ -144,6 +144,12 @@ struct CURLTests {
     ] {
       #expect(text.contains(part), "\(part) is missing in \(text)")
     }
+    // The handlers and sequences with rules mask the same.
+    let texts = Recorder<String>()
+    request.cURLDescription(redacting: Redaction(additionalNames: ["X-Customer"]), on: .global()) {
+      texts.add($0)
+    }
+    #expect(await texts.wait(for: 1) == [text])
     // All nine are there otherwise.
     #expect(request.cURLDescription().components(separatedBy: "planted").count == 10)
   }
@@ -201,6 +207,26 @@ struct CURLTests {
     request.cURLDescription { texts.add($0) }
     let values = await texts.wait(for: 2)
     #expect(values.allSatisfy { $0.hasPrefix("$ curl -v") })
+  }
+
+  @Test("The command can be masked before the creation, too") func maskedHandler() async {
+    let (texts, plain) = (Recorder<String>(), Recorder<String>())
+    let request = session().request("http://a.test/?token=planted")
+    request.cURLDescription { _ in Issue.record("an earlier handler was called") }
+    request.cURLDescription(redacting: .standard) { texts.add($0) }
+    let (masked, all) = (request.cURLDescriptions(redacting: .standard), request.cURLDescriptions())
+    _ = await request.end()
+    for await command in masked { texts.add(command) }
+    for await command in all { plain.add(command) }
+    let values = await texts.wait(for: 2)
+    #expect(values.allSatisfy { $0.hasSuffix("\"http://a.test/?token=redacted\"") }, "\(values)")
+    #expect(plain.values.count == 1 && plain.values.allSatisfy { $0.contains("planted") })
+    let late = request.cURLDescriptions(redacting: .standard)
+    for await command in late { #expect(!command.contains("planted")) }
+    let failed = session().request("")
+    failed.cURLDescription(redacting: .standard) { texts.add($0) }
+    _ = await failed.end()
+    #expect(await texts.wait(for: 3).last == "$ curl command could not be created")
   }
 
   @Test("The handler is called if the request cannot be created") func creationFailure() async {

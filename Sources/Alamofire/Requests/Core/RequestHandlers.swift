@@ -43,7 +43,7 @@ private struct EndedRun: Sendable {
   /// A body whose iteration ends.
   var source: InputStreamSource?
   /// A handler that waits for the cURL command of a request that was never made.
-  var commandHandler: RequestWatchers.Handler<String>?
+  var commandHandler: RequestWatchers.Handler<Request?>?
 }
 
 extension RequestCore.State {
@@ -76,7 +76,7 @@ extension RequestCore {
     ended.source?.endSequence()
     ended.listeners?.finish()
     if let command = ended.commandHandler {
-      command.queue.async { command.closure(Request.missingCommand) }
+      command.queue.async { command.closure(nil) }
     }
     return (nil, ended.served)
   }
@@ -91,15 +91,21 @@ struct RequestListeners: Sendable {
   var downloads: [Continuation<Progress>] = []
   var requests: [Continuation<URLRequest>] = []
   var tasks: [Continuation<URLSessionTask>] = []
-  var commands: [Continuation<String>] = []
+  /// Those of each redaction; `nil` is the command with its secrets.
+  var commands: [Redaction?: [Continuation<String>]] = [:]
   var responses: [Continuation<HTTPURLResponse>] = []
 
   func finish() {
     for continuation in uploads + downloads { continuation.finish() }
     for continuation in requests { continuation.finish() }
     for continuation in tasks { continuation.finish() }
-    for continuation in commands { continuation.finish() }
+    for continuation in commands.values.joined() { continuation.finish() }
     for continuation in responses { continuation.finish() }
+  }
+
+  subscript(commands redaction: Redaction?) -> [Continuation<String>] {
+    get { commands[redaction] ?? [] }
+    set { commands[redaction] = newValue }
   }
 }
 

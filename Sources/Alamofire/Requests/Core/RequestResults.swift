@@ -137,11 +137,14 @@ extension RequestCore {
     }
     if let listeners {
       for continuation in listeners.requests { continuation.yield(request) }
-      for continuation in listeners.commands { continuation.yield(owner.cURLDescription()) }
+      for (redaction, continuations) in listeners.commands {
+        let command = owner.command(redacting: redaction)
+        for continuation in continuations { continuation.yield(command) }
+      }
     }
     guard let notices else { return }
     if let handler = notices.request { handler.queue.async { handler.closure(request) } }
-    if let handler = notices.cURL { handler.queue.async { handler.closure(owner.cURLDescription()) } }
+    if let handler = notices.cURL { handler.queue.async { handler.closure(owner) } }
   }
 
   /// Records a request that was made, but could not be adapted, and is therefore never sent as it is.
@@ -152,6 +155,6 @@ extension RequestCore {
 
   func creationFailed(of owner: Request) {
     let handler = state.withLock { $0.extras.watchers.creationFailed() }
-    if let handler { handler.queue.async { handler.closure(owner.cURLDescription()) } }
+    if let handler { handler.queue.async { handler.closure(owner) } }
   }
 }
