@@ -2,7 +2,7 @@ import Foundation
 import HTTPEngine
 package import HTTPWire
 
-/// Files that bodies come from and go to.
+/// Files that bodies come from and go to, and other files that programs name.
 package enum BodyFiles {
   /// Opens a file that is sent, or a range of its bytes. Throws when it is missing, too short, or no regular file.
   /// Files of `/proc` and `/sys` are read now.
@@ -53,6 +53,12 @@ package enum BodyFiles {
   package static func move(_ source: String, to target: String, isShared: Bool = false) -> Int32? {
     guard case .failed(let code) = FileMove.move(source, to: target, isShared: isShared) else { return nil }
     return code
+  }
+
+  /// Reads a file to its end, up to 16 MiB. Blocks until a pipe is closed by its writer; a pipe without a writer is an
+  /// error.
+  package static func content(of path: String) throws(FileReadingFailure) -> Data {
+    Data(try BoundedFile.content(of: path))
   }
 
   /// Whether the size of a regular file is not the number of its bytes, as in `/proc` and `/sys`.

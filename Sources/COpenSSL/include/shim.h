@@ -74,6 +74,23 @@ static inline int openssl_push_certificate(STACK_OF(X509) * stack, X509 *certifi
   return 0;
 }
 static inline void openssl_free_certificates(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }
+// The next certificate, or the next list, of a PEM text. Without a password OpenSSL would ask the terminal or standard
+// input for that of an encrypted one.
+static inline X509 *openssl_next_certificate(BIO *text) { return PEM_read_bio_X509(text, NULL, NULL, (void *)""); }
+static inline X509_CRL *openssl_next_list(BIO *text) { return PEM_read_bio_X509_CRL(text, NULL, NULL, (void *)""); }
+// Adds the certificates and lists of a PEM text to a store, as X509_STORE_load_file does with a file. Returns 0 if the
+// text is malformed or has none.
+static inline int openssl_add_trusted(X509_STORE *store, BIO *text) {
+  STACK_OF(X509_INFO) *entries = PEM_X509_INFO_read_bio(text, NULL, NULL, (void *)"");
+  int count = 0;
+  for (int index = 0; count >= 0 && index < sk_X509_INFO_num(entries); index++) {
+    X509_INFO *entry = sk_X509_INFO_value(entries, index);
+    if (entry->x509) count = X509_STORE_add_cert(store, entry->x509) == 1 ? count + 1 : -1;
+    if (count >= 0 && entry->crl) count = X509_STORE_add_crl(store, entry->crl) == 1 ? count + 1 : -1;
+  }
+  sk_X509_INFO_pop_free(entries, X509_INFO_free);
+  return count > 0;
+}
 // The SSL whose handshake a store context verifies, or NULL.
 static inline SSL *openssl_session_of(X509_STORE_CTX *context) {
   return X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());

@@ -107,13 +107,8 @@ package final class FileSource: BodySource {
   }
 
   private static func failure(_ what: String, _ path: String, _ code: Int32) -> TransportFailure {
-    let kind: TransportFailure.Kind =
-      switch code {
-      case ENOENT, ENOTDIR: .fileDoesNotExist
-      case EACCES, EPERM: .noPermissionToReadFile
-      default: .cannotReadBody
-      }
-    return TransportFailure(kind, "\(path) \(what): \(String(cString: strerror(code))).")
+    TransportFailure(
+      BoundedFile.kind(of: code), "\(path) \(what): \(String(cString: strerror(code))).")
   }
 }
 

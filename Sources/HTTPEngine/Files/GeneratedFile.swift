@@ -4,9 +4,6 @@ package import HTTPWire
 /// Regular files whose size in the file system is not the number of their bytes, such as those of `/proc` (size 0) and
 /// `/sys` (size 4096). The kernel makes their bytes when they are read.
 package enum GeneratedFile {
-  /// The largest number of bytes that are read, because such a file may have no end.
-  package static let sizeLimit = 16 << 20
-
   /// Whether a file is one. `false` also for a file that cannot be opened.
   package static func isGenerated(_ path: String) -> Bool {
     guard let descriptor = open(path) else { return false }
@@ -19,21 +16,14 @@ package enum GeneratedFile {
     guard let descriptor = open(path) else { return nil }
     defer { close(descriptor) }
     guard isGenerated(descriptor) else { return nil }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while bytes.count <= sizeLimit {
-      let count = read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else {
-        throw TransportFailure(
-          .cannotReadBody, "\(path) cannot be read to its end: \(String(cString: strerror(errno))).")
-      }
-      guard count > 0 else { return bytes }
-      bytes += buffer[..<count]
+    do {
+      return try BoundedFile.content(of: descriptor)
+    } catch  where error.kind == .dataLengthExceedsMaximum {
+      throw TransportFailure(
+        .cannotReadBody, "\(path) has no size, and \(error.reason); upload it as an InputStream instead.")
+    } catch {
+      throw TransportFailure(.cannotReadBody, "\(path) cannot be read to its end: \(error.reason).")
     }
-    throw TransportFailure(
-      .cannotReadBody,
-      "\(path) has no size and more than \(sizeLimit) bytes; upload it as an InputStream instead.")
   }
 
   /// Opens a regular file without blocks on the disk. Other files have the size that they say, and are not read.

@@ -28,7 +28,7 @@ public struct TransportOptions: Sendable, Equatable {
   public enum TrustStore: Sendable, Hashable {
     /// The system's certificates.
     case system
-    /// Only the certificates of one PEM file.
+    /// Only the certificates of one PEM file, a regular file of at most 16 MiB. It is read again after it has changed.
     case file(String)
     /// Only the given certificates (PEM).
     case pem(Data)

@@ -143,15 +143,25 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test("A device without end in place of the netrc file fails the request") func endlessNetrcFile()
-    async throws
-  {
-    let fake = FakeTransport()
-    let response = await Session.retained(fake: fake).request("http://a.test/")
-      .transportOptions { $0.netrcFile = "/dev/zero" }.end()
-    let error = try #require(response.error?.underlyingError as? URLError)
-    #expect(error.code == .dataLengthExceedsMaximum)
-    #expect(fake.requests.isEmpty)
+  @Test("A device without end, a folder or a pipe in place of the netrc file fails the request")
+  func unfitNetrcFile() async throws {
+    let pipe = FileManager.default.temporaryDirectory.appendingPathComponent("netrc-\(UUID().uuidString)")
+      .path
+    try #require(mkfifo(pipe, 0o600) == 0)
+    defer { unlink(pipe) }
+    let cases: [(String, URLError.Code, String)] = [
+      ("/dev/zero", .dataLengthExceedsMaximum, "more than 16 MiB"), ("/", .fileIsDirectory, "directory"),
+      (pipe, .resourceUnavailable, "no process writes"),
+    ]
+    for (path, code, words) in cases {
+      let fake = FakeTransport()
+      let response = await Session.retained(fake: fake).request("http://a.test/")
+        .transportOptions { $0.netrcFile = path }.end()
+      let error = try #require(response.error?.underlyingError as? URLError, "\(path)")
+      #expect(error.code == code, "\(path)")
+      #expect(error.localizedDescription.contains(words), "\(path): \(error.localizedDescription)")
+      #expect(fake.requests.isEmpty)
+    }
   }
 
   @Test("The text of an error has no control characters of a path") func unsafePath() async throws {

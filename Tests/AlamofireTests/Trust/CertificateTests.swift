@@ -139,6 +139,44 @@ enum Known {
     #expect(throws: Certificate.ReadingError.self) { try Certificate.all(contentsOf: nowhere) }
   }
 
+  @Test("A file without end, a folder and a pipe without a writer are errors", .timeLimit(.minutes(1)))
+  func endlessFiles() throws {
+    let pem = Data(Known.certificate.utf8)
+    try withFolder(["a.pem": pem, "large.pem": pem]) { (folder: URL) throws in
+      let (large, pipe) = (
+        folder.appendingPathComponent("large.pem"), folder.appendingPathComponent("b.pem")
+      )
+      #expect(truncate(large.path, off_t(16 << 20 + 1)) == 0)
+      #expect(mkfifo(pipe.path, 0o600) == 0)
+      let cases = [
+        (URL(fileURLWithPath: "/dev/zero"), "more than 16 MiB"), (large, "more than 16 MiB"),
+        (folder, "directory"), (pipe, "no process writes"),
+      ]
+      for (file, words) in cases {
+        let error = #expect(throws: Certificate.ReadingError.self, "\(file)") {
+          try Certificate.all(contentsOf: file)
+        }
+        #expect(error?.path == file.path)
+        #expect(error?.localizedDescription.contains(words) == true, "\(String(describing: error))")
+      }
+      let error = #expect(throws: Certificate.ReadingError.self) { try Certificate.all(inFolder: folder) }
+      #expect(error?.path == pipe.path)
+    }
+  }
+
+  @Test("An encrypted certificate is an error, and no passphrase is asked for") func encryptedCertificate() {
+    let text = """
+      -----BEGIN CERTIFICATE-----
+      Proc-Type: 4,ENCRYPTED
+      DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF
+
+      AAAAAAAAAAAAAAAAAAAAAA==
+      -----END CERTIFICATE-----
+
+      """
+    #expect(throws: Certificate.ReadingError.self) { try Certificate.all(in: Data(text.utf8)) }
+  }
+
   @Test("A bundle returns the certificates of its resources") func bundle() throws {
     let certificate = try known()
     let files = [

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
@@ -248,5 +249,28 @@ import Testing
     try Data("-----BEGIN CERTIFICATE-----\nAAAA".utf8).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
     #expect(try message(file.path).contains("PEM is complete"))
+    #expect(truncate(file.path, off_t(BoundedFile.sizeLimit + 1)) == 0)
+    #expect(try message(file.path).contains("more than 16 MiB"))
+    let pipe = file.path + ".pipe"
+    #expect(mkfifo(pipe, 0o600) == 0)
+    defer { unlink(pipe) }
+    for path in ["/dev/zero", pipe] {
+      #expect(try message(path).contains("not a regular file"), "\(path)")
+    }
+    #expect(try message("/").contains("directory"))
+  }
+
+  @Test("The file of a trust store may hold keys, lists and other text besides certificates")
+  func mixedStore() throws {
+    let (root, other) = (try Self.authority("Root"), try Self.authority("Other"))
+    let file = FileManager.default.temporaryDirectory.appending(path: "mixed-\(UUID().uuidString).pem")
+    defer { try? FileManager.default.removeItem(at: file) }
+    try Data("Root\n\(root.privateKeyPEM)\(root.caPEM)\n# Other\n\(other.caPEM)".utf8).write(to: file)
+    let anchors = try TrustAnchors.of(.file(file.path)).get()
+    for authority in [root, other] {
+      let server = try Self.certificate(Self.server(by: authority))
+      let verifier = ChainVerifier(anchors: anchors, host: "a.example")
+      #expect(throws: Never.self) { try verifier.verify([server]).get() }
+    }
   }
 }

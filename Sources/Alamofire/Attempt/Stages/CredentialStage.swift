@@ -212,29 +212,17 @@ extension RequestBody {
 
 /// Reads what ``TransportOptions/netrcFile`` names.
 enum NetrcFile {
-  /// The largest file that is read. A device has no size, and perhaps no end.
-  private static let largest = 16 << 20
-
   /// Reads a netrc file. Blocks for as long as that takes.
   static func read(_ path: String, for url: String) -> Result<Netrc, AFError> {
     let path = (path as NSString).expandingTildeInPath
-    do {
-      let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-      let content = try file.read(upToCount: largest + 1) ?? Data()
-      guard content.count <= largest else { throw URLError(.dataLengthExceedsMaximum) }
-      return .success(Netrc(String(decoding: content, as: UTF8.self)))
+    do throws(FileReadingFailure) {
+      return .success(Netrc(String(decoding: try BodyFiles.content(of: path), as: UTF8.self)))
     } catch {
-      let code: URLError.Code =
-        switch (error as? CocoaError)?.code {
-        case .fileReadNoSuchFile?, .fileNoSuchFile?: .fileDoesNotExist
-        case .fileReadNoPermission?: .noPermissionsToReadFile
-        default: (error as? URLError)?.code ?? .resourceUnavailable
-        }
-      return .failure(
-        .sessionTaskFailed(
-          error: URLError.made(
-            code, "TransportOptions.netrcFile cannot be read: \(path). Correct it, or set it to nil.",
-            url: url)))
+      // No body is read here.
+      let code = error.kind == .cannotReadBody ? .resourceUnavailable : URLError.code(of: error.kind)
+      let message =
+        "TransportOptions.netrcFile cannot be read: \(path) (\(error.reason)). Correct it, or set it to nil."
+      return .failure(.sessionTaskFailed(error: URLError.made(code, message, url: url)))
     }
   }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPWire
 
 /// A certificate (X.509, RFC 5280), the counterpart of Apple's `SecCertificate`. Two are equal if their bytes are.
 ///
@@ -72,13 +73,16 @@ extension Certificate {
 
   /// Reads all certificates of a file; see ``all(in:)-(Data)``.
   ///
-  /// - Throws: ``ReadingError``.
+  /// The file may have at most 16 MiB. A pipe is read until its writer closes it, and the call blocks until then; a
+  /// pipe without a writer is an error.
+  ///
+  /// - Throws: ``ReadingError``, also for a folder.
   public static func all(contentsOf file: URL) throws -> [Certificate] {
     let data: Data
-    do {
-      data = try Data(contentsOf: file)
+    do throws(FileReadingFailure) {
+      data = try BodyFiles.content(of: file.path)
     } catch {
-      throw ReadingError(path: file.path, error.localizedDescription)
+      throw ReadingError(path: file.path, "This file cannot be read (\(error.reason)).")
     }
     guard let certificates = ParsedCertificate.all(in: data), !certificates.isEmpty else {
       throw ReadingError(path: file.path, ReadingError.noCertificate)
@@ -131,9 +135,8 @@ extension AlamofireExtension where ExtendedType: Bundle {
   /// The certificates in the files `*.cer`, `*.crt`, `*.der` and `*.pem` of the bundle, each DER or PEM, sorted by
   /// path. Files without a certificate are ignored; `Certificate.all(inFolder:)` throws for them.
   public var certificates: [SecCertificate] {
-    paths(forResourcesOfTypes: CertificateFiles.endings).flatMap { path -> [SecCertificate] in
-      guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return [] }
-      return (try? Certificate.all(in: data)) ?? []
+    paths(forResourcesOfTypes: CertificateFiles.endings).flatMap { path in
+      (try? Certificate.all(contentsOf: URL(fileURLWithPath: path))) ?? []
     }
   }
 

@@ -46,7 +46,7 @@ package final class X509Certificate: @unchecked Sendable {
     guard let memory = OpenSSLMemory(reading: data) else { return nil }
     var result: [X509Certificate] = []
     ERR_clear_error()
-    while let pointer = PEM_read_bio_X509(memory.pointer, nil, nil, nil) {
+    while let pointer = openssl_next_certificate(memory.pointer) {
       guard let certificate = X509Certificate(owning: pointer) else { return nil }
       result.append(certificate)
     }

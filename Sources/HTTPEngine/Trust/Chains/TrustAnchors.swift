@@ -25,12 +25,17 @@ package final class TrustAnchors: @unchecked Sendable {
     }
   }
 
-  /// Makes anchors of a PEM file and of a folder in OpenSSL's layout; `nil` if one of them cannot be read.
-  private convenience init?(file: String?, folder: String?) {
+  /// Makes anchors of a PEM text and of a folder in OpenSSL's layout; `nil` if one of them cannot be read.
+  private convenience init?(text: [UInt8]?, folder: String?) {
     self.init()
     ERR_clear_error()
     defer { ERR_clear_error() }
-    if let file, X509_STORE_load_file(store, file) != 1 { return nil }
+    if let text {
+      guard let memory = OpenSSLMemory(reading: Data(text)), openssl_add_trusted(store, memory.pointer) == 1
+      else {
+        return nil
+      }
+    }
     if let folder, X509_STORE_load_path(store, folder) != 1 { return nil }
   }
 
@@ -98,11 +103,16 @@ package final class TrustAnchors: @unchecked Sendable {
   {
     let mark = file.flatMap { FileMark($0) }
     if let kept = keptFiles.withLock({ $0[place] }), kept.mark == mark { return .success(kept.anchors) }
-    guard let anchors = TrustAnchors(file: file, folder: folder) else {
-      let reason = file.flatMap { access($0, R_OK) == 0 ? nil : String(cString: strerror(errno)) }
-      let advice = reason.map { "check the path (\($0))" } ?? "check that the PEM is complete"
-      return .failure(.unreadable("the trust store \(file ?? folder ?? "of the system")", advice: advice))
+    let name = "the trust store \(file ?? folder ?? "of the system")"
+    let text: [UInt8]?
+    do throws(FileReadingFailure) {
+      text = try file.map { path throws(FileReadingFailure) in
+        try BoundedFile.content(of: path, mustBeRegular: true)
+      }
+    } catch {
+      return .failure(.unreadable(name, advice: "check the path (\(error.reason))"))
     }
+    guard let anchors = TrustAnchors(text: text, folder: folder) else { return .failure(.unreadable(name)) }
     keptFiles.withLock { files in
       if files.count >= 64 { files.removeAll() }
       files[place] = Kept(anchors: anchors, mark: mark)

@@ -23,7 +23,7 @@ final class RevocationList: @unchecked Sendable {
     if let one = one(der: data) { return [one] }
     guard let memory = OpenSSLMemory(reading: data) else { return nil }
     var lists: [RevocationList] = []
-    while let pointer = PEM_read_bio_X509_CRL(memory.pointer, nil, nil, nil) {
+    while let pointer = openssl_next_list(memory.pointer) {
       lists.append(RevocationList(owning: pointer))
     }
     // OpenSSL reports the end of the text as an error, too.
