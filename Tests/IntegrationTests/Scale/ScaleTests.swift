@@ -1,26 +1,33 @@
 import Foundation
 import Testing
 
-@Suite(.needsNginx, .timeLimit(.minutes(10))) struct ScaleTests {
+@Suite(.needsNginx, .timeLimit(.minutes(SoakRun.minutes))) struct ScaleTests {
   private struct Requests: Decodable {
     let before: SoakFigures
     let after: SoakFigures
     let failures: Int
     let firstFailure: String?
+    let seconds: Double
   }
 
-  /// The number of requests, which `ALAMOFIRE_SOAK_REQUESTS` can set.
-  private static let requestCount =
-    ProcessInfo.processInfo.environment["ALAMOFIRE_SOAK_REQUESTS"].flatMap { Int($0) } ?? 100_000
+  /// The number of requests of `Scripts/soak`.
+  private static let soakCount = ProcessInfo.processInfo.environment["ALAMOFIRE_SOAK_REQUESTS"].flatMap {
+    Int($0)
+  }
 
   @Test(
     "A large number of requests leaves no memory, thread or descriptor",
     arguments: [NginxServer.Entrance.http, .h2])
   func requests(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
+    let count = Self.soakCount ?? 100_000
     let report = try await SoakRun.run(
-      Requests.self,
-      ["requests", server.url(entrance, "/item?soak"), server.authority, "\(Self.requestCount)", "64"])
+      Requests.self, ["requests", server.url(entrance, "/item?soak"), server.authority, "\(count)", "64"])
+    if Self.soakCount != nil {
+      print(
+        "\(entrance): \(count) requests in \(Int(report.seconds)) s, \(report.failures) failed;",
+        "before: \(report.before), after: \(report.after)")
+    }
     #expect(report.failures == 0, "\(report.firstFailure ?? "")")
     #if !ADDRESS_SANITIZER  // It delays the reuse of freed memory.
       #expect(report.after.memory - report.before.memory < 6 * 1024)

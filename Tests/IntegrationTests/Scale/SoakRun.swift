@@ -6,6 +6,10 @@ enum SoakRun {
   private static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     .deletingLastPathComponent().appendingPathComponent("SoakClient").path
 
+  /// The limit of a test, which `ALAMOFIRE_SOAK_MINUTES` can set.
+  static let minutes =
+    ProcessInfo.processInfo.environment["ALAMOFIRE_SOAK_MINUTES"].flatMap { Int($0) } ?? 10
+
   static func run<Report: Decodable>(
     _ type: Report.Type, _ words: [String], environment: [String: String] = [:]
   ) async throws -> Report {
@@ -18,9 +22,11 @@ enum SoakRun {
 }
 
 /// The JSON of SoakClient.
-struct SoakFigures: Decodable {
+struct SoakFigures: Decodable, CustomStringConvertible {
   /// Resident memory in KiB.
   let memory: Int
   let threads: Int
   let descriptors: Int
+
+  var description: String { "\(memory) KiB, \(threads) threads, \(descriptors) descriptors" }
 }
