@@ -36,10 +36,11 @@ import Testing
     let log = folder["diagnostics"]
     let descriptor = open(log.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
     defer { close(descriptor) }
+    // The compiler leaves a folder of its own there.
     let compiler = try ChildProgram(
       ["swiftc", "-typecheck", "-D", "IMPORTS_FOUNDATION", "-I", modules.path] + libraries + options + [
         package.appendingPathComponent("Tests/SourceCompatibility/Shared/\(name)").path
-      ], output: descriptor, complaints: descriptor)
+      ], environment: ["TMPDIR": folder.url.path], output: descriptor, complaints: descriptor)
     let end = await compiler.end()
     let text = try String(contentsOf: log, encoding: .utf8)
     // A compiler that fails without a diagnostic did not work.

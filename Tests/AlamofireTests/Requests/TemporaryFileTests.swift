@@ -7,13 +7,6 @@ import Testing
 /// The lifetimes of files in the temporary folder.
 @Suite("Temporary files", .serialized, .timeLimit(.minutes(2)))
 struct TemporaryFileTests {
-  private let folder = FileManager.default.temporaryDirectory
-    .appendingPathComponent("temporary-\(UUID().uuidString)")
-
-  init() throws {
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  }
-
   /// Returns the names in a folder, without the locks of running processes.
   private static func names(in folder: URL) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasSuffix(".lock") }
@@ -21,7 +14,9 @@ struct TemporaryFileTests {
 
   @Test("A download of a killed process is removed by a later one")
   func killedProcesses() async throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let temporary = try TemporaryFolder()
+    defer { withExtendedLifetime(temporary) {} }
+    let folder = temporary.url
     let reply = Reply.stallAfterBody(bytes: 300_000).with(header: "ETag", value: #""v""#)
     let server = try HTTPTestServer(routes: .none.adding("/**") { _, _ in reply })
     for _ in 0..<3 {
@@ -42,7 +37,9 @@ struct TemporaryFileTests {
 
   @Test("Files of this process, of links and of other names are not orphans")
   func filesInUse() async throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let temporary = try TemporaryFolder()
+    defer { withExtendedLifetime(temporary) {} }
+    let folder = temporary.url
     let own = BodyFiles.temporaryPath(in: folder, suffix: ".part")
     try Data("own".utf8).write(to: URL(fileURLWithPath: own))
     let lock = try #require(
