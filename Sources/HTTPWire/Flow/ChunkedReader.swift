@@ -59,9 +59,8 @@ package struct ChunkedReader: Sendable {
         case .end: return .end
         case .failed(let violation): throw violation
         case .trailer:
-          trailerSize += 1
-          guard trailerSize <= trailerSizeLimit else { return .refuseTrailers }
           try trailerByte(bytes[position])
+          guard trailerSize <= trailerSizeLimit else { return .refuseTrailers }
         default:
           state = try nextState(after: bytes[position])
         }
@@ -136,9 +135,13 @@ package struct ChunkedReader: Sendable {
   }
 
   private mutating func trailerByte(_ byte: UInt8) throws(HeadViolation) {
+    // The empty line at the end does not count against the limit, as that of a head does not.
+    let isEmptyLine =
+      byte == 0x0D && trailerLine.isEmpty || byte == 0x0A && (trailerLine.isEmpty || trailerLine == [0x0D])
+    if !isEmptyLine { trailerSize += 1 }
     trailerLine.append(byte)
     guard byte == 0x0A else { return }
-    let isFirst = trailerSize == trailerLine.count
+    let isFirst = trailers.isEmpty
     if try trailerLine.withUnsafeBytes({ Self.endsTrailers($0, isFirst: isFirst) }).get() {
       state = .end
       trailerLine = []
