@@ -83,18 +83,22 @@ package enum Completions {
 
   private static var zsh: String {
     let lines = Option.all.map { option in
-      let value =
-        switch (option.placeholder, option.completion) {
-        case (nil, _): ""
-        case (let name?, .files): ":\(name):_files"
-        case (let name?, .sessions): ":\(name):_af_sessions"
-        case (let name?, .words(let words)): ":\(name):(\(words.joined(separator: " ")))"
-        case (let name?, .none): ":\(name):"
-        }
-      let text = "[\(zshEscaped(option.summary))]\(value)"
-      let takesValue = option.placeholder == nil ? "" : "="
-      guard let short = option.shortName else { return "    '\(option.longName)\(takesValue)\(text)' \\\n" }
-      return "    '(\(option.longName) \(short))'{\(option.longName)\(takesValue),\(short)}'\(text)' \\\n"
+      let value = option.placeholder.map { name in
+        let action =
+          switch option.completion {
+          case .files: "_files"
+          case .sessions: "_af_sessions"
+          case .words(let words): "(\(words.joined(separator: " ")))"
+          case .none: ""
+          }
+        return ":\(zshEscaped(name)):\(action)"
+      }
+      let text = "[\(zshEscaped(option.summary))]\(value ?? "")"
+      // A value follows `--name=` and `-n`, or is the next word.
+      let (longEnd, shortEnd) = value == nil ? ("", "") : ("=", "+")
+      guard let short = option.shortName else { return "    '\(option.longName)\(longEnd)\(text)' \\\n" }
+      let names = "{\(option.longName)\(longEnd),\(short)\(shortEnd)}"
+      return "    '(\(option.longName) \(short))'\(names)'\(text)' \\\n"
     }
     return """
       #compdef af
@@ -105,9 +109,8 @@ package enum Completions {
         _files
       }
       _af_items() {
-        # A file follows the `@` of an item.
-        compset -P '*@'
-        _files
+        # A file follows the first `@` of an item.
+        compset -P 1 '*@' && _files
       }
       _af() {
         _arguments -s \\
@@ -132,6 +135,7 @@ package enum Completions {
   // MARK: fish
 
   private static var fish: String {
+    let methods = methods.joined(separator: " ")
     let lines = Option.all.map { option in
       var line = "complete -c af"
       if let short = option.shortName { line += " -s \(short.dropFirst())" }
@@ -156,13 +160,28 @@ package enum Completions {
         end
       end
       function __af_files
-        set -l parts (string split -m 1 @ -- (commandline -ct))
-        for path in (__fish_complete_path $parts[2])
-          echo $parts[1]@$path
+        # The word as it is typed may have a quote that is not closed yet.
+        set -l word
+        for quote in '' \\' '"'
+          set word (string unescape -- (commandline -ct)$quote); and break
+        end
+        set -l parts (string split -m 1 @ -- $word)
+        set -l path $parts[2]
+        set -l before $parts[1]@
+        set -l from 1
+        # af replaces a `~` after the `@`, which fish leaves alone.
+        if string match -q '~/*' -- $path
+          set path $HOME(string sub -s 2 -- $path)
+          set before $before~
+          set from (math 1 + (string length -- $HOME))
+        end
+        for file in (__fish_complete_path $path)
+          echo $before(string sub -s $from -- $file)
         end
       end
-      \(lines.joined())complete -c af -n 'string match -q "*@*" -- (commandline -ct)' -f -a '(__af_files)'
-      complete -c af -n __fish_use_subcommand -a '\(methods.joined(separator: " "))'
+      complete -c af -f
+      \(lines.joined())complete -c af -n 'string match -q "*@*" -- (commandline -ct)' -a '(__af_files)'
+      complete -c af -n 'not __fish_seen_subcommand_from \(methods)' -a '\(methods)'
 
       """
   }
