@@ -83,6 +83,27 @@ struct TemporaryFileTests {
     }
   }
 
+  @Test("A cancelled background download leaves no file") func cancelledInBackground() async {
+    await #expect(processExitsWith: .success) {
+      let temporary = try TemporaryFolder()
+      defer { withExtendedLifetime(temporary) {} }
+      setenv("TMPDIR", temporary.url.path, 1)
+      let fixture = try BackgroundFixture()
+      let server = try HTTPTestServer(routes: StallingFile(size: 60_000, stallingAfter: 40_000).routes)
+      let session = fixture.session()
+      let arrived = Latch()
+      let request = session.download(server.url("/file"), to: fixture.destination("file"))
+        .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 40_000 { arrived.open() } }
+      async let ending = request.ended()
+      await arrived.wait()
+      request.cancel()
+      #expect(await ending.resumeData == nil)
+      #expect(await fixture.isEmptied())
+      #expect(
+        try TemporaryFileTests.names(in: temporary.url) == [fixture.folder.url.lastPathComponent])
+    }
+  }
+
   /// Ends downloads in several ways, and checks their temporary files.
   private static func end(in folder: URL, validator: String?) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -91,8 +91,8 @@ extension AttemptDriver {
     }
     guard let data = plan.takeResumeData(of: request) else { return }
     if isCancelled, !isWanted {
-      // The file of a background transfer is removed with its journal.
-      if core.transfer == nil, let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
+      // Also the file of a background transfer, which has left its folder for the resume data.
+      if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
     } else {
       core.state.withLock { $0.extras.resumeData = data }
     }
