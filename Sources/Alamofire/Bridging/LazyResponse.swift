@@ -43,8 +43,9 @@ final class LazyResponse: Sendable {
     names.reserveCapacity(fields.count)
     for field in fields {
       let key = field.name.lowercased()
-      if let name = names[key], let value = result[name] {
-        result[name] = value + ", " + field.value
+      if let name = names[key] {
+        // Appended in place, because a server may repeat a name thousands of times.
+        result[name]?.append(", \(field.value)")
       } else {
         names[key] = field.name
         result[field.name] = field.value

@@ -83,11 +83,10 @@ package struct FieldBlock: Sendable, Equatable {
   package func value(of name: StaticString) -> String? {
     var result: String?
     forEachLine(of: name) { field in
-      if let first = result {
-        result = first + ", " + field.value
-      } else {
-        result = field.value
-      }
+      // Appended in place, because a server may repeat a name thousands of times.
+      if result == nil { return result = field.value }
+      result?.append(", ")
+      result?.append(field.value)
     }
     return result
   }

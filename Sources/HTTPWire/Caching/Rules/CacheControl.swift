@@ -157,7 +157,13 @@ extension [HTTPHeader] {
   package func joinedValue(of name: String) -> String? {
     var result: String?
     for field in self where FieldName.equal(field.name, name) {
-      result = result.map { $0 + ", " + field.value } ?? field.value
+      // Appended in place, because a server may repeat a name thousands of times.
+      if result == nil {
+        result = field.value
+      } else {
+        result?.append(", ")
+        result?.append(field.value)
+      }
     }
     return result
   }
