@@ -164,6 +164,18 @@ import Testing
     #expect(!run.output.contains("dTpw") && !run.output.contains("1234"))
   }
 
+  @Test("Verbose shows trailers after the body, and nothing takes one for a head") func trailers() async {
+    let trailers = [HTTPHeader(name: "X-End", value: "1"), HTTPHeader(name: "X-A", value: "b HTTP/1.1")]
+    for (body, shown) in [("done", "done\n"), ("done\n", "done\n\n")] {
+      server.enqueue(Reply(body: .parts([.bytes(Array(body.utf8))])).with(trailers: trailers.reversed()))
+      let run = await Terminal.pipe.run("-v", server.url("/"))
+      #expect(run.output.hasSuffix("\n\n\(shown)X-A: b HTTP/1.1\nX-End: 1\n"), "\(run.output)")
+      #expect(run.output.contains("HTTP/1.1 200 OK\n"))
+    }
+    server.enqueue(.parts("done").with(trailers: trailers))
+    #expect(await Terminal.pipe.run(server.url("/")).output == "done")
+  }
+
   @Test("Colours are used on terminals only")
   func colours() async {
     server.enqueue(.json("[1]"), .json("[1]"))

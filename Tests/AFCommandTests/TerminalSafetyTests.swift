@@ -72,7 +72,7 @@ import Testing
     (
       "verbose trailers",
       Reply(body: .parts(["text\n"])).framed(.chunked)
-        .with(trailers: [HTTPHeader(name: "X-T", value: evilField)]), ["-v"], "text\n"
+        .with(trailers: [HTTPHeader(name: "X-T", value: evilField)]), ["-v"], #"X-T: a\u009B31m"#
     ),
     ("timing", raw("200 OK\r\nX-A: \(evilField)"), ["--timing"], ""),
   ]

@@ -27,11 +27,14 @@ package struct Head: Equatable, Sendable {
 
   /// Returns the lines of the head, each with its end, without the empty line behind them.
   package func text(_ palette: Palette) -> String {
-    var text = firstLine(palette) + "\n"
-    for field in fields {
-      text += "\(palette.paint(ReadableText.line(field.name), .name)): \(ReadableText.line(field.value))\n"
-    }
-    return text
+    firstLine(palette) + "\n" + Self.lines(of: fields, palette)
+  }
+
+  /// Returns the lines of fields, each with its end.
+  static func lines(of fields: [(name: String, value: String)], _ palette: Palette) -> String {
+    fields.map { name, value in
+      "\(palette.paint(ReadableText.line(name), .name)): \(ReadableText.line(value))\n"
+    }.joined()
   }
 
   private func firstLine(_ palette: Palette) -> String {

@@ -90,7 +90,7 @@ extension Head {
     }
     if words[0].hasPrefix("HTTP/"), let status = Int(words[1]) {
       self.init(start: .response(status: status), version: words[0], fields: fields)
-    } else if words.count == 3, words[2].hasPrefix("HTTP/") {
+    } else if words.count == 3, words[2].hasPrefix("HTTP/"), !words[0].contains(":") {
       self.init(start: .request(method: words[0], target: words[1]), version: words[2], fields: fields)
     } else {
       return nil

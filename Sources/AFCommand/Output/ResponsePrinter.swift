@@ -105,6 +105,12 @@ struct ResponsePrinter: Sendable {
     return .utf8
   }
 
+  /// Writes the trailer fields of a response after its body, if everything is shown.
+  func writeTrailers(_ trailers: HTTPHeaders?) {
+    guard invocation.shown == .everything, let trailers else { return }
+    write("\n" + Head.lines(of: trailers.map { ($0.name, $0.value) }, palette))
+  }
+
   // MARK: Heads
 
   /// Writes the head of a response in front of its body. Returns whether it was written, if it was asked for.

@@ -306,6 +306,7 @@ final class BodyReceiver: Sendable {
       if !printer.showsOnlyBody { printer.write(Data("\n".utf8)) }
       printer.writeBody(body, response.response)
     }
+    printer.writeTrailers(response.trailers)
     let failure =
       end.failure ?? error.map { FailureMessage.text($0, isVerbose: invocation.shown == .everything) }
     if let path = end.path { printer.tellSaved(path, isComplete: failure == nil) }

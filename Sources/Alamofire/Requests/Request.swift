@@ -104,6 +104,31 @@ public class Request: @unchecked Sendable {
   /// The response of the last attempt; `nil` before it, and after a failure without a response.
   public var response: HTTPURLResponse? { core.state.withLock { $0.results.exchange }?.httpResponse }
 
+  /// The trailer fields of the last response, which the server sent after its body (RFC 9110 §6.5); `nil` before its
+  /// end, and if there were none.
+  ///
+  /// ```swift
+  /// let response = await AF.request("https://example.com/data", headers: ["TE": "trailers"])
+  ///   .validate()
+  ///   .serializingData()
+  ///   .response
+  /// if let digest = response.trailers?["Content-Digest"], let data = response.data {
+  ///   print(digest == contentDigest(of: data) ? "intact" : "damaged on its way")
+  /// }
+  /// ```
+  ///
+  /// - Like ``response``, they belong to the last response of the last attempt: not to a redirect or a challenge that
+  ///   was followed, nor to an attempt that was retried. A response that failed before its end has none.
+  /// - They are apart from the header fields, and are never merged into them. A trailer such as `Content-Length` or
+  ///   `Set-Cookie`, which must not be one (RFC 9110 §6.5.1), is in this list and has no effect.
+  /// - Values of a repeated name are joined by `, `, under the spelling that came first.
+  /// - Together with the header they are limited by ``TransportOptions/headerSizeLimit``.
+  /// - A cache does not store them, so a response from it has none (RFC 9111 §3.1).
+  ///
+  /// Some servers send trailers only to a request with `TE: trailers` (RFC 9110 §10.1.4). HTTP/1.1 has them in chunked
+  /// bodies only.
+  public var responseTrailers: HTTPHeaders? { core.state.withLock { $0.results.exchange }?.trailers }
+
   /// The metrics of each attempt.
   public var allMetrics: [URLSessionTaskMetrics] {
     core.state.withLock { $0.exchanges }.compactMap(\.metrics)

@@ -42,6 +42,47 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 
   /// The body of the last attempt; `nil` before it was made.
   public var uploadable: Uploadable? { core.state.withLock { $0.extras.uploadable } }
+
+  /// Sends trailer fields after the body (RFC 9110 §6.5), such as a digest that is computed while the body is sent.
+  ///
+  /// ```swift
+  /// let sum = RunningDigest()
+  /// let body = chunks.map { chunk in
+  ///   sum.add(chunk)
+  ///   return chunk
+  /// }
+  /// AF.upload(body, to: "https://example.com/files")
+  ///   .trailers(announcing: ["Content-Digest"]) { ["Content-Digest": sum.contentDigest] }
+  ///   .response { print($0.result) }
+  /// ```
+  ///
+  /// - `fields` is called when the last byte of the body was read, once for each time that the body is sent to its
+  ///   end: a retry, a redirect with status 307 or 308, and an answered challenge send it again. It may block. If the
+  ///   body fails, or the server does not want the rest of it, it is not called.
+  /// - Over HTTP/1.1 the body is sent in chunks (RFC 9112 §7.1.2), without `Content-Length` even if its length is
+  ///   known. A server of HTTP/1.0 understands neither.
+  /// - Fields that a server needs before the body, or that must not come after it (RFC 9110 §6.5.1), end the request
+  ///   with an error: those of framing, routing, authentication, cookies, conditions and content. So does a name or a
+  ///   value that is not valid. The whole body was sent by then; an announced name is checked before anything is sent.
+  /// - A server may ignore trailers. Resumable uploads, background sessions and `URLProtocol` classes send none.
+  ///
+  /// Call it before the request starts; a later call applies to the next attempt, and the last call counts.
+  ///
+  /// - Parameters:
+  ///   - names:  The names that the field `Trailer` of the header announces (RFC 9110 §6.6.2). Default: none, and no
+  ///             such field. `fields` may return others. A field `Trailer` of the request takes precedence.
+  ///   - fields: Returns the fields; an empty list sends none. Never called on the engine's thread.
+  @preconcurrency
+  @discardableResult
+  public func trailers(announcing names: [String] = [], _ fields: @escaping @Sendable () -> HTTPHeaders)
+    -> Self
+  {
+    let trailers = RequestTrailers(names: names) { completion in
+      Task.detached { completion(Array(fields())) }
+    }
+    core.state.withLock { $0.extras.trailers = trailers }
+    return self
+  }
 }
 
 /// A value that makes the body of an ``UploadRequest``.

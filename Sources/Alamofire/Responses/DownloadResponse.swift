@@ -32,6 +32,10 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
   /// The metrics of the last attempt; `nil` only for a response made without them. Made on first access.
   public var metrics: TaskMetrics? { origin.metrics }
 
+  /// The trailer fields, which the server sent after the body (RFC 9110 §6.5); `nil` if there were none. See
+  /// ``Request/responseTrailers``.
+  public var trailers: HTTPHeaders? { origin.trailers }
+
   /// The value, or `nil` when there is an error.
   public var value: Success? { result.success }
 

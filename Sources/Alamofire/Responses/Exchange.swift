@@ -46,6 +46,8 @@ package final class Exchange: Sendable {
   package let url: URL?
   /// The head of the last response; `nil` without a response.
   package let head: ResponseHead?
+  /// The trailer fields of the last response; `nil` without any, or before its end.
+  private let trailerBlock: FieldBlock?
   /// Redirects, challenges and the final request, in their order.
   package let hops: ShortList<Hop>
   /// The response if it is not an HTTP one: of a file, of a `data:` URL, or of a `URLProtocol` class. Then ``head``
@@ -63,15 +65,17 @@ package final class Exchange: Sendable {
   /// - Parameters:
   ///   - url:      The URL of the response.
   ///   - head:     The head of the last response.
+  ///   - trailers: The trailer fields of the last response.
   ///   - hops:     The requests that were sent; empty for `file:` and `data:` URLs.
   ///   - response: The response as an object, if it was made already.
   ///   - metrics:  The metrics of an attempt without hops.
   package init(
-    url: URL?, head: ResponseHead?, hops: ShortList<Hop> = [], response: HTTPURLResponse? = nil,
-    metrics: TaskMetrics? = nil
+    url: URL?, head: ResponseHead?, trailers: FieldBlock? = nil, hops: ShortList<Hop> = [],
+    response: HTTPURLResponse? = nil, metrics: TaskMetrics? = nil
   ) {
     self.url = url
     self.head = head
+    trailerBlock = trailers
     self.hops = hops
     other = nil
     made = Mutex(Made(response: response.map { LazyResponse($0) }, metrics: metrics))
@@ -83,6 +87,7 @@ package final class Exchange: Sendable {
   ) {
     self.url = url
     head = nil
+    trailerBlock = nil
     self.hops = hops
     self.other = other
     made = Mutex(Made(metrics: metrics))
@@ -112,6 +117,9 @@ package final class Exchange: Sendable {
   package var httpResponse: HTTPURLResponse? {
     response.value
   }
+
+  /// The trailer fields, made at each access. Values of a repeated name are joined (RFC 9110 §5.3).
+  package var trailers: HTTPHeaders? { trailerBlock.map { HTTPHeaders(joining: $0.fields) } }
 
   /// The metrics of all hops, made on first use; without hops, the ones that it was made with.
   package var metrics: TaskMetrics? {
@@ -152,6 +160,13 @@ package enum ResponseOrigin: Sendable {
     switch self {
     case .finished(_, let metrics): metrics
     case .exchange(let exchange): exchange?.metrics
+    }
+  }
+
+  var trailers: HTTPHeaders? {
+    switch self {
+    case .finished: nil
+    case .exchange(let exchange): exchange?.trailers
     }
   }
 

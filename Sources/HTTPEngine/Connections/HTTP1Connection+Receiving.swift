@@ -51,6 +51,7 @@ extension HTTP1Connection {
       case .content(let range):
         guard contentReceived(bytes, range, &position, of: exchange) else { return }
       case .end:
+        if let trailers = reader.trailers { exchange.trailersReceived(trailers) }
         return act(on: self.machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
       case .refuseHead: return fail(exchange.headTooLarge)
       case .refuse(let violation): return fail(exchange.invalid(violation))

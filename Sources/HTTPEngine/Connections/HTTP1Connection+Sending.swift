@@ -101,7 +101,7 @@ extension HTTP1Connection {
     case .wait:
       exchange.alignPhaseTimer()
       return false
-    case .end: return endContent(of: exchange)
+    case .end(let trailers): return endContent(of: exchange, trailers)
     case .fail(let failure):
       fail(failure)
       return false
@@ -157,23 +157,30 @@ extension HTTP1Connection {
     exchange.contentSent(count)
   }
 
-  private func endContent(of exchange: Exchange) -> Bool {
+  private func endContent(of exchange: Exchange, _ trailers: [HTTPHeader] = []) -> Bool {
     outgoing.isComplete = true
-    if outgoing.isChunked {
+    if outgoing.isChunked, let request = exchange.request {
       let start = output.count
       do throws(RequestHeadViolation) {
-        try RequestChunks.appendEnd(to: &output)
+        try RequestChunks.appendEnd(trailers: trailers, to: &output)
       } catch {
-        preconditionFailure("the end of a chunked body without trailers is always valid")
+        fail(Self.failure(error, of: request))
+        return false
       }
-      output.withUnsafeBytes { observe(UnsafeRawBufferPointer(rebasing: $0[start...]), of: exchange) }
+      let middle = trailers.isEmpty ? output.count : start + RequestChunks.lastChunk.utf8CodeUnitCount
+      output.withUnsafeBytes { bytes in
+        observe(UnsafeRawBufferPointer(rebasing: bytes[start..<middle]), of: exchange)
+        observe(UnsafeRawBufferPointer(rebasing: bytes[middle...]), as: .requestHead, of: exchange)
+      }
     }
     if !hasOutput { contentSent(of: exchange) }
     return hasOutput
   }
 
-  private func observe(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) {
+  private func observe(
+    _ bytes: UnsafeRawBufferPointer, as part: WirePart = .requestBody, of exchange: Exchange
+  ) {
     guard !bytes.isEmpty else { return }
-    exchange.request?.wireObserver?.bytesMoved(.requestBody, bytes)
+    exchange.request?.wireObserver?.bytesMoved(part, bytes)
   }
 }

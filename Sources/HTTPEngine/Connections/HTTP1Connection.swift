@@ -147,7 +147,8 @@ final class HTTP1Connection: Connection {
     exchange.times.requestStart = Clock.now()
     exchange.noteActivity()
     exchange.noteTime { $0.requestBegan($1, hasBody: hasContent) }
-    guard hasContent, !head.expectsContinue, exchange.bandwidth == nil, case .bytes(let data) = request.body,
+    guard hasContent, content != .chunked, !head.expectsContinue, exchange.bandwidth == nil,
+      case .bytes(let data) = request.body,
       data.count <= Self.largestInlinedBody
     else { return }
     output.append(contentsOf: data)

@@ -249,7 +249,9 @@ final class StreamedExchange: HTTP2StreamOwner {
   }
 
   func trailersReceived(_ trailers: FieldBlock, _ stream: HTTP2Stream) {
-    exchange?.sizes.responseHead += Int64(trailers.bytes.count)
+    guard let exchange else { return }
+    exchange.sizes.responseHead += Int64(trailers.bytes.count)
+    if !trailers.bytes.isEmpty { exchange.trailersReceived(trailers) }
   }
 
   func responseEnded(_ stream: HTTP2Stream) {}
@@ -283,17 +285,33 @@ final class StreamedExchange: HTTP2StreamOwner {
       exchange.request?.wireObserver?.bytesMoved(
         .requestBody, UnsafeRawBufferPointer(rebasing: room.prefix(count)))
       exchange.contentSent(count)
-      let isLast = exchange.count.sent == exchange.count.expectedToSend
+      let isLast =
+        exchange.count.sent == exchange.count.expectedToSend && exchange.request?.trailers == nil
       if isLast { contentEnded(exchange) }
       return .bytes(count, isLast: isLast)
     case .wait:
       exchange.alignPhaseTimer()
       return .wait
-    case .end:
+    case .end(let trailers):
       contentEnded(exchange)
-      return .end
+      return trailers.isEmpty ? .end : send(trailers, of: exchange)
     case .fail(let failure):
       fail(failure)
+      return .failed
+    }
+  }
+
+  /// Sends the trailers after the content.
+  private func send(_ trailers: [HTTPHeader], of exchange: Exchange) -> HTTP2ContentStep {
+    guard let request = exchange.request else { return .wait }
+    do throws(RequestFields.Violation) {
+      let fields = try RequestFields(trailers: trailers)
+      if let observer = request.wireObserver {
+        fields.trailerLines.withUnsafeBytes { observer.bytesMoved(.requestHead, $0) }
+      }
+      return .trailers(fields)
+    } catch {
+      fail(HTTP2Connection.failure(error, of: request))
       return .failed
     }
   }

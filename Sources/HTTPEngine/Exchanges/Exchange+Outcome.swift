@@ -6,7 +6,7 @@ extension Exchange {
   func completed() -> Outcome {
     guard let head else { return .failure(unanswered(.unknown).with(metrics: metrics())) }
     if dropped == nil, let failure = undecodedFailure { return .failure(failure.with(metrics: metrics())) }
-    return .success(WireResponse(head: head, body: body.take(), metrics: allMetrics()))
+    return .success(WireResponse(head: head, body: body.take(), trailers: trailers, metrics: allMetrics()))
   }
 
   /// Returns the failure of a request whose connection ended before a byte of a response, and which is not sent again.

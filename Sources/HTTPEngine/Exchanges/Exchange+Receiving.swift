@@ -37,6 +37,13 @@ extension Exchange {
     return .goOn
   }
 
+  /// Keeps the trailer fields, which end a response.
+  func trailersReceived(_ fields: FieldBlock) {
+    trailers = fields
+    guard let observer = request?.wireObserver else { return }
+    (fields.bytes + Array("\r\n".utf8)).withUnsafeBytes { observer.bytesMoved(.responseHead, $0) }
+  }
+
   private func dropBody(
     of head: ResponseHead, _ framing: MessageFraming, _ isReusable: Bool
   ) -> ExchangeStep {

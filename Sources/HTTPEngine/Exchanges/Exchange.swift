@@ -106,6 +106,8 @@ final class Exchange {
   /// Whether the source of the body was started, and whether bytes of it were read since.
   @exclusivity(unchecked) var hasStartedSource = false
   @exclusivity(unchecked) var hasReadSource = false
+  /// The reply of the caller that is asked for trailers; `nil` before the content has ended.
+  @exclusivity(unchecked) var trailerReply: TrailerReply?
   /// The bytes of the head that was sent, for the observer of the bytes.
   @exclusivity(unchecked) var sentHead: [UInt8] = []
 
@@ -114,6 +116,8 @@ final class Exchange {
   /// The body of the response, if it is not wanted.
   @exclusivity(unchecked) var dropped: DroppedBody?
   @exclusivity(unchecked) var body = BodyBuffer()
+  /// The trailer fields of the response; `nil` without any.
+  @exclusivity(unchecked) var trailers: FieldBlock?
   @exclusivity(unchecked) var coding = BodyCoding()
 
   init(_ core: LoopCore) { self.core = core }
@@ -155,7 +159,9 @@ final class Exchange {
     count.received = 0
     continueTime = .max
     repeatTime = .max
+    trailerReply = nil
     head = nil
+    trailers = nil
     dropped = nil
     sentHead = []
     coding = BodyCoding()

@@ -263,6 +263,13 @@ extension HTTP2Session {
       precondition(count > 0 && count <= length, "more content than there is room for")
       return ready(count, isLast, stream, &flags)
     case .end: return ready(0, true, stream, &flags)
+    case .trailers(let fields):
+      if let failure = submitTrailers(fields, on: stream) {
+        refuse(stream, .failed(failure), HTTP2ErrorCode.cancel)
+        return Self.isDeferred
+      }
+      flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
+      return ready(0, true, stream, &flags)
     case .wait: return Self.isDeferred
     case .failed:
       reset(stream)

@@ -259,23 +259,37 @@ package final class HTTP2Session {
   }
 
   private func submit(_ request: RequestFields, hasContent: Bool) -> Int32 {
-    withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: request.lengths.count) { fields in
+    Self.withFields(request) { fields, count in
+      guard hasContent else { return nghttp2_submit_request(session, nil, fields, count, nil, nil) }
+      var provider = nghttp2_data_provider(
+        source: nghttp2_data_source(ptr: nil), read_callback: Self.contentWanted)
+      return nghttp2_submit_request(session, nil, fields, count, &provider, nil)
+    }
+  }
+
+  /// Queues the trailers of a request, which end its side of the stream. Returns the failure if nghttp2 does not take
+  /// them.
+  func submitTrailers(_ trailers: RequestFields, on stream: HTTP2Stream) -> HTTP2Failure? {
+    let result = Self.withFields(trailers) { nghttp2_submit_trailer(session, stream.id, $0, $1) }
+    return result == 0 ? nil : .library(Int(result))
+  }
+
+  /// Calls `body` with fields in the form of nghttp2, which copies them.
+  private static func withFields(
+    _ fields: RequestFields, _ body: (UnsafePointer<nghttp2_nv>?, Int) -> Int32
+  ) -> Int32 {
+    withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: fields.lengths.count) { list in
       var index = 0
-      return request.bytes.withUnsafeBufferPointer { bytes in
+      return fields.bytes.withUnsafeBufferPointer { bytes in
         guard var place = bytes.baseAddress.map({ UnsafeMutablePointer(mutating: $0) }) else { return -1 }
-        for length in request.lengths {
-          fields[index] = nghttp2_nv(
+        for length in fields.lengths {
+          list[index] = nghttp2_nv(
             name: place, value: place + length.name, namelen: length.name, valuelen: length.value,
             flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue))
           place += length.name + length.value
           index += 1
         }
-        guard hasContent else {
-          return nghttp2_submit_request(session, nil, fields.baseAddress, index, nil, nil)
-        }
-        var provider = nghttp2_data_provider(
-          source: nghttp2_data_source(ptr: nil), read_callback: Self.contentWanted)
-        return nghttp2_submit_request(session, nil, fields.baseAddress, index, &provider, nil)
+        return body(list.baseAddress, index)
       }
     }
   }

@@ -27,6 +27,8 @@ package enum HTTP2ContentStep: Sendable, Equatable {
   /// The number of bytes, at least one, and whether they are the last ones.
   case bytes(Int, isLast: Bool)
   case end
+  /// The content has ended, and these fields follow it (RFC 9113 §8.1).
+  case trailers(RequestFields)
   /// There are none now; ``HTTP2Session/resumeContent(of:)`` asks again.
   case wait
   /// There will be no more: the stream is reset, and its owner is not called again.

@@ -30,6 +30,24 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     for (name, value) in dictionary { update(name: name, value: value) }
   }
 
+  /// Makes a list of fields as they came. Values of a repeated name are joined by `, ` (RFC 9110 §5.3), under the
+  /// spelling that came first.
+  package init(joining headers: [HTTPHeader]) {
+    fields.reserveCapacity(headers.count)
+    // Joined at the end, because a server may repeat a name thousands of times.
+    var repeated: [Int: [String]] = [:]
+    for header in headers {
+      if let position = position(of: header.name) {
+        repeated[position, default: [fields[position].value]].append(header.value)
+      } else {
+        update(header)
+      }
+    }
+    for (position, values) in repeated {
+      fields[position] = HTTPHeader(name: fields[position].name, value: values.joined(separator: ", "))
+    }
+  }
+
   /// Sets a field; the same as ``update(name:value:)``.
   public mutating func add(name: String, value: String) {
     update(HTTPHeader(name: name, value: value))

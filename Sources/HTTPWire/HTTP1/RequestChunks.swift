@@ -4,13 +4,8 @@ package enum RequestChunks {
   package static var longestSizeLine: Int { 18 }
   /// The line break after the content of a chunk.
   package static var chunkEnd: StaticString { "\r\n" }
-  /// The fields that a server needs before it reads the content, or that it must not take from a trailer section (RFC
-  /// 9110 §6.5.1).
-  private static let forbiddenTrailers: [String] = [
-    "Transfer-Encoding", "Content-Length", "Host", "Trailer", "TE", "Connection", "Expect", "Upgrade",
-    "Content-Encoding", "Content-Type", "Content-Range", "Authorization", "Proxy-Authorization", "Cookie",
-    "Cache-Control", "Max-Forwards", "Range",
-  ]
+  /// The line of the last chunk, which the trailer section follows.
+  package static var lastChunk: StaticString { "0\r\n" }
 
   /// Writes the size line of a chunk of `count` bytes so that it ends at `end`, right before the content that a source
   /// has written there. Returns the position at which the line begins.
@@ -50,15 +45,8 @@ package enum RequestChunks {
   package static func appendEnd(
     trailers: [HTTPHeader] = [], to buffer: inout [UInt8]
   ) throws(RequestHeadViolation) {
-    for field in trailers {
-      do throws(HeaderFieldRules.Violation) {
-        try HeaderFieldRules.validate(method: "POST", fields: [field])
-      } catch {
-        throw .field(error)
-      }
-      if forbiddenTrailers.contains(where: { FieldName.equal($0, field.name) }) { throw .trailer(field.name) }
-    }
-    append("0\r\n", to: &buffer)
+    if !trailers.isEmpty { try RequestTrailerRules.check(trailers) }
+    append(lastChunk, to: &buffer)
     for field in trailers {
       buffer.append(contentsOf: field.name.utf8)
       append(field.value.isEmpty ? ":" : ": ", to: &buffer)

@@ -50,13 +50,15 @@ package struct RequestHeadWriter: Sendable {
   private let form: TargetForm
   /// Whether the field `Expect` is left out, because the server has refused it with 417.
   private let omitsExpect: Bool
+  /// The names of the trailer fields that the field `Trailer` announces.
+  private let trailerNames: [String]
 
   /// Makes the writer of a request.
   ///
   /// - Parameter url: The absolute URL of `origin`, ASCII only. Only its path and query are read.
   package init(
     method: String, url: String, origin: Origin, fields: [HTTPHeader], content: Content, form: TargetForm,
-    omitsExpect: Bool = false
+    omitsExpect: Bool = false, trailerNames: [String] = []
   ) {
     self.method = method
     self.url = url
@@ -65,6 +67,7 @@ package struct RequestHeadWriter: Sendable {
     self.content = content
     self.form = form
     self.omitsExpect = omitsExpect
+    self.trailerNames = trailerNames
   }
 
   /// Makes the writer of a request.
@@ -79,11 +82,18 @@ package struct RequestHeadWriter: Sendable {
   ) {
     let content = Content(of: request)
     var fields = loginFields.isEmpty ? request.fields : request.fields + loginFields
+    if request.sendsTrailers { Self.removeLength(request.body.count, from: &fields) }
     let withholds = withholdsContent && content != .none
     if withholds { fields.removeAll(where: Self.describesContent) }
     self.init(
       method: request.method, url: request.url, origin: request.origin, fields: fields,
-      content: withholds ? .length(0) : content, form: form, omitsExpect: omitsExpect)
+      content: withholds ? .length(0) : content, form: form, omitsExpect: omitsExpect,
+      trailerNames: withholds ? [] : RequestTrailerRules.announcedNames(of: request))
+  }
+
+  /// Removes a correct length from the fields of content that is sent in chunks because trailers follow it.
+  private static func removeLength(_ length: Int64, from fields: inout [HTTPHeader]) {
+    fields.removeAll { FieldName.equal($0.name, "Content-Length") && $0.value == String(length) }
   }
 
   /// Whether a field delimits the content, or asks whether it may be sent.
@@ -118,6 +128,9 @@ package struct RequestHeadWriter: Sendable {
         try writeHost(into: &buffer, &output)
         try writeFields(into: &buffer, &output)
         memory.note(fields, buffer[lines...], isPlain: !output.hasFraming && output.summary == Summary())
+      }
+      if !trailerNames.isEmpty {
+        try output.append(RequestTrailerRules.announcement(of: trailerNames), to: &buffer)
       }
       try writeFraming(into: &buffer, &output)
       output.append("\r\n", to: &buffer)
@@ -203,6 +216,7 @@ package struct RequestHeadWriter: Sendable {
   ) throws(RequestHeadViolation) {
     for field in fields {
       switch field.name.utf8.count {
+      case 2 where FieldName.equal(field.name, "TE"): output.hasTE = true
       case 4 where RequestHeadOutput.isHost(field): continue
       case 6 where FieldName.equal(field.name, "Expect"):
         if omitsExpect { continue }
@@ -210,6 +224,7 @@ package struct RequestHeadWriter: Sendable {
       case 7 where FieldName.equal(field.name, "Upgrade"): output.summary.asksForUpgrade = true
       case 10 where FieldName.equal(field.name, "Connection"):
         if RequestHeadOutput.lists("close", field.value) { output.summary.closesConnection = true }
+        if RequestHeadOutput.lists("te", field.value) { output.namesTE = true }
       case 14 where FieldName.equal(field.name, "Content-Length"):
         guard let length = announcedLength, field.value == String(length), !output.hasFraming else {
           throw .contradictingFraming("Content-Length")
@@ -224,6 +239,8 @@ package struct RequestHeadWriter: Sendable {
       }
       try output.append(field, to: &buffer)
     }
+    // TE concerns the next server alone, which learns that from Connection (RFC 9110 §10.1.4).
+    if output.hasTE, !output.namesTE { output.append("Connection: TE\r\n", to: &buffer) }
   }
 
   private func writeFraming(
@@ -270,7 +287,9 @@ extension RequestHeadWriter.Content {
   }
 
   /// Makes the content of a request, without a copy of its body.
-  package init(of request: WireRequest) { self.init(request.parts.body) }
+  package init(of request: WireRequest) {
+    if request.sendsTrailers { self = .chunked } else { self.init(request.parts.body) }
+  }
 }
 
 /// The state of writing one head.
@@ -280,6 +299,9 @@ private struct RequestHeadOutput {
   var summary = RequestHeadWriter.Summary()
   /// Whether a field of the caller delimits the content.
   var hasFraming = false
+  /// Whether the request has a field `TE`, and whether `Connection` names it.
+  var hasTE = false
+  var namesTE = false
 
   static func isHost(_ field: HTTPHeader) -> Bool {
     field.name.utf8.count == 4 && FieldName.equal(field.name, "Host")

@@ -3,8 +3,11 @@ extension RequestFields {
   ///
   /// - Parameter omitsExpect: Whether `Expect` is left out, because the server has refused it.
   package init(_ request: WireRequest, omitsExpect: Bool = false) throws(Violation) {
-    let content = RequestHeadWriter.Content(of: request)
-    guard request.method != "HEAD" || content == .none else { throw .head(.contentOfHead) }
+    // Trailers do not change the length here.
+    let content = RequestHeadWriter.Content(request.parts.body)
+    guard request.method != "HEAD" || content == .none && !request.sendsTrailers else {
+      throw .head(.contentOfHead)
+    }
     var fields = request.fields
     if omitsExpect { fields.removeAll { FieldName.equal($0.name, "Expect") } }
     let length: Int64? =
@@ -16,6 +19,23 @@ extension RequestFields {
     try self.init(
       Control(method: request.method, origin: request.origin, target: Self.target(of: request.url)),
       fields: fields, contentLength: length)
+    do throws(RequestHeadViolation) {
+      let names = RequestTrailerRules.announcedNames(of: request)
+      if !names.isEmpty { appendField(try RequestTrailerRules.announcement(of: names)) }
+    } catch {
+      throw .head(error)
+    }
+  }
+
+  /// Makes the trailer fields of a request.
+  package init(trailers: [HTTPHeader]) throws(Violation) {
+    self.init()
+    do throws(RequestHeadViolation) {
+      try RequestTrailerRules.check(trailers)
+    } catch {
+      throw .head(error)
+    }
+    for field in trailers { appendField(field) }
   }
 
   /// Whether a request with this method and without content says so (RFC 9110 §8.6).
@@ -49,6 +69,15 @@ extension RequestFields {
       }
     }
     return size
+  }
+
+  /// The fields as lines of HTTP/1.1, for observers; without pseudo-header fields, and with an empty line at the end.
+  package var trailerLines: [UInt8] {
+    var lines: [UInt8] = []
+    forEach { name, value in
+      lines += Array(name) + Array(": ".utf8) + Array(value) + Array("\r\n".utf8)
+    }
+    return lines + Array("\r\n".utf8)
   }
 
   /// The head in the form of HTTP/1.1, for observers.

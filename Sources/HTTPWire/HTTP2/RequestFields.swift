@@ -76,6 +76,12 @@ package struct RequestFields: Sendable, Equatable {
     guard bytes.count <= RequestHeadWriter.largestHead else { throw .head(.tooLarge) }
   }
 
+  /// Makes an empty list.
+  init() {}
+
+  /// Appends a field that was checked before.
+  mutating func appendField(_ field: HTTPHeader) { append(field.name, Substring(field.value)) }
+
   /// Refuses a field of the caller that contradicts the body, as on HTTP/1.1.
   private static func checkFraming(_ field: HTTPHeader, _ length: Int64?) throws(Violation) {
     switch field.name.utf8.count {

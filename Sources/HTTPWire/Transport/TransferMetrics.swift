@@ -81,11 +81,14 @@ package struct WireResponse: Sendable {
   package let head: ResponseHead
   /// The decoded body; `nil` when there was none or it was empty.
   package let body: Data?
+  /// The trailer fields (RFC 9110 §6.5); `nil` without any.
+  package let trailers: FieldBlock?
   package let metrics: TransferMetrics
 
-  package init(head: ResponseHead, body: Data?, metrics: TransferMetrics) {
+  package init(head: ResponseHead, body: Data?, trailers: FieldBlock? = nil, metrics: TransferMetrics) {
     self.head = head
     self.body = body
+    self.trailers = trailers
     self.metrics = metrics
   }
 }

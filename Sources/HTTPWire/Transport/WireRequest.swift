@@ -16,6 +16,8 @@ package final class WireRequest: Sendable {
     /// The header fields in the order in which they are sent.
     package var fields: [HTTPHeader] = []
     package var body = RequestBody.none
+    /// The trailer fields that follow the body; `nil` without any.
+    package var trailers: RequestTrailers?
     /// The destination of the response body; `nil` collects it in memory.
     package var sink: (any BodySink)?
     /// The longest silence in either direction; `nil` is no limit.
@@ -60,6 +62,7 @@ package final class WireRequest: Sendable {
   @inlinable @inline(__always) package var method: String { parts.method }
   @inlinable @inline(__always) package var fields: [HTTPHeader] { parts.fields }
   @inlinable @inline(__always) package var body: RequestBody { parts.body }
+  @inlinable @inline(__always) package var trailers: RequestTrailers? { parts.trailers }
   @inlinable @inline(__always) package var sink: (any BodySink)? { parts.sink }
   @inlinable @inline(__always) package var idleTimeout: Duration? { parts.idleTimeout }
   @inlinable @inline(__always) package var deadline: ContinuousClock.Instant? { parts.deadline }
@@ -96,6 +99,9 @@ package final class WireRequest: Sendable {
     let isSpoken = parts.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
     return isSpoken && !asksForUpgrade
   }
+
+  /// Whether trailer fields follow the content, which is therefore sent in chunks over HTTP/1.1, whatever its length.
+  package var sendsTrailers: Bool { parts.trailers != nil && parts.body.isPresent }
 
   /// Whether the request offers to switch to another protocol (RFC 9110 §7.8).
   package var asksForUpgrade: Bool { fields.contains { FieldName.equal($0.name, "Upgrade") } }

@@ -40,6 +40,19 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
+  @Test("Trailers of a response are not stored") func trailersAreNotStored() async {
+    let (session, _) = session()
+    server.enqueue(
+      Reply(headers: [HTTPHeader(name: "Cache-Control", value: "max-age=1000")], body: .parts(["text"]))
+        .with(trailers: [HTTPHeader(name: "X-End", value: "1")]))
+    let original = await session.request(server.url("/trailers")).end()
+    #expect(original.value == Data("text".utf8) && original.trailers == ["X-End": "1"])
+    let again = await session.request(server.url("/trailers")).end()
+    #expect(again.value == Data("text".utf8) && again.trailers == nil)
+    #expect(again.response?.value(forHTTPHeaderField: "X-End") == nil)
+    #expect(server.requestCount == 1)
+  }
+
   @Test("A stale response is revalidated") func staleResponse() async {
     let (session, _) = session()
     let original = await get("/etag/v1", session)

@@ -89,3 +89,15 @@ private func heads() {
     }
   show(request)
 }
+
+private func contentDigest(of data: Data) -> String { "sha-256=:\(data.base64EncodedString()):" }
+
+private func trailers() async {
+  let response = await AF.request("https://example.com/data", headers: ["TE": "trailers"])
+    .validate()
+    .serializingData()
+    .response
+  if let digest = response.trailers?["Content-Digest"], let data = response.data {
+    print(digest == contentDigest(of: data) ? "intact" : "damaged on its way")
+  }
+}

@@ -64,3 +64,19 @@ private struct Log: UploadableConvertible {
     return .stream(stream)
   }
 }
+
+private final class RunningDigest: Sendable {
+  var contentDigest: String { "sha-256=::" }
+  func add(_ chunk: Data) {}
+}
+
+private func trailers(chunks: AsyncStream<Data>) {
+  let sum = RunningDigest()
+  let body = chunks.map { chunk in
+    sum.add(chunk)
+    return chunk
+  }
+  AF.upload(body, to: "https://example.com/files")
+    .trailers(announcing: ["Content-Digest"]) { ["Content-Digest": sum.contentDigest] }
+    .response { print($0.result) }
+}

@@ -330,6 +330,7 @@ extension RequestCore {
       parts.method = method
       parts.fields = fields
       parts.body = body
+      parts.trailers = trailers
       parts.sink = sink
       parts.priority = priority
       parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
@@ -345,6 +346,12 @@ extension RequestCore {
       HopHandler(scheme: scheme) != nil || !session.settings.protocolClasses.isEmpty
     else { return nil }
     return Origin(scheme: scheme, host: url.host ?? "", port: url.port)
+  }
+
+  /// The trailer fields of an ordinary upload.
+  private var trailers: RequestTrailers? {
+    guard let body, body.resumer == nil, body.transfer == nil else { return nil }
+    return state.withLock { $0.hasExtras ? $0.extras.trailers : nil }
   }
 
   private func body(of request: URLRequest, own: [String: String]?) throws(AFError) -> RequestBody {
@@ -400,7 +407,10 @@ extension WireRequest {
       parts.origin = plan.origin
       parts.method = plan.method
       parts.fields = plan.fields(from: fields)
-      if !plan.resendsBody { parts.body = .none }
+      if !plan.resendsBody {
+        parts.body = .none
+        parts.trailers = nil
+      }
     }
   }
 

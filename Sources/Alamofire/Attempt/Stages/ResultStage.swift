@@ -48,7 +48,7 @@ extension AttemptDriver {
   @inline(never)
   func keepResult() {
     guard let response = values.response else { return }
-    let exchange = exchange(response.head)
+    let exchange = exchange(response.head, trailers: response.trailers)
     values.exchange = exchange
     // Released early, because the body may be large.
     values.response = nil
@@ -59,7 +59,7 @@ extension AttemptDriver {
   }
 
   /// Returns the result of the attempt so far, with `head` as the head of its last response.
-  func exchange(_ head: ResponseHead?) -> Exchange {
+  func exchange(_ head: ResponseHead?, trailers: FieldBlock? = nil) -> Exchange {
     // The URL of the caller's request is parsed already.
     var url = values.redirectCount == 0 ? values.urlRequest.url : shownURL(of: values.request)
     if case .journal = values.handler { url = core.transfer?.location ?? url }
@@ -71,8 +71,8 @@ extension AttemptDriver {
       return Exchange(url: url, other: other, values.hops, metrics: metrics)
     }
     return Exchange(
-      url: url, head: head, hops: values.hops, response: head == nil ? nil : given as? HTTPURLResponse,
-      metrics: metrics)
+      url: url, head: head, trailers: trailers, hops: values.hops,
+      response: head == nil ? nil : given as? HTTPURLResponse, metrics: metrics)
   }
 
   /// Returns the URL of a hop as the caller writes it.

@@ -22,7 +22,7 @@ import FoundationNetworking
 public final class RequestLog: EventMonitor {
   /// The importance of an entry.
   public enum Level: String, Sendable, Comparable, CaseIterable {
-    /// The beginning of each attempt with its header fields, and the header fields of the response.
+    /// The beginning of each attempt with its header fields, and the header fields and trailers of the response.
     case debug
     /// The end of a request with a status below 400, and of a cancelled one.
     case info
@@ -96,6 +96,11 @@ public final class RequestLog: EventMonitor {
     add(.debug, request) { facts in
       let fields = facts.transaction?.responseFields.map { ($0.name, $0.value) } ?? []
       return fields.isEmpty ? nil : "\(facts.title): response\(facts.text(of: fields))"
+    }
+    add(.debug, request) { facts in
+      request.responseTrailers.map {
+        "\(facts.title): trailers\(facts.text(of: $0.map { ($0.name, $0.value) }))"
+      }
     }
   }
 

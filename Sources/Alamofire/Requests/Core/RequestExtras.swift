@@ -25,6 +25,8 @@ struct RequestExtras: Sendable {
   /// The body of an upload, and the file that was made of it for the attempt.
   var uploadable: UploadRequest.Uploadable?
   var uploadedFile: URL?
+  /// The trailer fields that follow the body of an upload.
+  var trailers: RequestTrailers?
   /// The source that sends the body, if it is a stream.
   var streamSource: InputStreamSource?
 

@@ -28,6 +28,9 @@ extension DataStreamRequest {
     public let response: HTTPURLResponse?
     /// The metrics of the last attempt.
     public let metrics: URLSessionTaskMetrics?
+    /// The trailer fields, which the server sent after the body (RFC 9110 §6.5); `nil` if there were none. See
+    /// ``Request/responseTrailers``.
+    public let trailers: HTTPHeaders?
     /// The error of the request; `nil` if it succeeded.
     public let error: AFError?
   }
@@ -57,7 +60,7 @@ extension DataStreamRequest {
     let outcome = end.outcome ?? core.outcome
     return Completion(
       request: outcome.request, response: outcome.exchange?.httpResponse, metrics: outcome.exchange?.metrics,
-      error: outcome.error)
+      trailers: outcome.exchange?.trailers, error: outcome.error)
   }
 }
 
