@@ -19,6 +19,9 @@ enum ServerRequirement {
 
   static let tusPeer = isMet([], PythonEnvironment.has("tuspyserver"))
 
+  /// Not among the servers that `Scripts/install` installs, so it is never required.
+  static let node = FileManager.default.isExecutableFile(atPath: TrailerPeer.program)
+
   private static func isMet(_ programs: [String], _ condition: @autoclosure () -> Bool = true) -> Bool {
     if ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == "1" { return true }
     return programs.allSatisfy(FileManager.default.isExecutableFile) && condition()
@@ -26,6 +29,9 @@ enum ServerRequirement {
 }
 
 extension Trait where Self == ConditionTrait {
+  static var needsNode: Self {
+    .enabled(if: ServerRequirement.node, "node is missing; the package is nodejs")
+  }
   static var needsNginx: Self {
     .enabled(if: ServerRequirement.nginx, "nginx or openssl is missing; run Scripts/install test")
   }
