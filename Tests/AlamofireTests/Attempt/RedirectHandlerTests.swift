@@ -168,6 +168,21 @@ struct RedirectHandlerTests {
     #expect(server.recordedRequests.last?.bodyText == "from a stream")
   }
 
+  @Test("A modified request does not send a stream again that was read") func spentStream() async throws {
+    let server = try HTTPTestServer()
+    var request = try URLRequest(url: server.url("/redirect-to?url=/anything&status_code=307"), method: .post)
+    request.httpBodyStream = InputStream(data: Data("once".utf8))
+    let response = await Session.real().request(request).redirect(
+      using: .modify { _, request, _ in
+        var request = request
+        request.setValue("1", forHTTPHeaderField: "X-Changed")
+        return request
+      }
+    ).end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .requestBodyStreamExhausted)
+    #expect(server.recordedRequests.count == 1)
+  }
+
   @Test(
     "A modified request with another scheme is refused",
     arguments: ["file:///etc/hosts", "data:,x", "ftp://a.test/", "/relative"])
