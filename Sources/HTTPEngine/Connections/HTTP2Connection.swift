@@ -30,6 +30,8 @@ final class HTTP2Connection: Connection {
   @exclusivity(unchecked) private var sendFailure: TransportFailure?
   /// The reason why the connection has ended.
   @exclusivity(unchecked) private(set) var endFailure: TransportFailure?
+  /// Whether the connection takes no more exchanges, and only carries its last ones.
+  @exclusivity(unchecked) private(set) var isDraining = false
   /// The time at which the connection became idle, and until which it is used again.
   @exclusivity(unchecked) private(set) var idleSince: UInt64 = 0
   @exclusivity(unchecked) private(set) var idleLimit: UInt64 = .max
@@ -82,6 +84,7 @@ final class HTTP2Connection: Connection {
     let isReused = isUsed
     guard let streamed = StreamedExchange(exchange, on: self, isReused: isReused) else { return false }
     isUsed = true
+    noteDraining()
     if streamed.isOver { return true }
     carried[exchange.ticket] = streamed
     starting.append(streamed)
@@ -111,6 +114,7 @@ final class HTTP2Connection: Connection {
   }
 
   private func streamLimitChanged() {
+    noteDraining()
     streamsChanged()
     if let queue = carried.values.first?.hostQueue { noteStreams(of: queue) }
   }
@@ -122,6 +126,13 @@ final class HTTP2Connection: Connection {
     let admitted = core.hostQueues.noteStreams(
       session.streamLimit, connections: pool.multiplexed.count, of: queue, table.now)
     if !admitted.isEmpty { core.startAdmitted(admitted) }
+  }
+
+  /// Notes that the server wants another connection in place of this one (RFC 9113 §6.8).
+  private func noteDraining() {
+    guard !isDraining, !isClosed, session.takesNoMoreStreams else { return }
+    isDraining = true
+    pool.group.draining += 1
   }
 
   private func streamsChanged() {

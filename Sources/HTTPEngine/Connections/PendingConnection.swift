@@ -15,7 +15,7 @@ final class PendingConnection {
   /// The exchange for which the connection is made. Another one may get the connection.
   let ticket: UInt64
   /// Whether the connection may become one of HTTP/2.
-  private let mayMultiplex: Bool
+  let mayMultiplex: Bool
   private var state = State.idle
   private var times = ConnectionFacts.Times()
   /// The end of the time for connecting, which includes the handshake.

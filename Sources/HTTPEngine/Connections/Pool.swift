@@ -13,10 +13,19 @@ final class Pool {
   @exclusivity(unchecked) private(set) var multiplexed: [HTTP2Connection] = []
   /// The connections that are being made.
   @exclusivity(unchecked) private(set) var pending: [PendingConnection] = []
+  /// The number of them that cannot become connections of HTTP/2.
+  @exclusivity(unchecked) private var pendingPlain = 0
+  /// The time since which a connection is being made without a break. Before, the waiting exchanges have waited for one
+  /// another, and not for the host.
+  @exclusivity(unchecked) private(set) var pendingSince: UInt64 = 0
   /// The number of connections whose response has ended since the sockets were last looked at.
   @exclusivity(unchecked) var settling = 0
-  /// The exchanges that wait for a connection, in their order.
-  @exclusivity(unchecked) private(set) var waiting: [Exchange] = []
+  /// The exchanges that wait for a connection.
+  @exclusivity(unchecked) private(set) var waiting = WaitingExchanges()
+  /// The shortest silence of the host that one of them has allowed since one waits, in nanoseconds.
+  @exclusivity(unchecked) private var shortestIdleLimit: UInt64 = .max
+  /// The number of times at which a waiting exchange was considered. Tests count them.
+  @exclusivity(unchecked) private(set) var assignmentSteps = 0
   /// Whether the connections carry many requests at a time; `nil` until one was made.
   @exclusivity(unchecked) var multiplexes: Bool?
   /// The credentials that the proxy of forwarded requests has accepted last.
@@ -24,7 +33,6 @@ final class Pool {
   /// Whether the last connection could not be made. Then exchanges do not wait for the connection of another one.
   @exclusivity(unchecked) private var hasFailed = false
   @exclusivity(unchecked) private var isAssigning = false
-  @exclusivity(unchecked) private var mustAssignAgain = false
 
   init(_ key: ConnectionKey, _ group: HostGroup, _ table: LoopExchanges) {
     self.key = key
@@ -55,108 +63,157 @@ final class Pool {
     exchange.phase = .connecting
     exchange.pool = self
     if let connection = connectionAtOnce(for: exchange) { return connection.start(exchange) }
-    waiting.append(exchange)
+    // An exchange that is suspended would not send anything.
+    guard !exchange.flow.isSuspended else { return waiting.suspend(exchange) }
+    let need = need(of: exchange)
+    if !waiting.hasActive, !isAssigning {
+      isAssigning = true
+      dropExpired()
+      let isCarried = carry(exchange, need)
+      isAssigning = false
+      // What the exchange has done can have let others wait.
+      if isCarried { return assign() }
+    }
+    if waiting.isEmpty { shortestIdleLimit = .max }
+    shortestIdleLimit = min(shortestIdleLimit, exchange.timing.idleLimit)
+    waiting.append(exchange, need)
     assign()
   }
 
   /// Returns the connection that was used last, if it is idle and nothing else has to be considered.
   private func connectionAtOnce(for exchange: Exchange) -> HTTP1Connection? {
-    guard waiting.isEmpty, multiplexed.isEmpty, !isAssigning, !exchange.needsNewConnection,
+    guard !waiting.hasActive, multiplexed.isEmpty, !isAssigning, !exchange.needsNewConnection,
       !exchange.flow.isSuspended, let limit = idle.last?.idleLimit, limit > table.now
     else { return nil }
     noteBusy()
     return idle.removeLast()
   }
 
+  /// Lets an open connection carry the exchange. Returns false if none can.
+  private func carry(_ exchange: Exchange, _ need: WaitingExchanges.Need) -> Bool {
+    if need.mayMultiplex, let connection = multiplexed.first(where: { $0.freeStreams > 0 }) {
+      return connection.start(exchange)
+    }
+    guard let connection = takeIdle(unused: need.isNew) else { return false }
+    connection.start(exchange)
+    return true
+  }
+
   /// Forgets an exchange that waits for a connection. A connection that is being made for it goes on only if another
   /// exchange waits.
   func withdraw(_ exchange: Exchange) {
-    guard let place = waiting.firstIndex(where: { $0 === exchange }) else { return }
-    waiting.remove(at: place)
-    while pending.count > waiting.count, let last = pending.popLast() {
+    guard waiting.remove(exchange.ticket) != nil else { return }
+    while pending.count > waiting.count, let last = pending.last {
+      removePending(last)
       last.cancel()
       open -= 1
     }
     assign()
   }
 
+  /// Gives no connection to an exchange that waits for one, until it is resumed.
+  func suspend(_ exchange: Exchange) {
+    if waiting.remove(exchange.ticket) != nil { waiting.suspend(exchange) }
+  }
+
+  func resume(_ exchange: Exchange) { if waiting.resume(exchange) { serve(exchange) } }
+
   /// Gives connections to the waiting exchanges, and makes those that are missing.
   func assign() {
-    guard !isAssigning else {
-      mustAssignAgain = true
-      return
-    }
+    guard !isAssigning, waiting.hasActive else { return }
     isAssigning = true
-    repeat {
-      mustAssignAgain = false
-      var place = 0
-      // What a started exchange does can change the list.
-      while place < waiting.count, !mustAssignAgain {
-        if !assign(at: place) { place += 1 }
-      }
-    } while mustAssignAgain
+    dropExpired()
+    // What a started exchange does can change everything.
+    while let (need, step) = nextStep(), perform(step, need) {}
     isAssigning = false
   }
 
-  /// Returns whether the exchange at `place` has a connection now.
-  private func assign(at place: Int) -> Bool {
-    let exchange = waiting[place]
-    // An exchange that is suspended would not send anything.
-    guard !exchange.flow.isSuspended else { return false }
-    dropExpired()
-    switch state(ahead: place, exchange).step(mayMultiplex: mayMultiplex(exchange)) {
-    case .useIdle:
-      guard let connection = takeIdle(unused: exchange.needsNewConnection) else { return false }
-      waiting.remove(at: place)
-      connection.start(exchange)
-      return true
-    case .useStream:
-      guard let connection = multiplexed.first(where: { $0.freeStreams > 0 }) else { return false }
-      waiting.remove(at: place)
-      if connection.start(exchange) { return true }
-      waiting.insert(exchange, at: min(place, waiting.count))
-    case .wait: break
-    case .connect: connect(for: exchange)
-    case .closeOtherAndConnect:
-      // One that has been used makes room for a new one.
-      group.closeOldestIdle(except: exchange.needsNewConnection ? nil : self)
-      connect(for: exchange)
+  /// Returns what can be done for the first exchange for which something can; `nil` if all have to wait.
+  private func nextStep() -> (WaitingExchanges.Need, PoolState.Step)? {
+    for need in waiting.needs {
+      assignmentSteps += 1
+      let step = state(need).step(mayMultiplex: need.mayMultiplex)
+      if step != .wait { return (need, step) }
     }
-    return false
+    return nil
   }
 
-  private func state(ahead place: Int, _ exchange: Exchange) -> PoolState {
+  /// Returns whether it has changed something.
+  private func perform(_ step: PoolState.Step, _ need: WaitingExchanges.Need) -> Bool {
+    switch step {
+    case .useIdle, .useStream:
+      guard let exchange = waiting.takeFirst(need) else { return false }
+      guard carry(exchange, need) else {
+        waiting.prepend(exchange, need)
+        return false
+      }
+      return true
+    case .wait: return false
+    case .connect: return connect(need)
+    case .closeOtherAndConnect:
+      // One that has been used makes room for a new one.
+      group.closeOldestIdle(except: need.isNew ? nil : self)
+      return connect(need)
+    }
+  }
+
+  private func state(_ need: WaitingExchanges.Need) -> PoolState {
     var state = PoolState(limit: group.limit)
-    state.freeStreams = multiplexed.reduce(0) { $0 + $1.freeStreams }
-    state.idle = exchange.needsNewConnection ? idle.count { !$0.isUsed } : idle.count
-    state.connecting = pending.count + (exchange.needsNewConnection ? 0 : settling)
-    state.waiting = place
     state.multiplexes = hasFailed ? false : multiplexes
-    state.open = group.open
+    state.hasStream = multiplexed.contains { $0.freeStreams > 0 }
+    state.idle = need.isNew ? idle.count { !$0.isUsed } : idle.count
+    // Where HTTP/2 is spoken, one that is made for others would not carry a request of HTTP/1.1.
+    let fit = need.mayMultiplex || state.multiplexes == false ? pending.count : pendingPlain
+    state.connecting = fit + (need.isNew ? 0 : settling)
+    state.waiting = max(0, waitingAlone(need, state.multiplexes) - 1)
+    state.open = group.occupied
     state.idleElsewhere = group.idleCount - state.idle
-    if !exchange.needsNewConnection { state.idleElsewhere -= multiplexed.count { $0.isIdle } }
+    if !need.isNew { state.idleElsewhere -= multiplexed.count { $0.isIdle } }
     return state
+  }
+
+  /// Returns the number of waiting exchanges that need a connection each, of those that compete for the same ones.
+  private func waitingAlone(_ need: WaitingExchanges.Need, _ multiplexes: Bool?) -> Int {
+    var count = 0
+    for other in WaitingExchanges.Need.allCases where other.isNew || !need.isNew {
+      if !other.mayMultiplex || multiplexes == false { count += waiting.count(of: other) }
+    }
+    return count
   }
 
   /// Whether HTTP/2 may carry the exchange. A proxy that reads the requests speaks HTTP/1.1.
   func mayMultiplex(_ exchange: Exchange) -> Bool { exchange.mayMultiplex && !forwards }
 
+  private func need(of exchange: Exchange) -> WaitingExchanges.Need {
+    WaitingExchanges.Need(mayMultiplex: mayMultiplex(exchange), isNew: exchange.needsNewConnection)
+  }
+
   // MARK: Connections
 
-  private func connect(for exchange: Exchange) {
-    guard let request = exchange.request else { return }
+  /// Begins a connection for the next exchange that has none. Returns false if there is none.
+  private func connect(_ need: WaitingExchanges.Need) -> Bool {
+    guard let exchange = waiting.nextToConnect(need), let request = exchange.request else { return false }
     let connection = PendingConnection(
-      request, exchange.ticket, mayMultiplex: mayMultiplex(exchange), for: self)
-    // Until now these exchanges have waited for one another, and not for the host.
-    if pending.isEmpty { for exchange in waiting { exchange.noteActivity() } }
+      request, exchange.ticket, mayMultiplex: need.mayMultiplex, for: self)
+    if pending.isEmpty {
+      pendingSince = table.now
+      table.noteExpiry(after: shortestIdleLimit)
+    }
     pending.append(connection)
+    if !need.mayMultiplex { pendingPlain += 1 }
     open += 1
     connection.begin()
+    return true
+  }
+
+  private func removePending(_ connection: PendingConnection) {
+    guard let place = pending.lastIndex(where: { $0 === connection }) else { return }
+    if !pending.remove(at: place).mayMultiplex { pendingPlain -= 1 }
   }
 
   /// Takes a connection that was made.
   func opened(_ connection: HTTP1Connection, by maker: PendingConnection) {
-    pending.removeAll { $0 === maker }
+    removePending(maker)
     multiplexes = false
     hasFailed = false
     keep(connection)
@@ -164,7 +221,7 @@ final class Pool {
 
   /// Takes a connection of HTTP/2 that was made.
   func opened(_ connection: HTTP2Connection, by maker: PendingConnection) {
-    pending.removeAll { $0 === maker }
+    removePending(maker)
     multiplexes = true
     hasFailed = false
     multiplexed.append(connection)
@@ -178,11 +235,10 @@ final class Pool {
   /// their own.
   func failed(_ failure: TransportFailure, _ times: ConnectionFacts.Times, by maker: PendingConnection) {
     guard pending.contains(where: { $0 === maker }) else { return }
-    pending.removeAll { $0 === maker }
+    removePending(maker)
     open -= 1
     hasFailed = true
-    if let place = waiting.firstIndex(where: { $0.ticket == maker.ticket }) {
-      let exchange = waiting.remove(at: place)
+    if let exchange = waiting.remove(maker.ticket) {
       exchange.times.connecting = times
       table.end(exchange, .failure(failure.with(metrics: exchange.metrics())))
     }
@@ -230,10 +286,12 @@ final class Pool {
       idle.remove(at: place)
       noteBusy()
     } else if let place = multiplexed.firstIndex(where: { $0 === connection }) {
-      if multiplexed.remove(at: place).isIdle { noteBusy() }
+      let connection = multiplexed.remove(at: place)
+      if connection.isIdle { noteBusy() }
+      if connection.isDraining { group.draining -= 1 }
     }
     open -= 1
-    if !waiting.isEmpty { table.assignLater(self) }
+    if waiting.hasActive { table.assignLater(self) }
   }
 
   /// Closes idle connections that are too old to be used.
@@ -255,6 +313,7 @@ final class Pool {
     for connection in pending { connection.cancel() }
     open -= pending.count
     pending.removeAll()
+    pendingPlain = 0
     for connection in idle { connection.close() }
     for connection in multiplexed { connection.close() }
   }
@@ -274,11 +333,17 @@ final class HostGroup {
   let limit: Int
   /// The number of connections, with those that are being made.
   @exclusivity(unchecked) var open = 0
+  /// The number of connections of HTTP/2 that only carry their last exchanges.
+  @exclusivity(unchecked) var draining = 0
   /// The number of connections without an exchange.
   @exclusivity(unchecked) var idleCount = 0
   @exclusivity(unchecked) private var members: [Member] = []
 
   init(limit: Int) { self.limit = limit }
+
+  /// The number of connections that count for the limit. The server wants others in place of those that drain (RFC 9113
+  /// §6.8), but there are never more than twice as many connections as allowed.
+  var occupied: Int { open - min(draining, limit) }
 
   func add(_ pool: Pool) {
     members.removeAll { $0.pool == nil }

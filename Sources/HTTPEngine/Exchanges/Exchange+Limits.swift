@@ -12,9 +12,13 @@ extension Exchange {
   }
 
   private var idleExpiry: UInt64 {
-    // Nothing is expected of the host while all of its connections are in use. A token is expected of another host.
-    if phase == .connecting, pool?.pending.isEmpty != false, login?.awaitsToken != true { return .max }
-    let idle = timing.lastActivity.addingReportingOverflow(timing.idleLimit)
+    var activity = timing.lastActivity
+    if phase == .connecting, login?.awaitsToken != true {
+      // Nothing is expected of the host while all of its connections are in use. A token is expected of another host.
+      guard let pool, !pool.pending.isEmpty else { return .max }
+      activity = max(activity, pool.pendingSince)
+    }
+    let idle = activity.addingReportingOverflow(timing.idleLimit)
     return idle.overflow ? .max : idle.partialValue
   }
 

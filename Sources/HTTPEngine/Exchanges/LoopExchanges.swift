@@ -61,7 +61,7 @@ final class LoopExchanges {
   /// Whether something is to be done before the loop waits. A connection that settles needs a look at the sockets, for
   /// which the loop does not have to be kept awake unless an exchange waits for the connection.
   var isBusy: Bool {
-    !continued.isEmpty || !changedPools.isEmpty || settling.contains { !$0.pool.waiting.isEmpty }
+    !continued.isEmpty || !changedPools.isEmpty || settling.contains { $0.pool.waiting.hasActive }
   }
 
   /// The buffer for bytes that are taken over before the next read.
@@ -268,6 +268,7 @@ extension LoopExchanges {
     exchange.flow.suspend()
     exchange.noteActivity()
     exchange.alignPhaseTimer()
+    if exchange.phase == .connecting { exchange.pool?.suspend(exchange) }
   }
 
   func resume(_ exchange: Exchange) {
@@ -276,7 +277,7 @@ extension LoopExchanges {
     exchange.alignPhaseTimer()
     switch exchange.phase {
     case .withheld: if admits(exchange) { start(exchange) }
-    case .connecting: exchange.pool?.assign()
+    case .connecting: exchange.pool?.resume(exchange)
     case .running: exchange.connection?.goOn(with: exchange)
     case .idle, .queued: break
     }
@@ -353,6 +354,12 @@ extension LoopExchanges {
 
   func noteExpiry(of exchange: Exchange) { nextSweep = min(nextSweep, exchange.expiry) }
   func noteExpiry(of connection: PendingConnection) { nextSweep = min(nextSweep, connection.expiry) }
+
+  /// Notes that exchanges may expire after a time from now, in nanoseconds.
+  func noteExpiry(after limit: UInt64) {
+    let time = now.addingReportingOverflow(limit)
+    if !time.overflow { nextSweep = min(nextSweep, time.partialValue) }
+  }
 
   private func sweep() {
     nextSweep = .max

@@ -95,8 +95,14 @@ package final class HTTP2Session {
 
   /// The number of streams that can be opened now.
   package var freeStreams: Int {
-    guard failure == nil, goAway == nil, nghttp2_session_check_request_allowed(session) != 0 else { return 0 }
+    guard failure == nil, !takesNoMoreStreams else { return 0 }
     return max(0, streamLimit - streams.count)
+  }
+
+  /// Whether no stream can be opened any more: the server has said goodbye, or there are no numbers left (RFC 9113
+  /// §5.1.1).
+  package var takesNoMoreStreams: Bool {
+    goAway != nil || nghttp2_session_check_request_allowed(session) == 0
   }
 
   /// The number of streams at a time: the server's limit, but at most ``mostStreams``.
@@ -109,7 +115,7 @@ package final class HTTP2Session {
   package var streamCount: Int { streams.count }
 
   /// Whether the connection has no more use: it failed, or the server takes no more streams and all have ended.
-  package var isOver: Bool { failure != nil || goAway != nil && streams.isEmpty }
+  package var isOver: Bool { failure != nil || streams.isEmpty && takesNoMoreStreams }
 
   // MARK: Bytes
 

@@ -15,17 +15,17 @@ package struct PoolState: Sendable, Equatable {
   // Connections with the key of the request.
   /// The number of connections that can carry the request at once.
   package var idle = 0
-  /// The number of streams that connections of HTTP/2 can open.
-  package var freeStreams = 0
+  /// Whether a connection of HTTP/2 can open a stream.
+  package var hasStream = false
   /// The number of connections that are being made, and of those whose response has ended in this turn of the loop.
   package var connecting = 0
-  /// The number of requests ahead of this one, which wait for one of the ``connecting``.
+  /// The number of other requests that wait for one of the ``connecting``, and need one each.
   package var waiting = 0
   /// Whether the connections carry many requests at a time; `nil` until one was made.
   package var multiplexes: Bool?
 
   // Connections to the whole host, with any key.
-  /// The number of all connections, with those that are being made.
+  /// The number of the connections that count for the limit, with those that are being made.
   package var open = 0
   /// The number of idle connections with other keys.
   package var idleElsewhere = 0
@@ -38,7 +38,7 @@ package struct PoolState: Sendable, Equatable {
   ///
   /// - Parameter mayMultiplex: Whether the request may be sent over HTTP/2.
   package func step(mayMultiplex: Bool) -> Step {
-    if mayMultiplex, freeStreams > 0 { return .useStream }
+    if mayMultiplex, hasStream { return .useStream }
     if idle > 0 { return .useIdle }
     // A burst of requests waits for the first connection, because one may carry them all.
     if mayMultiplex, multiplexes != false, connecting > 0 { return .wait }

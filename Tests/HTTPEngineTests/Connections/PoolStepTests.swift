@@ -112,16 +112,19 @@ import Testing
       let (first, _) = try fixture.exchange()
       pool.serve(first)
       let connection = try fixture.open(MemoryPipe())
-      let others = try [2, 3].map { try fixture.exchange(ticket: $0).0 }
+      let others = try [2, 3].map { try fixture.exchange(ticket: $0, idleTimeout: .seconds(5)).0 }
       for other in others { pool.serve(other) }
       #expect(pool.pending.isEmpty && pool.waiting.count == 2)
+      for other in others { #expect(other.expiry == .max) }
       fixture.core.now += 1_000_000
       connection.abandon(first)
       #expect(fixture.core.exchanges.isBusy, "the loop must not sleep")
       fixture.core.exchanges.turn()
       #expect(pool.pending.count == 1 && pool.group.open == 1)
       // Until now they have waited for the first exchange, and not for the host.
-      for other in others { #expect(other.timing.lastActivity == fixture.core.now) }
+      let expiry = fixture.core.now + 5_000_000_000
+      for other in others { #expect(other.expiry == expiry) }
+      #expect(fixture.core.exchanges.expiry <= expiry, "the loop would sleep on")
     }
   }
 
@@ -197,7 +200,7 @@ import Testing
       pool.serve(exchange)
       let maker = try #require(pool.pending.first)
       // It is suspended while its connection is made.
-      exchange.flow.suspend()
+      fixture.core.exchanges.suspend(exchange)
       let pipe = MemoryPipe()
       let connection = try fixture.http2(pipe)
       maker.cancel()

@@ -6,18 +6,6 @@ import Testing
 
 /// The connections of our own engine, and the requests that wait for one.
 @Suite("Pools of connections", .timeLimit(.minutes(5))) struct PoolTests {
-  /// SplitMix64.
-  private struct Numbers: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var value = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-      return value ^ (value >> 31)
-    }
-  }
-
   private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
   /// Sends a request again on a new connection, which is younger than every idle one, although it has carried nothing.
@@ -167,7 +155,7 @@ import Testing
   @Test("Random requests, cancellations and ends leave no connection and no request", arguments: 0..<4)
   func walk(part: Int) async throws {
     let seed = UInt64.random(in: 0 ... .max)
-    var random = Numbers(state: seed)
+    var random = SplitMix(seed: seed)
     let server = try HTTPTestServer(routes: .none)
     let client = Client(connectionsPerHost: Int.random(in: 1...6, using: &random))
     let url = server.url("/")

@@ -14,9 +14,9 @@ import Testing
     ("no connection", state { _ in }, .connect, .connect),
     ("an idle one", state { ($0.idle, $0.open) = (1, 1) }, .useIdle, .useIdle),
     ("an idle one at the limit", state { ($0.idle, $0.open) = (1, 6) }, .useIdle, .useIdle),
-    ("a stream", state { ($0.freeStreams, $0.open, $0.multiplexes) = (1, 1, true) }, .useStream, .connect),
+    ("a stream", state { ($0.hasStream, $0.open, $0.multiplexes) = (true, 1, true) }, .useStream, .connect),
     (
-      "a stream and an idle one", state { ($0.freeStreams, $0.idle, $0.open) = (1, 1, 2) }, .useStream,
+      "a stream and an idle one", state { ($0.hasStream, $0.idle, $0.open) = (true, 1, 2) }, .useStream,
       .useIdle
     ),
     ("no stream left", state { ($0.multiplexes, $0.open) = (true, 1) }, .connect, .connect),
@@ -70,18 +70,17 @@ import Testing
 
     /// Gives connections to the waiting requests, as long as there are any.
     mutating func assign(_ name: Comment) {
-      var ahead = 0
-      while ahead < waiting {
+      assignment: while waiting > 0 {
         var state = PoolState(limit: limit)
-        (state.idle, state.connecting, state.waiting) = (idle, connecting, ahead)
-        (state.freeStreams, state.multiplexes) = (multiplexed * streamLimit - streams, multiplexes)
+        (state.idle, state.connecting, state.waiting) = (idle, connecting, waiting - 1)
+        (state.hasStream, state.multiplexes) = (multiplexed * streamLimit > streams, multiplexes)
         (state.open, state.idleElsewhere) = (open, idleElsewhere)
         switch state.step(mayMultiplex: true) {
         case .useIdle: (idle, busy, waiting) = (idle - 1, busy + 1, waiting - 1)
         case .useStream: (streams, waiting) = (streams + 1, waiting - 1)
         case .connect: connecting += 1
         case .closeOtherAndConnect: (idleElsewhere, connecting) = (idleElsewhere - 1, connecting + 1)
-        case .wait: ahead += 1
+        case .wait: break assignment
         }
         #expect(
           idle >= 0 && idleElsewhere >= 0 && streams <= multiplexed * streamLimit && open <= limit, name)
