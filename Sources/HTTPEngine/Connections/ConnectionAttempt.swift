@@ -58,8 +58,13 @@ final class ConnectionAttempt {
   private var couldNotBind = false
   private var timer: PhaseTimer?
   private var timing: ConnectionTiming
-  /// The time at which the connector begins the next attempt.
+  /// The time at which the connector begins the next attempt, or a Unix-domain socket is tried again.
   private var nextAttempt: UInt64 = .max
+  /// The pauses between attempts to connect to a Unix-domain socket whose server has no room for more, in nanoseconds.
+  /// Each is twice as long as the one before.
+  private static let socketPauses: ClosedRange<UInt64> = 1_000_000...100_000_000
+  /// The last of these pauses; 0 if the server had room.
+  private var socketPause: UInt64 = 0
 
   init(
     _ request: WireRequest, _ route: Route, _ core: LoopCore, for owner: any ConnectionAttemptOwner
@@ -230,6 +235,11 @@ final class ConnectionAttempt {
   private func connect(toSocket path: String) {
     step = .connecting
     noteTime { $0.connectionBegan($1) }
+    socketPause = 0
+    tryToConnect(toSocket: path)
+  }
+
+  private func tryToConnect(toSocket path: String) {
     guard let target = SocketAddress(path: path) else {
       return fail(RouteFailure.unreachable(unixSocket: path, ENAMETOOLONG))
     }
@@ -258,9 +268,18 @@ final class ConnectionAttempt {
     candidates[candidate.number] = nil
     candidate.socket.close()
     if let path = socketPath {
+      // The queue of the server is full. For TCP the system would try again, here it does not.
+      guard code != EAGAIN else { return pauseBeforeSocket() }
       return fail(RouteFailure.unreachable(unixSocket: path, code))
     }
     act(on: connector.handle(.failed(candidate.number, code: code), at: core.now))
+  }
+
+  private func pauseBeforeSocket() {
+    let range = Self.socketPauses
+    socketPause = min(max(socketPause * 2, range.lowerBound), range.upperBound)
+    nextAttempt = Clock.now() + socketPause
+    owner.attemptChanged()
   }
 
   private func use(_ socket: Socket) {
@@ -329,6 +348,7 @@ final class ConnectionAttempt {
     if let failure = timeout(now) { return fail(failure) }
     guard nextAttempt <= now else { return }
     nextAttempt = .max
+    if let socketPath { return tryToConnect(toSocket: socketPath) }
     act(on: connector.handle(.time, at: now))
   }
 
@@ -341,6 +361,7 @@ final class ConnectionAttempt {
     }
     if timing.connectLimit <= now {
       let phase = step == .lookingUp ? PhaseTimer.Phase.nameLookup : .connect
+      if let socketPath, socketPause > 0 { return RouteFailure.timedOut(unixSocket: socketPath) }
       if let proxy = route.proxy { return RouteFailure.timedOut(host, through: proxy, in: phase) }
       return RouteFailure.timedOut(host, in: phase)
     }

@@ -59,6 +59,13 @@ enum RouteFailure {
       phase: phase)
   }
 
+  static func timedOut(unixSocket path: String) -> TransportFailure {
+    TransportFailure(
+      .timedOut,
+      "The server at the Unix-domain socket \(path) did not accept the connection in time, because its queue of connections is full. Raise its backlog, or the connect timeout.",
+      phase: .connect)
+  }
+
   static func silent(_ host: String, for limit: Duration) -> TransportFailure {
     TransportFailure(
       .timedOut, "\(host) was silent for \(limit.shownSeconds) (timeoutIntervalForRequest).", phase: .idle)

@@ -10,11 +10,19 @@ final class UnixSocketServer: Sendable {
   private let folder: Int32
   private let received = Received()
   private let listener: Int32
+  private let replies: [String]
+  /// The connections that fill the queue.
+  private let fillers: Mutex<[Int32]>
 
   /// The heads of the requests so far.
   var heads: [String] { received.texts }
 
-  init(_ replies: [String]) throws {
+  /// Starts a server.
+  ///
+  /// - Parameter isFull: Whether its queue of connections is full until ``accept()``.
+  init(_ replies: [String], isFull: Bool = false) throws {
+    self.replies = replies
+    fillers = Mutex([])
     folder = open(FileManager.default.temporaryDirectory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     try #require(folder >= 0)
     path = "/proc/self/fd/\(folder)/s-\(UInt32.random(in: 0 ... .max))"
@@ -25,22 +33,51 @@ final class UnixSocketServer: Sendable {
     let bytes = Array(path.utf8)
     try #require(bytes.count < MemoryLayout.size(ofValue: address.sun_path), "the path \(path) is too long")
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
     let code = withUnsafePointer(to: address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, size) }
+    }
+    try #require(code == 0 && listen(listener, isFull ? 0 : 8) == 0, "no server at \(path): \(errno)")
+    if isFull { try fill(address) } else { accept() }
+  }
+
+  /// Fills the queue of connections.
+  private func fill(_ address: sockaddr_un) throws {
+    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+    var isTaken = true
+    while isTaken {
+      let filler = socket(AF_UNIX, flags, 0)
+      fillers.withLock { $0.append(filler) }
+      isTaken = withUnsafePointer(to: address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(filler, $0, size) == 0 }
       }
     }
-    try #require(code == 0 && listen(listener, 8) == 0, "no server at \(path): \(errno)")
-    Thread { [listener, received] in
+    try #require(errno == EAGAIN, "the queue is not full: \(errno)")
+  }
+
+  /// Begins to accept connections.
+  func accept() {
+    closeFillers()
+    Thread { [listener, received, replies] in
       while true {
-        let connection = accept(listener, nil, nil)
+        let connection = Glibc.accept(listener, nil, nil)
         guard connection >= 0 else { return }
         Self.serve(connection, replies, received)
       }
     }.start()
   }
 
+  private func closeFillers() {
+    let closed = fillers.withLock { fillers in
+      defer { fillers = [] }
+      return fillers
+    }
+    for filler in closed { close(filler) }
+  }
+
   deinit {
+    closeFillers()
     // The thread that accepts connections sees the end.
     shutdown(listener, Int32(SHUT_RDWR))
     close(listener)
