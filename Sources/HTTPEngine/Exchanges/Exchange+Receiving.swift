@@ -79,6 +79,7 @@ extension Exchange {
     switch store(bytes) {
     case .taken: return .goOn
     case .full:
+      receivedWhenFull = count.received
       flow.stopReceiving(.sinkFull)
       return .hold
     case .failure(let failure): return .fail(failure)
@@ -182,6 +183,7 @@ extension Exchange {
 
   private func holdEncoded(_ decoded: Int, _ reason: ExchangeFlow.ReceivingWait) -> ExchangeStep {
     coding.decodedAhead += decoded
+    if reason == .sinkFull { receivedWhenFull = count.received }
     flow.stopReceiving(reason)
     return .hold
   }

@@ -119,6 +119,8 @@ final class Exchange {
   /// The trailer fields of the response; `nil` without any.
   @exclusivity(unchecked) var trailers: FieldBlock?
   @exclusivity(unchecked) var coding = BodyCoding()
+  /// The number of received bytes when the sink was full for the last time.
+  @exclusivity(unchecked) var receivedWhenFull: Int64 = 0
 
   init(_ core: LoopCore) { self.core = core }
 
@@ -157,6 +159,7 @@ final class Exchange {
     sizes = Sizes()
     count.sent = 0
     count.received = 0
+    receivedWhenFull = 0
     continueTime = .max
     repeatTime = .max
     trailerReply = nil
@@ -183,12 +186,17 @@ final class Exchange {
     return 65_536
   }
 
-  /// The most bytes that are read at a time. A sink that is full leaves them to the connection. They are several
-  /// pieces, because each read makes the system acknowledge bytes, which costs as much as copying many.
+  /// The most bytes that are read at a time. A sink that is full leaves them to the connection, so it gets one piece at
+  /// a time. Each read makes the system acknowledge bytes, which costs as much as copying many. So a sink that keeps
+  /// pace gets several pieces at a time.
   var readLimit: Int {
     guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
-    return 262_144
+    return count.received - receivedWhenFull < Self.pace ? 65_536 : 262_144
   }
+
+  /// The number of bytes that a sink takes without being full before it gets more at a time. It is larger than what a
+  /// stream holds for readers that do not read.
+  private static let pace: Int64 = 4 << 20
 
   /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.
   func finish(_ outcome: inout Outcome) -> Completion {

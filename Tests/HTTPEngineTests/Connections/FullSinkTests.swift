@@ -1,0 +1,99 @@
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@testable import HTTPEngine
+
+/// The bytes of a response that a connection keeps because its sink is full.
+@Suite("Bytes that are kept for a full sink", .timeLimit(.minutes(1))) struct FullSinkTests {
+  private static let piece = 65_536
+  private static let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 16777216\r\n\r\n".utf8)
+
+  /// A connection that receives a long response into a sink.
+  private struct Setup {
+    let pipe = MemoryPipe()
+    let connection: HTTP1Connection
+    let exchange: Exchange
+    let sink = CountingSink(room: FullSinkTests.piece)
+    private let fixture: ConnectionFixture
+
+    init(_ fixture: ConnectionFixture) throws {
+      self.fixture = fixture
+      exchange = try fixture.exchange(sink: sink).0
+      fixture.pool.serve(exchange)
+      connection = try fixture.open(pipe)
+      pipe.incoming = FullSinkTests.head
+      connection.pipeIsReady()
+    }
+
+    /// Lets bytes arrive. Returns how many of them the connection has read, but not delivered.
+    func keeps(_ count: Int) -> Int {
+      pipe.incoming = [UInt8](repeating: 7, count: count)
+      let delivered = sink.count
+      // More than a turn may read.
+      for _ in 0..<64 { connection.pipeIsReady() }
+      return count - pipe.incoming.count - (sink.count - delivered)
+    }
+
+    func grant(_ room: Int) {
+      sink.grant(room)
+      exchange.flow.proceed()
+      connection.goOn(with: exchange)
+    }
+  }
+
+  @Test("A connection of HTTP/1.1 keeps one piece, whatever arrives") func slowSink() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture)
+      #expect(setup.keeps(1 << 20) <= Self.piece, "the sink was full for the first time")
+      for round in 0..<20 {
+        // What arrived before was dropped by the test.
+        setup.pipe.incoming = []
+        setup.grant(Self.piece)
+        #expect(setup.keeps(1 << 20) <= Self.piece, "round \(round)")
+      }
+    }
+  }
+
+  @Test("A sink that keeps pace gets more at a time, until it is full") func fastSink() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture)
+      setup.grant(6 << 20)
+      #expect(setup.keeps(3 << 20) == 0 && setup.exchange.readLimit == Self.piece)
+      #expect(setup.keeps(2 << 20) == 0 && setup.exchange.readLimit == 4 * Self.piece)
+      #expect(setup.keeps(4 << 20) <= 4 * Self.piece)
+      #expect(setup.exchange.readLimit == Self.piece, "the sink was full")
+      setup.pipe.incoming = []
+      setup.grant(Self.piece)
+      #expect(setup.keeps(1 << 20) <= Self.piece)
+    }
+  }
+
+  @Test("A stream of HTTP/2 keeps its first window, and the server may not send more") func stream()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      let sink = CountingSink(room: 1)
+      let (exchange, ending) = try fixture.exchange(sink: sink)
+      pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+      #expect(connection.start(exchange))
+      fixture.core.exchanges.turn()
+      pipe.incoming = HTTP2TestConnection.bytes(
+        of: .headers, flags: 0x4, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+      let frame = HTTP2TestConnection.bytes(
+        of: .data, stream: 1, payload: [UInt8](repeating: 7, count: 16_384))
+      for _ in 0..<16 { pipe.incoming += frame }
+      connection.pipeIsReady()
+      #expect(ending.outcome == nil && sink.count <= Self.piece, "the window has 262,144 bytes")
+      pipe.incoming = frame
+      connection.pipeIsReady()
+      sink.grant(.max / 2)
+      exchange.flow.proceed()
+      connection.goOn(with: exchange)
+      fixture.core.exchanges.turn()
+      #expect(ending.failure != nil, "more than the window was accepted")
+    }
+  }
+}
