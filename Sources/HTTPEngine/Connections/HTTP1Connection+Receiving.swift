@@ -24,7 +24,7 @@ extension HTTP1Connection {
       case .waitsToRead, .waitsToWrite: return
       case .ended: return peerClosed(isAnnounced: true, nil)
       case .failed(let failure): return peerClosed(isAnnounced: false, failure)
-      case .undecided, .asksForIdentity: return peerClosed(isAnnounced: false, nil)
+      case .undecided, .asksForIdentity: return identityAsked(of: exchange)
       }
     }
   }
@@ -132,10 +132,27 @@ extension HTTP1Connection {
     return false
   }
 
+  /// Ends an exchange whose server asks for a client certificate, which is chosen outside of the engine. It is not
+  /// processed without the certificate, so it may be sent again with one.
+  private func identityAsked(of exchange: Exchange) {
+    let message = "\(exchange.hostName) asks for a client certificate for this request."
+    guard exchange.times.responseStart == 0, exchange.isRepeatable else {
+      let reason =
+        exchange.isRepeatable ? "its response has begun" : "its body can be read only once"
+      return fail(
+        TransportFailure(
+          .clientCertificateRequired,
+          "\(message) It cannot be sent again with one, because \(reason). Set the client identity beforehand."
+        ))
+    }
+    fail(TransportFailure(.identityUndecided, message))
+  }
+
   // MARK: The end of the connection
 
   private func peerClosed(isAnnounced: Bool, _ failure: TransportFailure?) {
     let action = machine?.handle(.peerClosed(isAnnounced: isAnnounced)) ?? .none
+    if case .fail = action, let refusal = tls?.refusal { return fail(refusal) }
     switch action {
     case .fail(.unanswered): unanswered(failure ?? outgoing.failure)
     case .fail(.cutOff): fail(failure.flatMap { explained($0) } ?? explained(.cutOff))

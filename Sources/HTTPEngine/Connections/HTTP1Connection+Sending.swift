@@ -33,7 +33,9 @@ extension HTTP1Connection {
       outgoing.hasBegun = outgoing.hasBegun || count > 0
       return count
     case .waitsToRead, .waitsToWrite: return nil
-    case .ended, .undecided, .asksForIdentity: writingFailed(nil)
+    // The next read says so, too.
+    case .undecided, .asksForIdentity: table.continueLater(self)
+    case .ended: writingFailed(nil)
     case .failed(let failure): writingFailed(failure)
     }
     return nil

@@ -116,6 +116,7 @@ final class HTTP1Connection: Connection {
 
   private func send(_ request: WireRequest, of exchange: Exchange) {
     outgoing = Outgoing()
+    tls?.allowRenegotiation()
     let forwards = pool.forwards
     let login = exchange.login?.fields ?? (forwards ? pool.key.route.proxy?.loginFields(for: request) : nil)
     let writer = RequestHeadWriter(
@@ -270,6 +271,7 @@ final class HTTP1Connection: Connection {
   private func leave(reuse: Bool) {
     exchange = nil
     machine = nil
+    tls?.forbidRenegotiation()
     dropOutput()
     if !unread.isEmpty { unread = [] }
     guard reuse, outgoing.failure == nil else { return close() }
@@ -303,7 +305,7 @@ final class HTTP1Connection: Connection {
   /// stay below.
   private func readIdle() {
     switch read(into: table.scratch) {
-    case .waitsToRead, .waitsToWrite: break
+    case .waitsToRead, .waitsToWrite: if tls?.renegotiation.wasRefused == true { close() }
     case .moved, .ended, .failed, .undecided, .asksForIdentity: close()
     }
   }

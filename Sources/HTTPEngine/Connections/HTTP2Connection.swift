@@ -183,7 +183,11 @@ final class HTTP2Connection: Connection {
       guard steps < Self.mostSteps else { return flushLater() }
       steps += 1
       let room = table.scratch
-      switch tls?.read(into: room) ?? pipe.read(into: room) {
+      let step = tls?.read(into: room) ?? pipe.read(into: room)
+      guard tls?.renegotiation.wasRefused != true else {
+        return session.fail(.renegotiation, HTTP2ErrorCode.protocolError)
+      }
+      switch step {
       case .moved(let count):
         session.receive(UnsafeRawBufferPointer(rebasing: room.prefix(count)), at: table.now)
       case .waitsToRead, .waitsToWrite:

@@ -38,6 +38,10 @@ extension HTTP2Failure {
     }
   }
 
+  static var renegotiation: HTTP2Failure {
+    .violation("it began a renegotiation of TLS, which HTTP/2 forbids (RFC 9113 §9.2.1).")
+  }
+
   /// Only newer headers have a name for it.
   private static let tooManyContinuations: Int32 = -905
 

@@ -45,6 +45,7 @@ enum PipeBIO {
     guard let pipe, let reference = BIO_get_data(pipe) else { return -1 }
     openssl_waits_for_nothing(pipe)
     return Unmanaged<TLSConnection>.fromOpaque(reference)._withUnsafeGuaranteedRef { tls in
+      guard !tls.renegotiation.isCut else { return -1 }
       switch move(tls) {
       case .moved(let count): return Int32(clamping: count)
       case .waitsToRead: openssl_waits_to_read(pipe)

@@ -8,13 +8,14 @@ import HTTPWire
 /// The peer is evaluated within the handshake, before a byte of a request or a client certificate is sent. The
 /// handshake stands still while code outside of it decides about the peer, or chooses the client's identity.
 final class TLSConnection {
-  private let session: OpaquePointer
-  private let peer: TLSPeer
+  let session: OpaquePointer
+  let peer: TLSPeer
   /// The connection below, which lasts as long as the session.
   let connection: any Pipe
   /// The reason for which OpenSSL was told to refuse the peer or to wait, or for which no bytes move.
   @exclusivity(unchecked) var failure: TransportFailure?
   @exclusivity(unchecked) private var state = State.handshake
+  @exclusivity(unchecked) var renegotiation = TLSRenegotiation()
   /// Whether `close_notify` was sent.
   @exclusivity(unchecked) private var hasShut = false
   private let wantsStapledResponse: Bool
@@ -76,6 +77,7 @@ final class TLSConnection {
     guard peer.protocols.isEmpty || offerProtocols() else { return false }
     if let name = peer.serverName, openssl_set_requested_server_name(session, name) != 1 { return false }
     SSL_set_connect_state(session)
+    SSL_set_msg_callback(session, Self.countMessage)
     offerSession()
     return true
   }
@@ -111,6 +113,9 @@ final class TLSConnection {
   /// The number of the cipher suite.
   var cipher: UInt16? { SSL_get_current_cipher(session).map { SSL_CIPHER_get_protocol_id($0) } }
 
+  /// Whether the first handshake is over.
+  var isOpen: Bool { if case .handshake = state { false } else { true } }
+
   /// Attaches the session to the connection. Returns false if there is no memory.
   private func join() -> Bool {
     guard !(connection is Socket) else { return SSL_set_fd(session, connection.descriptor) == 1 }
@@ -129,6 +134,8 @@ final class TLSConnection {
       let step = attempt { _ in SSL_do_handshake(session) }
       guard case .moved = step else { return step }
       state = .open
+      SSL_set_msg_callback(session, nil)
+      renegotiation.messages = 0
     }
     guard lacksVerdict else { return .moved(0) }
     // Code outside of the handshake decides, and nothing is sent before.
@@ -142,7 +149,9 @@ final class TLSConnection {
   }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
-    attempt { SSL_read_ex(session, room.baseAddress, room.count, &$0) }
+    let step = attempt { SSL_read_ex(session, room.baseAddress, room.count, &$0) }
+    if case .moved = step { renegotiation.messages = 0 }
+    return step
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
@@ -212,6 +221,7 @@ final class TLSConnection {
           ? "\(host) does not speak TLS on this port: its answer to the handshake is something else. If this is a port for plain HTTP, use http://."
           : "The TLS handshake with \(host) failed. Check that it speaks TLS 1.2 or later.") + " (\(said))")
     }
+    if renegotiation.isGoingOn { return renegotiationFailure(said) }
     return TransportFailure(
       .connectionLost,
       "The secure connection to \(host) broke, or was closed without the alert of TLS (close_notify). (\(said))"
@@ -229,6 +239,7 @@ final class TLSConnection {
     _ = openssl_set_status_callback(context, verifyAtStatus, nil)
     SSL_CTX_set_keylog_callback(context, keepSecret)
     SSL_CTX_sess_set_new_cb(context, keepSession)
+    SSL_CTX_set_info_callback(context, noteEvent)
   }
 
   private static func with<Answer>(_ session: OpaquePointer?, _ body: (TLSConnection) -> Answer) -> Answer? {
@@ -245,9 +256,11 @@ final class TLSConnection {
   private func verdict(_ context: OpaquePointer) -> Int32 {
     X509_STORE_CTX_set_error(context, X509_V_OK)
     // Before TLS 1.3 the stapled response arrives after the certificates.
-    if wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION { return 1 }
+    if wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !isOpen { return 1 }
     let certificates = ServerEvaluation.certificates(X509_STORE_CTX_get0_untrusted(context))
-    guard let failure = peer.failure(of: certificates, stapled: stapledResponse) else { return 1 }
+    let refused =
+      isOpen ? changedCertificate(certificates) : peer.failure(of: certificates, stapled: stapledResponse)
+    guard let failure = refused else { return 1 }
     self.failure = failure
     // OpenSSL checks this only if the callback returns success.
     if failure.chain != nil { return openssl_retry_verification(session) == 1 ? 1 : 0 }
@@ -260,7 +273,9 @@ final class TLSConnection {
   private static let verifyAtStatus: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
     session, _ in
     with(session) { tls in
-      guard let session, tls.wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION else { return 1 }
+      guard let session, tls.wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !tls.isOpen else {
+        return 1
+      }
       let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
       guard let failure = tls.peer.failure(of: certificates, stapled: tls.stapledResponse) else { return 1 }
       if failure.chain != nil {
@@ -302,6 +317,19 @@ final class TLSConnection {
       resumption.sessions.keep(new, for: resumption.key)
       return 1
     } ?? 0
+  }
+
+  /// Counts the messages of the peer while a handshake goes on.
+  static let countMessage:
+    @convention(c) (
+      Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?
+    ) -> Void = { isWritten, _, kind, _, _, session, _ in
+      if isWritten == 0, kind == SSL3_RT_HANDSHAKE { with(session) { $0.messageReceived() } }
+    }
+
+  private static let noteEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
+    session, place, value in
+    with(session) { if $0.isOpen { $0.noteEvent(at: place, value) } }
   }
 
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {

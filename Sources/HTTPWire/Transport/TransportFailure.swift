@@ -36,7 +36,8 @@ package struct TransportFailure: Error, Sendable {
     /// The server's certificates have to be evaluated by code that must not run in a handshake;
     /// ``TransportFailure/chain`` holds them. Nothing of the request was sent.
     case trustUndecided
-    /// The server asks for a certificate, which the delegate wants to choose. Nothing of the request was sent.
+    /// The server asks for a certificate, which the delegate wants to choose. The request was not sent, or the server
+    /// does not process it without the certificate.
     case identityUndecided
     case clientCertificateRejected
     case clientCertificateRequired
@@ -52,7 +53,7 @@ package struct TransportFailure: Error, Sendable {
     case cannotContinue
     case resourceUnavailable
     case userAuthenticationRequired
-    /// The installed OpenSSL does not support the requested feature.
+    /// The handshake of a WebSocket has a login by NTLM or Negotiate, which is not supported there.
     case unsupportedFeature
     /// An unexpected failure; the message contains the system's own.
     case unknown

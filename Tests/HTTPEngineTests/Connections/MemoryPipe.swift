@@ -126,20 +126,22 @@ final class ConnectionFixture {
 
   // MARK: Connections
 
-  private func facts(_ pipe: MemoryPipe) -> ConnectionFacts {
-    ConnectionFacts(of: pipe, nil, ConnectionFacts.Times(), isProxied: false)
+  private func facts(_ pipe: MemoryPipe, _ tls: TLSConnection?) -> ConnectionFacts {
+    ConnectionFacts(of: pipe, tls, ConnectionFacts.Times(), isProxied: false)
   }
 
-  func http1(_ pipe: MemoryPipe) -> HTTP1Connection { HTTP1Connection(pipe, nil, facts(pipe), for: pool) }
+  func http1(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) -> HTTP1Connection {
+    HTTP1Connection(pipe, tls, facts(pipe, tls), for: pool)
+  }
 
-  func http2(_ pipe: MemoryPipe) throws -> HTTP2Connection {
-    try #require(HTTP2Connection(pipe, nil, facts(pipe), headerSizeLimit: 262_144, for: pool))
+  func http2(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) throws -> HTTP2Connection {
+    try #require(HTTP2Connection(pipe, tls, facts(pipe, tls), headerSizeLimit: 262_144, for: pool))
   }
 
   /// Gives the pool a connection in memory in place of the first one that it makes.
-  func open(_ pipe: MemoryPipe) throws -> HTTP1Connection {
+  func open(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) throws -> HTTP1Connection {
     let maker = try #require(pool.pending.first)
-    let connection = http1(pipe)
+    let connection = http1(pipe, tls)
     maker.cancel()
     pool.opened(connection, by: maker)
     return connection
