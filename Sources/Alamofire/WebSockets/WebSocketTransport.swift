@@ -12,11 +12,21 @@ final class WebSocketTransport: Transport {
   /// The subprotocols of the configuration; without any, those of the request's fields.
   private let subprotocols: [String]
   private let observer: any WebSocketChannelObserver
+  private let executor: (any TaskExecutor)?
+  private let enqueue: (@Sendable (any LoopWork) -> Void)?
 
+  /// Makes the transport of one attempt.
+  ///
+  /// - Parameters:
+  ///   - executor: The executor of tasks that open connections; `nil` is the pool.
+  ///   - enqueue: Runs work on the thread of the engine; `nil` if there is none. Then only tasks can use the transport.
   init(
     _ streams: any ByteStreamTransport, _ options: WebSocketChannelOptions, subprotocols: [String],
-    observer: any WebSocketChannelObserver
+    observer: any WebSocketChannelObserver, executor: (any TaskExecutor)? = nil,
+    enqueue: (@Sendable (any LoopWork) -> Void)? = nil
   ) {
+    self.executor = executor
+    self.enqueue = enqueue
     self.streams = streams
     self.options = options
     self.subprotocols = subprotocols
@@ -26,6 +36,53 @@ final class WebSocketTransport: Transport {
   nonisolated(nonsending) func send(
     _ request: WireRequest, observer transferObserver: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
+    switch try await open(request, transferObserver) {
+    case .answered(let response): return response
+    case .opened(let connection):
+      return try await withCheckedContinuation { continuation in
+        connection.serve { continuation.resume(returning: $0) }
+      }.get()
+    }
+  }
+
+  /// Opens the connection in a task of its own, which ends when the connection is open.
+  func send(
+    _ request: WireRequest, observer transferObserver: any TransferObserver,
+    completion: any TransferCompletion
+  ) -> Bool {
+    guard let enqueue, transferObserver.cancelsByControl else { return false }
+    let end = { @Sendable (outcome: Result<WireResponse, TransportFailure>) in
+      enqueue(EndedTransfer(completion: completion, outcome: outcome))
+    }
+    Task.detached(executorPreference: executor) { [self] in
+      do throws(TransportFailure) {
+        switch try await open(request, transferObserver) {
+        case .answered(let response): end(.success(response))
+        case .opened(let connection): connection.serve(end)
+        }
+      } catch {
+        end(.failure(error))
+      }
+    }
+    return true
+  }
+
+  private struct EndedTransfer: LoopWork {
+    let completion: any TransferCompletion
+    let outcome: Result<WireResponse, TransportFailure>
+
+    func runOnLoop() { completion.transferEnded(outcome) }
+  }
+
+  private enum Opening {
+    /// The server has answered without changing the protocol, and the stream has ended.
+    case answered(WireResponse)
+    case opened(OpenWebSocket)
+  }
+
+  nonisolated(nonsending) private func open(
+    _ request: WireRequest, _ transferObserver: any TransferObserver
+  ) async throws(TransportFailure) -> Opening {
     guard request.login == nil else {
       throw TransportFailure(
         .unsupportedFeature,
@@ -36,37 +93,42 @@ final class WebSocketTransport: Transport {
     let stream = streams.stream(
       request.forConnection, isSecure: request.origin.scheme == "https", watcher: link)
     link.take(stream)
-    // Has no effect after the end.
-    defer { stream.cancel() }
-    guard link.begin(transferObserver.transferBegan(link)) else { throw Self.cancelled }
-    defer { transferObserver.transferEnded() }
-    let head = request.upgradeHead(handshake)
-    link.note { $0.requestHeaderBytes = Int64(head.count) }
-    try await stream.send(head, timeout: request.idleTimeout)
-    link.mark(\.requestEnd)
+    guard link.begin(transferObserver.transferBegan(link)) else {
+      stream.cancel()
+      throw Self.cancelled
+    }
     let exchange = WebSocketExchange(
       request: request, handshake: handshake, stream: stream, link: link, transferObserver: transferObserver)
+    do throws(TransportFailure) {
+      let opening = try await shakeHands(exchange)
+      if case .answered = opening { exchange.end() }
+      return opening
+    } catch {
+      exchange.end()
+      throw error
+    }
+  }
+
+  nonisolated(nonsending) private func shakeHands(
+    _ exchange: WebSocketExchange
+  ) async throws(TransportFailure) -> Opening {
+    let (request, link) = (exchange.request, exchange.link)
+    let head = request.upgradeHead(exchange.handshake)
+    link.note { $0.requestHeaderBytes = Int64(head.count) }
+    try await exchange.stream.send(head, timeout: request.idleTimeout)
+    link.mark(\.requestEnd)
     let answer = try await exchange.response()
     guard let agreement = answer.agreement else {
-      return WireResponse(head: answer.head, body: answer.body, metrics: link.metrics)
+      return .answered(WireResponse(head: answer.head, body: answer.body, metrics: link.metrics))
     }
     try await validate(answer.head, link)
     let channel = WebSocketChannel(
-      stream, host: request.origin.host, options, deflate: agreement.deflate, input: answer.rest,
+      exchange.stream, host: request.origin.host, options, deflate: agreement.deflate, input: answer.rest,
       observer: observer)
-    try await serve(channel, answer.head, agreement, link)
-    return WireResponse(head: answer.head, body: nil, metrics: link.metrics)
-  }
-
-  /// Serves a connection until its end.
-  nonisolated(nonsending) private func serve(
-    _ channel: WebSocketChannel, _ head: ResponseHead, _ agreement: WebSocketAgreement, _ link: WebSocketLink
-  ) async throws(TransportFailure) {
-    let failure = await withCheckedContinuation { continuation in
-      link.serve(channel, subprotocol: agreement.subprotocol) { continuation.resume(returning: $0) }
-    }
-    guard let failure else { return }
-    throw failure.with(metrics: link.metrics).with(partial: .init(head: head, body: nil))
+    return .opened(
+      OpenWebSocket(
+        channel: channel, head: answer.head, subprotocol: agreement.subprotocol, stream: exchange.stream,
+        link: link, transferObserver: exchange.transferObserver))
   }
 
   nonisolated(nonsending) private func validate(
@@ -97,6 +159,31 @@ final class WebSocketTransport: Transport {
   }
 }
 
+/// A connection whose handshake was accepted.
+private struct OpenWebSocket {
+  let channel: WebSocketChannel
+  let head: ResponseHead
+  let subprotocol: String?
+  let stream: any ByteStream
+  let link: WebSocketLink
+  let transferObserver: any TransferObserver
+
+  /// Serves the connection until its end. It holds nothing of what has opened it.
+  func serve(_ end: @escaping @Sendable (Result<WireResponse, TransportFailure>) -> Void) {
+    link.serve(channel, subprotocol: subprotocol) { [head, stream, link, transferObserver] failure in
+      let outcome: Result<WireResponse, TransportFailure> =
+        if let failure {
+          .failure(failure.with(metrics: link.metrics).with(partial: .init(head: head, body: nil)))
+        } else {
+          .success(WireResponse(head: head, body: nil, metrics: link.metrics))
+        }
+      transferObserver.transferEnded()
+      stream.cancel()
+      end(outcome)
+    }
+  }
+}
+
 /// The response to one handshake.
 struct WebSocketExchange {
   /// The response, and what follows it.
@@ -114,6 +201,12 @@ struct WebSocketExchange {
   let stream: any ByteStream
   let link: WebSocketLink
   let transferObserver: any TransferObserver
+
+  /// Ends the transfer. The stream is cancelled, which has no effect after its end.
+  func end() {
+    transferObserver.transferEnded()
+    stream.cancel()
+  }
 
   nonisolated(nonsending) func response() async throws(TransportFailure) -> Answer {
     var reader = UpgradeResponseReader(headerSizeLimit: request.profile.options.headerSizeLimit)

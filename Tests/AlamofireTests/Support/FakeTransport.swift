@@ -151,8 +151,6 @@ extension FakeTransport {
       completion.transferEnded(.failure(TransportFailure(.cancelled, "refused")))
       return true
     }
-    // The completion is handed over, and is not used elsewhere before its call.
-    nonisolated(unsafe) let completion = completion
     control.carry(
       by: Task {
         let outcome: Result<WireResponse, TransportFailure>

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTestServer
 import HTTPWire
+import Synchronization
 import Testing
 
 @testable import HTTPEngine
@@ -54,9 +55,11 @@ private struct LoopReference: @unchecked Sendable {
 final class ConnectionFixture {
   /// The outcome of an exchange.
   final class Ending: TransferCompletion {
-    private(set) var outcome: Result<WireResponse, TransportFailure>?
+    private let state = Mutex<Result<WireResponse, TransportFailure>?>(nil)
 
-    func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) { self.outcome = outcome }
+    var outcome: Result<WireResponse, TransportFailure>? { state.withLock { $0 } }
+
+    func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) { state.withLock { $0 = outcome } }
 
     var status: Int? { try? outcome?.get().head.status }
     var text: String? { try? outcome?.get().text }

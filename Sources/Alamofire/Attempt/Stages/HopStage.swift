@@ -172,7 +172,8 @@ extension AttemptDriver {
   func sendWithCompletion() -> Bool {
     guard needsNoTask else { return false }
     noteRemovals()
-    return core.session.transport.send(values.outgoing, observer: core, completion: self)
+    let transport = values.handler.transport(of: core.session)
+    return transport.send(values.outgoing, observer: core, completion: self)
   }
 
   nonisolated(nonsending) func send() async -> AttemptEvent {
@@ -229,9 +230,9 @@ extension AttemptDriver {
       removalCount: core.session.cache.store?.removalCount ?? 0)
   }
 
-  /// Whether the engine itself sends the hop.
+  /// Whether the hop goes to the network without anything that has to wait before.
   private var needsNoTask: Bool {
-    values.handler.isEngine && !values.request.profile.hasHostPolicies && !isShared
+    values.handler.isOverNetwork && !values.request.profile.hasHostPolicies && !isShared
   }
 
   /// Whether identical requests share the transfer of the hop.

@@ -202,7 +202,7 @@ package final class RequestCore: Sendable {
 
   /// Whether the transfer is the only thing that the request is known to wait for.
   private var isPlain: Bool {
-    kind.isData && !convertsByUserCode && !isIntercepted && !observers.contains(.task)
+    kind.mayNeedNoTask && !convertsByUserCode && !isIntercepted && !observers.contains(.task)
   }
 }
 
@@ -226,6 +226,15 @@ enum RequestKind: Sendable {
 
   var isData: Bool {
     if case .data = self { true } else { false }
+  }
+
+  /// Whether nothing has to be waited for but the transfer. A WebSocket connection stays open for long, and a task that
+  /// waits for its end would hold the memory of all that was done to open it.
+  var mayNeedNoTask: Bool {
+    switch self {
+    case .data, .webSocket: true
+    case .upload, .download, .stream: false
+    }
   }
 
   /// The kind as the order of the steps depends on it.

@@ -53,7 +53,9 @@ final class WebSocketFlow: Sendable {
   /// Returns the transport of an attempt; `nil` if the engine has no streams of bytes.
   func transport(of session: SessionCore) -> WebSocketTransport? {
     session.byteStreams.map {
-      WebSocketTransport($0, options, subprotocols: subprotocols, observer: self)
+      WebSocketTransport(
+        $0, options, subprotocols: subprotocols, observer: self, executor: session.executor,
+        enqueue: session.enqueue)
     }
   }
 
