@@ -123,11 +123,12 @@ package struct RequestHeadWriter: Sendable {
     do throws(RequestHeadViolation) {
       var output = RequestHeadOutput(limit: Self.largestHead, start: start)
       try writeRequestLine(into: &buffer, &output)
-      if !memory.append(fields, to: &buffer) {
+      if omitsExpect || !memory.append(fields, to: &buffer) {
         let lines = buffer.count
         try writeHost(into: &buffer, &output)
         try writeFields(into: &buffer, &output)
-        memory.note(fields, buffer[lines...], isPlain: !output.hasFraming && output.summary == Summary())
+        let isPlain = !output.hasFraming && output.summary == Summary() && !omitsExpect
+        memory.note(fields, buffer[lines...], isPlain: isPlain)
       }
       if !trailerNames.isEmpty {
         try output.append(RequestTrailerRules.announcement(of: trailerNames), to: &buffer)

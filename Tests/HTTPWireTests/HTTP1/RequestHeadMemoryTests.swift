@@ -3,18 +3,21 @@ import Testing
 
 @Suite("The fields of the last request") struct RequestHeadMemoryTests {
   private static func writer(
-    _ fields: [HTTPHeader], _ method: String = "GET", content: RequestHeadWriter.Content = .none
+    _ fields: [HTTPHeader], _ method: String = "GET", content: RequestHeadWriter.Content = .none,
+    omitsExpect: Bool = false
   ) -> RequestHeadWriter {
     RequestHeadWriter(
       method: method, url: "http://a.example/b", origin: Origin(scheme: "http", host: "a.example", port: nil),
-      fields: fields, content: content, form: .origin)
+      fields: fields, content: content, form: .origin, omitsExpect: omitsExpect)
   }
 
   /// Fields that are equal as texts but not as bytes, and fields that concern one request alone.
   private static let sections: [[(String, String)]] = [
     [], [("Accept", "*/*")], [("Accept", "*/*"), ("X-K", "K")], [("Accept", "*/*"), ("X-K", "\u{212A}")],
     [("X-E", "e\u{0323}\u{0307}")], [("X-E", "e\u{0307}\u{0323}")], [("X-E", "\u{1EB9}\u{0307}")],
-    [("accept", "*/*")], [("Host", "b.example")], [("Expect", "100-continue")], [("Connection", "close")],
+    [("accept", "*/*")], [("Host", "b.example")], [("Expect", "100-continue")],
+    [("Expect", "100-continue"), ("TE", "trailers")],
+    [("TE", "trailers")], [("TE", "trailers"), ("Connection", "TE")], [("Connection", "close")],
     [("Upgrade", "x")], [("Content-Length", "5")], [("Transfer-Encoding", "chunked")],
     [("X-Long", String(repeating: "a", count: 5_000))], [("Bad name", "x")], [("X", "a\nb")],
   ]
@@ -47,7 +50,8 @@ import Testing
         fields = Self.sections[random(Self.sections.count)].map { HTTPHeader(name: $0.0, value: $0.1) }
       }
       let contents: [RequestHeadWriter.Content] = [.none, .none, .length(5), .length(0), .chunked]
-      let writer = Self.writer(fields, ["GET", "POST", "HEAD"][random(3)], content: contents[random(5)])
+      let writer = Self.writer(
+        fields, ["GET", "POST", "HEAD"][random(3)], content: contents[random(5)], omitsExpect: random(4) == 0)
       var fresh = RequestHeadMemory()
       switch (Self.outcome(writer, &memory), Self.outcome(writer, &fresh)) {
       case (.success(let one), .success(let other)):
