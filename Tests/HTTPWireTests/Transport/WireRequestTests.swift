@@ -27,6 +27,7 @@ import Testing
         scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "x"))
       parts.alternative = AlternativeService(host: "b.example", port: 443)
       parts.addresses = KnownAddresses(host: "a.example", port: 443, addresses: [])
+      parts.trailers = RequestTrailers(names: ["X-Digest"]) { _ in }
       parts.wireObserver = WireObservers([])
     }
   }
