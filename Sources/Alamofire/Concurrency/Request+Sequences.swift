@@ -66,7 +66,9 @@ extension Request {
   /// Returns the cURL commands as ``cURLDescriptions(bufferingPolicy:)`` does, with their secrets masked; see
   /// ``cURLDescription(redacting:)``.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameters:
+  ///   - redaction: The rules for what is masked.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept.
   public func cURLDescriptions(
     redacting redaction: Redaction, bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
   ) -> StreamOf<String> {
