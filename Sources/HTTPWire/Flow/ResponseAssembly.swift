@@ -1,5 +1,5 @@
-/// Assembles a response from the lines and the bytes that a transport reads. Pure: the transport performs the
-/// returned actions. Lines are read strictly: see `Documentation/HTTPReading.md`.
+/// Assembles the heads of a response from the lines that a transport reads. Pure: the transport performs the returned
+/// actions. Lines are read strictly: see `Documentation/HTTPReading.md`.
 package struct ResponseAssembly: Sendable {
   private enum State: Sendable {
     /// Before a status line, also after the head of an informational response.
@@ -24,13 +24,6 @@ package struct ResponseAssembly: Sendable {
     case refuse(HeadViolation)
   }
 
-  /// The action of the transport after bytes of the body have arrived.
-  package enum BodyAction: Sendable, Equatable {
-    case store
-    /// The decoded body is larger than the limit.
-    case refuseBody
-  }
-
   private var state = State.waitingForHead
   private var lines: [UInt8] = []
   private var headerSizeLimit: Int
@@ -40,8 +33,6 @@ package struct ResponseAssembly: Sendable {
   private var endsWithFraming = false
   /// The framing of the body by the fields of the head.
   package private(set) var framing = MessageFraming()
-  private var bodySizeLimit: Int64?
-  package private(set) var bodyCount: Int64 = 0
   /// The marks of the fields read so far.
   private var marks: FieldMarks = []
   package private(set) var head: ResponseHead?
@@ -49,19 +40,16 @@ package struct ResponseAssembly: Sendable {
   /// The number of bytes of trailers that may follow.
   package var headSizeLeft: Int { max(0, headerSizeLimit - headSize) }
 
-  package init(headerSizeLimit: Int = 262_144, bodySizeLimit: Int64? = nil) {
+  package init(headerSizeLimit: Int = 262_144) {
     self.headerSizeLimit = headerSizeLimit
-    self.bodySizeLimit = bodySizeLimit
   }
 
   /// Makes it as new for another response; the memory for lines is kept.
-  package mutating func restart(headerSizeLimit: Int, bodySizeLimit: Int64?) {
+  package mutating func restart(headerSizeLimit: Int) {
     state = .waitingForHead
     lines.removeAll(keepingCapacity: true)
     self.headerSizeLimit = headerSizeLimit
-    self.bodySizeLimit = bodySizeLimit
     headSize = 0
-    bodyCount = 0
     marks = []
     framing = MessageFraming()
     endsWithFraming = false
@@ -159,7 +147,7 @@ package struct ResponseAssembly: Sendable {
     return String(decoding: lines[start...].prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
   }
 
-  /// Checks and counts a line of the trailers, which are not kept.
+  /// Checks and counts a line behind the head. ``ChunkedReader`` reads and keeps the trailers of chunked bodies.
   private mutating func trailerReceived(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> LineAction {
     headSize += line.count
     guard headSize <= headerSizeLimit else { return .refuseHead }
@@ -170,13 +158,6 @@ package struct ResponseAssembly: Sendable {
       _ = try FieldLineRules.field(line)
     }
     return .keep
-  }
-
-  /// Counts decoded bytes of the body.
-  package mutating func bodyReceived(_ count: Int) -> BodyAction {
-    bodyCount += Int64(count)
-    if let bodySizeLimit, bodyCount > bodySizeLimit { return .refuseBody }
-    return .store
   }
 
   private mutating func headEnded(_ status: Int, _ version: HTTPVersion) throws(HeadViolation) -> LineAction {

@@ -58,12 +58,12 @@ package struct HTTP1Reader: Sendable {
 
   package init(method: String, headerSizeLimit: Int = 262_144) {
     self.method = method
-    assembly.restart(headerSizeLimit: headerSizeLimit, bodySizeLimit: nil)
+    assembly.restart(headerSizeLimit: headerSizeLimit)
   }
 
   /// Makes it as new for the response to another request; the memory for lines is kept.
   package mutating func restart(method: String, headerSizeLimit: Int) {
-    assembly.restart(headerSizeLimit: headerSizeLimit, bodySizeLimit: nil)
+    assembly.restart(headerSizeLimit: headerSizeLimit)
     self.method = method
     state = .head
     if !partialLine.isEmpty { partialLine.removeAll(keepingCapacity: partialLine.count <= 4_096) }

@@ -204,7 +204,12 @@ import Testing
       ("af x.example pl", []),
     ]
     let offered = try await fish(expected.map(\.0))
-    for (line, offers) in expected { #expect(offered[line] == offers, "\(line)") }
+    for (line, offers) in expected {
+      // fish 4 also offers options that contain the letters of the word.
+      let word = line.split(separator: " ").last.map(String.init) ?? ""
+      let begun = offered[line]?.filter { !word.hasPrefix("--") || line.hasSuffix(" ") || $0.hasPrefix(word) }
+      #expect(begun == offers, "\(line)")
+    }
   }
 
   @Test("fish offers every option", .enabled(if: Programs.isInstalled("fish"))) func fishOptions()

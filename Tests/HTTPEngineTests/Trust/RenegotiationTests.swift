@@ -45,6 +45,15 @@ import Testing
       try server.handshake(with: tls)
     }
 
+    /// Sends a request to the server, which reads it and does not answer yet.
+    func send(_ fixture: ConnectionFixture) throws -> ConnectionFixture.Ending {
+      let (exchange, ending) = try fixture.exchange()
+      fixture.pool.serve(exchange)
+      _ = try fixture.open(pipe, tls)
+      server.receive()
+      return ending
+    }
+
     /// Lets both sides answer each other, until they have nothing more to say.
     func converse() {
       for _ in 0..<8 {
@@ -118,10 +127,7 @@ import Testing
   func anonymous() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .anonymous)
-      let (exchange, ending) = try fixture.exchange()
-      fixture.pool.serve(exchange)
-      _ = try fixture.open(setup.pipe, setup.tls)
-      setup.server.receive()
+      let ending = try setup.send(fixture)
       setup.server.renegotiate()
       setup.pipe.owner?.pipeIsReady()
       #expect(ending.outcome == nil, "the server may answer without a renegotiation")
@@ -135,10 +141,7 @@ import Testing
   @Test("A server that answers although the client has refused is heard") func answered() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .anonymous)
-      let (exchange, ending) = try fixture.exchange()
-      fixture.pool.serve(exchange)
-      _ = try fixture.open(setup.pipe, setup.tls)
-      setup.server.receive()
+      let ending = try setup.send(fixture)
       setup.server.renegotiate()
       setup.server.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
       setup.pipe.owner?.pipeIsReady()
@@ -149,10 +152,7 @@ import Testing
   @Test("A server may renegotiate once a request") func again() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .identified)
-      let (exchange, ending) = try fixture.exchange()
-      fixture.pool.serve(exchange)
-      _ = try fixture.open(setup.pipe, setup.tls)
-      setup.server.receive()
+      let ending = try setup.send(fixture)
       setup.server.renegotiate()
       setup.converse()
       #expect(ending.outcome == nil && !setup.tls.renegotiation.wasRefused)
@@ -188,10 +188,7 @@ import Testing
   @Test("A server must present the certificate that was accepted") func otherCertificate() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .identified)
-      let (exchange, ending) = try fixture.exchange()
-      fixture.pool.serve(exchange)
-      _ = try fixture.open(setup.pipe, setup.tls)
-      setup.server.receive()
+      let ending = try setup.send(fixture)
       let other = try TestIdentity(
         .init(commonName: "localhost", dnsNames: ["localhost"], issuer: .localhostAuthority))
       try setup.server.present(other)

@@ -112,14 +112,13 @@ import Testing
       #expect(assembly.hasFields)
       Self.feed(&assembly, "")
     }
-    assembly.restart(headerSizeLimit: 1000, bodySizeLimit: nil)
+    assembly.restart(headerSizeLimit: 1000)
     #expect(!assembly.hasFields)
   }
 
   @Test("Trailers are not part of the head") func trailers() {
     var assembly = ResponseAssembly()
     Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 1", "")
-    #expect(assembly.bodyReceived(3) == .store)
     let action = Self.feed(&assembly, "Digest: x", " folded", "", "B: 2", "")
     #expect(Self.head(action) == nil)
     #expect(assembly.head?.status == 200)
@@ -183,27 +182,16 @@ import Testing
     #expect((10..<1000).contains(heads))
   }
 
-  @Test("A body at the limit is stored and one byte more is refused") func bodyLimit() {
-    var assembly = ResponseAssembly(bodySizeLimit: 10)
-    #expect(assembly.bodyReceived(4) == .store)
-    #expect(assembly.bodyReceived(6) == .store)
-    #expect(assembly.bodyReceived(0) == .store)
-    #expect(assembly.bodyReceived(1) == .refuseBody)
-    #expect(assembly.bodyCount == 11)
-  }
-
   @Test("A restarted assembly has no state of the earlier response") func restart() throws {
-    var assembly = ResponseAssembly(headerSizeLimit: 20, bodySizeLimit: 1)
+    var assembly = ResponseAssembly(headerSizeLimit: 20)
     Self.feed(&assembly, "HTTP/1.0 500 No", "Content-Encoding: x")
-    assembly.restart(headerSizeLimit: 1000, bodySizeLimit: nil)
+    assembly.restart(headerSizeLimit: 1000)
     #expect(assembly.head == nil)
-    #expect(assembly.bodyCount == 0)
     #expect(Self.head(Self.feed(&assembly, "")) == nil)
     let head = try #require(
       Self.head(Self.feed(&assembly, "HTTP/1.1 200 OK", "A: 12345678901234567890", "")))
     #expect(head.block.fields.count == 1)
     #expect(!Self.isContentCoded(assembly))
-    #expect(assembly.bodyReceived(100) == .store)
   }
 
   @Test("Random lines deliver one head at most") func randomLines() {

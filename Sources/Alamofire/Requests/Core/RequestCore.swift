@@ -224,10 +224,6 @@ enum RequestKind: Sendable {
   case stream(StreamFlow)
   case webSocket(WebSocketFlow)
 
-  var isData: Bool {
-    if case .data = self { true } else { false }
-  }
-
   /// Whether nothing has to be waited for but the transfer. A WebSocket connection stays open for long, and a task that
   /// waits for its end would hold the memory of all that was done to open it.
   var mayNeedNoTask: Bool {
