@@ -84,8 +84,10 @@ final class HTTP2Connection: Connection {
     let isReused = isUsed
     guard let streamed = StreamedExchange(exchange, on: self, isReused: isReused) else { return false }
     isUsed = true
-    noteDraining()
-    if streamed.isOver { return true }
+    if streamed.isOver {
+      noteDraining()
+      return true
+    }
     carried[exchange.ticket] = streamed
     starting.append(streamed)
     if isIdle {
@@ -93,13 +95,16 @@ final class HTTP2Connection: Connection {
       pool.noteBusy()
     }
     flushLater()
+    noteDraining()
     if let queue = exchange.hostQueue { noteStreams(of: queue) }
     return true
   }
 
-  /// Forgets an exchange that has left its stream.
-  func left(_ ticket: UInt64) {
-    guard carried.removeValue(forKey: ticket) != nil, !isClosed else { return }
+  /// Forgets an exchange that leaves its stream.
+  func left(_ exchange: Exchange) {
+    guard carried.removeValue(forKey: exchange.ticket) != nil else { return }
+    if isDraining { exchange.hostQueue?.admission.leftDraining() }
+    guard !isClosed else { return }
     streamsChanged()
     guard carried.isEmpty else { return }
     noteIdle()
@@ -124,7 +129,7 @@ final class HTTP2Connection: Connection {
     guard session.goAway == nil else { return }
     let core = table.core!
     let admitted = core.hostQueues.noteStreams(
-      session.streamLimit, connections: pool.multiplexed.count, of: queue, table.now)
+      session.streamLimit, connections: pool.multiplexed.count { !$0.isDraining }, of: queue, table.now)
     if !admitted.isEmpty { core.startAdmitted(admitted) }
   }
 
@@ -133,6 +138,11 @@ final class HTTP2Connection: Connection {
     guard !isDraining, !isClosed, session.takesNoMoreStreams else { return }
     isDraining = true
     pool.group.draining += 1
+    let core = table.core!
+    let admitted = carried.values.compactMap(\.hostQueue).flatMap {
+      core.hostQueues.noteDraining($0, table.now)
+    }
+    if !admitted.isEmpty { core.startAdmitted(admitted) }
   }
 
   private func streamsChanged() {

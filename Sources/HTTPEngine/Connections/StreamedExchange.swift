@@ -84,7 +84,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     unread = []
     if let stream { connection.session.reset(stream) }
     stream = nil
-    connection.left(ticket)
+    connection.left(exchange)
     return exchange
   }
 

@@ -172,6 +172,13 @@ final class HostQueues {
     return admitted
   }
 
+  /// Notes that the connection of a running request takes no others. Returns the requests that may start now.
+  func noteDraining(_ hostQueue: Queue, _ now: UInt64) -> [UInt64] {
+    let admitted = hostQueue.admission.began(draining: 1, HostAdmission.Moment(now: now, room: room))
+    note(admitted, of: hostQueue, now)
+    return admitted
+  }
+
   private func hostQueue(of request: WireRequest) -> Queue {
     if let last, let lastProfile, request.goes(to: last.key.origin, with: lastProfile) { return last }
     let profile = request.profile

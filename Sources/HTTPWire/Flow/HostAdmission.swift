@@ -37,8 +37,11 @@ package struct HostAdmission: Sendable {
   /// usual.
   private var limit: (streams: Int, connections: Int)?
   private var multiplexes: Bool?
+  /// The number of requests that the connections can carry at a time.
   private var capacity: Int
   private var running = 0
+  /// The number of running requests on connections that take no others.
+  private var draining = 0
   /// By falling priority, first come first within one; entries before `head` have left.
   private var waiting: [Waiting] = []
   private var head = 0
@@ -49,8 +52,12 @@ package struct HostAdmission: Sendable {
     self.connections = connections
     mostRunning = limits?.inFlight ?? .max
     rate = limits?.rate.map { TokenBucket($0) }
-    capacity = min(connections, mostRunning)
+    capacity = connections
   }
+
+  /// The number of requests that may run now. The server wants other connections in place of those that drain, but
+  /// there are never more than twice as many as allowed.
+  private var most: Int { min(capacity + min(draining, capacity), mostRunning) }
 
   package var isIdle: Bool { running == 0 && head == waiting.count }
   package var runningCount: Int { running }
@@ -61,7 +68,7 @@ package struct HostAdmission: Sendable {
 
   /// Submits a request. Returns whether it may run now; otherwise it waits.
   package mutating func submitted(_ ticket: Ticket, priority: Float, _ moment: Moment = Moment()) -> Bool {
-    if running < capacity, head == waiting.count, moment.room > 0, mayBegin(moment.now) {
+    if running < most, head == waiting.count, moment.room > 0, mayBegin(moment.now) {
       begin(moment.now)
       return true
     }
@@ -132,9 +139,18 @@ package struct HostAdmission: Sendable {
         limit.map { min($0.connections + 1, connections) * $0.streams } ?? connections
         * Self.streamsPerConnection
     }
-    capacity = min(capacity, mostRunning)
     return released(moment)
   }
+
+  /// Notes that connections with running requests take no others (RFC 9113 §6.8). Returns the requests that may run
+  /// now.
+  package mutating func began(draining count: Int, _ moment: Moment = Moment()) -> [Ticket] {
+    draining += count
+    return released(moment)
+  }
+
+  /// Notes that a running request has left a connection that takes no others.
+  package mutating func leftDraining() { draining -= 1 }
 
   /// Returns the requests that may run now, because time has passed.
   package mutating func released(_ moment: Moment) -> [Ticket] {
@@ -156,11 +172,11 @@ package struct HostAdmission: Sendable {
 
   /// Returns the first waiting request, if only the limit of the session can keep it waiting.
   package func candidate(_ now: UInt64) -> Waiting? {
-    running < capacity && head < waiting.count && mayBegin(now) ? waiting[head] : nil
+    running < most && head < waiting.count && mayBegin(now) ? waiting[head] : nil
   }
 
   package mutating func next(_ moment: Moment) -> Ticket? {
-    guard running < capacity, head < waiting.count, moment.room > 0, mayBegin(moment.now) else { return nil }
+    guard running < most, head < waiting.count, moment.room > 0, mayBegin(moment.now) else { return nil }
     let ticket = waiting[head].ticket
     head += 1
     begin(moment.now)
@@ -193,7 +209,7 @@ package struct HostAdmission: Sendable {
 
   package func obstacle(_ now: UInt64) -> Obstacle? {
     guard head < waiting.count else { return nil }
-    guard running < capacity else { return capacity == mostRunning ? .inFlight : .connections }
+    guard running < most else { return most == mostRunning ? .inFlight : .connections }
     return rate.flatMap { $0.readyTime > now ? .rate($0.readyTime) : nil }
   }
 

@@ -41,6 +41,39 @@ struct HTTP2StreamLimitTests {
     #expect(server.connectionCount == 1)
   }
 
+  @Test("A request does not wait for the last streams of a connection that drains", arguments: [1, 3])
+  func draining(limit: UInt8) async throws {
+    let (announced, ends) = (Moment(), Gate())
+    defer { ends.open() }
+    let connections = Counter()
+    let server = try HTTP2Server.start { http2, connection in
+      connections.enter()
+      let first = try http2.request()
+      try http2.write(.settings, payload: [0, 3, 0, 0, 0, limit])
+      try http2.respond(200, on: first)
+      guard connections.now == 1 else { return connection.waitForEnd() }
+      let streams = try (0..<limit).map { _ in try http2.request() }
+      try http2.goAway(last: streams.max() ?? first)
+      try http2.write(.ping, payload: Self.pings)
+      _ = try connection.streamsUntilPingIsAnswered()
+      announced.come()
+      try connection.pass(ends)
+      for stream in streams { try http2.respond(200, on: stream) }
+      connection.waitForEnd()
+    }
+    let client = Client(connectionsPerHost: 1)
+    let url = "https://localhost:\(server.port)/"
+    #expect(try await client.get(url).status == 200)
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<limit { group.addTask { try await client.get(url).status } }
+      await announced.wait()
+      #expect(try await client.send(client.request(url, deadline: .seconds(30))).status == 200)
+      ends.open()
+      for try await status in group { #expect(status == 200) }
+    }
+    #expect(server.connectionCount == 2)
+  }
+
   /// Announces a shutdown first, so that requests that are on their way are still accepted.
   @Test("Streams above the last one of a second GOAWAY are sent again", arguments: ["GET", "POST"])
   func gracefulShutdown(method: String) async throws {

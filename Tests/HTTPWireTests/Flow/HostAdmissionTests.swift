@@ -92,6 +92,29 @@ import Testing
     #expect(admission.ended() == nil)
   }
 
+  @Test("Running requests on connections that drain leave their places to others") func drainingConnections()
+  {
+    var admission = HostAdmission(connections: 2)
+    for ticket in UInt64(0)..<8 { _ = admission.submitted(ticket, priority: 0.5) }
+    #expect(admission.began(draining: 1) == [2])
+    #expect(admission.began(draining: 1) == [3])
+    #expect(admission.obstacle(0) == .connections)
+    #expect(admission.began(draining: 1) == [], "never more than twice as many as allowed")
+    admission.leftDraining()
+    #expect(admission.ended() == 4, "one of three that drain has ended")
+    admission.leftDraining()
+    #expect(admission.ended() == nil && admission.runningCount == 3)
+    #expect(admission.ended() == 5)
+  }
+
+  @Test("The limit of a host counts the requests on connections that drain") func drainingWithinLimit() {
+    var admission = HostAdmission(connections: 2, limits: HostLimits(.init(perHost: 3)))
+    for ticket in UInt64(0)..<5 { _ = admission.submitted(ticket, priority: 0.5) }
+    #expect(admission.began(draining: 2) == [2])
+    #expect(admission.obstacle(0) == .inFlight)
+    #expect(admission.ended() == 3)
+  }
+
   @Test("Draining returns all waiting requests in order") func drain() {
     var admission = HostAdmission(connections: 1)
     for ticket in UInt64(0)..<5 { _ = admission.submitted(ticket, priority: ticket == 3 ? 1 : 0.5) }
@@ -122,11 +145,13 @@ import Testing
     var admission = HostAdmission(connections: connections)
     var capacity = connections
     var running: Set<UInt64> = []
+    var draining: Set<UInt64> = []
+    var most: Int { capacity + min(draining.count, capacity) }
     var waiting: [(ticket: UInt64, priority: Float)] = []
     var admittedEver: Set<UInt64> = []
     func admit(_ ticket: UInt64) {
       #expect(admittedEver.insert(ticket).inserted, "admitted twice")
-      #expect(running.count < capacity, "more than the capacity")
+      #expect(running.count < most, "more than the capacity")
       running.insert(ticket)
       let best = waiting.map(\.priority).max()
       let first = waiting.first { $0.priority == best }
@@ -134,29 +159,34 @@ import Testing
       waiting.removeAll { $0.ticket == ticket }
     }
     for ticket in UInt64(0)..<600 {
-      switch Int.random(in: 0..<10, using: &random) {
+      switch Int.random(in: 0..<11, using: &random) {
       case 0..<5:
         let priority = Float(Int.random(in: 0...4, using: &random)) / 4
         if admission.submitted(ticket, priority: priority) {
-          #expect(waiting.isEmpty && running.count < capacity)
+          #expect(waiting.isEmpty && running.count < most)
           #expect(admittedEver.insert(ticket).inserted)
           running.insert(ticket)
         } else {
-          #expect(!waiting.isEmpty || running.count >= capacity)
+          #expect(!waiting.isEmpty || running.count >= most)
           waiting.append((ticket, priority))
         }
       case 5..<8:
         guard let over = running.randomElement(using: &random) else { continue }
         running.remove(over)
+        if draining.remove(over) != nil { admission.leftDraining() }
         if let next = admission.ended() {
           admit(next)
         } else {
-          #expect(waiting.isEmpty || running.count >= capacity)
+          #expect(waiting.isEmpty || running.count >= most)
         }
       case 8:
         guard let gone = waiting.randomElement(using: &random) else { continue }
         #expect(admission.withdrawn(gone.ticket) == true)
         waiting.removeAll { $0.ticket == gone.ticket }
+      case 9:
+        guard let stays = running.subtracting(draining).randomElement(using: &random) else { continue }
+        draining.insert(stays)
+        for next in admission.began(draining: 1) { admit(next) }
       default:
         let multiplexes = Int.random(in: 0..<8, using: &random) == 0
         capacity = multiplexes ? connections * 100 : connections
@@ -166,7 +196,7 @@ import Testing
       #expect(admission.waitingCount == waiting.count)
     }
     while !running.isEmpty {
-      running.removeFirst()
+      if draining.remove(running.removeFirst()) != nil { admission.leftDraining() }
       if let next = admission.ended() { admit(next) }
     }
     #expect(waiting.isEmpty && admission.isIdle, "somebody was lost")
