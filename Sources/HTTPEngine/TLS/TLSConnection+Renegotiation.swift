@@ -24,14 +24,12 @@ extension TLSConnection {
   /// of keys, a renegotiation. OpenSSL processes them within one read, and has no limit.
   private static let mostMessages = 100
 
-  /// Allows one renegotiation, within the request that begins, if there may be an identity to show. It must not be
-  /// called for HTTP/2 (RFC 9113 §9.2.1).
+  /// Allows one renegotiation, within the request that begins. A client without an identity sends an empty list of
+  /// certificates (RFC 5246 §7.4.6), and the server decides whether that is enough. It must not be called for HTTP/2
+  /// (RFC 9113 §9.2.1).
   func allowRenegotiation() {
     renegotiation.wasRefused = false
-    guard !renegotiation.isAllowed, peer.mayGetIdentity, SSL_version(session) < TLS1_3_VERSION else { return }
-    if renegotiation.certificate == nil {
-      renegotiation.certificate = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session)).first
-    }
+    guard !renegotiation.isAllowed, peer.proxy == nil, SSL_version(session) < TLS1_3_VERSION else { return }
     openssl_allow_renegotiation(session)
     renegotiation.isAllowed = true
   }
@@ -47,7 +45,12 @@ extension TLSConnection {
     switch place {
     case SSL_CB_HANDSHAKE_START:
       renegotiation.isGoingOn = renegotiation.isAllowed
-      if renegotiation.isGoingOn { SSL_set_msg_callback(session, Self.countMessage) }
+      guard renegotiation.isGoingOn else { return }
+      SSL_set_msg_callback(session, Self.countMessage)
+      // Until the server presents a certificate, the session still has that of the last handshake.
+      if renegotiation.certificate == nil {
+        renegotiation.certificate = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session)).first
+      }
     case SSL_CB_HANDSHAKE_DONE where renegotiation.isGoingOn:
       renegotiation.isGoingOn = false
       SSL_set_msg_callback(session, nil)

@@ -45,11 +45,6 @@ struct TLSPeer {
     return profile.evaluator?.wantsToChooseIdentity(forHost: origin.host, port: origin.port) ?? false
   }
 
-  /// Whether the client may have an identity for the server.
-  var mayGetIdentity: Bool {
-    proxy == nil && (profile.options.clientIdentity != nil || wantsToChooseIdentity)
-  }
-
   /// Returns the failure if the peer is not accepted; `.trustUndecided` if code outside of the handshake has to decide.
   func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
     guard let proxy else {

@@ -108,8 +108,9 @@ final class MemoryTLSServer {
   }
 
   /// Asks for another handshake (HelloRequest), and in it for a certificate.
-  func renegotiate() {
-    SSL_set_verify(session, SSL_VERIFY_PEER, nil)
+  func renegotiate(requiresCertificate: Bool = false) {
+    SSL_set_verify(
+      session, SSL_VERIFY_PEER | (requiresCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
     run {
       SSL_renegotiate($0)
       return SSL_do_handshake($0)

@@ -9,18 +9,23 @@ import Testing
 /// Servers that begin another handshake of TLS within a connection. Apache and IIS do so with TLS 1.2 to ask for a
 /// client certificate when they know which path is requested.
 @Suite("Renegotiation of TLS", .timeLimit(.minutes(2))) struct RenegotiationTests {
-  private enum Party { case anonymous, identified, choosing }
+  /// A client without an identity, with one, one that has to choose, and one that has chosen none.
+  private enum Party { case anonymous, identified, choosing, declining }
 
   private struct ChoosingEvaluator: ServerEvaluator {
+    let wantsToChoose: Bool
+
     func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict { .accept }
-    func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { true }
+    func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { wantsToChoose }
   }
 
   private static func profile(_ client: Party) throws -> ConnectionProfile {
     let plain = Client.profile()
     switch client {
     case .anonymous: return plain
-    case .choosing: return ConnectionProfile(options: plain.options, evaluator: ChoosingEvaluator())
+    case .choosing, .declining:
+      let evaluator = ChoosingEvaluator(wantsToChoose: client == .choosing)
+      return ConnectionProfile(options: plain.options, evaluator: evaluator)
     case .identified:
       let ada = try TestIdentity(.init(commonName: "Ada", issuer: .localhostAuthority))
       let identity = try ClientIdentity.read(
@@ -123,22 +128,45 @@ import Testing
     }
   }
 
-  @Test("A client without an identity refuses, and says what the server wants if it closes the connection")
-  func anonymous() async throws {
+  @Test("A client without an identity shows no certificate, which is enough for a server that requires none")
+  func optional() async throws {
     try await ConnectionFixture.run { fixture in
-      let setup = try Setup(fixture, .anonymous)
-      let ending = try setup.send(fixture)
-      setup.server.renegotiate()
-      setup.pipe.owner?.pipeIsReady()
-      #expect(ending.outcome == nil, "the server may answer without a renegotiation")
-      setup.pipe.afterIncoming = .ended
-      setup.converse()
-      #expect(ending.failure?.kind == .clientCertificateRequired, "\(ending.failure?.message ?? "")")
-      #expect(ending.failure?.message.contains("localhost asks for a client certificate") == true)
+      for client in [Party.anonymous, .declining] {
+        let setup = try Setup(fixture, client)
+        let (exchange, ending) = try fixture.exchange("POST", .bytes(Data([1, 2, 3])))
+        fixture.pool.serve(exchange)
+        let connection = try fixture.open(setup.pipe, setup.tls)
+        setup.server.receive()
+        setup.server.renegotiate()
+        setup.converse()
+        #expect(!setup.server.hasClientCertificate && !setup.tls.renegotiation.wasRefused, "\(client)")
+        setup.server.send(Self.ok)
+        setup.converse()
+        #expect(ending.text == "ok", "\(client): \(ending.failure?.message ?? "")")
+        connection.settle()
+        #expect(!setup.pipe.isClosed && fixture.pool.idle.count == 1, "the connection is used again")
+        connection.close()
+      }
     }
   }
 
-  @Test("A server that answers although the client has refused is heard") func answered() async throws {
+  @Test("A client without an identity says what the server wants if it requires a certificate")
+  func required() async throws {
+    try await ConnectionFixture.run { fixture in
+      for client in [Party.anonymous, .declining] {
+        let setup = try Setup(fixture, client)
+        let ending = try setup.send(fixture)
+        setup.server.renegotiate(requiresCertificate: true)
+        setup.converse()
+        #expect(ending.failure?.kind == .clientCertificateRequired && setup.pipe.isClosed, "\(client)")
+        let message = ending.failure?.message ?? ""
+        #expect(message.contains("localhost asks for a client certificate"), "\(message)")
+      }
+    }
+  }
+
+  @Test("A server that asks for a certificate and answers without waiting for one is heard")
+  func answered() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .anonymous)
       let ending = try setup.send(fixture)
