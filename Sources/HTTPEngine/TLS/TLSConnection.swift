@@ -22,6 +22,8 @@ final class TLSConnection {
   /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due.
   @exclusivity(unchecked) private var lacksVerdict = false
   @exclusivity(unchecked) private var choice: Choice?
+  /// Whether the server has asked for a certificate of the client.
+  @exclusivity(unchecked) private var isAskedForIdentity = false
   /// The key under which sessions are kept and found; `nil` if none is resumed.
   @exclusivity(unchecked) private var resumption: (sessions: TLSSessions, key: AnyHashable)?
 
@@ -211,9 +213,7 @@ final class TLSConnection {
   private func broken() -> TransportFailure {
     let host = peer.description
     let said = OpenSSLBytes.errors()
-    if said.contains("certificate required") {
-      return TransportFailure(.clientCertificateRequired, "\(host) asks for a client certificate.")
-    }
+    if !renegotiation.isGoingOn, let refusal = refusalOfIdentity(said) { return refusal }
     guard case .open = state else {
       return TransportFailure(
         .secureConnectionFailed,
@@ -226,6 +226,26 @@ final class TLSConnection {
       .connectionLost,
       "The secure connection to \(host) broke, or was closed without the alert of TLS (close_notify). (\(said))"
     )
+  }
+
+  /// The alerts that a server sends if the certificate of the client is missing or refused (RFC 5246 §7.2.2, RFC 8446
+  /// §6.2). With TLS 1.2, a missing one is only a failed handshake.
+  private static let identityAlerts = [
+    "certificate required", "handshake failure", "bad certificate", "unsupported certificate",
+    "certificate revoked", "certificate expired", "certificate unknown", "unknown ca", "access denied",
+    "decrypt error",
+  ]
+
+  /// Returns the failure if the server has asked for a certificate, and has ended the connection for its sake.
+  private func refusalOfIdentity(_ said: String) -> TransportFailure? {
+    let alert = Self.identityAlerts.contains { said.contains("alert \($0)") }
+    guard isAskedForIdentity, alert else { return nil }
+    let host = peer.description
+    guard SSL_get_certificate(session) != nil else {
+      return TransportFailure(.clientCertificateRequired, "\(host) asks for a client certificate.")
+    }
+    return TransportFailure(
+      .clientCertificateRejected, "\(host) did not accept the client certificate. (\(said))")
   }
 
   // MARK: Callbacks of OpenSSL
@@ -319,12 +339,17 @@ final class TLSConnection {
     } ?? 0
   }
 
-  /// Counts the messages of the peer while a handshake goes on.
+  /// Counts the messages of the peer while a handshake goes on, and notes its request for a certificate.
   static let countMessage:
     @convention(c) (
       Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?
-    ) -> Void = { isWritten, _, kind, _, _, session, _ in
-      if isWritten == 0, kind == SSL3_RT_HANDSHAKE { with(session) { $0.messageReceived() } }
+    ) -> Void = { isWritten, _, kind, bytes, count, session, _ in
+      guard isWritten == 0, kind == SSL3_RT_HANDSHAKE else { return }
+      let type = count > 0 ? bytes?.load(as: UInt8.self) : nil
+      with(session) { tls in
+        if type == UInt8(SSL3_MT_CERTIFICATE_REQUEST) { tls.isAskedForIdentity = true }
+        tls.messageReceived()
+      }
     }
 
   private static let noteEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {

@@ -35,6 +35,18 @@ import Testing
     #expect(shown == ada.certificatePEM)
   }
 
+  @Test(
+    "A certificate that the server does not accept is reported",
+    arguments: [TLSOptions.Version.tls1_2, .tls1_3])
+  func rejected(version: TLSOptions.Version) async throws {
+    let options = TLSOptions(maximumVersion: version, clientAuthority: Self.authority.caPEM)
+    let server = try HTTPTestServer(.tls(.localhost, options))
+    let stranger = try identity(TestIdentity(.init(commonName: "Ada")))
+    let failure = try await Client { $0.clientIdentity = stranger }.failure(of: server.url("/get"))
+    #expect(failure.kind == .clientCertificateRejected, "\(failure.message)")
+    #expect(failure.message.contains("localhost did not accept the client certificate"), "\(failure.message)")
+  }
+
   @Test("Connections of one identity are not used by another") func connections() async throws {
     let options = TLSOptions(clientAuthority: Self.authority.caPEM, requiresClientCertificate: false)
     let server = try HTTPTestServer(.tls(.localhost, options))
