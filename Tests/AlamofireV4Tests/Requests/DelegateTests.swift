@@ -92,7 +92,7 @@ import Testing
     var got = [await data(server.url("/status/404")), await data("http://127.0.0.1:1/")]
     let download = manager.download(server.url("/status/403")).validate()
     download.resume()
-    got.append(note(await download.ended().error))
+    got.append(note(await download.endedWithoutFile().error))
     manager.retrier = ScriptedRetrier { _, count in (count == 0, 0) }
     server.enqueue(.status(500), .status(503))
     got.append(await data(server.url("/")))
@@ -106,7 +106,7 @@ import Testing
     delegate.taskDidComplete = { [weak delegate] _, task, _ in found.add(delegate?[task] != nil) }
     let (data, download) = (manager.request(server.url("/get")), manager.download(server.url("/get")))
     _ = await data.ended()
-    _ = await download.ended()
+    _ = await download.endedWithoutFile()
     for request in [data, download] as [Request] {
       found.add(request.task != nil)
       if let task = request.task { found.add(delegate[task] != nil) }

@@ -227,7 +227,7 @@ import Testing
       .downloadProgress(queue: queue, closure: note("a")).downloadProgress(
         queue: queue, closure: note("down"))
     for request in [data, download, upload] as [Request] { request.resume() }
-    _ = await (data.ended(), download.ended(), upload.ended())
+    _ = await (data.ended(), download.endedWithoutFile(), upload.ended())
     queue.sync {}
     #expect(Set(notes.all) == ["data", "download", "up", "down"])
     // After the last byte, the queue is suspended until the second closure is added.
@@ -253,7 +253,7 @@ import Testing
     }
     #expect(notes.all == [1] && request.progress.completedUnitCount == 2000)
     let download = manager.download(server.url("/bytes/2000"))
-    _ = await download.ended()
+    _ = await download.endedWithoutFile()
     try #require(download.progress.completedUnitCount == 2000)
     await withCheckedContinuation { continuation in
       download.downloadProgress { progress in

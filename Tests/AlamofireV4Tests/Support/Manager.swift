@@ -55,6 +55,13 @@ extension DownloadRequest {
   func ended() async -> DefaultDownloadResponse {
     await awaited { done in response { done(UncheckedBox(value: $0)) } }
   }
+
+  /// Waits for the response, and removes the file of a download without a destination.
+  func endedWithoutFile() async -> DefaultDownloadResponse {
+    let response = await ended()
+    if let file = response.temporaryURL { try? FileManager.default.removeItem(at: file) }
+    return response
+  }
 }
 
 /// Polls a condition for at most two minutes. For the release of objects, which has no event.
