@@ -67,6 +67,23 @@ struct RedirectHandlerTests {
     #expect(sent.value("User-Agent") != nil)
   }
 
+  @Test("The fields of a modified request keep their order, and further ones follow by name")
+  func fieldOrder() async throws {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let added = ["X-E", "X-B", "X-F", "X-A", "X-D", "X-C"]
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        for name in added { request.setValue("1", forHTTPHeaderField: name) }
+        return request
+      })
+    _ = await session(fake).request("http://a.test/", headers: ["X-Z": "1", "X-Y": "1"])
+      .redirect(using: handler).end()
+    #expect(fake.requests.count == 2)
+    let names = fake.requests.map { $0.fields.map(\.name) }
+    #expect(names.last == (names.first ?? []) + added.sorted())
+  }
+
   @Test("A modified redirect sends the body of an upload again", arguments: [307, 308])
   func modifiedUpload(status: Int) async throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("body-\(UUID().uuidString)")

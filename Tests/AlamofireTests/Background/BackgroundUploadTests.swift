@@ -44,6 +44,17 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("Trailers are not sent, because the next session could not make them") func trailers() async throws {
+    let server = try HTTPTestServer(routes: .standard)
+    let session = fixture.session()
+    let response = await session.upload(Data("bytes".utf8), to: server.url("/echo"))
+      .trailers(announcing: ["X-End"]) { ["X-End": "1"] }.ended()
+    #expect(response.data == Data("bytes".utf8))
+    let request = try #require(server.recordedRequests.last)
+    #expect(request.trailers.isEmpty && !request.isChunked && request.header("Trailer") == nil)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A stream is refused with a clear error") func stream() async throws {
     let server = try HTTPTestServer(routes: .standard)
     let session = fixture.session()

@@ -45,8 +45,11 @@ import Testing
       return bench.fake.requests.count
     }
     #expect(await count(.reloadIgnoringLocalCacheData) == 2)
+    #expect(bench.fake.requests.last?.value("Cache-Control") == nil)
     #expect(await count(.reloadRevalidatingCacheData) == 3)
     #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+    // The caches between here and the origin revalidate.
+    #expect(bench.fake.requests.last?.value("Cache-Control") == "max-age=0")
     bench.clock.advance(100)
     #expect(await count(.returnCacheDataElseLoad) == 3)
     #expect(await count(.returnCacheDataDontLoad) == 3)

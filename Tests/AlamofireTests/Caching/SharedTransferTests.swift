@@ -1,8 +1,9 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("Identical requests", .timeLimit(.minutes(5))) struct SharedTransferTests {
   private static var sharing: TransportOptions {
@@ -118,6 +119,30 @@ import Testing
     }
     #expect(fake.controls.count == 1 && fake.controls[0].isCancelled)
     gate.open()
+  }
+
+  /// An observer that wants no body.
+  private final class HeadObserver: TransferObserver {
+    func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition { .discard }
+    func bytesMoved(_ count: ByteCount) {}
+    func transferEnded() {}
+  }
+
+  /// A request that joins after the head may have no credential, and its response has the body of the challenge.
+  @Test(
+    "The body of a challenge is read although no request wants it yet, that of a redirect is not",
+    arguments: [(401, true), (407, true), (302, false)])
+  func unwantedBody(status: Int, isRead: Bool) async throws {
+    let transport = SharedTransport(
+      shared: SharedTransfers(), transport: FakeTransport(.status(status, "body")), executor: nil,
+      removalCount: 0)
+    let url = "http://a.test/"
+    let request = WireRequest(
+      url: url, origin: try #require(Origin(url: url)), profile: ConnectionProfile()
+    ) { _ in }
+    let response = try await transport.send(request, observer: HeadObserver())
+    #expect(response.head.status == status && (response.body != nil) == isRead)
   }
 
   @Test("A failure is delivered to all requests") func failure() async {

@@ -105,6 +105,17 @@ struct DelegateDecisionTests {
     }
   }
 
+  @Test("Trust in a server does not answer a challenge for a password") func trust() async {
+    let delegate = ChallengeDelegate { _ in
+      (.useCredential, URLCredential(user: "", password: "", persistence: .none))
+    }
+    let fake = FakeTransport(.challenge())
+    let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
+    #expect(await session.request("http://a.test/").end().response?.statusCode == 401)
+    #expect(delegate.calls.count == 1)
+    #expect(fake.requests.count == 1, "\(fake.requests.map { $0.value("Authorization") ?? "" })")
+  }
+
   @Test("A handler decides about the head of a declined challenge, too") func headDecision() async {
     let request = session(.leave, challenge(12)).streamRequest("http://a.test/")
     request.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }

@@ -70,6 +70,20 @@ struct DigestTests {
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, false, true])
   }
 
+  @Test(
+    "A credential is normalized for servers that name a charset, and for no others", arguments: [false, true])
+  func normalization(namesCharset: Bool) async {
+    let challenge = #"Digest realm="r", nonce="n""# + (namesCharset ? ", charset=UTF-8" : "")
+    var answers: [String?] = []
+    for password in ["\u{E9}", "e\u{301}"] {
+      let fake = FakeTransport(responder: Self.guarded(challenge))
+      #expect(await ask(Session.retained(fake: fake), password: password) == 200)
+      answers.append(fake.requests.last.flatMap { Self.brought($0)["response"] })
+    }
+    #expect(answers[0] != nil)
+    #expect((answers[0] == answers[1]) == namesCharset)
+  }
+
   @Test("The strongest challenge is answered") func strongestChallenge() async {
     let offers = """
       Basic realm="b", Digest realm="m", nonce="1", qop="auth", algorithm=MD5, Digest realm="s", nonce="2", \

@@ -37,6 +37,23 @@ struct ResumableUploadRequestTests {
     #expect(spy.retryCount == 1)
   }
 
+  @Test("Trailers are not sent, because a request has a part of the body", arguments: dialects)
+  func trailers(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try UploadFixture(dialect)
+    fixture.uploads.enqueue(.cut(afterBytes: 10))
+    let calls = Recorder<Bool>()
+    let request = fixture.session.upload(
+      Data(Self.bytes), to: fixture.url, interceptor: SpyInterceptor(retries: 3)
+    ).trailers(announcing: ["X-End"]) {
+      calls.add(true)
+      return ["X-End": "1"]
+    }.resumable(fixture.options())
+    #expect(await request.response().error == nil)
+    let recorded = fixture.server.recordedRequests
+    #expect(recorded.count > 2 && calls.count == 0)
+    #expect(recorded.allSatisfy { $0.trailers.isEmpty && !$0.isChunked && $0.header("Trailer") == nil })
+  }
+
   @Test("Monitors hear once of a body whose rest is sent by further requests", arguments: dialects)
   func monitors(dialect: UploadEndpoint.Dialect) async throws {
     let spy = EventSpy()
