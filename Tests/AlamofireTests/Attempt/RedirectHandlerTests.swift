@@ -122,6 +122,41 @@ struct RedirectHandlerTests {
     #expect(fake.requests.first?.value("Authorization") == "Bearer t")
   }
 
+  @Test("An Authorization field of a modified request is sent after an answered challenge")
+  func ownCredentials()
+    async
+  {
+    let fake = FakeTransport(.challenge(), .redirect(302, to: "/next"))
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.setValue("Bearer own", forHTTPHeaderField: "Authorization")
+        return request
+      })
+    _ = await session(fake, handler).request("http://a.test/").authenticate(username: "u", password: "p")
+      .end()
+    let basic = HTTPHeader.authorization(username: "u", password: "p").value
+    #expect(fake.requests.map { $0.value("Authorization") } == [nil, basic, "Bearer own"])
+  }
+
+  @Test("A modified request with another method has no body unless it is given one") func otherMethod()
+    async throws
+  {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("body-\(UUID().uuidString)")
+    try Data("body".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.httpMethod = "DELETE"
+        return request
+      })
+    let fake = FakeTransport(.redirect(307, to: "/next"))
+    #expect(await session(fake, handler).upload(file, to: "http://a.test/").end().error == nil)
+    #expect(fake.requests.map(\.method) == ["POST", "DELETE"])
+    #expect(fake.requests.map(\.body.isPresent) == [true, false])
+  }
+
   @Test(
     "A proposed request that is invalid or leaves HTTP ends with an error",
     arguments: ["ftp://b.test/", "file:///etc/hostname", "data:,x"])

@@ -37,6 +37,19 @@ import Testing
     #expect(changed.cache.cachedResponse(for: request)?.userInfo?["note"] as? String == "mine")
   }
 
+  @Test("A response is not refreshed in the background if a handler decides about storing it") func refresh()
+    async
+  {
+    let bench = CacheFixture(
+      FakeTransport(
+        .cacheable("one", "max-age=60, stale-while-revalidate=60", tag: "1"),
+        .cacheable("two", "max-age=60")),
+      observers: SessionObservers(cachedResponseHandler: .cache, eventMonitors: []))
+    _ = await bench.get()
+    bench.clock.advance(70)
+    #expect(await bench.get().description == "200 two n")
+  }
+
   @Test("A redirect is passed to the cached response handler") func redirects() async {
     let offered = Recorder<String>()
     let bench = CacheFixture(

@@ -349,6 +349,29 @@ import Testing
     #expect(storage.cookies?.map(\.name) == ["b"])
   }
 
+  @Test("A refresh stores cookies as its request does", arguments: [true, false])
+  func cookiesOfRefresh(handlesCookies: Bool) async throws {
+    let configuration = URLSessionConfiguration.isolated
+    let clock = CacheFixture.Clock()
+    let cache = HTTPCache(clock: { clock.now })
+    configuration.urlCache = cache
+    let fake = FakeTransport(
+      .cacheable("one", "max-age=60, stale-while-revalidate=60", tag: "1"),
+      .cacheable("two", "max-age=60", tag: "2", ("Set-Cookie", "a=1")))
+    let session = Session.retained(
+      fake: fake, configuration: configuration, observers: SessionObservers(eventMonitors: []))
+    let storage = try #require(session.sessionConfiguration.httpCookieStorage)
+    var request = try URLRequest(url: "http://a.test/x", method: .get)
+    request.httpShouldHandleCookies = handlesCookies
+    _ = await session.request(request).end()
+    clock.advance(70)
+    #expect(CacheFixture.Got(await session.request(request).end()).description == "200 one c")
+    let isRefreshed = await eventually { cache.cachedResponse(for: request)?.data == Data("two".utf8) }
+    #expect(isRefreshed)
+    // They are stored before the response.
+    #expect((storage.cookies ?? []).map(\.name) == (handlesCookies ? ["a"] : []))
+  }
+
   @Test("The default configurations use HTTPCache") func defaultConfiguration() {
     #expect(SessionCache(URLSessionConfiguration.af.default).store as? HTTPCache === HTTPCache.default)
     #expect(SessionCache(URLSessionConfiguration.default).store as? HTTPCache === HTTPCache.default)

@@ -145,6 +145,30 @@ import Testing
     #expect(response.head.status == status && (response.body != nil) == isRead)
   }
 
+  /// No field tells the requests of two users apart.
+  @Test(
+    "A request that authenticates its connection shares no transfer",
+    .enabled(if: AuthenticationFeatures.connectionSchemes.contains(.ntlm)))
+  func connectionLogin() async {
+    let held = FakeReply.text("in").held(by: gate, reached: reached)
+    let fake = FakeTransport { request, _ in request.login == nil ? .challenge("NTLM") : held }
+    let session = Session.retained(fake: fake, options: Self.sharing)
+    let ends = Recorder<AFDataResponse<Data?>>()
+    for user in ["ann", "bob"] {
+      session.request("http://a.test/x").authenticate(username: user, password: "p")
+        .response(queue: .global()) { ends.add($0) }
+    }
+    let isSent = await eventually {
+      fake.requests.count { $0.login != nil } == 2
+        || session.core.sharedTransfers.memberCount == 2
+          && fake.requests.contains { $0.login != nil }
+    }
+    #expect(isSent)
+    #expect(fake.requests.count { $0.login != nil } == 2)
+    gate.open()
+    #expect(await ends.wait(for: 2).allSatisfy { $0.data == Data("in".utf8) })
+  }
+
   @Test("A failure is delivered to all requests") func failure() async {
     let (session, _) = session(.failure(.connectionLost))
     let all = [await begun(session), await begun(session)]

@@ -94,6 +94,19 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.map { $0.value("Authorization") } == [nil, ofDelegate, ofDelegate, nil, own])
   }
 
+  @Test("A credential of a delegate without persistence is for one request") func credentialOfOneRequest()
+    async
+  {
+    let delegate = ChallengeDelegate { _ in
+      (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+    }
+    let fake = FakeTransport(responder: Self.guarded)
+    let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
+    for _ in 0..<2 { #expect(await session.request("http://a.test/").end().data == Data("in".utf8)) }
+    #expect(delegate.calls.count == 2)
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, true])
+  }
+
   // MARK: netrc
 
   private func withFile(_ text: String, _ body: (String) async -> Void) async throws {

@@ -99,6 +99,18 @@ import Testing
     #expect(socket.response?.url?.absoluteString == server.socketURL("/socket"))
   }
 
+  @Test("URLProtocol classes are not asked about WebSocket requests")
+  func protocolClasses() async throws {
+    let server = try HTTPTestServer.webSocket(.none, Self.closing)
+    let configuration = URLSessionConfiguration.isolated
+    configuration.protocolClasses = [AskedProtocol.self]
+    let session = Session(configuration: configuration)
+    #expect(await session.webSocketRequest(to: server.socketURL()).events() == Self.closed())
+    #expect(AskedProtocol.urls.count == 0)
+    _ = await session.request(server.url("/get")).serializingData().response
+    #expect(AskedProtocol.urls.count == 1)
+  }
+
   @Test("A redirect of a data request to ws is refused")
   func dataRedirect() async throws {
     let server = try HTTPTestServer()
@@ -233,5 +245,15 @@ import Testing
     let socket = session.webSocketRequest(to: "\(isSecure ? "wss" : "ws")://localhost:7777/socket")
     #expect(await socket.events() == Self.closed())
     #expect(seen.values.first == "CONNECT localhost:7777 HTTP/1.1" && others.count == 0)
+  }
+}
+
+/// A class that takes no request.
+private final class AskedProtocol: URLProtocol {
+  static let urls = Recorder<URL?>()
+
+  override class func canInit(with request: URLRequest) -> Bool {
+    urls.add(request.url)
+    return false
   }
 }
