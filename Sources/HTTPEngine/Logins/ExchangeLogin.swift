@@ -58,8 +58,23 @@ final class ExchangeLogin {
   var fields: [HTTPHeader] {
     var fields: [HTTPHeader] = []
     if let value = forServer.field { fields.append(HTTPHeader(name: "Authorization", value: value)) }
-    if let value = forProxy.field { fields.append(HTTPHeader(name: Self.proxyField, value: value)) }
+    if let value = forProxy.field {
+      fields.append(HTTPHeader(name: Self.proxyField, value: value))
+    } else if proxyServer != nil, hasLongBody, !withholdsBody, !request.expectsContinue {
+      // The proxy will refuse the request, so the body waits for its answer (RFC 9110 §10.1.1). Bug in Squid 5: after a
+      // refusal, a long body that it has not read ends all progress on the connection.
+      fields.append(HTTPHeader(name: "Expect", value: "100-continue"))
+    }
     return fields
+  }
+
+  /// Whether the body is longer than what a proxy usually reads together with the head.
+  private var hasLongBody: Bool {
+    switch RequestHeadWriter.Content(of: request) {
+    case .none: false
+    case .length(let length): length > 16_384
+    case .chunked: true
+    }
   }
 
   /// The credentials that the proxy has accepted.

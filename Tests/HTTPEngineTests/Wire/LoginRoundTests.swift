@@ -270,6 +270,33 @@ import Testing
     #expect(source.starts == 1)
   }
 
+  @Test("A long body waits for the answer of a proxy that may want a login") func longBodyForProxy()
+    async throws
+  {
+    let heads = Received()
+    let connections = Counter()
+    let proxy = try StreamTestServer { connection in
+      connections.enter()
+      heads.add(try connection.readHead())
+      guard connections.now > 1 else {
+        try connection.write(Self.proxyRefusal(#"Digest realm="p", nonce="one", qop="auth""#))
+        return connection.waitForEnd()
+      }
+      heads.add(try connection.readExactly(100_000))
+      try connection.write(Self.answer)
+      connection.waitForEnd()
+    }
+    let client = Self.client(proxy.port)
+    let bytes = [UInt8](repeating: 7, count: 100_000)
+    let source = ScriptedSource(.bytes(bytes), length: 100_000)
+    let request = try client.request("http://nowhere.test/", "PUT", body: .source(source))
+    #expect(try await client.send(request).text == "in")
+    try #require(heads.texts.count == 3, "\(heads.texts.count)")
+    #expect(heads.texts[0].contains("Expect: 100-continue"))
+    #expect(heads.texts[1].contains("Digest username") && !heads.texts[1].contains("Expect"))
+    #expect(heads.values[2] == bytes)
+  }
+
   @Test("A login of the server passes a proxy that wants one, too") func both() async throws {
     let heads = Received()
     let proxy = try Self.server(
