@@ -14,6 +14,35 @@ import Testing
     connection.pipeIsReady()
   }
 
+  /// Opens a connection of HTTP/2, which carries an exchange to its end and is idle then.
+  private static func idleMultiplexed(_ fixture: ConnectionFixture) throws -> HTTP2Connection {
+    let (exchange, ending) = try fixture.exchange()
+    fixture.pool.serve(exchange)
+    let maker = try #require(fixture.pool.pending.first)
+    let pipe = MemoryPipe()
+    let connection = try fixture.http2(pipe)
+    pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+    maker.cancel()
+    fixture.pool.opened(connection, by: maker)
+    fixture.core.exchanges.turn()
+    pipe.incoming += HTTP2TestConnection.bytes(
+      of: .headers, flags: 0x5, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+    connection.pipeIsReady()
+    fixture.core.exchanges.turn()
+    #expect(ending.status == 200 && connection.isIdle && fixture.pool.group.idleCount == 1)
+    return connection
+  }
+
+  @Test("An idle connection of HTTP/2 whose time is over is not used again") func expired() async throws {
+    try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let connection = try Self.idleMultiplexed(fixture)
+      fixture.core.now = connection.idleLimit
+      let (next, _) = try fixture.exchange(ticket: 2)
+      fixture.pool.serve(next)
+      #expect(connection.isClosed && next.phase == .connecting && fixture.pool.pending.count == 1)
+    }
+  }
+
   @Test("A suspended exchange takes no connection, and makes none") func suspended() async throws {
     try await ConnectionFixture.run { fixture in
       let (exchange, _) = try fixture.exchange()

@@ -1,9 +1,10 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
-import HTTPEngine
 import HTTPWire
 import Testing
+
+@testable import HTTPEngine
 
 @Suite("Files that are read whole", .timeLimit(.minutes(5))) struct BoundedFileTests {
   private let folder: TemporaryFolder
@@ -63,9 +64,15 @@ import Testing
     }
   }
 
+  @Test("A file that must not be read has a kind of failure of its own") func permission() {
+    #expect(
+      [EACCES, EPERM].map { BoundedFile.kind(of: $0) } == [.noPermissionToReadFile, .noPermissionToReadFile])
+    #expect([EIO, EINVAL].map { BoundedFile.kind(of: $0) } == [.cannotReadBody, .cannotReadBody])
+  }
+
   @Test("A pipe is read until its writer closes it") func writtenPipe() async throws {
     let path = pipe()
-    let writer = open(path, O_RDWR | O_CLOEXEC)
+    let writer = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
     try #require(writer >= 0)
     // More than a pipe holds, so that the reader is there before the last byte.
     let bytes = [UInt8](repeating: 7, count: 200_000)
@@ -74,6 +81,12 @@ import Testing
       DispatchQueue.global().async {
         var sent = 0
         while sent < bytes.count {
+          var room = pollfd(fd: writer, events: Int16(POLLOUT), revents: 0)
+          // A reader that has failed would never make room.
+          guard poll(&room, 1, 60_000) == 1 else {
+            Issue.record("the reader took no byte for a minute")
+            break
+          }
           let count = bytes[sent...].withUnsafeBytes { write(writer, $0.baseAddress, $0.count) }
           guard count > 0 else { break }
           sent += count

@@ -49,6 +49,9 @@ final class MemoryTLSServer {
     try #require(SSL_use_certificate(session, certificate) == 1 && SSL_use_PrivateKey(session, key) == 1)
   }
 
+  /// Accepts no certificate of the client from now on.
+  func refuseCertificates() { SSL_CTX_set_cert_verify_callback(context, { _, _ in 0 }, nil) }
+
   private static func read(_ pem: String, _ body: (OpaquePointer?) -> OpaquePointer?) -> OpaquePointer? {
     Array(pem.utf8).withUnsafeBytes { bytes in
       let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count))

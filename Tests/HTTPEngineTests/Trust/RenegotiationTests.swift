@@ -213,6 +213,35 @@ import Testing
     }
   }
 
+  @Test("Messages of handshakes between data are no attack") func tickets() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, .identified, version: TLS1_3_VERSION)
+      let ending = try setup.send(fixture)
+      setup.server.send("HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n")
+      for _ in 0..<300 {
+        setup.server.sendTicket()
+        setup.server.send("a")
+        setup.pipe.owner?.pipeIsReady()
+      }
+      #expect(ending.text?.count == 300, "\(ending.failure?.message ?? "no end")")
+    }
+  }
+
+  @Test("A certificate that the server does not accept is an error that says so") func rejected() async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, .identified)
+      let ending = try setup.send(fixture)
+      setup.server.refuseCertificates()
+      setup.server.renegotiate()
+      setup.converse()
+      #expect(ending.failure?.kind == .clientCertificateRejected && setup.pipe.isClosed)
+      #expect(
+        ending.failure?.message.contains("did not accept the client certificate") == true,
+        "\(ending.failure?.message ?? "")")
+    }
+  }
+
   @Test("A server must present the certificate that was accepted") func otherCertificate() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .identified)

@@ -64,6 +64,16 @@ import Testing
     }
   }
 
+  @Test("Fields that are equal as texts are not copied for one another") func sameText() throws {
+    // The Kelvin sign is canonically equivalent to the letter.
+    let (letter, sign) = ([HTTPHeader(name: "X", value: "K")], [HTTPHeader(name: "X", value: "\u{212A}")])
+    #expect(letter == sign)
+    var memory = RequestHeadMemory()
+    var buffer: [UInt8] = []
+    for _ in 0..<2 { _ = try Self.writer(letter).write(into: &buffer, &memory) }
+    #expect(!memory.append(sign, to: &buffer) && memory.append(letter, to: &buffer))
+  }
+
   @Test("The third head with the same fields is copied") func copied() throws {
     let fields = [HTTPHeader(name: "Accept", value: "*/*")]
     var memory = RequestHeadMemory()
