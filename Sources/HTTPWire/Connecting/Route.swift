@@ -19,18 +19,25 @@ package struct Route: Sendable, Hashable {
   /// - Parameters:
   ///   - alternative: The service to connect to in place of the origin (RFC 7838).
   ///   - proxy: The proxy that was chosen for the origin.
-  ///   - mayForward: Whether a proxy may be given the request itself. That is so for cleartext HTTP.
+  ///   - mayForward: Whether a proxy may be given the request itself. That is so for cleartext HTTP to a host without
+  ///     an override.
   package init(
     to origin: Origin, _ options: TransportOptions, alternative: AlternativeService? = nil,
     proxy: ProxyServer? = nil, mayForward: Bool = false
   ) throws(TransportFailure) {
     self.proxy = proxy
     proxySocket = proxy == nil ? nil : options.unixSocket
-    forwards = mayForward && origin.scheme == "http" && (proxy?.kind == .http || proxy?.kind == .https)
     if let wrong = options.hostOverrides.first(where: { !$0.isValid }) {
       throw TransportFailure(
         .badURL, "A host override has an invalid host or port: \(wrong.host) to \(wrong.target).")
     }
+    var (host, port) = (origin.host, origin.port)
+    if let alternative { (host, port) = (alternative.host, alternative.port) }
+    let wanted = Origin(scheme: origin.scheme, host: host, port: port)
+    let override = options.hostOverrides.first { $0.leads(wanted) }
+    // A proxy that is given the request itself would connect to the host of its URL.
+    let mayForward = mayForward && override == nil && origin.scheme == "http"
+    forwards = mayForward && (proxy?.kind == .http || proxy?.kind == .https)
     // Requests to all origins go to the same place.
     if forwards, let proxy {
       place = .host(proxy.host, port: proxy.port)
@@ -40,12 +47,7 @@ package struct Route: Sendable, Hashable {
       place = .unixSocket(path: path)
       return
     }
-    var (host, port) = (origin.host, origin.port)
-    if let alternative { (host, port) = (alternative.host, alternative.port) }
-    let wanted = Origin(scheme: origin.scheme, host: host, port: port)
-    if let override = options.hostOverrides.first(where: { $0.leads(wanted) }) {
-      (host, port) = (override.target.lowercased(), override.targetPort ?? port)
-    }
+    if let override { (host, port) = (override.target.lowercased(), override.targetPort ?? port) }
     place = .host(host, port: port)
   }
 }

@@ -19,8 +19,8 @@ public struct TransportOptions: Sendable, Equatable {
     /// HTTP/1.1 only.
     case http1Only
     /// HTTP/2 without negotiation for `http` URLs (prior knowledge, RFC 9113 §3.3), for example within a cluster, and
-    /// ``automatic`` for `https` URLs. If a server does not support it, the request fails. Through an HTTP proxy,
-    /// `http` requests use HTTP/1.1.
+    /// ``automatic`` for `https` URLs. If a server does not support it, the request fails. `http` requests
+    /// that an HTTP proxy forwards use HTTP/1.1.
     case http2PriorKnowledge
   }
 
@@ -35,7 +35,8 @@ public struct TransportOptions: Sendable, Equatable {
   }
 
   /// Another target for the connections to a host (`--connect-to` of curl). The `Host` field, the name in TLS and the
-  /// name in the certificate are those of the URL.
+  /// name in the certificate are those of the URL. An HTTP proxy is asked for a tunnel to the target, also for `http`
+  /// URLs.
   public struct HostOverride: Sendable, Hashable {
     /// The host of the URL.
     public var host: String

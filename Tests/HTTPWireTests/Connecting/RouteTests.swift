@@ -34,6 +34,26 @@ import Testing
       } == .unixSocket(path: "/run/a"))
   }
 
+  @Test(
+    "A proxy of HTTP forwards cleartext requests, unless an override leads them elsewhere",
+    arguments: [ProxyServer.Kind.http, .https])
+  func forwarding(kind: ProxyServer.Kind) throws {
+    let proxy = ProxyServer(kind, host: "proxy.example", port: 3128)
+    let plain = Origin(scheme: "http", host: "shop.example", port: 80)
+    func route(_ origin: Origin, overriding host: String? = nil) throws -> Route {
+      var options = TransportOptions()
+      if let host { options.hostOverrides = [.init(host: host, target: "Other.Example", targetPort: 81)] }
+      return try Route(to: origin, options, proxy: proxy, mayForward: true)
+    }
+    for host in [nil, "a.example"] {
+      let forwarded = try route(plain, overriding: host)
+      #expect(forwarded.forwards && forwarded.place == .host("proxy.example", port: 3128))
+    }
+    let led = try route(plain, overriding: "shop.example")
+    #expect(!led.forwards && led.place == .host("other.example", port: 81))
+    #expect(try !route(Self.origin).forwards)
+  }
+
   @Test("An invalid override is refused, also one for another host") func invalidOverrides() {
     for override in [
       TransportOptions.HostOverride(host: "", target: "b"), .init(host: "a", target: ""),
