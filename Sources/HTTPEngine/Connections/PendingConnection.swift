@@ -38,6 +38,11 @@ final class PendingConnection {
 
   private var host: String { request.origin.host }
 
+  /// The ends of the steps so far.
+  var progress: ConnectionFacts.Times {
+    if case .connecting(let attempt) = state { attempt.times } else { times }
+  }
+
   func begin() {
     guard case .idle = state else { return }
     connectLimit = request.connectTimeout.map { Clock.now(plus: $0) } ?? .max

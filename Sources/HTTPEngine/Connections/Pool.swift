@@ -206,6 +206,11 @@ final class Pool {
     return true
   }
 
+  /// Returns the ends of the steps of the connection that is being made for an exchange; `nil` if there is none.
+  func progress(for ticket: UInt64) -> ConnectionFacts.Times? {
+    pending.first { $0.ticket == ticket }?.progress
+  }
+
   private func removePending(_ connection: PendingConnection) {
     guard let place = pending.lastIndex(where: { $0 === connection }) else { return }
     if !pending.remove(at: place).mayMultiplex { pendingPlain -= 1 }

@@ -84,7 +84,7 @@ extension Exchange {
     values.isReusedConnection = isReused
     values.isProxyConnection = facts?.isProxied ?? (pool?.route.proxy != nil)
     if !isReused {
-      let connecting = facts?.times ?? times.connecting
+      let connecting = facts?.times ?? pool?.progress(for: ticket) ?? times.connecting
       values.lookupEnd = timing.microseconds(connecting.lookupEnd)
       values.connectEnd = timing.microseconds(connecting.connectEnd)
       values.secureEnd = timing.microseconds(connecting.secureEnd)

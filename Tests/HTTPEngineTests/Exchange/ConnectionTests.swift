@@ -152,4 +152,45 @@ import Testing
     #expect(second.tlsVersion == first.tlsVersion && second.tlsCipher == first.tlsCipher)
     #expect(second.values.start >= first.values.start)
   }
+
+  enum Ending: CaseIterable { case idle, deadline, cancelled }
+
+  @Test(
+    "A request that ends before its connection is there has the times until then", arguments: Ending.allCases)
+  func metricsWithoutConnection(ending: Ending) async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    server.enqueue(connections: .stall)
+    let client = Client()
+    let watcher = Watcher()
+    let limit = Duration.milliseconds(200)
+    let request = try client.request(
+      server.url("/get"), idleTimeout: ending == .idle ? limit : nil,
+      deadline: ending == .deadline ? limit : nil)
+    async let failure = client.failure(of: request, watcher: watcher)
+    if ending == .cancelled {
+      await watcher.began.wait()
+      // The client has connected meanwhile.
+      try await client.roundTrip()
+      watcher.cancel()
+    }
+    let values = try #require(try await failure.metrics?.values)
+    #expect(values.lookupEnd >= 0 && values.connectEnd >= values.lookupEnd)
+    #expect(values.secureEnd == -1 && values.requestStart == -1)
+  }
+
+  @Test("Sizes are those of the bytes on the connection") func sizes() async throws {
+    let heads = Received()
+    let head =
+      "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let body = "2\r\nok\r\n0\r\n\r\n"
+    let server = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      try connection.write(head + body)
+      connection.waitForEnd()
+    }
+    let values = try await Client().get("http://127.0.0.1:\(server.port)/").metrics.values
+    #expect(heads.values.map { Int64($0.count) } == [values.requestHeaderBytes])
+    #expect(values.responseHeaderBytes == Int64(head.utf8.count))
+    #expect(values.responseBodyBytes == Int64(body.utf8.count) && values.decodedBodyBytes == 2)
+  }
 }
