@@ -67,7 +67,9 @@ final class Tunnel: PipeOwner {
   func begin(_ profile: ConnectionProfile) {
     socket.owner = self
     guard proxy.kind == .https else { return talk() }
-    switch TLSConnection.over(socket, with: TLSPeer(origin, profile, proxy: proxy), core.contexts) {
+    let peer = TLSPeer(origin, profile, proxy: proxy)
+    let resumption = (core.exchanges.sessions, AnyHashable(proxy))
+    switch TLSConnection.over(socket, with: peer, core.contexts, resumption: resumption) {
     case .success(let tls):
       state = .securing(tls)
       pipeIsReady()
@@ -78,13 +80,13 @@ final class Tunnel: PipeOwner {
   /// Ends without an answer.
   func cancel() {
     state = .over
-    socket.close()
+    pipe.close()
   }
 
   private func end(_ outcome: Outcome) {
     if case .over = state { return }
     state = .over
-    if case .open = outcome { pipe.owner = nil } else { socket.close() }
+    if case .open = outcome { pipe.owner = nil } else { pipe.close() }
     owner.tunnelEnded(outcome)
   }
 

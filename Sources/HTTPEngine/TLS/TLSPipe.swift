@@ -28,5 +28,9 @@ final class TLSPipe: Pipe {
   /// Sends `close_notify`. Without it, a proxy takes the end for a broken connection.
   func shutWriting() -> PipeStep { tls.shut() }
 
-  func close() { socket.close() }
+  func close() {
+    // Without the alert, OpenSSL gives up the session, too.
+    if descriptor >= 0 { _ = tls.shut() }
+    socket.close()
+  }
 }

@@ -142,6 +142,20 @@ private final class ScriptedEvaluator: ServerEvaluator {
     #expect(evaluator.chains.map(\.stapledResponse) == Array(repeating: Data([1, 2, 3]), count: 3))
   }
 
+  @Test("Sessions of a proxy that is still trusted are resumed", arguments: TLSOptions.Version.allCases)
+  func resumesProxy(version: TLSOptions.Version) async throws {
+    let proxy = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
+    for _ in 0..<3 { proxy.enqueue(.text("by proxy").closing()) }
+    var way = ProxyServer(.https, host: "localhost", port: proxy.port)
+    way.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let client = Client { [way] in $0.proxy = .server(way) }
+    for index in 0..<3 {
+      #expect(try await client.get("http://nowhere.test/").text == "by proxy")
+      #expect(try await isResumed(proxy) == (index > 0))
+    }
+    #expect(proxy.connectionCount == 3)
+  }
+
   @Test("A proxy that is not trusted any more gets no CONNECT", arguments: TLSOptions.Version.allCases)
   func refusesProxyAfterChange(version: TLSOptions.Version) async throws {
     let other = try TestIdentity(.init(commonName: "Other root", isCA: true))
