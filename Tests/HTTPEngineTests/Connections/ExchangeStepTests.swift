@@ -71,6 +71,35 @@ struct ExchangeStepTests {
     }
   }
 
+  @Test("The wait for the response 100 lasts a second") func continueTimeout() async throws {
+    try await ConnectionFixture.run { fixture in
+      let connection = fixture.http1(MemoryPipe())
+      let (exchange, _) = try fixture.exchange(
+        "POST", .bytes(Data([1])), fields: [HTTPHeader(name: "Expect", value: "100-continue")])
+      let start = Clock.now()
+      connection.start(exchange)
+      #expect((start...Clock.now()).contains(exchange.continueTime - 1_000_000_000))
+      #expect(fixture.core.exchanges.expiry <= exchange.continueTime, "the loop would sleep on")
+    }
+  }
+
+  @Test("A response begins with the first byte of an informational one") func responseStart() async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      let (exchange, ending) = try fixture.exchange()
+      connection.start(exchange)
+      #expect(exchange.times.responseStart == 0)
+      pipe.incoming = Array("HTTP/1.1 103 Early Hints\r\n\r\n".utf8)
+      connection.pipeIsReady()
+      let start = exchange.times.responseStart
+      #expect(start > 0)
+      pipe.incoming = Self.response("Content-Length: 10", "part")
+      connection.pipeIsReady()
+      #expect(exchange.times.responseStart == start && ending.outcome == nil)
+    }
+  }
+
   @Test("A connection is used no longer than its server has announced") func announcedIdleTime() async throws
   {
     try await ConnectionFixture.run { fixture in

@@ -147,6 +147,45 @@ import Testing
     #expect(await client.transport.loop.hostQueueCount() < 1400)
   }
 
+  @Test("A request that waits for a connection says so") func connections() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.text("first").held(by: gate))
+    let client = Client(connectionsPerHost: 1)
+    let first = try await start(client, server.url("/1"))
+    await gate.waitForArrival()
+    let second = try await start(client, server.url("/get"))
+    #expect(await reasons(client) == [.connections])
+    gate.open()
+    #expect(try await [first.value, second.value] == [200, 200])
+  }
+
+  @Test("A snapshot shows which running requests are suspended or wait for bandwidth") func paused()
+    async throws
+  {
+    let server = try HTTPTestServer()
+    server.enqueue(.data(Content.bytes(400_000)), .data(Content.bytes(400_000)))
+    let client = Client()
+    func running() async -> [TransportSnapshot.RunningRequest] {
+      await client.transport.snapshot().hosts.flatMap(\.running)
+    }
+    let held = Watcher(holdsHead: true)
+    let suspended = try await start(client, server.url("/"), watcher: held)
+    await held.headCame.wait()
+    #expect(await running().map { [$0.isSuspended, $0.isThrottled] } == [[true, false]])
+    held.cancel()
+    await #expect(throws: TransportFailure.self) { try await suspended.value }
+    let slow = Watcher()
+    let throttled = try await start(
+      client, server.url("/"), profile: Client.profile { $0.requestBandwidth.download = 1 }, watcher: slow)
+    await slow.headCame.wait()
+    // The bandwidth is used up when the first bytes have been delivered.
+    while await running().allSatisfy({ !$0.isThrottled }) { try await client.roundTrip() }
+    #expect(await running().map(\.isSuspended) == [false])
+    slow.cancel()
+    await #expect(throws: TransportFailure.self) { try await throttled.value }
+  }
+
   @Test("A snapshot shows running requests and connections") func snapshot() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let gate = Gate()

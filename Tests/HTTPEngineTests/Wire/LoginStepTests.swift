@@ -36,4 +36,26 @@ import Testing
     #expect(texts[1].contains("\r\nAuthorization: NTLM TlRMTVNTUAAD"), "\(texts[1])")
     #expect(texts[1].contains("\r\nContent-Length: 10\r\n"), "\(texts[1])")
   }
+
+  @Test("A login begins on a connection that has carried nothing else") func ownConnection() async throws {
+    let server = try StreamTestServer { connection in
+      while true {
+        let head = String(decoding: try connection.readHead(), as: UTF8.self)
+        try connection.write(
+          head.contains("Authorization: NTLM TlRMTVNTUAAB")
+            ? "HTTP/1.1 401 No\r\nWWW-Authenticate: NTLM \(NTLMExample.challenge)\r\nContent-Length: 0\r\n\r\n"
+            : "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin")
+      }
+    }
+    let client = Client()
+    let url = "http://127.0.0.1:\(server.port)/"
+    #expect(try await client.get(url).text == "in")
+    let login = ConnectionLogin(
+      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
+    let request = try client.request(url).changing { $0.login = login }
+    #expect(try await client.send(request).text == "in")
+    #expect(server.connectionCount == 2)
+    #expect(try await client.get(url).metrics.values.isReusedConnection, "the first one is still there")
+    #expect(server.connectionCount == 2)
+  }
 }

@@ -109,4 +109,93 @@ import Testing
     #expect(try await client(proxy.port, .negotiated).get("http://nowhere.test/").status == 407)
     #expect(proxy.requestCount < 50, "\(proxy.requestCount) requests")
   }
+
+  private static func answer(_ connection: StreamTestConnection) throws {
+    try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    connection.waitForEnd()
+  }
+
+  /// Checks what no proxy could do that reads the request: it would connect to the host of its URL.
+  @Test("A cleartext request whose host is overridden goes through a tunnel to the target")
+  func override() async throws {
+    let heads = Received()
+    let proxy = try StreamTestServer { connection in
+      heads.add(try connection.readHead())
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      heads.add(try connection.readHead())
+      try Self.answer(connection)
+    }
+    let client = Client {
+      $0.proxy = .server(ProxyServer(.http, host: "127.0.0.1", port: proxy.port))
+      $0.hostOverrides = [.init(host: "shop.test", target: "other.test", targetPort: 81)]
+    }
+    #expect(try await client.get("http://shop.test/x").text == "ok")
+    #expect(
+      heads.texts == [
+        "CONNECT other.test:81 HTTP/1.1\r\nHost: other.test:81\r\n\r\n",
+        "GET /x HTTP/1.1\r\nHost: shop.test\r\n\r\n",
+      ])
+  }
+
+  @Test("TLS of the server goes through TLS of the proxy, and the tunnel is used again")
+  func tunnelOverTLS() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let proxy = try StreamTestServer(.tls(.localhost)) { connection in
+      _ = try connection.readHead()
+      try connection.relay(toPort: server.port) { try connection.write("HTTP/1.1 200 OK\r\n\r\n") }
+    }
+    var way = ProxyServer(.https, host: "localhost", port: proxy.port)
+    way.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let client = Client { [way] in $0.proxy = .server(way) }
+    for size in [1, 300_000] {
+      let response = try await client.get("https://localhost:\(server.port)/bytes/\(size)")
+      #expect(response.bytes == Reply.patternBytes(size))
+      #expect(response.metrics.values.isProxyConnection)
+    }
+    #expect(proxy.connectionCount == 1)
+  }
+
+  @Test("NTLM authenticates the connection that becomes the tunnel") func ntlm() async throws {
+    let heads = Received()
+    let proxy = try StreamTestServer { connection in
+      for challenge in ["NTLM", "NTLM \(NTLMExample.challenge)"] {
+        heads.add(try connection.readHead())
+        try connection.write(
+          "HTTP/1.1 407 Login\r\nProxy-Authenticate: \(challenge)\r\nContent-Length: 2\r\n\r\nno")
+      }
+      heads.add(try connection.readHead())
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      try connection.startTLS(.localhost)
+      _ = try connection.readHead()
+      try Self.answer(connection)
+    }
+    #expect(try await client(proxy.port, .negotiated).get("https://localhost:9/x").text == "ok")
+    let texts = heads.texts
+    try #require(texts.count == 3)
+    #expect(texts.allSatisfy { $0.hasPrefix("CONNECT localhost:9 HTTP/1.1\r\n") })
+    // The bytes of the messages after their signature are 1 and 3.
+    #expect(!texts[0].contains("Proxy-Authorization"))
+    #expect(texts[1].contains("\r\nProxy-Authorization: NTLM TlRMTVNTUAAB"), "\(texts[1])")
+    #expect(texts[2].contains("\r\nProxy-Authorization: NTLM TlRMTVNTUAAD"), "\(texts[2])")
+    #expect(proxy.connectionCount == 1)
+  }
+
+  @Test("The time of connecting includes the answer of the proxy") func times() async throws {
+    let gate = Gate()
+    let proxy = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      try connection.pass(gate)
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      try connection.startTLS(.localhost)
+      _ = try connection.readHead()
+      try Self.answer(connection)
+    }
+    async let response = client(proxy.port).get("https://localhost:9/")
+    await gate.waitForArrival()
+    try await Client().passTime(.milliseconds(50))
+    gate.open()
+    let values = try await response.metrics.values
+    #expect(values.connectEnd - values.lookupEnd >= 50_000 && values.secureEnd >= values.connectEnd)
+    #expect(values.isProxyConnection && values.remotePort == Int32(proxy.port))
+  }
 }

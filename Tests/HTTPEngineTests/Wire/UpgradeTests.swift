@@ -39,4 +39,19 @@ import Testing
       #expect(try await client.get(url).head.version == .http2, "the connection was given up")
     }
   }
+
+  @Test("A response 101 to a request with Upgrade is delivered, and its connection closed")
+  func switching() async throws {
+    let rest = Received()
+    let server = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: other/1\r\n\r\n")
+      rest.add(try connection.readToEnd())
+    }
+    let client = Client()
+    let response = try await client.send(
+      client.request("http://127.0.0.1:\(server.port)/", fields: Self.upgrade))
+    #expect(response.status == 101 && response.body == nil)
+    #expect(await ProcessFacts.eventually { rest.values == [[]] }, "the connection was not closed")
+  }
 }

@@ -1,0 +1,32 @@
+import FoundationEssentials
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+@Suite("Streams that are closed", .timeLimit(.minutes(2))) struct StreamCloseTests {
+  /// Closes a stream on which bytes have arrived that were not read. The system would reset such a connection, and the
+  /// server might lose what was written before.
+  @Test("A server reads to the end of a stream whose last bytes were not read") func unreadBytes()
+    async throws
+  {
+    let ends = Received()
+    let hasEnded = Moment()
+    let server = try StreamTestServer { connection in
+      defer { hasEnded.come() }
+      try connection.write([UInt8](repeating: 7, count: 10_000))
+      ends.add(try connection.readExactly(4))
+      // A connection that is reset throws here.
+      ends.add(try connection.readToEnd())
+    }
+    let (stream, probe) = Client().stream("127.0.0.1", port: server.port)
+    let first = await withCheckedContinuation { continuation in
+      stream.read(least: 1, most: 1, timeout: nil) { continuation.resume(returning: $0) }
+    }
+    #expect(try first.get().data == Data([7]))
+    stream.write(Data("last".utf8), timeout: nil) { _ in }
+    stream.close()
+    await #expect(throws: Never.self) { try await probe.end().get() }
+    await hasEnded.wait()
+    #expect(ends.texts == ["last", ""])
+  }
+}
