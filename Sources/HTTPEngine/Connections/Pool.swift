@@ -151,8 +151,8 @@ final class Pool {
     case .wait: return false
     case .connect: return connect(need)
     case .closeOtherAndConnect:
-      // One that has been used makes room for a new one.
-      group.closeOldestIdle(except: need.isNew ? nil : self)
+      // One that has been used makes room for a new one, and one of HTTP/2 for one of HTTP/1.1.
+      group.closeOldestIdle(except: need.isNew || !need.mayMultiplex ? nil : self)
       return connect(need)
     }
   }
@@ -168,7 +168,7 @@ final class Pool {
     state.waiting = max(0, waitingAlone(need, state.multiplexes) - 1)
     state.open = group.occupied
     state.idleElsewhere = group.idleCount - state.idle
-    if !need.isNew { state.idleElsewhere -= multiplexed.count { $0.isIdle } }
+    if !need.isNew, need.mayMultiplex { state.idleElsewhere -= multiplexed.count { $0.isIdle } }
     return state
   }
 

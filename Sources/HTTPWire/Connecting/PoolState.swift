@@ -7,7 +7,7 @@ package struct PoolState: Sendable, Equatable {
     /// Open a stream on a connection of HTTP/2.
     case useStream
     case connect
-    /// Close the idle connection that has waited longest among those with another key, and connect.
+    /// Close the idle connection that has waited longest among those that cannot carry the request, and connect.
     case closeOtherAndConnect
     case wait
   }
@@ -27,7 +27,8 @@ package struct PoolState: Sendable, Equatable {
   // Connections to the whole host, with any key.
   /// The number of the connections that count for the limit, with those that are being made.
   package var open = 0
-  /// The number of idle connections with other keys.
+  /// The number of idle connections that cannot carry the request: those with other keys, or with HTTP/2 for a request
+  /// that needs HTTP/1.1.
   package var idleElsewhere = 0
   /// The largest number of connections.
   package var limit: Int

@@ -43,6 +43,19 @@ import Testing
     }
   }
 
+  @Test("An idle connection of HTTP/2 makes room for a request that needs HTTP/1.1") func versions()
+    async throws
+  {
+    try await ConnectionFixture.run(connections: 1, { $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let connection = try Self.idleMultiplexed(fixture)
+      let (next, _) = try fixture.exchange(ticket: 2)
+      next.requiresHTTP1 = true
+      fixture.pool.serve(next)
+      #expect(connection.isClosed && fixture.pool.pending.count == 1, "the request waits for its idle limit")
+      #expect(try fixture.open(MemoryPipe()).exchange === next)
+    }
+  }
+
   @Test("A suspended exchange takes no connection, and makes none") func suspended() async throws {
     try await ConnectionFixture.run { fixture in
       let (exchange, _) = try fixture.exchange()
