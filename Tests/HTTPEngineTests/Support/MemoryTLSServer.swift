@@ -120,9 +120,6 @@ final class MemoryTLSServer {
     }
   }
 
-  /// Accepts no certificate of a client from now on.
-  func refuseCertificates() { SSL_CTX_set_cert_verify_callback(context, { _, _ in 0 }, nil) }
-
   /// Sends a ticket of TLS 1.3.
   func sendTicket() {
     run {

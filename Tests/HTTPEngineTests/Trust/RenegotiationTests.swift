@@ -94,18 +94,6 @@ import Testing
     }
   }
 
-  @Test("A server that does not accept the certificate is named") func rejected() async throws {
-    try await ConnectionFixture.run { fixture in
-      let setup = try Setup(fixture, .identified)
-      let ending = try setup.send(fixture)
-      setup.server.refuseCertificates()
-      setup.server.renegotiate()
-      setup.converse()
-      #expect(ending.failure?.kind == .clientCertificateRejected, "\(ending.failure?.message ?? "no end")")
-      #expect(ending.failure?.helps(host: "localhost") == true && setup.pipe.isClosed)
-    }
-  }
-
   @Test("A certificate that is chosen outside is asked for again, on another connection") func choice()
     async throws
   {
