@@ -8,8 +8,9 @@ import Scorecard
 ///     bench-client body --row ROW --url URL --warmup-url URL --file FILE --bytes N
 ///     bench-client socket --row ROW --port PORT --messages N --size BYTES --window N --connections N
 ///                  [--pause MICROSECONDS]
+///     bench-client held --row ROW --url URL --warmup-url URL --ca FILE
 ///
-/// Prints a `RunFigures`, a `BodyFigures` or a `SocketFigures` as one line of JSON.
+/// Prints a `RunFigures`, a `BodyFigures`, a `SocketFigures` or a `HeldFigures` as one line of JSON.
 @main struct BenchClient {
   static func main() async {
     do {
@@ -17,6 +18,7 @@ import Scorecard
       switch words.first {
       case "body": try say(await measureBody(words.dropFirst()))
       case "socket": try say(await measureSocket(words.dropFirst()))
+      case "held": try say(await measureHeld(words.dropFirst()))
       default: try say(await measure(words))
       }
     } catch {
@@ -52,6 +54,18 @@ import Scorecard
       url: try url("ws://127.0.0.1:\(arguments.required("port"))/"), work: work,
       pause: UInt32(clamping: try arguments.count("pause") ?? 0))
     return try await client.measure(row)
+  }
+
+  private static func measureHeld(_ words: some Sequence<String>) async throws -> HeldFigures {
+    let arguments = try Arguments(words, options: ["row", "url", "warmup-url", "ca"])
+    guard let row: HeldRow = try arguments.choice("row") else { throw Arguments.Problem("--row is missing") }
+    raiseDescriptorLimit()
+    let setting = ClientSetting(
+      url: try url(arguments.required("url")), allowsHTTP2: row == .multiplexed,
+      authority: try arguments.required("ca"), concurrency: row.connections)
+    let client = HeldClient(
+      setting, warmup: try url(arguments.required("warmup-url")), requests: row.requests)
+    return try await client.measure()
   }
 
   private static func raiseDescriptorLimit() {

@@ -21,6 +21,14 @@ enum Memory {
   /// started this one.
   static func peakMegabytes() -> Double { megabytes("VmHWM") }
 
+  /// Returns the free memory of the allocator to the system.
+  static func trim() {
+    // The overlay of Glibc does not import it.
+    typealias Trim = @convention(c) (Int) -> CInt
+    guard let function = dlsym(nil, "malloc_trim") else { return }
+    _ = unsafeBitCast(function, to: Trim.self)(0)
+  }
+
   /// Returns a value of `/proc/self/status` in megabytes. `VmRSS` is the resident memory now.
   static func megabytes(_ name: String) -> Double {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""

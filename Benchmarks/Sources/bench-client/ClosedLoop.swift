@@ -15,12 +15,14 @@ struct ClosedLoop: Sendable {
   func perform(_ count: Int) async throws -> LatencyLog {
     let log = LatencyLog(count: count)
     switch row {
-    case .getData:
+    case .getData, .handshake, .resumption:
       try await inTasks(log) { if try await client.data().isEmpty { throw UnexpectedResponse() } }
     case .getDecodable:
       try await inTasks(log) { if try await client.item().id != 12345 { throw UnexpectedResponse() } }
     case .getCallback:
       try await inCallbacks(log)
+    case .adapted, .validated, .posted, .withCookies, .redirected, .compressed, .authenticated:
+      try await inTasks(log) { if try await client.everyday(row).isEmpty { throw UnexpectedResponse() } }
     }
     return log
   }

@@ -1,9 +1,13 @@
+import Alamofire
 import Foundation
+import Scorecard
 
 /// Sends one small GET in each measured way. The client knows the URL.
 protocol GetClient: Sendable {
   func data() async throws -> Data
   func item() async throws -> Item
+  /// Sends a request of ``Row/everyday``.
+  func everyday(_ row: Row) async throws -> Data
   /// Calls `done` once, on a queue of the client.
   func callback(_ done: @escaping @Sendable (Result<Data, any Error>) -> Void)
 }
@@ -17,6 +21,18 @@ struct ClientSetting: Sendable {
   var authority: String
   /// The largest number of requests in flight, and so of connections.
   var concurrency: Int
+}
+
+extension ClientSetting {
+  /// Makes a session of this package.
+  func session() -> Session {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.httpMaximumConnectionsPerHost = concurrency
+    var options = TransportOptions()
+    options.trustStore = .file(authority)
+    options.httpVersions = allowsHTTP2 ? .automatic : .http1Only
+    return Session(configuration: configuration, transportOptions: options)
+  }
 }
 
 /// A response that differs from the one of the server of the benchmarks.

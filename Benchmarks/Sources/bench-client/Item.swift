@@ -1,3 +1,11 @@
+/// The document that is sent.
+struct Order: Encodable, Sendable {
+  var id: Int
+  var name: String
+  var amount: Int
+  var tags: [String]
+}
+
 /// The document in the responses of the server.
 struct Item: Decodable, Sendable {
   struct Owner: Decodable, Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Scorecard
 
 /// A client that uses Foundation's `URLSession` with its default configuration. A larger limit than its six
 /// connections per host makes it slower, because it then opens connections all the time.
@@ -24,6 +25,8 @@ final class StockClient: GetClient {
   func item() async throws -> Item {
     try JSONDecoder().decode(Item.self, from: await data())
   }
+
+  func everyday(_ row: Row) async throws -> Data { throw UnexpectedResponse() }
 
   func callback(_ done: @escaping @Sendable (Result<Data, any Error>) -> Void) {
     session.dataTask(with: url) { data, response, error in

@@ -61,6 +61,10 @@ import Scorecard
       defer { sockets.stop() }
       results += try SocketComparison(harness: sockets, rounds: plan.rounds).perform(plan.sockets)
     }
+    if !plan.held.isEmpty {
+      results += try HeldComparison(server: harness.server, core: harness.core, client: harness.client)
+        .perform(plan.held, rounds: plan.rounds)
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let output = URL(fileURLWithPath: try arguments.required("output"))

@@ -11,8 +11,8 @@ struct BenchResult: Encodable {
   var medianMicroseconds: Double
   var p99Microseconds: Double
   var peakMegabytes: Double
-  /// Processor time as a multiple of the floor's under the same protocol and concurrency: the median of the ratios of
-  /// all rounds.
+  /// Processor time as a multiple of that of the floor, or of `get-data` for everyday requests, under the same protocol
+  /// and concurrency: the median of the ratios of all rounds.
   var ratioToFloor: Double?
   /// The largest number of connections that a run opened, as the server counted them.
   var connections: Int
@@ -21,7 +21,7 @@ struct BenchResult: Encodable {
   ///
   /// - Parameters:
   ///   - runs:   Of one client, one for each round.
-  ///   - floors: Of the floor, of the same rounds; empty when it did not run.
+  ///   - floors: Of the contender that the others are compared with, of the same rounds.
   init(_ contender: Plan.Contender, in cell: Plan.Cell, runs: [Harness.Run], floors: [Harness.Run]) {
     row = contender.row
     client = contender.client

@@ -74,7 +74,8 @@ struct BodyComparison {
     defer { try? FileManager.default.removeItem(at: downloaded) }
     let words =
       (client == .floor ? [floor] : [self.client, "body"]) + [
-        "--row", row.rawValue, "--url", url, "--warmup-url", server.url(.http1), "--file", file.path,
+        "--row", row.rawValue, "--url", url, "--warmup-url", server.url(.http1, path: "/item"), "--file",
+        file.path,
         "--bytes", String(Self.bytes),
       ]
     // `TMPDIR` is on the same file system, so that a downloaded file is moved and not copied.

@@ -8,12 +8,15 @@ struct Comparison {
 
   /// Runs the plan, prints each cell when it is done, and returns all results.
   func perform() throws -> [BenchResult] {
-    if !plan.cells.isEmpty { Console.say(Table.header) }
-    return try plan.cells.flatMap { cell in
-      let results = try perform(cell)
-      results.forEach { Console.say(Table.line($0)) }
-      Console.say()
-      return results
+    try plan.groups.flatMap { group in
+      if let title = group.title { Console.say(title) }
+      Console.say(Table.header)
+      return try group.cells.flatMap { cell in
+        let results = try perform(cell)
+        results.forEach { Console.say(Table.line($0)) }
+        Console.say()
+        return results
+      }
     }
   }
 
@@ -21,13 +24,13 @@ struct Comparison {
     var runs: [Plan.Contender: [Harness.Run]] = [:]
     for _ in 0..<plan.rounds {
       for contender in cell.contenders {
-        let requests = Plan.requests(contender.client, concurrency: cell.concurrency)
+        let requests = Plan.requests(contender, concurrency: cell.concurrency)
         let run = try harness.run(
           contender, over: cell.wire, concurrency: cell.concurrency, requests: requests)
         runs[contender, default: []].append(run)
       }
     }
-    let floors = cell.contenders.first { $0.client == .floor }.flatMap { runs[$0] } ?? []
+    let floors = cell.contenders.first.flatMap { runs[$0] } ?? []
     return cell.contenders.map { BenchResult($0, in: cell, runs: runs[$0] ?? [], floors: floors) }
   }
 }

@@ -30,15 +30,16 @@ struct CountsCheck {
     Console.say(Self.header)
     var found: [RequestCounts] = []
     var isWithin = true
-    for (concurrency, count) in [1, 64].flatMap({ [($0, requestCounts(_:)), ($0, socketCounts(_:))] }) {
-      let row = try count(concurrency)
-      Console.say(Self.line(row.floor, nil))
-      for counts in row.ours {
-        // The number of system calls of a loop depends on the machine, for the floor as well.
-        let limit = limits.first(where: counts.matches)?.withSystemCalls(above: row.floor.systemCalls)
-        Console.say(Self.line(counts, limit))
-        found.append(counts.limit(above: row.floor.systemCalls))
-        isWithin = isWithin && Self.isWithin(counts, limit)
+    for concurrency in [1, 64] {
+      for row in try requestCounts(concurrency) + socketCounts(concurrency) {
+        Console.say(Self.line(row.floor, nil))
+        for counts in row.ours {
+          // The number of system calls of a loop depends on the machine, for the floor as well.
+          let limit = limits.first(where: counts.matches)?.withSystemCalls(above: row.floor.systemCalls)
+          Console.say(Self.line(counts, limit))
+          found.append(counts.limit(above: row.floor.systemCalls))
+          isWithin = isWithin && Self.isWithin(counts, limit)
+        }
       }
     }
     if !isWithin {
@@ -49,24 +50,35 @@ struct CountsCheck {
     return isWithin
   }
 
-  private func requestCounts(_ concurrency: Int) throws -> Row {
+  private func requestCounts(_ concurrency: Int) throws -> [Row] {
     var harness = harness
     harness.pause = concurrency == 1 ? Self.pause : nil
-    func count(_ client: Client, _ row: Scorecard.Row) throws -> RequestCounts {
+    func count(
+      _ client: Client, _ row: Scorecard.Row, over wire: WireProtocol = .http1
+    ) throws -> RequestCounts {
       let runs = try (0..<Self.runs).map { _ in
         try harness.run(
-          .init(client: client, row: row), over: .http1, concurrency: concurrency, requests: Self.requests
+          .init(client: client, row: row), over: wire, concurrency: concurrency, requests: Self.requests
         ).figures
       }
+      let name = wire == .http1 ? row.rawValue : "\(row.rawValue) \(wire.rawValue)"
       return try counts(
-        row.rawValue, client, concurrency, runs.map { .init(requests: $0.requests, counts: $0.counts) })
+        name, client, concurrency, runs.map { .init(requests: $0.requests, counts: $0.counts) })
     }
-    return Row(
-      floor: try count(.floor, .getData),
-      ours: try Scorecard.Row.allCases.map { try count(.alamofire, $0) })
+    var rows = [
+      Row(
+        floor: try count(.floor, .getData), ours: try Scorecard.Row.plain.map { try count(.alamofire, $0) })
+    ]
+    // One request after the other costs the same calls over both versions.
+    if concurrency > 1 {
+      rows.append(
+        Row(
+          floor: try count(.floor, .getData, over: .h2), ours: [try count(.alamofire, .getData, over: .h2)]))
+    }
+    return rows
   }
 
-  private func socketCounts(_ concurrency: Int) throws -> Row {
+  private func socketCounts(_ concurrency: Int) throws -> [Row] {
     let row = concurrency == 1 ? SocketRow.echo : .echoes
     var work = row.work
     work.messages = Self.requests
@@ -78,7 +90,7 @@ struct CountsCheck {
       return try counts(
         row.rawValue, client, concurrency, runs.map { .init(requests: $0.messages, counts: $0.counts) })
     }
-    return Row(floor: try count(.floor), ours: [try count(.alamofire)])
+    return [Row(floor: try count(.floor), ours: [try count(.alamofire)])]
   }
 
   private func counts(

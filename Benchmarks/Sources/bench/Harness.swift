@@ -27,7 +27,9 @@ struct Harness {
     _ contender: Plan.Contender, over wire: WireProtocol, concurrency: Int, requests: Int
   ) throws -> Run {
     var words = contender.client == .floor ? [floor] : [client, contender.client.rawValue]
-    words += ["--url", server.url(wire), "--ca", server.authority, "--protocol", wire.rawValue]
+    words += [
+      "--url", server.url(wire, for: contender.row), "--ca", server.authority, "--protocol", wire.rawValue,
+    ]
     if contender.client != .floor { words += ["--row", contender.row.rawValue] }
     if contender.client != .floor, let pause { words += ["--pause", String(pause)] }
     words += ["--requests", String(requests), "--concurrency", String(concurrency)]

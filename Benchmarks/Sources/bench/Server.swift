@@ -18,7 +18,7 @@ final class Server {
   let authority: String
   /// The folder of the server, which is removed with all files in it.
   let folder: URL
-  private let ports: [WireProtocol: UInt16]
+  private let ports: [Listener: UInt16]
   private let process: Process
   private var logged: UInt64 = 0
 
@@ -33,13 +33,13 @@ final class Server {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.folder = folder
     authority = try Certificates.make(in: folder)
-    var ports: [WireProtocol: UInt16] = [:]
-    for (wire, port) in zip(WireProtocol.allCases, try Loopback.freePorts(WireProtocol.allCases.count)) {
-      ports[wire] = port
-    }
-    self.ports = ports
+    let free = try Loopback.freePorts(Listener.allCases.count)
+    ports = Dictionary(uniqueKeysWithValues: zip(Listener.allCases, free))
     let configuration = folder.appendingPathComponent("nginx.conf")
     try Data(ServerConfiguration(folder: folder.path, ports: ports).text.utf8).write(to: configuration)
+    let item = folder.appendingPathComponent("item")
+    try Data(ServerConfiguration.item.utf8).write(to: item)
+    _ = try Command(words: ["/usr/bin/gzip", "-n", item.path]).run()
     let errors = folder.appendingPathComponent("error.log").path
     process = try Command(
       words: ["/usr/sbin/nginx", "-e", errors, "-p", folder.path, "-c", configuration.path], core: core
@@ -47,8 +47,12 @@ final class Server {
     try waitUntilReady(errors: errors)
   }
 
-  func url(_ wire: WireProtocol, path: String = "/item") -> String {
-    "\(wire == .http1 ? "http" : "https")://127.0.0.1:\(ports[wire] ?? 0)\(path)"
+  func url(_ wire: WireProtocol, for row: Row) -> String {
+    url(row == .handshake ? .fresh : Listener(wire), path: row.path)
+  }
+
+  func url(_ listener: Listener, path: String) -> String {
+    "\(listener.scheme)://127.0.0.1:\(ports[listener] ?? 0)\(path)"
   }
 
   /// Returns the connections that answered their first request since the last call.

@@ -4,7 +4,7 @@ import Scorecard
 /// The configuration file of nginx.
 struct ServerConfiguration {
   var folder: String
-  var ports: [WireProtocol: UInt16]
+  var ports: [Listener: UInt16]
 
   /// A document of 200 bytes.
   static let item = """
@@ -18,9 +18,9 @@ struct ServerConfiguration {
     daemon off;
     pid \(folder)/nginx.pid;
     error_log \(folder)/error.log warn;
-    worker_rlimit_nofile 8192;
+    worker_rlimit_nofile 32768;
     \(geteuid() == 0 ? "user root;" : "")
-    events { worker_connections 4096; multi_accept on; }
+    events { worker_connections 16384; multi_accept on; }
     http {
       client_body_temp_path \(folder)/body;
       proxy_temp_path \(folder)/proxy;
@@ -43,15 +43,71 @@ struct ServerConfiguration {
       ssl_protocols TLSv1.2 TLSv1.3;
       ssl_session_cache shared:sessions:1m;
 
+      # Requests of /held wait for their turn, so that very many are in flight at once.
+      limit_req_zone $server_port zone=held:1m rate=4000r/s;
+
       server {
-        listen 127.0.0.1:\(ports[.http1] ?? 0) backlog=1024;
-        listen 127.0.0.1:\(ports[.https1] ?? 0) ssl backlog=1024;
-        listen 127.0.0.1:\(ports[.h2] ?? 0) ssl http2 backlog=1024;
+        listen 127.0.0.1:\(port(.http1)) backlog=4096;
+        listen 127.0.0.1:\(port(.https1)) ssl backlog=4096;
+        listen 127.0.0.1:\(port(.h2)) ssl http2 backlog=4096;
         location = /content { alias \(folder)/\(Server.content); default_type application/octet-stream; }
         location = /item { default_type application/json; return 200 '\(Self.item)'; }
+        \(everyday)
+        \(closed)
+        \(held)
+      }
+      server {
+        listen 127.0.0.1:\(port(.fresh)) ssl backlog=4096;
+        ssl_session_tickets off;
+        ssl_session_cache off;
+        \(closed)
+      }
+      server {
+        listen 127.0.0.1:\(port(.narrow)) ssl http2 backlog=4096;
+        http2_max_concurrent_streams 1;
+        location = /item { default_type application/json; return 200 '\(Self.item)'; }
+        \(held)
       }
     }
 
+    """
+  }
+
+  private func port(_ listener: Listener) -> UInt16 { ports[listener] ?? 0 }
+
+  /// `return` would answer at once.
+  private var held: String {
+    "location = /held { limit_req zone=held burst=20000; alias \(folder)/item; default_type application/json; }"
+  }
+
+  /// The connection ends after this response.
+  private var closed: String {
+    "location = /closed { keepalive_timeout 0; default_type application/json; return 200 '\(Self.item)'; }"
+  }
+
+  /// The places of `Row.everyday`. Digest is not verified, because only the client is measured.
+  private var everyday: String {
+    """
+    location = /cookies {
+      default_type application/json;
+      add_header Set-Cookie "session=0123456789abcdef; Path=/cookies; HttpOnly";
+      return 200 '\(Self.item)';
+    }
+    location = /redirect { return 302 /item; }
+    location = /compressed {
+      alias \(folder)/item.gz;
+      default_type application/json;
+      add_header Content-Encoding gzip;
+      etag off;
+      if_modified_since off;
+      add_header Last-Modified "";
+    }
+    location = /digest {
+      default_type application/json;
+      add_header WWW-Authenticate 'Digest realm="bench", qop="auth", algorithm=SHA-256, nonce="0123456789"' always;
+      if ($http_authorization = "") { return 401; }
+      return 200 '\(Self.item)';
+    }
     """
   }
 }

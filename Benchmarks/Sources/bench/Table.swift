@@ -9,9 +9,11 @@ enum Table {
     "protocol", "conc", "client", "row", "cpu us", "rps", "p50 us", "p99 us", "MB", "ratio", "conns",
   ])
 
-  /// Returns a line. An exclamation mark follows a number of connections above the concurrency.
+  /// Returns a line. An exclamation mark follows a number of connections above the concurrency, unless each request
+  /// needs its own.
   static func line(_ result: BenchResult) -> String {
-    let connections = String(result.connections) + (result.connections > result.concurrency ? "!" : "")
+    let isMore = result.connections > result.concurrency && !result.row.isHandshake
+    let connections = String(result.connections) + (isMore ? "!" : "")
     return line([
       result.wire.rawValue, String(result.concurrency), result.client.rawValue, result.row.rawValue,
       number(result.cpuMicroseconds, digits: 1), number(result.requestsPerSecond, digits: 0),
