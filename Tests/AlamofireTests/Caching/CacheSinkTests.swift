@@ -102,9 +102,11 @@ import Testing
     let large = String(repeating: "x", count: 3 << 20)
     let bench = CacheFixture(FakeTransport { _, _ in .cacheable(large, "max-age=60") })
     _ = await bench.get()
-    let request = bench.session.streamRequest("http://a.test/x")
+    // Resumed after the loop has begun, because nothing waits for a loop that has not.
+    let request = bench.session.streamRequest("http://a.test/x", shouldAutomaticallyResume: false)
     let flow = try #require(request.core.stream)
     var iterator = request.streamTask().streamingData().makeAsyncIterator()
+    request.resume()
     var count = try #require(await iterator.next()?.value).count
     #expect(await eventually { flow.isFull })
     #expect(flow.heldBytes < 2 << 20)
