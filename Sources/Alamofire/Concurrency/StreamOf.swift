@@ -41,24 +41,27 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
   /// Returns the iterator, which begins to read.
   public func makeAsyncIterator() -> Iterator {
     switch source {
-    case .pushed(let stream, let end): return Iterator(.pushed(stream.makeAsyncIterator(), end))
+    case .pushed(let stream, let end): return Iterator(stream.makeAsyncIterator(), end)
     case .pulled(let source):
       source.begin()
-      return Iterator(.pulled(PulledEnd(source)))
+      return Iterator(PulledEnd(source))
     }
   }
 
   /// The iterator of a stream. Its release ends the stream.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate enum Reading {
-      case pushed(AsyncStream<Element>.Iterator, PushedEnd<Element>)
-      case pulled(PulledEnd<Element>)
+    /// The source of a stream whose elements are made on demand. Apart from the other form, because a copy of a value
+    /// that may be either one looks up generic types at run time, for each element.
+    private let pulled: PulledEnd<Element>?
+    private var pushed: (iterator: AsyncStream<Element>.Iterator, end: PushedEnd<Element>)?
+
+    fileprivate init(_ pulled: PulledEnd<Element>) {
+      self.pulled = pulled
     }
 
-    private var reading: Reading
-
-    fileprivate init(_ reading: Reading) {
-      self.reading = reading
+    fileprivate init(_ iterator: AsyncStream<Element>.Iterator, _ end: PushedEnd<Element>) {
+      pulled = nil
+      pushed = (iterator, end)
     }
 
     /// Returns the next element; `nil` at the end, and when the surrounding task is cancelled.
@@ -68,13 +71,8 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Returns the next element; it stays on the actor of the loop while an element is buffered.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-      switch reading {
-      case .pulled(let end): return await end.source.next()
-      case .pushed(var iterator, let end):
-        let element = await iterator.next(isolation: actor)
-        reading = .pushed(iterator, end)
-        return element
-      }
+      if let pulled { return await pulled.source.next() }
+      return await pushed?.iterator.next(isolation: actor)
     }
   }
 }

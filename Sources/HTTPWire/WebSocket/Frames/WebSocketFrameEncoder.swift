@@ -1,8 +1,6 @@
-package import FoundationEssentials
-
 extension WebSocketFrameHeader {
   /// Appends the header and its payload, whose length is ``length``. The payload is copied once and masked in the copy.
-  package func append(payload: UnsafeRawBufferPointer, to output: inout Data) {
+  package func append(payload: UnsafeRawBufferPointer, to output: inout [UInt8]) {
     appendHeader(to: &output)
     let start = output.count
     output.append(contentsOf: payload)
@@ -11,7 +9,7 @@ extension WebSocketFrameHeader {
   }
 
   /// Appends the header, with the length in the fewest bytes (RFC 6455 §5.2).
-  func appendHeader(to output: inout Data) {
+  func appendHeader(to output: inout [UInt8]) {
     withUnsafeTemporaryAllocation(byteCount: Self.longestHeader, alignment: 8) { bytes in
       var count = 2
       let maskBit: UInt8 = mask == nil ? 0 : 0x80

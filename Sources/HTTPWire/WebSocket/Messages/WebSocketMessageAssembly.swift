@@ -55,9 +55,10 @@ struct WebSocketMessageAssembly {
     default:
       // A masked text would have to be unmasked in a copy first.
       guard header.mask == nil else { return nil }
-      guard let string = String(validating: payload, as: UTF8.self) else { throw .text }
+      var validator = UTF8Validator()
+      guard validator.validate(payload), validator.isComplete else { throw .text }
       opcode = nil
-      return .text(string)
+      return .text(String(decoding: payload, as: UTF8.self))
     }
   }
 

@@ -28,7 +28,7 @@ struct WebSocketOutput {
   /// A large payload, and the frames behind it.
   private struct Large {
     var payload: WebSocketPayload
-    var frames = Data()
+    var frames: [UInt8] = []
   }
 
   private let role: WebSocketRole
@@ -38,14 +38,16 @@ struct WebSocketOutput {
   private let deflation: MessageDeflation?
   private let makeKey: () -> UInt32
   /// The frames in front of the first large payload.
-  private var bytes = Data()
+  private var bytes: [UInt8] = []
   private var large: [Large] = []
   /// The number of bytes that were taken, except for those of Pong frames.
   private(set) var takenCount: UInt64 = 0
   /// The Pong frames that are not taken yet. If there are too many, only the last Ping frame is answered, because
   /// earlier ones need no answer (RFC 6455 §5.5.3). Thus Ping frames cannot fill the memory while the peer reads
   /// nothing.
-  private var pongs = Data()
+  private var pongs: [UInt8] = []
+  /// The memory of frames that is kept for the next ones.
+  private static let keptCapacity = 1024
   /// The largest size of ``pongs``. All Ping frames of a read of 64 KiB fit.
   private static let largestPongs = 262_144
 
@@ -80,20 +82,20 @@ struct WebSocketOutput {
   /// - Parameter limit: The number of bytes above which no bytes of large payloads are added.
   mutating func take(_ limit: Int) -> Data? {
     // The header of a large payload whose bytes are not all taken stands at the end of earlier frames.
-    var taken = large.isEmpty || !bytes.isEmpty ? takePongs() : Data()
-    var pongCount = taken.count
-    taken.append(bytes)
-    bytes = Data()
+    guard hasBytes else { return nil }
+    var taken = Data()
+    var pongCount = 0
+    if large.isEmpty || !bytes.isEmpty { pongCount = takePongs(&taken) }
+    taken.append(contentsOf: bytes)
+    bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
     while taken.count < limit, var next = large.first {
       next.payload.move(limit - taken.count, to: &taken)
       guard next.payload.bytesLeft == 0 else {
         large[0] = next
         break
       }
-      let overtaking = takePongs()
-      pongCount += overtaking.count
-      taken.append(overtaking)
-      taken.append(next.frames)
+      pongCount += takePongs(&taken)
+      taken.append(contentsOf: next.frames)
       large.removeFirst()
     }
     takenCount += UInt64(taken.count - pongCount)
@@ -101,21 +103,24 @@ struct WebSocketOutput {
   }
 
   mutating func discard() {
-    bytes = Data()
+    bytes = []
     large = []
-    pongs = Data()
+    pongs = []
   }
 
   /// Adds a Pong frame, which comes before all frames that have not begun.
   mutating func answerPing(_ payload: [UInt8]) {
-    if pongs.count + payload.count + WebSocketFrameHeader.longestHeader > Self.largestPongs { pongs = Data() }
+    if pongs.count + payload.count + WebSocketFrameHeader.longestHeader > Self.largestPongs { pongs = [] }
     let header = masked(WebSocketFrameHeader(.pong, length: payload.count))
     payload.withUnsafeBytes { header.append(payload: $0, to: &pongs) }
   }
 
-  private mutating func takePongs() -> Data {
-    defer { pongs = Data() }
-    return pongs
+  /// Moves the Pong frames to the end of `taken`, and returns the number of their bytes.
+  private mutating func takePongs(_ taken: inout Data) -> Int {
+    guard !pongs.isEmpty else { return 0 }
+    defer { pongs = [] }
+    taken.append(contentsOf: pongs)
+    return pongs.count
   }
 
   /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
@@ -197,7 +202,7 @@ struct WebSocketOutput {
     return header
   }
 
-  private mutating func withLastFrames(_ body: (inout Data) -> Void) {
+  private mutating func withLastFrames(_ body: (inout [UInt8]) -> Void) {
     if large.isEmpty { body(&bytes) } else { body(&large[large.count - 1].frames) }
   }
 }
