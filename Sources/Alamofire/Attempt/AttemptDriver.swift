@@ -189,7 +189,7 @@ extension AttemptDriver: LoopWork {
 }
 
 extension AttemptDriver: TransferCompletion {
-  func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) {
+  func transferEnded(_ outcome: consuming Result<WireResponse, TransportFailure>) {
     advance(after: accept(outcome))
   }
 }

@@ -47,12 +47,12 @@ final class SessionCookies: Sendable {
 
   // MARK: Sending
 
-  func header(for query: CookieQuery) -> Answer {
+  func header(for query: @autoclosure () -> CookieQuery) -> Answer {
     guard areSent else { return .none }
     switch lookUp() {
     case .none: return .none
-    case .cookies(let index): return header(for: query, of: index).map { .header($0) } ?? .none
-    case .needsReading: return query.takesCookies ? .needsReading : .none
+    case .cookies(let index): return header(for: query(), of: index).map { .header($0) } ?? .none
+    case .needsReading: return query().takesCookies ? .needsReading : .none
     }
   }
 

@@ -4,14 +4,18 @@ import HTTPWire
 extension HTTP1Connection {
   /// Reads as much of the response as has arrived and the exchange takes.
   func receive() {
-    if !unread.isEmpty, exchange?.flow.mayReceive == true {
+    if let exchange { receive(for: exchange) }
+  }
+
+  private func receive(for exchange: Exchange) {
+    if !unread.isEmpty, exchange.flow.mayReceive {
       let bytes = unread
       unread = []
-      bytes.withUnsafeBytes { process($0) }
+      bytes.withUnsafeBytes { process($0, of: exchange) }
     }
     var left = Self.turnSize
     // A connection whose exchange waits for a token has nothing to read.
-    while let exchange, machine != nil, exchange.flow.mayReceive, unread.isEmpty {
+    while carries(exchange), machine != nil, unread.isEmpty, exchange.mayRead() {
       guard left > 0 else { return table.continueLater(self) }
       let room = table.scratch
       // What a full sink does not take has to be kept.
@@ -20,7 +24,7 @@ extension HTTP1Connection {
       case .moved(let count):
         left -= max(count, Self.turnSize / Self.mostSteps)
         exchange.noteActivity()
-        process(UnsafeRawBufferPointer(rebasing: room.prefix(count)))
+        process(UnsafeRawBufferPointer(rebasing: room.prefix(count)), of: exchange)
       case .waitsToRead, .waitsToWrite: return
       case .ended: return peerClosed(isAnnounced: true, nil)
       case .failed(let failure): return peerClosed(isAnnounced: false, failure)
@@ -30,12 +34,12 @@ extension HTTP1Connection {
   }
 
   /// Processes bytes of the response. Those that the exchange cannot take are kept.
-  private func process(_ bytes: UnsafeRawBufferPointer) {
+  private func process(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) {
     var position = 0
-    while let exchange, let machine {
-      guard machine.receiving != .done else {
+    while carries(exchange), let receiving = machine?.receiving {
+      guard receiving != .done else {
         // The response is over, and the request is still being sent.
-        return act(on: self.machine?.handle(.excessBytes) ?? .none)
+        return act(on: machine?.handle(.excessBytes) ?? .none)
       }
       noteFirstByte(of: exchange)
       let start = position
@@ -46,13 +50,13 @@ extension HTTP1Connection {
       case .needsMore: return mayWrite()
       case .informational(let head):
         exchange.informationalHeadReceived(head)
-        act(on: self.machine?.handle(.informational(head.status)) ?? .none)
+        act(on: machine?.handle(.informational(head.status)) ?? .none)
       case .head(let head): headReceived(head, of: exchange)
       case .content(let range):
         guard contentReceived(bytes, range, &position, of: exchange) else { return }
       case .end:
-        if let trailers = reader.trailers { exchange.trailersReceived(trailers) }
-        return act(on: self.machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
+        if reader.hasTrailers, let trailers = reader.trailers { exchange.trailersReceived(trailers) }
+        return act(on: machine?.handle(.responseEnded(hasMore: position < bytes.count)) ?? .none)
       case .refuseHead: return fail(exchange.headTooLarge)
       case .refuse(let violation): return fail(exchange.invalid(violation))
       }

@@ -7,8 +7,12 @@ extension HTTP1Connection {
 
   /// Writes as much of the request as the connection and the exchange allow.
   func write() {
+    if let exchange { write(for: exchange) }
+  }
+
+  private func write(for exchange: Exchange) {
     var steps = 0
-    while let exchange, outgoing.failure == nil, !exchange.flow.isSuspended {
+    while carries(exchange), outgoing.failure == nil, !exchange.flow.isSuspended {
       guard steps < Self.mostSteps else { return table.continueLater(self) }
       steps += 1
       guard hasOutput ? writeOutput(of: exchange) : writeContent(of: exchange) else { return }
@@ -92,8 +96,8 @@ extension HTTP1Connection {
     if !outgoing.isChunked, exchange.bandwidth == nil, case .bytes(let data)? = exchange.request?.body {
       return write(data, of: exchange)
     }
-    if let mayGoOn = writeFile(of: exchange) { return mayGoOn }
-    let room = table.writeRoom
+    // The bytes that the system does not take have to be copied.
+    let room = UnsafeMutableRawBufferPointer(rebasing: table.writeRoom.prefix(Self.largestPiece))
     // There is space for the framing of a chunk around the piece.
     let start = RequestChunks.longestSizeLine
     switch exchange.nextContent(into: UnsafeMutableRawBufferPointer(rebasing: room[start...].dropLast(2))) {
@@ -122,20 +126,6 @@ extension HTTP1Connection {
       return count
     }
     guard let count else { return false }
-    exchange.contentSent(count)
-    return true
-  }
-
-  /// Sends content that is in a file, without a copy of it. Returns `nil` if the content has to be read.
-  private func writeFile(of exchange: Exchange) -> Bool? {
-    guard let socket = pipe as? Socket, tls == nil, !outgoing.isChunked,
-      exchange.bandwidth == nil, exchange.flow.maySend, let request = exchange.request,
-      request.wireObserver == nil, case .source(let source) = request.body, let file = source as? FileSource,
-      exchange.count.sent < file.length,
-      let step = socket.write(by: { file.send(to: $0, atMost: LoopExchanges.chunk) })
-    else { return nil }
-    guard let count = moved(step) else { return false }
-    exchange.hasReadSource = true
     exchange.contentSent(count)
     return true
   }

@@ -20,8 +20,11 @@ final class HTTP1Connection: Connection {
   static let turnSize = LoopExchanges.chunk
   /// The largest body that is sent together with the head.
   private static let largestInlinedBody = 16_384
+  /// The number of bytes of content that are read from a source at once.
+  static let largestPiece = 131_072
 
   let pool: Pool
+  let table: LoopExchanges
   let pipe: any Pipe
   let tls: TLSConnection?
   let facts: ConnectionFacts
@@ -65,14 +68,17 @@ final class HTTP1Connection: Connection {
     self.tls = tls
     self.facts = facts
     self.pool = pool
+    table = pool.table
     pipe.owner = self
     noteIdle()
   }
 
   var multiplexes: Bool { false }
-  var table: LoopExchanges { pool.table }
 
   // MARK: Exchanges
+
+  /// Whether this is the exchange on the connection. An event can end it, and then another one may be there.
+  @inline(__always) func carries(_ exchange: Exchange) -> Bool { self.exchange === exchange }
 
   /// Throws the reason why the head of the request cannot be sent, before anything is connected for it.
   static func check(_ request: WireRequest) throws(TransportFailure) {
@@ -141,7 +147,7 @@ final class HTTP1Connection: Connection {
     let content = isWithheld ? .none : announced
     let hasContent = content != .none && content != .length(0)
     machine = HTTP1Exchange(head, hasContent: hasContent, isRepeatable: exchange.isRepeatable)
-    reader.restart(method: request.method, headerSizeLimit: request.profile.options.headerSizeLimit)
+    reader.restart(method: request.method, headerSizeLimit: request.headerSizeLimit)
     outgoing.headSize = head.size
     outgoing.isChunked = content == .chunked
     exchange.sizes.requestHead = Int64(head.size)
@@ -183,9 +189,18 @@ final class HTTP1Connection: Connection {
 
   /// Performs an action of the machine. Content is sent by the next ``write()``.
   func act(on action: HTTP1Exchange.Action) {
-    guard let exchange else { return }
     switch action {
     case .none, .sendContent: break
+    case .complete(let reuse): complete(reuse: reuse)
+    case .upgrade: complete(reuse: false)
+    case .fail(let failure): fail(explained(failure))
+    case .awaitContinue, .stopSending, .sendAgainWithoutExpect:
+      if let exchange { changeSending(action, of: exchange) }
+    }
+  }
+
+  private func changeSending(_ action: HTTP1Exchange.Action, of exchange: Exchange) {
+    switch action {
     case .awaitContinue:
       exchange.continueTime = Clock.now(plus: HTTP1Exchange.continueTimeout)
       table.noteExpiry(of: exchange)
@@ -196,9 +211,7 @@ final class HTTP1Connection: Connection {
       exchange.omitsExpect = true
       leave(reuse: false)
       table.sendAgain(exchange)
-    case .complete(let reuse): complete(reuse: reuse)
-    case .upgrade: complete(reuse: false)
-    case .fail(let failure): fail(explained(failure))
+    case .none, .sendContent, .complete, .upgrade, .fail: break
     }
   }
 
@@ -292,7 +305,7 @@ final class HTTP1Connection: Connection {
   /// Offers the connection to the next exchange, if nothing has arrived on it since its last response.
   func settle() {
     guard state == .settling else { return }
-    guard !table.core.isShutDown else { return close() }
+    guard !table.state.isShutDown else { return close() }
     // What came together with the end of the response is not reported again.
     readIdle()
     guard state == .settling else { return }

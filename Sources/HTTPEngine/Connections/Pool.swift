@@ -6,7 +6,7 @@ final class Pool {
   let key: ConnectionKey
   /// The connections to the same host, whatever their keys.
   let group: HostGroup
-  unowned(unsafe) let table: LoopExchanges
+  let table: LoopExchanges
   /// The connections without an exchange. The last one was used last.
   @exclusivity(unchecked) private(set) var idle: [HTTP1Connection] = []
   /// The connections of HTTP/2, also those that take no more exchanges.

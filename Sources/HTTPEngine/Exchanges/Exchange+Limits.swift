@@ -24,8 +24,8 @@ extension Exchange {
 
   /// Notes that bytes have moved, or may move now.
   func noteActivity() {
-    timing.lastActivity = core.now
-    core.exchanges.noteExpiry(of: self)
+    timing.lastActivity = table.now
+    table.noteExpiry(of: self)
   }
 
   /// Passes the time of an event to the timer of the phases, if there is one.
@@ -34,7 +34,7 @@ extension Exchange {
     // Not the time of the turn, because the work of other exchanges in this turn belongs to no phase.
     event(&timer, Clock.now())
     phaseTimer = timer
-    core.exchanges.noteExpiry(of: self)
+    table.noteExpiry(of: self)
   }
 
   /// Stops the timer of the phases while the exchange waits for the caller, its source or its sink.
@@ -51,7 +51,7 @@ extension Exchange {
   }
 
   private func exceededPhase() -> PhaseTimer.Phase? {
-    let now = core.now
+    let now = table.now
     if timing.deadline <= now { return .total }
     guard phase.isAdmitted else { return nil }
     if phase == .running, let expiry = phaseTimer?.expiry, expiry <= now {

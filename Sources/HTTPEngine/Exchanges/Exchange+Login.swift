@@ -24,7 +24,7 @@ extension Exchange {
   func continuesLogin(_ head: ResponseHead, _ framing: MessageFraming, isReusable: Bool) -> Bool {
     guard let login, isRepeatable else { return false }
     let dropped = DroppedBody(
-      head, framing, method: request?.method ?? "GET", isReusable: isReusable, now: core.now,
+      head, framing, method: request?.method ?? "GET", isReusable: isReusable, now: table.now,
       isPatient: true)
     let keepsConnection = isReusable && dropped.decision == .read
     let step = login.received(head, keepsConnection: keepsConnection)

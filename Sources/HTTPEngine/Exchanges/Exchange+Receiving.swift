@@ -29,8 +29,12 @@ extension Exchange {
     if disposition == .discard { return dropBody(of: head, framing, isReusable) }
     if let failure = chooseCoding(of: head) { return .fail(failure) }
     count.expectedToReceive = coding.isDecoded ? -1 : length ?? -1
-    if let length, length > 0, !coding.isDecoded, request?.sink == nil { reserve(length) }
+    if let length, length > 0, !coding.isDecoded, request?.hasSink == false { reserve(length) }
     if disposition == .hold { flow.suspend() }
+    if case .proceed = disposition, request?.hasSink == false {
+      destination = .memory
+      return .goOn
+    }
     let chosen = BodyDestination(sink: request?.sink, disposition)
     if case .sink(let sink) = chosen, let failure = sink.begin(head, wake: wakeUp) { return .fail(failure) }
     destination = chosen
@@ -49,16 +53,26 @@ extension Exchange {
   ) -> ExchangeStep {
     destination = .discarded
     let dropped = DroppedBody(
-      head, framing, method: request?.method ?? "GET", isReusable: isReusable, now: core.now)
+      head, framing, method: request?.method ?? "GET", isReusable: isReusable, now: table.now)
     self.dropped = dropped
-    core.exchanges.noteExpiry(of: self)
+    table.noteExpiry(of: self)
     return dropped.decision == .read ? .goOn : .complete
   }
 
   private func reserve(_ length: Int64) {
-    if let limit = request?.profile.options.bodySizeLimit, length > limit { return }
+    if let limit = request?.bodySizeLimit, length > limit { return }
     // Without enough memory the exchange still goes on, because the server may send less than it announced.
     _ = body.reserve(Int(length))
+  }
+
+  /// Whether the next bytes of the body may be read. Otherwise they stay in the socket until the sink has room.
+  func mayRead() -> Bool {
+    guard flow.mayReceive, case .sink(let sink) = destination, sink.holdsBack() else {
+      return flow.mayReceive
+    }
+    flow.stopReceiving(.sinkFull)
+    alignPhaseTimer()
+    return false
   }
 
   /// Delivers bytes of the body, all or none of them.
@@ -79,7 +93,6 @@ extension Exchange {
     switch store(bytes) {
     case .taken: return .goOn
     case .full:
-      receivedWhenFull = count.received
       flow.stopReceiving(.sinkFull)
       return .hold
     case .failure(let failure): return .fail(failure)
@@ -107,15 +120,13 @@ extension Exchange {
 
   /// The failure of a body that has become too large.
   private var sizeFailure: TransportFailure? {
-    // One option at a time, because a copy of all of them costs more than the rest of a small body.
-    guard let profile = request?.profile else { return nil }
-    if let limit = profile.options.bodySizeLimit, count.received > limit {
+    if let limit = request?.bodySizeLimit, count.received > limit {
       return TransportFailure(
         .dataLengthExceedsMaximum,
         "The body of the response is larger than \(limit) bytes. Raise bodySizeLimit if such responses are expected."
       )
     }
-    guard count.received > 65_536, let limit = profile.options.decodingRatioLimit,
+    guard count.received > 65_536, let limit = request?.decodingRatioLimit,
       let consumed = coding.consumed,
       count.received / max(1, consumed) >= Int64(max(1, limit))
     else { return nil }
@@ -183,7 +194,6 @@ extension Exchange {
 
   private func holdEncoded(_ decoded: Int, _ reason: ExchangeFlow.ReceivingWait) -> ExchangeStep {
     coding.decodedAhead += decoded
-    if reason == .sinkFull { receivedWhenFull = count.received }
     flow.stopReceiving(reason)
     return .hold
   }

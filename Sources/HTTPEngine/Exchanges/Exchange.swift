@@ -62,8 +62,8 @@ final class Exchange {
     var responseBody: Int64 = 0
   }
 
-  /// The loop of the exchange, which outlives it.
-  unowned(unsafe) let core: LoopCore
+  /// The table that keeps the exchange for other requests, until the loop ends.
+  let table: LoopExchanges
   @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
   @exclusivity(unchecked) private(set) var request: WireRequest?
   @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
@@ -119,10 +119,11 @@ final class Exchange {
   /// The trailer fields of the response; `nil` without any.
   @exclusivity(unchecked) var trailers: FieldBlock?
   @exclusivity(unchecked) var coding = BodyCoding()
-  /// The number of received bytes when the sink was full for the last time.
-  @exclusivity(unchecked) var receivedWhenFull: Int64 = 0
 
-  init(_ core: LoopCore) { self.core = core }
+  init(_ table: LoopExchanges) { self.table = table }
+
+  /// The loop of the exchange, which outlives it.
+  var core: LoopCore { table.core }
 
   /// Begins the exchange of a request, without sending anything yet.
   func begin(
@@ -147,10 +148,10 @@ final class Exchange {
     hasReadSource = false
     isReused = false
     timing = ExchangeTiming(
-      start: Clock.wall(), now: core.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
+      start: Clock.wall(), now: table.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
       deadline: request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max)
-    phaseTimer = request.profile.phaseLimits.map { PhaseTimer($0) }
-    if bandwidth != nil || request.profile.isThrottled { beginThrottling(request.profile) }
+    phaseTimer = request.phaseLimits.map { PhaseTimer($0) }
+    if bandwidth != nil || request.isThrottled { beginThrottling(request.profile) }
   }
 
   /// Forgets what was sent and received, because the request is sent again.
@@ -159,7 +160,6 @@ final class Exchange {
     sizes = Sizes()
     count.sent = 0
     count.received = 0
-    receivedWhenFull = 0
     continueTime = .max
     repeatTime = .max
     trailerReply = nil
@@ -186,17 +186,12 @@ final class Exchange {
     return 65_536
   }
 
-  /// The most bytes that are read at a time. A sink that is full leaves them to the connection, so it gets one piece at
-  /// a time. Each read makes the system acknowledge bytes, which costs as much as copying many. So a sink that keeps
-  /// pace gets several pieces at a time.
+  /// The most bytes that are read at a time. Each read makes the system acknowledge bytes, which costs as much as
+  /// copying many.
   var readLimit: Int {
     guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
-    return count.received - receivedWhenFull < Self.pace ? 65_536 : 262_144
+    return 262_144
   }
-
-  /// The number of bytes that a sink takes without being full before it gets more at a time. It is larger than what a
-  /// stream holds for readers that do not read.
-  private static let pace: Int64 = 4 << 20
 
   /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.
   func finish(_ outcome: inout Outcome) -> Completion {

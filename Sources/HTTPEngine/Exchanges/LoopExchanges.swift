@@ -9,6 +9,8 @@ final class LoopExchanges {
   private static let leastKeptPools = 256
 
   unowned(unsafe) var core: LoopCore!
+  let state: LoopState
+  private let hostQueues: HostQueues
   let sessions = TLSSessions()
   @exclusivity(unchecked) private(set) var exchanges: [UInt64: Exchange] = [:]
   @exclusivity(unchecked) private var recycled: [Exchange] = []
@@ -49,12 +51,17 @@ final class LoopExchanges {
     }
   }
 
+  init(_ state: LoopState, _ hostQueues: HostQueues) {
+    self.state = state
+    self.hostQueues = hostQueues
+  }
+
   deinit {
     rooms.read?.deallocate()
     rooms.write?.deallocate()
   }
 
-  @inline(__always) var now: UInt64 { core.now }
+  @inline(__always) var now: UInt64 { state.now }
   var isEmpty: Bool { exchanges.isEmpty }
   /// The time until which the loop may sleep.
   var expiry: UInt64 { min(nextSweep, nextIdleSweep) }
@@ -81,7 +88,7 @@ final class LoopExchanges {
   func submit(
     _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Exchange.Completion
   ) {
-    let exchange = recycled.popLast() ?? Exchange(core)
+    let exchange = recycled.popLast() ?? Exchange(self)
     exchange.begin(request, ticket: ticket, observer: observer, completion: completion)
     exchanges[ticket] = exchange
     noteExpiry(of: exchange)
@@ -95,7 +102,7 @@ final class LoopExchanges {
 
   private func admits(_ exchange: Exchange) -> Bool {
     exchange.phase = .queued
-    return core.hostQueues.enqueue(exchange, now)
+    return hostQueues.enqueue(exchange, now)
   }
 
   static var cancelled: TransportFailure { TransportFailure(.cancelled, "The request was cancelled.") }
@@ -103,10 +110,10 @@ final class LoopExchanges {
   /// Lets an admitted exchange wait for a connection. One that was suspended while it waited leaves the queue, and
   /// enters it again when it is resumed.
   func start(_ exchange: Exchange) {
-    guard let request = exchange.request, !core.isShutDown else { return }
+    guard let request = exchange.request, !state.isShutDown else { return }
     guard !exchange.flow.isSuspended else {
       exchange.phase = .withheld
-      return core.startAdmitted(core.hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true))
+      return core.startAdmitted(hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true))
     }
     if exchange.timing.started == 0 { exchange.timing.started = now }
     exchange.phaseTimer?.begin()
@@ -183,10 +190,10 @@ final class LoopExchanges {
   /// start another exchange.
   func end(_ exchange: Exchange, _ outcome: consuming Exchange.Outcome) {
     exchanges[exchange.ticket] = nil
-    let successors = core.hostQueues.remove(exchange, multiplexes: exchange.multiplexes, now)
+    let successors = hostQueues.remove(exchange, multiplexes: exchange.multiplexes, now)
     let completion = exchange.finish(&outcome)
     if recycled.count < Self.pooledExchanges { recycled.append(exchange) }
-    core.hasAnswered = true
+    state.hasAnswered = true
     if !successors.isEmpty { core.startAdmitted(successors) }
     completion.call(with: outcome)
   }
@@ -243,10 +250,16 @@ final class LoopExchanges {
     for pool in pools.values { pool.closeAll() }
   }
 
-  /// Closes all connections, before the loop is freed.
+  /// Closes all connections, before the loop is freed. Pools and exchanges hold this table, so it lets go of them.
   func close() {
     for pool in pools.values { pool.closeAll() }
     for connection in settling { connection.close() }
+    settling = []
+    pools = [:]
+    groups = [:]
+    last = nil
+    recycled = []
+    exchanges = [:]
   }
 }
 
@@ -311,7 +324,7 @@ extension LoopExchanges {
   func prioritize(_ ticket: UInt64, _ priority: Float) {
     guard let exchange = exchanges[ticket] else { return }
     exchange.priority = priority
-    core.hostQueues.prioritize(exchange)
+    hostQueues.prioritize(exchange)
   }
 }
 

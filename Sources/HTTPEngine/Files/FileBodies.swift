@@ -84,21 +84,6 @@ package final class FileSource: BodySource {
     }
   }
 
-  /// Sends the next bytes to a socket without a copy of them in this program. SIGPIPE has to be blocked on the calling
-  /// thread. Returns the number of bytes, or −1 with `errno`: also if the file has to be read in place of this.
-  func send(to socket: Int32, atMost limit: Int) -> Int {
-    state.withLock { state in
-      let wanted = min(limit, Int(clamping: length - state.position))
-      guard content == nil, wanted > 0 else {
-        errno = EINVAL
-        return -1
-      }
-      let count = sendfile(socket, state.descriptor, nil, wanted)
-      if count > 0 { state.position += Int64(count) }
-      return count
-    }
-  }
-
   package func stop() {
     state.withLock { state in
       if state.descriptor >= 0 { close(state.descriptor) }

@@ -39,10 +39,9 @@ final class HostQueues {
   /// Puts a request into the queue of its host. Returns whether it may start.
   func enqueue(_ exchange: Exchange, _ now: UInt64) -> Bool {
     guard let request = exchange.request else { return false }
-    let profile = request.profile
     let hostQueue = hostQueue(of: request)
     exchange.hostQueue = hostQueue
-    mostRunning = profile.mostInFlight
+    mostRunning = request.mostInFlight
     let moment = HostAdmission.Moment(now: now, room: room)
     if hostQueue.admission.submitted(exchange.ticket, priority: exchange.priority, moment) {
       running += 1

@@ -17,22 +17,20 @@ final class LoopCore {
   @exclusivity(unchecked) var jobs: [LoopJob] = []
   @exclusivity(unchecked) private var runningJobs: [LoopJob] = []
   @exclusivity(unchecked) private var commands: [LoopCommand] = []
-  let hostQueues = HostQueues()
+  let state = LoopState()
+  let hostQueues: HostQueues
   let resolver = Resolver()
   let tokens = PendingTokens()
   let contexts = TLSContexts()
   let streams: LoopStreams
-  let exchanges = LoopExchanges()
+  let exchanges: LoopExchanges
   @exclusivity(unchecked) var throttle = SessionThrottle()
-  /// The time of this turn of the loop.
-  @exclusivity(unchecked) var now: UInt64 = Clock.now()
-  /// Whether an exchange has ended since the loop last yielded.
-  @exclusivity(unchecked) var hasAnswered = false
-  @exclusivity(unchecked) var isShutDown = false
   private let continuationBatch = ContinuationBatch()
 
   init(lingering: UInt64) {
     streams = LoopStreams(contexts)
+    hostQueues = HostQueues()
+    exchanges = LoopExchanges(state, hostQueues)
     // Sums with times of the clock must not overflow.
     self.lingering = min(lingering, 1 << 62)
     exchanges.core = self
@@ -40,6 +38,10 @@ final class LoopCore {
 
   // The thread may be any of the program, and the servers may have closed the connections meanwhile.
   deinit { EngineThread.withoutBrokenPipes { exchanges.close() } }
+
+  /// The time of this turn of the loop.
+  var now: UInt64 { state.now }
+  var isShutDown: Bool { state.isShutDown }
 
   // MARK: The loop
 
@@ -56,7 +58,7 @@ final class LoopCore {
     while true {
       owner.takeInbox(jobs: &jobs, commands: &commands)
       // The clock is read after the inbox, so that no request begins before it was made.
-      now = Clock.now()
+      state.now = Clock.now()
       turn &+= 1
       if hasWork { idleSince = now }
       work()
@@ -115,8 +117,8 @@ final class LoopCore {
   /// Lets other threads run. A task that has just got a response often sends the next request at once. On a busy core,
   /// that saves both threads a sleep and a wake-up.
   private func yieldAfterAnswers() {
-    guard hasAnswered else { return }
-    hasAnswered = false
+    guard state.hasAnswered else { return }
+    state.hasAnswered = false
     sched_yield()
   }
 
@@ -198,7 +200,7 @@ final class LoopCore {
       case .setPriority: break
       case .proceed(let ticket): exchanges.proceed(ticket)
       case .shutDown:
-        isShutDown = true
+        state.isShutDown = true
         exchanges.failAll(Self.shutDown)
         streams.end(Self.shutDown)
       case .run(let body): body(self)

@@ -135,18 +135,6 @@ extension Socket: Pipe {
     return .waitsToWrite
   }
 
-  /// Writes by a function that sends bytes to the descriptor, and returns their number, or −1 with `errno`. Returns
-  /// `nil` if it has sent nothing for another reason than that the socket is full.
-  func write(by send: (Int32) -> Int) -> PipeStep? {
-    while isWritable {
-      let count = send(descriptor)
-      if count > 0 { return .moved(count) }
-      guard count < 0, errno == EINTR || errno == EAGAIN else { return nil }
-      if errno == EAGAIN { isWritable = false }
-    }
-    return .waitsToWrite
-  }
-
   func shutReading() { shutdown(descriptor, Int32(SHUT_RD)) }
 
   func shutWriting() -> PipeStep {

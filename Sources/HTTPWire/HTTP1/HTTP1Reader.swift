@@ -55,6 +55,8 @@ package struct HTTP1Reader: Sendable {
   package private(set) var hasBody = false
   /// Whether the end of the connection ends the body.
   package private(set) var endsWithConnection = false
+  /// Whether the response has ended with trailer fields.
+  package private(set) var hasTrailers = false
 
   package init(method: String, headerSizeLimit: Int = 262_144) {
     self.method = method
@@ -73,6 +75,7 @@ package struct HTTP1Reader: Sendable {
     hasBody = false
     announcedLength = nil
     endsWithConnection = false
+    hasTrailers = false
     if !chunks.trailers.isEmpty { chunks = ChunkedReader() }
   }
 
@@ -80,10 +83,7 @@ package struct HTTP1Reader: Sendable {
   package var contentLeft: Int64 { if case .content(let left) = state { left } else { 0 } }
 
   /// The trailer fields of a chunked body that has ended; `nil` if there are none.
-  package var trailers: FieldBlock? {
-    guard case .end = state, framing.isChunked, !chunks.trailers.isEmpty else { return nil }
-    return FieldBlock(bytes: chunks.trailers)
-  }
+  package var trailers: FieldBlock? { hasTrailers ? FieldBlock(bytes: chunks.trailers) : nil }
 
   /// Continues at `position`, which it moves past bytes that are not content. Once it has answered ``Step/end``, it
   /// takes no more bytes: those at `position` do not belong to the response.
@@ -120,6 +120,7 @@ package struct HTTP1Reader: Sendable {
 
   private mutating func end() -> Step {
     state = .end
+    hasTrailers = framing.isChunked && !chunks.trailers.isEmpty
     return .end
   }
 

@@ -40,10 +40,17 @@ package protocol BodySink: AnyObject, Sendable {
   /// - Parameter wake: Call it, on any thread, when there is room after ``BodyReception/full``.
   /// - Returns: The failure if the body cannot be taken.
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure?
+  /// Returns whether it would take no bytes now. Then it calls the wake closure when there is room. The transport asks
+  /// before it reads, so that it has to keep nothing.
+  func holdsBack() -> Bool
   /// Takes bytes, all or none.
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception
   /// Called when the transfer has ended, with or without success.
   func finish() -> TransportFailure?
+}
+
+extension BodySink {
+  package func holdsBack() -> Bool { false }
 }
 
 /// The result of writing to a ``BodySink``.

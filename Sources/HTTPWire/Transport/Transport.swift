@@ -38,7 +38,7 @@ extension Transport {
 /// The completion of a transfer that needs no task.
 package protocol TransferCompletion: AnyObject, Sendable {
   /// Takes the outcome. Called exactly once, on the thread of the transport; must return at once.
-  func transferEnded(_ outcome: Result<WireResponse, TransportFailure>)
+  func transferEnded(_ outcome: consuming Result<WireResponse, TransportFailure>)
 }
 
 /// Work for the thread of an engine.

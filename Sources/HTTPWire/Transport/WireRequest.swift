@@ -73,7 +73,24 @@ package final class WireRequest: Sendable {
   @inlinable @inline(__always) package var addresses: KnownAddresses? { parts.addresses }
   @inlinable @inline(__always) package var wireObserver: (any WireObserver)? { parts.wireObserver }
 
-  // The questions below are asked for every request. Here they copy nothing.
+  // The questions below are asked for every request. Here they copy nothing, and count no references.
+
+  /// Whether the response body has a destination other than memory.
+  package var hasSink: Bool { parts.sink != nil }
+  package var isGET: Bool { parts.method == "GET" }
+  package var isHEAD: Bool { parts.method == "HEAD" }
+  package var decodesContent: Bool { parts.profile.options.decodesContent }
+  package var sharesIdentical: Bool { parts.profile.options.sharesIdenticalRequests }
+  package var limitsSchemes: Bool { parts.profile.options.allowedSchemes != nil }
+  package var hasHostPolicies: Bool { parts.profile.hasHostPolicies }
+  package var sendsBasicCredential: Bool { parts.profile.options.preemptiveBasicAuthentication }
+  package var hasNetrcFile: Bool { parts.profile.options.netrcFile != nil }
+  package var isThrottled: Bool { parts.profile.isThrottled }
+  package var phaseLimits: PhaseLimits? { parts.profile.phaseLimits }
+  package var mostInFlight: Int { parts.profile.mostInFlight }
+  package var headerSizeLimit: Int { parts.profile.options.headerSizeLimit }
+  package var bodySizeLimit: Int64? { parts.profile.options.bodySizeLimit }
+  package var decodingRatioLimit: Int? { parts.profile.options.decodingRatioLimit }
 
   /// Whether the request has a credential of the connection.
   package var hasLogin: Bool { parts.login != nil }

@@ -113,7 +113,7 @@ struct ExchangeStepTests {
       #expect(fixture.pool.idle.count == 1)
       #expect(connection.idleLimit == fixture.core.now + 4_000_000_000)
       #expect(fixture.pool.sweep() == connection.idleLimit)
-      fixture.core.now += 4_000_000_000
+      fixture.core.state.now += 4_000_000_000
       #expect(fixture.pool.sweep() == .max)
       #expect(pipe.isClosed && fixture.pool.idle.isEmpty)
     }
@@ -125,15 +125,15 @@ struct ExchangeStepTests {
       let connection = try fixture.open(MemoryPipe())
       let (second, _) = try fixture.exchange(ticket: 2, idleTimeout: .seconds(1))
       fixture.pool.serve(second)
-      fixture.core.now += 60_000_000_000
+      fixture.core.state.now += 60_000_000_000
       #expect(second.expiry == .max && second.timeout() == nil)
       // From now on the host has to answer. The new connection reads the clock itself.
-      fixture.core.now = Clock.now()
+      fixture.core.state.now = Clock.now()
       connection.close()
       fixture.core.exchanges.turn()
       #expect(fixture.pool.pending.count == 1)
       #expect(second.expiry == fixture.core.now + 1_000_000_000)
-      fixture.core.now += 1_000_000_000
+      fixture.core.state.now += 1_000_000_000
       #expect(second.timeout()?.phase == .idle)
     }
   }
@@ -143,7 +143,7 @@ struct ExchangeStepTests {
       let connection = fixture.http1(MemoryPipe())
       let (exchange, _) = try fixture.exchange(idleTimeout: .seconds(1))
       connection.start(exchange)
-      fixture.core.now += 10_000_000_000
+      fixture.core.state.now += 10_000_000_000
       #expect(exchange.timeout()?.phase == .idle)
       exchange.flow.suspend()
       #expect(exchange.timeout() == nil && exchange.expiry == .max)
@@ -173,7 +173,7 @@ struct ExchangeStepTests {
         "POST", .bytes(Data(repeating: 1, count: 100_000)), idleTimeout: .seconds(1))
       pipe.room = 50_000
       connection.start(exchange)
-      fixture.core.now += 900_000_000
+      fixture.core.state.now += 900_000_000
       pipe.room = 20_000
       connection.pipeIsReady()
       #expect(exchange.expiry == fixture.core.now + 1_000_000_000)
@@ -188,7 +188,7 @@ struct ExchangeStepTests {
       #expect(exchange.phaseTimer.map { $0.expiry < .max } == true)
       fixture.core.exchanges.suspend(exchange)
       #expect(exchange.phaseTimer?.expiry == .max)
-      fixture.core.now += 5_000_000_000
+      fixture.core.state.now += 5_000_000_000
       fixture.core.exchanges.resume(exchange)
       #expect(exchange.phaseTimer.map { $0.expiry < .max } == true)
       #expect(exchange.timeout() == nil && exchange.expiry == fixture.core.now + 1_000_000_000)
@@ -217,7 +217,7 @@ struct ExchangeStepTests {
       let (first, _) = try fixture.exchange()
       let (second, _) = try fixture.exchange(ticket: 2, idleTimeout: .seconds(1))
       fixture.core.exchanges.start(first)
-      fixture.core.now += 5_000_000_000
+      fixture.core.state.now += 5_000_000_000
       // It waits for the connection of the first one.
       fixture.core.exchanges.start(second)
       #expect(second.pool === first.pool && second.pool?.pending.count == 1)

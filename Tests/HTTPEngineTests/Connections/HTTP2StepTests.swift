@@ -53,7 +53,7 @@ struct HTTP2StepTests {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture)
       #expect(!setup.connection.isIdle)
-      fixture.core.now += 50_000_000_000
+      fixture.core.state.now += 50_000_000_000
       setup.receive(Array("ok".utf8))
       #expect(setup.ending.text == "ok" && setup.connection.isIdle)
       #expect(setup.connection.idleSince == fixture.core.now)

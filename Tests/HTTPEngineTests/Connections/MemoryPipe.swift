@@ -170,7 +170,7 @@ final class ConnectionFixture {
       parts.sink = sink
     }
     let ending = Ending()
-    let exchange = Exchange(core)
+    let exchange = Exchange(core.exchanges)
     exchange.begin(request, ticket: ticket, observer: observer, completion: .callback(ending))
     exchange.phase = .connecting
     begun.append((exchange, ending))

@@ -36,7 +36,7 @@ import Testing
   @Test("An idle connection of HTTP/2 whose time is over is not used again") func expired() async throws {
     try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
       let connection = try Self.idleMultiplexed(fixture)
-      fixture.core.now = connection.idleLimit
+      fixture.core.state.now = connection.idleLimit
       let (next, _) = try fixture.exchange(ticket: 2)
       fixture.pool.serve(next)
       #expect(connection.isClosed && next.phase == .connecting && fixture.pool.pending.count == 1)
@@ -158,7 +158,7 @@ import Testing
       for other in others { pool.serve(other) }
       #expect(pool.pending.isEmpty && pool.waiting.count == 2)
       for other in others { #expect(other.expiry == .max) }
-      fixture.core.now += 1_000_000
+      fixture.core.state.now += 1_000_000
       connection.abandon(first)
       #expect(fixture.core.exchanges.isBusy, "the loop must not sleep")
       fixture.core.exchanges.turn()
@@ -183,7 +183,7 @@ import Testing
         opened.append((pipe, try place.open(pipe)))
       }
       for (pipe, connection) in opened {
-        fixture.core.now += 1_000
+        fixture.core.state.now += 1_000
         Self.answer(pipe, connection)
         connection.settle()
       }

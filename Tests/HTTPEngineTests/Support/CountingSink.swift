@@ -13,8 +13,13 @@ final class CountingSink: BodySink {
   }
 
   private let state: Mutex<State>
+  /// Whether it says that it is full before it is given bytes.
+  private let holdsBackInTime: Bool
 
-  init(room: Int) { state = Mutex(State(granted: room)) }
+  init(room: Int, holdsBackInTime: Bool = false) {
+    state = Mutex(State(granted: room))
+    self.holdsBackInTime = holdsBackInTime
+  }
 
   var count: Int { state.withLock { $0.count } }
   /// All room that was ever granted.
@@ -36,6 +41,8 @@ final class CountingSink: BodySink {
     state.withLock { $0.wake = wake }
     return nil
   }
+
+  func holdsBack() -> Bool { holdsBackInTime && state.withLock { $0.count >= $0.granted } }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     let full = state.withLock { state -> Moment? in

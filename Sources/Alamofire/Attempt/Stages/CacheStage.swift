@@ -39,14 +39,15 @@ extension AttemptDriver {
     guard core.session.cache.isThere, values.handler.isEngine, !request.hasBody, !request.hasLogin
     else { return false }
     // Stored bodies are decoded ones.
-    guard request.profile.options.decodesContent else { return false }
-    if core.hasBodySink { return request.method == "GET" && !request.fields.contains("Range") }
-    return request.method == "GET" || request.method == "HEAD"
+    guard request.decodesContent else { return false }
+    if core.hasBodySink { return request.isGET && !request.fields.contains("Range") }
+    return request.isGET || request.isHEAD
   }
 
   /// Whether the cache may hold a response for the request, and the request does not forbid to use it (`no-store`).
   var mayUseStoredResponse: Bool {
-    core.session.cache.mayHold(values.request) && !values.request.forbidsStoring
+    let request = values.request
+    return core.session.cache.mayHold(request) && !request.forbidsStoring
   }
 
   /// `only-if-cached` has an answer even if nothing is stored.
@@ -188,12 +189,12 @@ extension AttemptDriver {
     let cache = core.session.cache
     guard cache.isThere, values.handler.isEngine, response.head.role == .hop else { return false }
     // Also if nothing is stored, because the response to an earlier request may be on its way.
-    guard Invalidation.isSafe(values.request.method) else {
+    guard values.request.isSafe else {
       return (200..<400).contains(response.head.status)
     }
     guard isAnsweredFromCache, !core.hasBodySink else { return false }
     // A response that must not be stored still replaces stored ones.
-    if values.request.method == "GET", canBeReused(response),
+    if values.request.isGET, canBeReused(response),
       StorageRules.mayStore(method: "GET", fields: values.outgoing.fields, head: response.head)
     {
       return true

@@ -7,11 +7,9 @@ extension AttemptDriver {
   // Most sessions know no credentials, which is found out for next to nothing.
   func addCredentialsAtOnce() throws(AFError) -> AttemptEvent? {
     if values.redirectCount > 0 { dropCredentialsOfOtherOrigin() }
-    // One option at a time, because a copy of all of them costs more than this stage.
-    let profile = values.request.profile
+    let request = values.request
     let mayKnow =
-      !core.session.credentials.isEmpty || profile.options.preemptiveBasicAuthentication
-      || profile.options.netrcFile != nil
+      !core.session.credentials.isEmpty || request.sendsBasicCredential || request.hasNetrcFile
     guard mayKnow, maySendCredentials else { return .done }
     guard !needsNetrc else { return nil }
     if let match = rememberedMatch {

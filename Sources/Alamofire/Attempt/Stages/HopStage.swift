@@ -109,7 +109,7 @@ extension AttemptDriver {
   }
 
   private var mustChooseHandler: Bool {
-    !core.session.settings.protocolClasses.isEmpty || values.request.profile.options.allowedSchemes != nil
+    !core.session.settings.protocolClasses.isEmpty || values.request.limitsSchemes
   }
 
   private func checkScheme() throws(AFError) {
@@ -186,7 +186,7 @@ extension AttemptDriver {
   }
 
   /// Takes the outcome of the transfer of a hop.
-  func accept(_ outcome: Result<WireResponse, TransportFailure>) -> AttemptEvent {
+  func accept(_ outcome: consuming Result<WireResponse, TransportFailure>) -> AttemptEvent {
     switch outcome {
     case .success(let response):
       recordHop(response.metrics, response.head)
@@ -212,14 +212,14 @@ extension AttemptDriver {
   ) {
     guard values.handler.isOverNetwork else { return }
     values.hops.append(Exchange.Hop(sent ?? values.outgoing, metrics: metrics, head: head, fetchType: source))
-    if !Invalidation.isSafe(values.request.method) { core.session.sharedTransfers.beginEra() }
+    if !values.request.isSafe { core.session.sharedTransfers.beginEra() }
   }
 
   /// The transport of the next hop.
   var transport: any Transport {
     let request = values.request
     var transport = values.handler.transport(of: core.session)
-    if request.profile.hasHostPolicies, values.handler.isOverNetwork {
+    if request.hasHostPolicies, values.handler.isOverNetwork {
       transport = HostPolicyTransport(
         trust: core.session.trust, isOnLoop: core.session.isOnLoop,
         usesAlternatives: values.handler.isEngine, transport: transport)
@@ -232,14 +232,14 @@ extension AttemptDriver {
 
   /// Whether the hop goes to the network without anything that has to wait before.
   private var needsNoTask: Bool {
-    values.handler.isOverNetwork && !values.request.profile.hasHostPolicies && !isShared
+    values.handler.isOverNetwork && !values.request.hasHostPolicies && !isShared
   }
 
   /// Whether identical requests share the transfer of the hop.
   private var isShared: Bool {
     let request = values.request
-    return request.profile.options.sharesIdenticalRequests && values.handler.isEngine
-      && request.method == "GET" && request.sink == nil && !request.body.isPresent && request.login == nil
+    return request.sharesIdentical && values.handler.isEngine && request.isGET && !request.hasSink
+      && !request.hasBody && !request.hasLogin
   }
 }
 

@@ -47,14 +47,14 @@ extension AttemptDriver {
   /// Keeps the last response as that of the request.
   @inline(never)
   func keepResult() {
-    guard let response = values.response else { return }
+    // Taken, because the body may be large.
+    guard let response = values.response.take() else { return }
     let exchange = exchange(response.head, trailers: response.trailers)
     values.exchange = exchange
-    // Released early, because the body may be large.
-    values.response = nil
-    let request = values.request
-    let isTaken = core.observers.contains(.task) || request.sink != nil
-    let body = isTaken ? core.shown(response.body, of: request, isKept: values.deliversBody) : response.body
+    var body = response.body
+    if core.observers.contains(.task) || values.request.hasSink {
+      body = core.shown(body, of: values.request, isKept: values.deliversBody)
+    }
     core.keep(exchange, body: values.deliversBody ? body : nil)
   }
 
@@ -95,9 +95,8 @@ extension AttemptDriver {
   /// Validates unless a validator runs code of the caller or monitors are told of each.
   func validateAtOnce() throws(AFError) -> AttemptEvent? {
     if let error = core.error { throw error }
-    guard let exchange = values.exchange else { return .done }
+    guard core.hasValidators, let exchange = values.exchange else { return .done }
     let (validators, request, body) = core.validationInputs()
-    if validators.isEmpty { return .done }
     guard !core.notifiesMonitors, validators.allSatisfy({ !$0.runsUserCode }) else { return nil }
     for validator in validators { try validator.check(request, exchange, body) }
     return .done

@@ -169,6 +169,8 @@ extension RequestCore {
     add(reader, for: request)
   }
 
+  var hasValidators: Bool { state.withLock { !$0.handlers.validators.isEmpty } }
+
   /// Returns the validators, and the request and the body that they evaluate.
   func validationInputs() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, chunks) = state.withLock {

@@ -83,3 +83,8 @@ package enum Invalidation {
     return [CacheKey(url, origin)] + others
   }
 }
+
+extension WireRequest {
+  /// Whether its method only reads.
+  package var isSafe: Bool { Invalidation.isSafe(parts.method) }
+}
