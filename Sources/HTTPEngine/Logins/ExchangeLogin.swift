@@ -58,11 +58,10 @@ final class ExchangeLogin {
   var fields: [HTTPHeader] {
     var fields: [HTTPHeader] = []
     if let value = forServer.field { fields.append(HTTPHeader(name: "Authorization", value: value)) }
-    if let value = forProxy.field {
-      fields.append(HTTPHeader(name: Self.proxyField, value: value))
-    } else if proxyServer != nil, hasLongBody, !withholdsBody, !request.expectsContinue {
-      // The proxy will refuse the request, so the body waits for its answer (RFC 9110 §10.1.1). Bug in Squid 5: after a
-      // refusal, a long body that it has not read ends all progress on the connection.
+    if let value = forProxy.field { fields.append(HTTPHeader(name: Self.proxyField, value: value)) }
+    if proxyServer != nil, hasLongBody, !withholdsBody, !request.expectsContinue {
+      // The proxy may refuse the request, also because a nonce is stale, so the body waits for its answer (RFC 9110
+      // §10.1.1). Bug in Squid 5: after a refusal, a long body that it has not read blocks the connection for ever.
       fields.append(HTTPHeader(name: "Expect", value: "100-continue"))
     }
     return fields
