@@ -6,15 +6,13 @@ package enum HeldRow: String, CaseIterable, Codable, Sendable {
   case plain = "held-plain"
   /// Requests that have connections of their own, over TLS.
   case secured = "held-tls"
-  /// Requests that have connections of HTTP/2 of their own, over TLS.
-  case multiplexed = "held-h2"
 
   /// The number of requests at once.
   package var requests: Int {
     switch self {
     case .queued: 10_000
     case .plain: 5000
-    case .secured, .multiplexed: 1000
+    case .secured: 1000
     }
   }
 

@@ -61,7 +61,7 @@ import Scorecard
     guard let row: HeldRow = try arguments.choice("row") else { throw Arguments.Problem("--row is missing") }
     raiseDescriptorLimit()
     let setting = ClientSetting(
-      url: try url(arguments.required("url")), allowsHTTP2: row == .multiplexed,
+      url: try url(arguments.required("url")), allowsHTTP2: false,
       authority: try arguments.required("ca"), concurrency: row.connections)
     let client = HeldClient(
       setting, warmup: try url(arguments.required("warmup-url")), requests: row.requests)

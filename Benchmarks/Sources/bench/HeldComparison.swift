@@ -26,12 +26,7 @@ struct HeldComparison {
   }
 
   private func run(_ row: HeldRow) throws -> HeldFigures {
-    let listener: Listener =
-      switch row {
-      case .queued, .plain: .http1
-      case .secured: .https1
-      case .multiplexed: .narrow
-      }
+    let listener = row == .secured ? Listener.https1 : .http1
     let words = [
       client, "held", "--row", row.rawValue, "--url", server.url(listener, path: "/held"),
       "--warmup-url", server.url(listener, path: "/item"), "--ca", server.authority,
@@ -49,8 +44,8 @@ struct HeldResult: Encodable {
   var connections: Int
   /// The memory of a request in flight, with its connection.
   var requestKilobytes: Double
-  /// The memory of a connection that no request uses.
-  var connectionKilobytes: Double
+  /// The memory of a connection that no request uses; `nil` if the requests had to wait for few connections.
+  var connectionKilobytes: Double?
 
   init(_ row: HeldRow, connections: Int, runs: [HeldFigures]) {
     self.row = row
@@ -58,9 +53,8 @@ struct HeldResult: Encodable {
     requests = row.requests
     requestKilobytes = runs.map { ($0.peakMegabytes - $0.idleMegabytes) * 1024 / Double(row.requests) }
       .median.rounded(toDigits: 1)
-    connectionKilobytes = runs.map {
-      ($0.heldMegabytes - $0.idleMegabytes) * 1024 / Double(max(1, connections))
-    }.median.rounded(toDigits: 1)
+    let held = runs.map { ($0.heldMegabytes - $0.idleMegabytes) * 1024 / Double(max(1, connections)) }
+    connectionKilobytes = row == .queued ? nil : held.median.rounded(toDigits: 1)
   }
 
   static let header = line(["row", "requests", "conns", "KB each", "KB idle"])
@@ -68,7 +62,8 @@ struct HeldResult: Encodable {
   /// The result as a line of text for the terminal.
   var line: String {
     Self.line([
-      row.rawValue, "\(requests)", "\(connections)", "\(requestKilobytes)", "\(connectionKilobytes)",
+      row.rawValue, "\(requests)", "\(connections)", "\(requestKilobytes)",
+      connectionKilobytes.map { "\($0)" } ?? "",
     ])
   }
 

@@ -7,8 +7,6 @@ enum Listener: CaseIterable {
   case h2
   /// HTTP/1.1 over TLS where no session is resumed.
   case fresh
-  /// HTTP/2 over TLS with one stream for each connection.
-  case narrow
 
   init(_ wire: WireProtocol) {
     self =

@@ -62,12 +62,6 @@ struct ServerConfiguration {
         ssl_session_cache off;
         \(closed)
       }
-      server {
-        listen 127.0.0.1:\(port(.narrow)) ssl http2 backlog=4096;
-        http2_max_concurrent_streams 1;
-        location = /item { default_type application/json; return 200 '\(Self.item)'; }
-        \(held)
-      }
     }
 
     """

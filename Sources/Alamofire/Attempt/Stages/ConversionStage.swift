@@ -42,7 +42,8 @@ extension AttemptDriver {
   }
 
   func adaptAtOnce() -> AttemptEvent? {
-    guard !core.isIntercepted else { return nil }
+    // A monitor is told of an adaptation that changes nothing, too.
+    guard !core.has(.adapters), !core.isIntercepted || !core.notifiesMonitors else { return nil }
     core.created(values.urlRequest, of: request)
     if core.notifiesMonitors { tellInitial(values.urlRequest) }
     return .done

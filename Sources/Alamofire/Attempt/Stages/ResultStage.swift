@@ -159,6 +159,7 @@ extension AttemptDriver {
     // A handler that was found by the callback form waits for the task.
     guard values.pendingSink == nil, !core.notifiesMonitors else { return nil }
     values.pendingSink = nextPendingSink()
+    if values.failedSink != nil { return .serialized(.failed) }
     return values.pendingSink == nil ? .serialized(.all) : nil
   }
 
@@ -178,18 +179,18 @@ extension AttemptDriver {
       if core.notifiesMonitors { await core.changesAreTold() }
       next = nextPendingSink()
     }
-    return .serialized(.all)
+    return .serialized(values.failedSink == nil ? .all : .failed)
   }
 
-  /// Serves the handlers whose response can be made at once. It stops at the first that runs code of the caller or may
-  /// lead to another attempt. Without one, ends the request and delivers all responses.
+  /// Serves the handlers whose response can be made at once. It stops at the first that runs code of the caller, and at
+  /// one whose failure a retrier may undo. Without one, ends the request and delivers all responses.
   @inline(never)
   private func nextPendingSink() -> (any ResponseSink)? {
     // Before the end, because from then on the request may be sent anew, with a file of its own.
     core.removeUploadedFile()
     // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
     let notifies = core.notifiesMonitors
-    let retries = core.isIntercepted || notifies
+    let retries = core.isIntercepted
     let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()
@@ -197,11 +198,14 @@ extension AttemptDriver {
         deliver(served, notifiesMonitors: notifies)
         return nil
       }
-      guard !retries else { return sink }
+      guard !notifies else { return sink }
       let outcome = core.outcome
-      if !hasQueue, sink.postpone(outcome) { continue }
+      if !hasQueue, !retries, sink.postpone(outcome) { continue }
       guard !sink.runsUserCode else { return sink }
-      _ = sink.serialize(outcome)
+      guard let failure = sink.serialize(outcome), retries else { continue }
+      values.error = failure
+      values.failedSink = sink
+      return nil
     }
   }
 

@@ -28,7 +28,7 @@ package final class RequestCore: Sendable {
   let shouldAutomaticallyResume: Bool?
   let state = Mutex(State())
   /// See ``RequestInterests``. Read for each chunk of a body.
-  let interests: Atomic<UInt8>
+  let interests: Atomic<UInt16>
   /// Whether cookies of the last response are being stored.
   let storesCookies = Atomic<Bool>(false)
 
@@ -42,8 +42,10 @@ package final class RequestCore: Sendable {
     self.kind = kind
     self.interceptor = interceptor
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
-    let isIntercepted = interceptor != nil || session.isIntercepted
-    interests = Atomic(isIntercepted ? RequestInterests.interceptors.rawValue : 0)
+    var own: RequestInterests = []
+    if let interceptor { own.formUnion(RequestInterests(of: interceptor)) }
+    if session.isIntercepted, let shared = session.interceptor { own.formUnion(RequestInterests(of: shared)) }
+    interests = Atomic(own.rawValue)
   }
 
   deinit {
@@ -197,12 +199,12 @@ package final class RequestCore: Sendable {
   }
 
   private var startsWithUserCode: Bool {
-    convertsByUserCode || isIntercepted || body?.runsUserCode == true
+    convertsByUserCode || has(.adapters) || body?.runsUserCode == true
   }
 
   /// Whether the transfer is the only thing that the request is known to wait for.
   private var isPlain: Bool {
-    kind.mayNeedNoTask && !convertsByUserCode && !isIntercepted && !observers.contains(.task)
+    kind.mayNeedNoTask && !convertsByUserCode && !has(.adapters) && !observers.contains(.task)
   }
 }
 
@@ -308,7 +310,7 @@ extension RequestCore {
   /// Adds an interceptor after all others.
   func add(_ interceptor: any RequestInterceptor) {
     state.withLock { $0.extras.interceptors.append(interceptor) }
-    add(.interceptors)
+    add(RequestInterests(of: interceptor))
   }
 
   /// The request's own interceptors as one; `nil` without any.

@@ -53,7 +53,7 @@ extension RequestObservers {
 /// The events for which a handler, a sequence or a monitor was added to the request itself, and whether it is
 /// intercepted. Most requests have none. One atomic holds them, so that no step takes the lock to find none.
 struct RequestInterests: OptionSet, Sendable {
-  let rawValue: UInt8
+  let rawValue: UInt16
 
   /// The number of bytes that have moved.
   static let progress = RequestInterests(rawValue: 1)
@@ -70,6 +70,21 @@ struct RequestInterests: OptionSet, Sendable {
   static let transfers = RequestInterests(rawValue: 64)
   /// The adapters and retriers of the request or its session.
   static let interceptors = RequestInterests(rawValue: 128)
+  /// Those of them that may change the request. A policy for retries alone changes none.
+  static let adapters = RequestInterests(rawValue: 256)
+}
+
+extension RequestInterests {
+  /// Makes the interests of an interceptor.
+  init(of interceptor: any RequestInterceptor) {
+    self = .interceptors
+    // Compares exact types, because subclasses may adapt, and a failing cast would cost more than an adaptation.
+    let type = ObjectIdentifier(type(of: interceptor))
+    let adaptsNothing =
+      type == ObjectIdentifier(RetryPolicy.self) || type == ObjectIdentifier(ConnectionLostRetryPolicy.self)
+      || type == ObjectIdentifier(Retrier.self)
+    if !adaptsNothing { insert(.adapters) }
+  }
 }
 
 extension RequestCore {
