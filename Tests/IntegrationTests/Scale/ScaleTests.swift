@@ -33,7 +33,8 @@ import Testing
       #expect(report.after.memory - report.before.memory < 6 * 1024)
     #endif
     #expect(report.after.descriptors <= report.before.descriptors + 6)
-    #expect(report.after.threads <= report.before.threads + 1)
+    // libdispatch begins further threads while other programs keep its own from running.
+    #expect(report.after.threads <= report.before.threads + 4)
   }
 
   private struct Sessions: Decodable {
