@@ -13,6 +13,9 @@ final class UnixSocketServer: Sendable {
   private let replies: [String]
   /// The connections that fill the queue.
   private let fillers: Mutex<[Int32]>
+  /// Whether a thread accepts connections. It closes the listener, whose number another server could have otherwise
+  /// while the thread still uses it.
+  private let isAccepting = Mutex(false)
 
   /// The heads of the requests so far.
   var heads: [String] { received.texts }
@@ -59,10 +62,14 @@ final class UnixSocketServer: Sendable {
   /// Begins to accept connections.
   func accept() {
     closeFillers()
+    isAccepting.withLock { $0 = true }
     Thread { [listener, received, replies] in
       while true {
         let connection = Glibc.accept(listener, nil, nil)
-        guard connection >= 0 else { return }
+        guard connection >= 0 else {
+          close(listener)
+          return
+        }
         Self.serve(connection, replies, received)
       }
     }.start()
@@ -80,7 +87,7 @@ final class UnixSocketServer: Sendable {
     closeFillers()
     // The thread that accepts connections sees the end.
     shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
+    if !isAccepting.withLock({ $0 }) { close(listener) }
     unlink(path)
     close(folder)
   }
