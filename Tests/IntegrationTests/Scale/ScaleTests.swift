@@ -33,8 +33,7 @@ import Testing
       #expect(report.after.memory - report.before.memory < 6 * 1024)
     #endif
     #expect(report.after.descriptors <= report.before.descriptors + 6)
-    // libdispatch begins further threads while other programs keep its own from running.
-    #expect(report.after.threads <= report.before.threads + 4)
+    #expect(report.after.threads <= report.before.threads + 1)
   }
 
   private struct Sessions: Decodable {
