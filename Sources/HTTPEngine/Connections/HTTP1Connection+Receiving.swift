@@ -15,11 +15,12 @@ extension HTTP1Connection {
     }
     var left = Self.turnSize
     // A connection whose exchange waits for a token has nothing to read.
-    while carries(exchange), machine != nil, unread.isEmpty, exchange.mayRead() {
+    while carries(exchange), machine != nil, unread.isEmpty {
+      let limit = exchange.readLimit()
+      guard limit > 0 else { return }
       guard left > 0 else { return table.continueLater(self) }
       let room = table.scratch
-      // What a full sink does not take has to be kept.
-      let most = exchange.bandwidth == nil ? exchange.readLimit : BandwidthMeter.largestPiece
+      let most = exchange.bandwidth == nil ? limit : BandwidthMeter.largestPiece
       switch read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most))) {
       case .moved(let count):
         left -= max(count, Self.turnSize / Self.mostSteps)

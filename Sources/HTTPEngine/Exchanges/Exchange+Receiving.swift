@@ -65,14 +65,21 @@ extension Exchange {
     _ = body.reserve(Int(length))
   }
 
-  /// Whether the next bytes of the body may be read. Otherwise they stay in the socket until the sink has room.
-  func mayRead() -> Bool {
-    guard flow.mayReceive, case .sink(let sink) = destination, sink.holdsBack() else {
-      return flow.mayReceive
+  /// Returns the most bytes that may be read now; 0 if none may. What the sink would not take stays in the socket. Each
+  /// read makes the system acknowledge bytes, which costs as much as copying many, so a sink with room gets several
+  /// pieces at a time.
+  func readLimit() -> Int {
+    guard flow.mayReceive else { return 0 }
+    guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
+    let room = sink.room()
+    guard room > 0 else {
+      flow.stopReceiving(.sinkFull)
+      alignPhaseTimer()
+      return 0
     }
-    flow.stopReceiving(.sinkFull)
-    alignPhaseTimer()
-    return false
+    // Nothing is known of the room for decoded bytes. A piece is taken as a whole, although it ends beyond the room.
+    guard !coding.isDecoded else { return BodyPiece.size }
+    return min(4, (min(room, 4 * BodyPiece.size) + BodyPiece.size - 1) / BodyPiece.size) * BodyPiece.size
   }
 
   /// Delivers bytes of the body, all or none of them.

@@ -179,18 +179,10 @@ final class Exchange {
 
   var hostName: String { request?.origin.host ?? "the host" }
 
-  /// The most bytes that the sink gets at a time. A sink that copies gets pieces for which the allocator needs no pages
-  /// of its own: above 128 KiB, `malloc` maps and unmaps each one.
+  /// The most bytes that the sink gets at a time.
   var pieceLimit: Int {
     guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
-    return 65_536
-  }
-
-  /// The most bytes that are read at a time. Each read makes the system acknowledge bytes, which costs as much as
-  /// copying many.
-  var readLimit: Int {
-    guard case .sink(let sink) = destination, !(sink is FileSink) else { return .max }
-    return 262_144
+    return BodyPiece.size
   }
 
   /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.

@@ -197,6 +197,16 @@ package struct ChunkLog: Sendable {
   /// Called when the transfer for which the writer waited is over.
   package mutating func writerLeft() { writerWaits = false }
 
+  /// Returns the number of bytes after which a reader is too far behind. If that is 0, the writer waits until it is
+  /// woken.
+  package mutating func roomForWriter() -> Int {
+    guard !holdsWriterBack() else { return 0 }
+    let furthest = readers.values.reduce(Int64(0)) { furthest, reader in
+      reader.holdsBack && reader.isOpen ? max(furthest, written - reader.done) : furthest
+    }
+    return highMark - Int(clamping: furthest)
+  }
+
   private var isFull: Bool { isBehind(by: highMark - 1) }
 
   /// Whether a reader that holds the writer back is more than `count` bytes behind.

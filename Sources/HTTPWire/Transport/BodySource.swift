@@ -40,17 +40,24 @@ package protocol BodySink: AnyObject, Sendable {
   /// - Parameter wake: Call it, on any thread, when there is room after ``BodyReception/full``.
   /// - Returns: The failure if the body cannot be taken.
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure?
-  /// Returns whether it would take no bytes now. Then it calls the wake closure when there is room. The transport asks
-  /// before it reads, so that it has to keep nothing.
-  func holdsBack() -> Bool
+  /// Returns the number of bytes after which it is full. If that is 0, it calls the wake closure when there is room.
+  /// The transport asks before it reads, so that it has to keep nothing.
+  func room() -> Int
   /// Takes bytes, all or none.
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception
   /// Called when the transfer has ended, with or without success.
   func finish() -> TransportFailure?
 }
 
+/// The pieces in which sinks get a body.
+package enum BodyPiece {
+  /// The largest piece for a sink that copies. Above 128 KiB, `malloc` maps and unmaps memory for each one.
+  package static let size = 65_536
+}
+
 extension BodySink {
-  package func holdsBack() -> Bool { false }
+  /// One piece, because more is not known.
+  package func room() -> Int { BodyPiece.size }
 }
 
 /// The result of writing to a ``BodySink``.

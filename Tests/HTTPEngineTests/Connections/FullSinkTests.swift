@@ -8,8 +8,6 @@ import Testing
 /// The bytes of a response that a connection keeps because its sink is full.
 @Suite("Bytes that are kept for a full sink", .timeLimit(.minutes(1))) struct FullSinkTests {
   private static let piece = 65_536
-  /// The most bytes of one read.
-  private static let mostRead = 262_144
   private static let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 16777216\r\n\r\n".utf8)
 
   /// A connection that receives a long response into a sink.
@@ -21,10 +19,10 @@ import Testing
     private let fixture: ConnectionFixture
 
     init(
-      _ fixture: ConnectionFixture, holdsBackInTime: Bool = false, head: [UInt8] = FullSinkTests.head
+      _ fixture: ConnectionFixture, tellsRoom: Bool = false, head: [UInt8] = FullSinkTests.head
     ) throws {
       self.fixture = fixture
-      sink = CountingSink(room: FullSinkTests.piece, holdsBackInTime: holdsBackInTime)
+      sink = CountingSink(room: FullSinkTests.piece, tellsRoom: tellsRoom)
       exchange = try fixture.exchange(sink: sink).0
       fixture.pool.serve(exchange)
       connection = try fixture.open(pipe)
@@ -48,26 +46,26 @@ import Testing
     }
   }
 
-  @Test("A connection of HTTP/1.1 keeps one read for a sink that is suddenly full") func suddenlyFull()
+  @Test("A connection of HTTP/1.1 keeps one piece for a sink that is suddenly full") func suddenlyFull()
     async throws
   {
     try await ConnectionFixture.run { fixture in
-      let setup = try Setup(fixture, holdsBackInTime: false)
-      #expect(setup.keeps(1 << 20) <= Self.mostRead, "the sink was full for the first time")
+      let setup = try Setup(fixture, tellsRoom: false)
+      #expect(setup.keeps(1 << 20) <= Self.piece, "the sink was full for the first time")
       for round in 0..<20 {
         // What arrived before was dropped by the test.
         setup.pipe.incoming = []
         setup.grant(Self.piece)
-        #expect(setup.keeps(1 << 20) <= Self.mostRead, "round \(round)")
+        #expect(setup.keeps(1 << 20) <= Self.piece, "round \(round)")
       }
     }
   }
 
-  @Test("A connection of HTTP/1.1 reads nothing for a sink that says that it is full") func fullBefore()
+  @Test("A connection of HTTP/1.1 reads nothing for a sink that tells that it is full") func fullBefore()
     async throws
   {
     try await ConnectionFixture.run { fixture in
-      let setup = try Setup(fixture, holdsBackInTime: true)
+      let setup = try Setup(fixture, tellsRoom: true)
       _ = setup.keeps(Self.piece)
       for round in 0..<20 {
         setup.pipe.incoming = []
@@ -77,6 +75,23 @@ import Testing
         setup.grant(setup.sink.count - setup.sink.granted + 1)
         // Of one read that begins while there is room, a piece is taken.
         #expect(setup.keeps(Self.piece) == 0 && setup.pipe.incoming.isEmpty, "round \(round)")
+      }
+    }
+  }
+
+  @Test(
+    "A sink that tells its room gets several pieces at a time, and nothing is kept for it",
+    arguments: [1, 65_536, 65_537, 200_000, 262_144, 1_000_000])
+  func room(_ room: Int) async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, tellsRoom: true)
+      _ = setup.keeps(Self.piece)
+      for round in 0..<10 {
+        setup.pipe.incoming = []
+        setup.grant(setup.sink.count - setup.sink.granted + room)
+        #expect(setup.exchange.readLimit() == min(4, (room + Self.piece - 1) / Self.piece) * Self.piece)
+        #expect(setup.keeps(1 << 20) == 0, "round \(round)")
+        #expect(setup.sink.count >= setup.sink.granted, "round \(round)")
       }
     }
   }

@@ -13,12 +13,12 @@ final class CountingSink: BodySink {
   }
 
   private let state: Mutex<State>
-  /// Whether it says that it is full before it is given bytes.
-  private let holdsBackInTime: Bool
+  /// Whether it tells its room before it is given bytes.
+  private let tellsRoom: Bool
 
-  init(room: Int, holdsBackInTime: Bool = false) {
+  init(room: Int, tellsRoom: Bool = false) {
     state = Mutex(State(granted: room))
-    self.holdsBackInTime = holdsBackInTime
+    self.tellsRoom = tellsRoom
   }
 
   var count: Int { state.withLock { $0.count } }
@@ -42,7 +42,7 @@ final class CountingSink: BodySink {
     return nil
   }
 
-  func holdsBack() -> Bool { holdsBackInTime && state.withLock { $0.count >= $0.granted } }
+  func room() -> Int { tellsRoom ? state.withLock { max(0, $0.granted - $0.count) } : BodyPiece.size }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     let full = state.withLock { state -> Moment? in

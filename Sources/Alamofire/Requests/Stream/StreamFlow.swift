@@ -67,12 +67,16 @@ package final class StreamFlow: BodySink {
     return nil
   }
 
-  package func holdsBack() -> Bool { state.withLock { $0.log.holdsWriterBack() } }
+  package func room() -> Int {
+    let room = state.withLock { $0.log.roomForWriter() }
+    // Nothing is known of the size of events.
+    return eventSource == nil ? room : min(room, BodyPiece.size)
+  }
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard let eventSource else { return append(bytes) }
     // Before the bytes are read, so that events which were read never have to wait for room.
-    guard !holdsBack() else { return .full }
+    guard !state.withLock({ $0.log.holdsWriterBack() }) else { return .full }
     let (events, failure) = eventSource.read(bytes)
     let (woken, watcher) = state.withLock { state in
       (state.woken(by: state.log.write(events)).woken, state.watcher)
