@@ -43,11 +43,7 @@ struct BodyResult: Encodable {
     ])
   }
 
-  private static func line(_ cells: [String]) -> String {
-    cells.enumerated().map { place, cell in
-      place < 2 ? cell.rightPadded(to: 14) : cell.leftPadded(to: 8)
-    }.joined(separator: " ")
-  }
+  private static func line(_ cells: [String]) -> String { cells.aligned(names: [14, 14], numbers: 8) }
 
   private enum CodingKeys: String, CodingKey {
     case row

@@ -67,11 +67,7 @@ struct HeldResult: Encodable {
     ])
   }
 
-  private static func line(_ cells: [String]) -> String {
-    cells.enumerated().map { place, cell in
-      place == 0 ? cell.rightPadded(to: 20) : cell.leftPadded(to: 9)
-    }.joined(separator: " ")
-  }
+  private static func line(_ cells: [String]) -> String { cells.aligned(names: [20], numbers: 9) }
 
   private enum CodingKeys: String, CodingKey {
     case row

@@ -9,3 +9,12 @@ extension String {
     self + String(repeating: " ", count: max(0, width - count))
   }
 }
+
+extension [String] {
+  /// Returns a line of a table: names aligned left in columns of the given widths, then numbers aligned right.
+  func aligned(names: [Int], numbers: Int) -> String {
+    enumerated().map { place, cell in
+      place < names.count ? cell.rightPadded(to: names[place]) : cell.leftPadded(to: numbers)
+    }.joined(separator: " ")
+  }
+}

@@ -72,11 +72,7 @@ struct SocketResult: Encodable {
     ])
   }
 
-  private static func line(_ cells: [String]) -> String {
-    cells.enumerated().map { place, cell in
-      place < 2 ? cell.rightPadded(to: place == 0 ? 10 : 20) : cell.leftPadded(to: 9)
-    }.joined(separator: " ")
-  }
+  private static func line(_ cells: [String]) -> String { cells.aligned(names: [10, 20], numbers: 9) }
 
   private enum CodingKeys: String, CodingKey {
     case row

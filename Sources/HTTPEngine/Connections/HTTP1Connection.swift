@@ -191,27 +191,21 @@ final class HTTP1Connection: Connection {
   func act(on action: HTTP1Exchange.Action) {
     switch action {
     case .none, .sendContent: break
-    case .complete(let reuse): complete(reuse: reuse)
-    case .upgrade: complete(reuse: false)
-    case .fail(let failure): fail(explained(failure))
-    case .awaitContinue, .stopSending, .sendAgainWithoutExpect:
-      if let exchange { changeSending(action, of: exchange) }
-    }
-  }
-
-  private func changeSending(_ action: HTTP1Exchange.Action, of exchange: Exchange) {
-    switch action {
     case .awaitContinue:
+      guard let exchange else { break }
       exchange.continueTime = Clock.now(plus: HTTP1Exchange.continueTimeout)
       table.noteExpiry(of: exchange)
     case .stopSending:
       dropOutput()
-      exchange.times.requestEnd = exchange.times.requestEnd == 0 ? Clock.now() : exchange.times.requestEnd
+      if let exchange, exchange.times.requestEnd == 0 { exchange.times.requestEnd = Clock.now() }
     case .sendAgainWithoutExpect:
+      guard let exchange else { break }
       exchange.omitsExpect = true
       leave(reuse: false)
       table.sendAgain(exchange)
-    case .none, .sendContent, .complete, .upgrade, .fail: break
+    case .complete(let reuse): complete(reuse: reuse)
+    case .upgrade: complete(reuse: false)
+    case .fail(let failure): fail(explained(failure))
     }
   }
 

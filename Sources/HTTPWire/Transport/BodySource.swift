@@ -56,7 +56,7 @@ package enum BodyPiece {
 }
 
 extension BodySink {
-  /// One piece, because more is not known.
+  /// Returns one piece, because more is not known.
   package func room() -> Int { BodyPiece.size }
 }
 

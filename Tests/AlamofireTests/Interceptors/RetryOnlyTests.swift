@@ -5,6 +5,7 @@ import Testing
 
 /// Interceptors that retry and adapt nothing. A request with such ones needs no task until a retrier is asked.
 @Suite("Requests whose interceptors only retry", .timeLimit(.minutes(2))) struct RetryOnlyTests {
+  /// Unchecked, as its superclass is.
   private final class AdaptingPolicy: RetryPolicy, @unchecked Sendable {}
 
   @Test("Subclasses and compositions may adapt, and the policies themselves do not") func interests() {

@@ -81,10 +81,10 @@ struct WebSocketOutput {
   ///
   /// - Parameter limit: The number of bytes above which no bytes of large payloads are added.
   mutating func take(_ limit: Int) -> Data? {
-    // The header of a large payload whose bytes are not all taken stands at the end of earlier frames.
     guard hasBytes else { return nil }
     var taken = Data()
     var pongCount = 0
+    // The header of a large payload whose bytes are not all taken stands at the end of earlier frames.
     if large.isEmpty || !bytes.isEmpty { pongCount = takePongs(&taken) }
     taken.append(contentsOf: bytes)
     bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
