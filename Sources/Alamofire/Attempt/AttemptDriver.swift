@@ -5,10 +5,10 @@ import Synchronization
 
 /// Performs the steps of one request's attempts, one after the other.
 ///
-/// There are two forms of one loop, because a synchronous function cannot be suspended. ``advance(after:)`` performs
+/// There are two forms of one loop, because a synchronous function cannot be suspended. ``advance(from:)`` performs
 /// steps on the loop's thread as long as each of them can be performed at once: a plain request needs no task.
 /// ``run(from:)`` performs any steps in a task. Both ask the same ``RequestAttempt`` for the order and perform the same
-/// stages.
+/// stages. A task whose next step is a transfer leaves the driver to the loop and ends, if it need not stay.
 ///
 /// One thread or task uses the driver at a time. The driver is passed on through the inbox of the loop, as the
 /// completion of a transfer, or by starting a task. Hence `@unchecked Sendable`.
@@ -34,22 +34,22 @@ final class AttemptDriver: @unchecked Sendable {
   // MARK: The two forms of the loop
 
   /// Performs steps on the loop's thread until one has to wait; then a task continues.
-  private func advance(after first: AttemptEvent) {
-    var event = first
-    while true {
-      let step = attempt.next(after: event)
-      if step == .finished { return }
+  private func advance(from first: AttemptStep) {
+    var step = first
+    while step != .finished {
       // From here on the transport owns the driver.
       if step == .send, sendWithCompletion() { return }
-      guard let next = eventAtOnce(of: step) else { return continueInTask(from: step) }
-      event = next
+      guard let event = eventAtOnce(of: step) else { return continueInTask(from: step) }
+      step = attempt.next(after: event)
     }
   }
 
-  /// Performs steps in a task until the request has ended.
+  /// Performs steps in a task until the request has ended, or until the loop's thread goes on.
   nonisolated(nonsending) func run(from first: AttemptStep) async {
     var step = first
     while step != .finished {
+      // From here on the loop owns the driver.
+      if step == .send, leaveTask() { return }
       let event: AttemptEvent
       if let now = eventAtOnce(of: step) { event = now } else { event = await eventAfterWaiting(of: step) }
       step = attempt.next(after: event)
@@ -59,6 +59,15 @@ final class AttemptDriver: @unchecked Sendable {
   /// Performs the attempts from their first step, in the task of the caller.
   nonisolated(nonsending) func run(after first: AttemptEvent) async {
     await run(from: attempt.next(after: first))
+  }
+
+  /// Lets the loop's thread go on with the transfer. Returns false if the task stays.
+  private func leaveTask() -> Bool {
+    guard let enqueue = core.session.enqueue, core.mayLeaveTask, needsNoTask, !core.session.isOnLoop() else {
+      return false
+    }
+    enqueue(self)
+    return true
   }
 
   /// Starts a task that performs the remaining steps. It is detached, because the current task, if any, belongs to
@@ -128,7 +137,7 @@ final class AttemptDriver: @unchecked Sendable {
     case .validate: core.webSocket == nil ? try validateAtOnce() : .done
     case .recordSuccess: recordSuccess()
     case .recordFailure: recordFailureAtOnce()
-    case .askRetriers: core.isIntercepted ? nil : .retry(isWanted: false)
+    case .askRetriers: core.mayBeRetried ? nil : .retry(isWanted: false)
     case .prepareRetry: prepareRetry()
     case .prepareLateHandlers: prepareLateHandlersAtOnce()
     case .settle: settleAtOnce()
@@ -185,12 +194,14 @@ final class AttemptDriver: @unchecked Sendable {
 }
 
 extension AttemptDriver: LoopWork {
-  func runOnLoop() { advance(after: .begun) }
+  func runOnLoop() {
+    advance(from: attempt.step == .begin ? attempt.next(after: .begun) : attempt.step)
+  }
 }
 
 extension AttemptDriver: TransferCompletion {
   func transferEnded(_ outcome: consuming Result<WireResponse, TransportFailure>) {
-    advance(after: accept(outcome))
+    advance(from: attempt.next(after: accept(outcome)))
   }
 }
 

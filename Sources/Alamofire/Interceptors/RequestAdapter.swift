@@ -3,14 +3,31 @@ public import FoundationNetworking
 
 /// The context of an adaptation.
 public struct RequestAdapterState: Sendable {
+  private enum Identity: Sendable {
+    case given(UUID)
+    /// The identifier is created when it is first asked for.
+    case ofRequest(RequestCore)
+  }
+
   /// The `id` of the ``Request``.
-  public let requestID: UUID
+  public var requestID: UUID {
+    switch identity {
+    case .given(let id): id
+    case .ofRequest(let core): core.id
+    }
+  }
   /// The session that performs it.
   public let session: Session
+  private let identity: Identity
 
   /// Makes a state; useful to call an adapter by hand, in a test for example.
   public init(requestID: UUID, session: Session) {
-    self.requestID = requestID
+    identity = .given(requestID)
+    self.session = session
+  }
+
+  init(of core: RequestCore, in session: Session) {
+    identity = .ofRequest(core)
     self.session = session
   }
 }

@@ -321,7 +321,7 @@ final class SessionSettings: Sendable {
   /// Returns the session's fields, overridden and followed by those of a request, by name.
   func fields(adding own: [String: String]?) -> [HTTPHeader] {
     guard let own, !own.isEmpty else { return commonFields }
-    return Self.withoutFraming(Self.completed(HTTPHeaders(fields(named: own))))
+    return Self.withoutFraming(Self.completed(headers(named: own)))
   }
 
   /// Returns the fields of a request, followed by those that its options add. `Host` is not repeated, because a server
@@ -333,21 +333,24 @@ final class SessionSettings: Sendable {
   }
 
   /// Returns the session's fields and the request's own, without those that the bridge adds.
-  func fields(named own: [String: String]?) -> [HTTPHeader] {
+  func fields(named own: [String: String]?) -> [HTTPHeader] { headers(named: own ?? [:]).all }
+
+  private func headers(named own: [String: String]) -> HTTPHeaders {
     var headers = additional
-    for (name, value) in (own ?? [:]).sorted(by: { $0.key < $1.key }) {
+    for (name, value) in own.count > 1 ? own.sorted(by: { $0.key < $1.key }) : Array(own) {
       headers.update(name: name, value: value)
     }
-    return Array(headers)
+    return headers
   }
 
   /// Returns the fields of a request that a handler made, without the framing fields, which could contradict the
   /// body.
-  static func withoutFraming(_ fields: [HTTPHeader]) -> [HTTPHeader] { fields.filter { !$0.isFraming } }
+  static func withoutFraming(_ fields: [HTTPHeader]) -> [HTTPHeader] {
+    fields.contains { $0.isFraming } ? fields.filter { !$0.isFraming } : fields
+  }
 
   private static func completed(_ headers: HTTPHeaders) -> [HTTPHeader] {
-    let fields = Array(headers)
-    return headers["Accept"] == nil ? fields + [.accept("*/*")] : fields
+    headers["Accept"] == nil ? headers.all + [.accept("*/*")] : headers.all
   }
 
   /// Returns the idle timeout of a request. The limit of the profile takes precedence, then the request's own, unless

@@ -24,6 +24,7 @@ final class SingleCompletion<Value: Sendable>: Sendable {
   ) async -> Value {
     let waiter = CompletionWaiter<Value>()
     body(SingleCompletion(waiter, whenForgotten: whenForgotten))
+    if let value = waiter.answeredValue() { return value }
     let timer = deadline.map { waiter.timer($0, whenCancelled) }
     defer { timer?.cancel() }
     return await withTaskCancellationHandler {
@@ -69,6 +70,15 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
     timer.setEventHandler { [weak self] in self?.answer(value) }
     timer.resume()
     return timer
+  }
+
+  /// Returns the answer if there is one already, as most adapters give it.
+  func answeredValue() -> Value? {
+    state.withLock { state in
+      guard case .answered(let value) = state else { return nil }
+      state = .taken
+      return value
+    }
   }
 
   func wait() async -> Value {

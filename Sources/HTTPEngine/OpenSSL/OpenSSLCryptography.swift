@@ -36,14 +36,9 @@ private final class OpenSSLRunningHash: RunningHash {
   init?(_ algorithm: DigestChallenge.Algorithm) {
     guard let context = EVP_MD_CTX_new() else { return nil }
     self.context = context
-    let function =
-      switch algorithm {
-      case .md5: EVP_md5()
-      case .sha256: EVP_sha256()
-      case .sha512Half: EVP_sha512_256()
-      case .sha512: EVP_sha512()
-      }
-    guard let function, EVP_DigestInit_ex(context, function, nil) == 1 else {
+    guard let function = HashAlgorithms.shared.function(of: algorithm),
+      EVP_DigestInit_ex(context, function, nil) == 1
+    else {
       ERR_clear_error()
       return nil
     }
@@ -63,6 +58,38 @@ private final class OpenSSLRunningHash: RunningHash {
       return nil
     }
     return Array(hash.prefix(Int(length)))
+  }
+}
+
+/// OpenSSL's implementations of the hashes, looked up once. With `EVP_sha256()` and its like, OpenSSL searches its
+/// providers for each hash, which takes longer than hashing a line.
+///
+/// Unchecked, because the implementations are constants that OpenSSL counts references to and never changes.
+private final class HashAlgorithms: @unchecked Sendable {
+  static let shared = HashAlgorithms()
+
+  private let functions: [DigestChallenge.Algorithm: OpaquePointer]
+
+  private init() {
+    functions = Dictionary(
+      uniqueKeysWithValues: DigestChallenge.Algorithm.allCases.compactMap { algorithm in
+        EVP_MD_fetch(nil, algorithm.nameInOpenSSL, nil).map { (algorithm, $0) }
+      })
+    ERR_clear_error()
+  }
+
+  /// Returns the implementation of an algorithm; `nil` when OpenSSL is set to refuse it.
+  func function(of algorithm: DigestChallenge.Algorithm) -> OpaquePointer? { functions[algorithm] }
+}
+
+extension DigestChallenge.Algorithm {
+  fileprivate var nameInOpenSSL: String {
+    switch self {
+    case .md5: "MD5"
+    case .sha256: "SHA256"
+    case .sha512Half: "SHA512-256"
+    case .sha512: "SHA512"
+    }
   }
 }
 

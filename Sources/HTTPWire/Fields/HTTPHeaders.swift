@@ -116,6 +116,9 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { _, last in last })
   }
 
+  /// The fields as an array.
+  package var all: [HTTPHeader] { fields }
+
   private func position(of name: String) -> Int? {
     if let positions { return positions.position(of: name) }
     return fields.firstIndex { FieldName.equal($0.name, name) }

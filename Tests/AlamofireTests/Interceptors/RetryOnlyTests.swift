@@ -13,13 +13,16 @@ import Testing
       RetryPolicy(), ConnectionLostRetryPolicy(), Retrier { _, _, _, completion in completion(.doNotRetry) },
     ]
     for interceptor in retrying {
-      #expect(RequestInterests(of: interceptor) == .interceptors, "\(interceptor)")
+      #expect(RequestInterests(of: interceptor) == [.interceptors, .retriers], "\(interceptor)")
     }
     let adapting: [any RequestInterceptor] = [
-      AdaptingPolicy(), Interceptor(retriers: [RetryPolicy()]),
-      Adapter { request, _, completion in completion(.success(request)) },
+      AdaptingPolicy(), Interceptor(retriers: [RetryPolicy()]), Interceptor(interceptors: [RetryPolicy()]),
     ]
     for interceptor in adapting {
+      #expect(RequestInterests(of: interceptor) == [.interceptors, .adapters, .retriers], "\(interceptor)")
+    }
+    let adapter = Adapter { request, _, completion in completion(.success(request)) }
+    for interceptor: any RequestInterceptor in [adapter, Interceptor(adapters: [adapter])] {
       #expect(RequestInterests(of: interceptor) == [.interceptors, .adapters], "\(interceptor)")
     }
   }

@@ -217,15 +217,17 @@ extension AttemptDriver {
   func updateCacheAtOnce() -> AttemptEvent? {
     guard let store = core.session.cache.store else { return .done }
     // A store that is not open yet, or has to read files, would block the loop's thread.
-    guard !store.waits, store.find(core.session.cache.key(of: values.outgoing)) != nil else { return nil }
-    guard let candidate = cacheCandidate(store) else { return .done }
+    let key = core.session.cache.key(of: values.outgoing)
+    guard !store.waits, store.find(key) != nil else { return nil }
+    guard let candidate = cacheCandidate(store, key) else { return .done }
     propose(candidate, if: core.session.cache.update(with: candidate, asksFirst: asksObservers))
     return .done
   }
 
   @inline(never)
   nonisolated(nonsending) func updateCache() async -> AttemptEvent {
-    guard let store = core.session.cache.store, let candidate = cacheCandidate(store) else { return .done }
+    let key = core.session.cache.key(of: values.outgoing)
+    guard let store = core.session.cache.store, let candidate = cacheCandidate(store, key) else { return .done }
     let (session, asks) = (core.session, asksObservers)
     propose(
       candidate, if: await session.offLoop { session.cache.update(with: candidate, asksFirst: asks) })
@@ -241,12 +243,12 @@ extension AttemptDriver {
     core.state.withLock { $0.extras.cacheCandidates.append(candidate) }
   }
 
-  private func cacheCandidate(_ store: any ResponseStore) -> CacheCandidate? {
+  private func cacheCandidate(_ store: any ResponseStore, _ key: CacheKey) -> CacheCandidate? {
     guard let response = values.response else { return nil }
     let now = store.now
     let request = values.outgoing
     return CacheCandidate(
-      key: core.session.cache.key(of: request), request: request, head: response.head,
+      key: key, request: request, head: response.head,
       body: response.body ?? (request.sink as? ObservedBody)?.data ?? Data(),
       requestTime: response.requestTime(now), responseTime: now, removalCount: values.removalCount)
   }

@@ -97,8 +97,7 @@ extension AttemptDriver {
       guard let session = core.session.owner else {
         return completion(.failure(AFError.sessionDeinitialized))
       }
-      let state = RequestAdapterState(requestID: core.id, session: session)
-      adapter.adapt(request, using: state) { completion($0) }
+      adapter.adapt(request, using: RequestAdapterState(of: core, in: session)) { completion($0) }
     }
   }
 }

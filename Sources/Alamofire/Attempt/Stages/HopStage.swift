@@ -231,7 +231,7 @@ extension AttemptDriver {
   }
 
   /// Whether the hop goes to the network without anything that has to wait before.
-  private var needsNoTask: Bool {
+  var needsNoTask: Bool {
     values.handler.isOverNetwork && !values.request.hasHostPolicies && !isShared
   }
 

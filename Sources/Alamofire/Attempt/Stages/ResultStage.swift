@@ -171,7 +171,7 @@ extension AttemptDriver {
     values.pendingSink = nil
     while let sink = next {
       if core.hasBodySink, let reader = sink as? ResponseChunkReader { await reader.handOutRest(of: core) }
-      if let failure = await serialized(sink), core.isIntercepted {
+      if let failure = await serialized(sink), core.mayBeRetried {
         values.error = failure
         values.failedSink = sink
         return .serialized(.failed)
@@ -190,7 +190,7 @@ extension AttemptDriver {
     core.removeUploadedFile()
     // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
     let notifies = core.notifiesMonitors
-    let retries = core.isIntercepted
+    let retries = core.mayBeRetried
     let hasQueue = core.session.userSerializationQueue != nil
     while true {
       let (next, served) = core.nextSink()

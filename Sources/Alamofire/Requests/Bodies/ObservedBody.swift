@@ -38,7 +38,7 @@ final class ObservedBody: BodySink {
     // The body of a redirect or a challenge is shown only if the attempt does not continue after it.
     let isShown = core?.isShown(head) ?? false
     // The body of a failure is held until it is known whether a retrier undoes the failure.
-    let isHeld = !(200..<300).contains(head.status) && core?.isIntercepted == true
+    let isHeld = !(200..<300).contains(head.status) && core?.mayBeRetried == true
     let isChallenge = core.map { $0.hasBodySink && $0.isUndecided(head) } ?? false
     let limit = isChallenge ? ChallengeBody.limit : nil
     state.withLock { $0 = State(isShown: isShown, isHeld: isHeld, limit: limit, wake: wake) }

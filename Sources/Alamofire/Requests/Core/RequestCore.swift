@@ -15,8 +15,8 @@ package final class RequestCore: Sendable {
     var handlers = RequestHandlers()
     var observed = ObservedState()
     var run = RequestRun()
-    /// The members that few requests have: one element, or none. See ``extras``.
-    var ownExtras: [RequestExtras] = []
+    /// The members that few requests have; `nil` until one is set. See ``extras``.
+    var ownExtras: RequestExtras.Box?
   }
 
   package let session: SessionCore
@@ -204,7 +204,13 @@ package final class RequestCore: Sendable {
 
   /// Whether the transfer is the only thing that the request is known to wait for.
   private var isPlain: Bool {
-    kind.mayNeedNoTask && !convertsByUserCode && !has(.adapters) && !observers.contains(.task)
+    mayLeaveTask && !convertsByUserCode && !has(.adapters)
+  }
+
+  /// Whether the loop may go on with the request, so that the task that has called its adapters can end. Retriers see
+  /// the task-local values that adapters have seen, which only that task carries.
+  var mayLeaveTask: Bool {
+    kind.mayNeedNoTask && !(has(.adapters) && mayBeRetried) && !observers.contains(.task)
   }
 }
 
@@ -406,6 +412,9 @@ extension RequestCore {
 
   /// Whether the request has adapters or retriers.
   var isIntercepted: Bool { has(.interceptors) }
+
+  /// Whether the request has retriers.
+  var mayBeRetried: Bool { has(.retriers) }
 
   /// Whether any of these interests was added.
   func has(_ interests: RequestInterests) -> Bool {

@@ -5,7 +5,15 @@ import HTTPWire
 /// The members of the state that few requests have, in the order of its parts. Most requests never need one of them,
 /// and therefore allocate no memory for them.
 struct RequestExtras: Sendable {
-  static let none = RequestExtras()
+  /// The memory of the extras. An array would be copied whole for each member that is read.
+  ///
+  /// Unchecked, because the lock of the core guards the extras as it guards the rest of the state.
+  final class Box: @unchecked Sendable {
+    static let empty = Box()
+    @exclusivity(unchecked) fileprivate(set) var extras = RequestExtras()
+  }
+
+  static var none: RequestExtras { Box.empty.extras }
 
   // MARK: Options
   var id: UUID?
@@ -72,15 +80,17 @@ struct RequestExtras: Sendable {
 
 extension RequestCore.State {
   /// Whether there are extras. Asked first on the path of every request, because a change makes them.
-  var hasExtras: Bool { !ownExtras.isEmpty }
+  var hasExtras: Bool { ownExtras != nil }
 
   var extras: RequestExtras {
     _read {
-      if ownExtras.isEmpty { yield RequestExtras.none } else { yield ownExtras[0] }
+      let box = ownExtras ?? RequestExtras.Box.empty
+      yield box.extras
     }
     _modify {
-      if ownExtras.isEmpty { ownExtras.append(RequestExtras()) }
-      yield &ownExtras[0]
+      let box = ownExtras ?? RequestExtras.Box()
+      ownExtras = box
+      yield &box.extras
     }
   }
 }

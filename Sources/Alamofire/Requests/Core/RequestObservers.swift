@@ -70,20 +70,27 @@ struct RequestInterests: OptionSet, Sendable {
   static let transfers = RequestInterests(rawValue: 64)
   /// The adapters and retriers of the request or its session.
   static let interceptors = RequestInterests(rawValue: 128)
-  /// Those of them that may change the request. A policy for retries alone changes none.
+  /// Those of them that may change the request.
   static let adapters = RequestInterests(rawValue: 256)
+  /// Those of them that may send it again.
+  static let retriers = RequestInterests(rawValue: 512)
 }
 
 extension RequestInterests {
-  /// Makes the interests of an interceptor.
+  /// Creates the interests of an interceptor. Compares exact types, because subclasses may do more, and because a
+  /// failing cast would cost more than an adaptation.
   init(of interceptor: any RequestInterceptor) {
     self = .interceptors
-    // Compares exact types, because subclasses may adapt, and a failing cast would cost more than an adaptation.
-    let type = ObjectIdentifier(type(of: interceptor))
-    let adaptsNothing =
-      type == ObjectIdentifier(RetryPolicy.self) || type == ObjectIdentifier(ConnectionLostRetryPolicy.self)
-      || type == ObjectIdentifier(Retrier.self)
-    if !adaptsNothing { insert(.adapters) }
+    switch ObjectIdentifier(type(of: interceptor)) {
+    case ObjectIdentifier(Adapter.self): insert(.adapters)
+    case ObjectIdentifier(RetryPolicy.self), ObjectIdentifier(ConnectionLostRetryPolicy.self),
+      ObjectIdentifier(Retrier.self):
+      insert(.retriers)
+    case ObjectIdentifier(Interceptor.self):
+      insert(.adapters)
+      if (interceptor as? Interceptor)?.retriers.isEmpty != true { insert(.retriers) }
+    default: formUnion([.adapters, .retriers])
+    }
   }
 }
 

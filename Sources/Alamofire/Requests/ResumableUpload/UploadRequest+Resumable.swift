@@ -124,6 +124,6 @@ extension RequestCore {
 
   private func watchResumption() {
     state.withLock { $0.extras.forgetsEarlierAttempts = true }
-    add([.interceptors, .adapters])
+    add([.interceptors, .adapters, .retriers])
   }
 }

@@ -11,7 +11,7 @@ package struct CacheKey: Sendable, Hashable {
   /// - Parameter partition: Separates responses that other sessions would not have received or trusted. Empty for
   ///   responses that all sessions may share.
   package init(_ url: String, _ origin: Origin, partition: String = "") {
-    self.url = partition.isEmpty ? Self.text(url, origin) : "\(partition) \(Self.text(url, origin))"
+    self.url = Self.text(url, origin, partition)
     hash = Self.hash(of: url, origin)
   }
 
@@ -31,29 +31,42 @@ package struct CacheKey: Sendable, Hashable {
     add(0)
     add(UInt8(truncatingIfNeeded: origin.port))
     add(UInt8(truncatingIfNeeded: origin.port >> 8))
-    let target = target(of: url)
-    if target.first != UInt8(ascii: "/") { add(UInt8(ascii: "/")) }
-    for byte in target { add(byte) }
+    withTarget(of: url) { target in
+      if target.first != UInt8(ascii: "/") { add(UInt8(ascii: "/")) }
+      for byte in target { add(byte) }
+    }
     return hash
   }
 
-  private static func text(_ url: String, _ origin: Origin) -> String {
-    let host = origin.host.utf8.contains(UInt8(ascii: ":")) ? "[\(origin.host)]" : origin.host
-    let target = target(of: url)
-    let slash = target.first == UInt8(ascii: "/") ? "" : "/"
-    return "\(origin.scheme)://\(host):\(origin.port)\(slash)\(String(Substring(target)))"
+  private static func text(_ url: String, _ origin: Origin, _ partition: String) -> String {
+    var text = partition
+    text.reserveCapacity(partition.utf8.count + url.utf8.count + 16)
+    if !partition.isEmpty { text += " " }
+    text += origin.scheme
+    let isAddress = origin.host.utf8.contains(UInt8(ascii: ":"))
+    text += isAddress ? "://[" : "://"
+    text += origin.host
+    text += isAddress ? "]:" : ":"
+    text += String(origin.port)
+    withTarget(of: url) { target in
+      if target.first != UInt8(ascii: "/") { text += "/" }
+      text += String(decoding: target, as: UTF8.self)
+    }
+    return text
   }
 
-  /// Returns path and query.
-  private static func target(of url: String) -> Substring.UTF8View {
-    let bytes = url.utf8
-    var slashes = 0
-    let start = bytes.firstIndex { byte in
-      if byte == UInt8(ascii: "/") { slashes += 1 }
-      return slashes == 3 || (slashes == 2 && (byte == 0x3F || byte == 0x23))
+  /// Passes path and query to `body`.
+  private static func withTarget(of url: String, _ body: (Slice<UnsafeBufferPointer<UInt8>>) -> Void) {
+    var url = url
+    url.withUTF8 { bytes in
+      var slashes = 0
+      let start = bytes.firstIndex { byte in
+        if byte == UInt8(ascii: "/") { slashes += 1 }
+        return slashes == 3 || (slashes == 2 && (byte == 0x3F || byte == 0x23))
+      }
+      let target = bytes[(start ?? bytes.endIndex)...]
+      body(target[..<(target.firstIndex(of: UInt8(ascii: "#")) ?? target.endIndex)])
     }
-    let target = bytes[(start ?? bytes.endIndex)...]
-    return target[..<(target.firstIndex(of: UInt8(ascii: "#")) ?? target.endIndex)]
   }
 }
 

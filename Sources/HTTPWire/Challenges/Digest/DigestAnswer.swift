@@ -28,64 +28,83 @@ package struct DigestAnswer {
     guard credential.isSendable, let response = response(with: hashes, bodyHash: bodyHash),
       let name = nameParameters(with: hashes)
     else { return nil }
-    var parameters = name
-    parameters.append("realm=\(Self.quoted(challenge.realm))")
-    parameters.append("uri=\(Self.quoted(target))")
-    if let algorithm = challenge.algorithmName { parameters.append("algorithm=\(algorithm)") }
-    parameters.append("nonce=\(Self.quoted(ticket.nonce))")
-    if let quality {
-      parameters.append("nc=\(ticket.countText)")
-      parameters.append("cnonce=\(Self.quoted(ticket.cnonce))")
-      parameters.append("qop=\(quality.rawValue)")
+    var field = "Digest " + name
+    field += ", realm="
+    Self.append(challenge.realm, to: &field)
+    field += ", uri="
+    Self.append(target, to: &field)
+    if let algorithm = challenge.algorithmName {
+      field += ", algorithm="
+      field += algorithm
     }
-    parameters.append("response=\"\(response)\"")
-    if let opaque = challenge.opaque { parameters.append("opaque=\(Self.quoted(opaque))") }
-    return "Digest " + parameters.joined(separator: ", ")
+    field += ", nonce="
+    Self.append(ticket.nonce, to: &field)
+    if let quality {
+      field += ", nc="
+      field += ticket.countText
+      field += ", cnonce="
+      Self.append(ticket.cnonce, to: &field)
+      field += ", qop="
+      field += quality.rawValue
+    }
+    field += ", response="
+    Self.append(response, to: &field)
+    if let opaque = challenge.opaque {
+      field += ", opaque="
+      Self.append(opaque, to: &field)
+    }
+    return field
   }
 
   /// Computes the `response` parameter (RFC 7616 §3.4.1).
   func response(with hashes: some HashFunctions, bodyHash: String?) -> String? {
     let algorithm = challenge.algorithm
-    let first = "\(credential.user):\(challenge.realm):\(credential.password)"
-    guard var secret = hashes.text(algorithm, first) else { return nil }
+    guard var secret = hashes.text(algorithm, credential.user, challenge.realm, credential.password) else {
+      return nil
+    }
     if challenge.isSession {
-      guard let session = hashes.text(algorithm, "\(secret):\(ticket.session.nonce):\(ticket.session.cnonce)")
-      else { return nil }
-      secret = session
+      let session = ticket.session
+      guard let hash = hashes.text(algorithm, secret, session.nonce, session.cnonce) else { return nil }
+      secret = hash
     }
-    var second = "\(method):\(target)"
-    if quality == .authInt {
-      guard let bodyHash else { return nil }
-      second += ":\(bodyHash)"
-    }
-    guard let action = hashes.text(algorithm, second) else { return nil }
-    guard let quality else { return hashes.text(algorithm, "\(secret):\(ticket.nonce):\(action)") }
+    guard let action = action(with: hashes, bodyHash: bodyHash) else { return nil }
+    guard let quality else { return hashes.text(algorithm, secret, ticket.nonce, action) }
     return hashes.text(
-      algorithm,
-      "\(secret):\(ticket.nonce):\(ticket.countText):\(ticket.cnonce):\(quality.rawValue):\(action)")
+      algorithm, secret, ticket.nonce, ticket.countText, ticket.cnonce, quality.rawValue, action)
+  }
+
+  /// Returns the hash of the method and the target, and of the content where its integrity is protected.
+  private func action(with hashes: some HashFunctions, bodyHash: String?) -> String? {
+    guard quality == .authInt else { return hashes.text(challenge.algorithm, method, target) }
+    return bodyHash.flatMap { hashes.text(challenge.algorithm, method, target, $0) }
   }
 
   /// Returns the parameters of the name in one of its three forms (RFC 7616 §3.4, §3.4.4).
-  private func nameParameters(with hashes: some HashFunctions) -> [String]? {
+  private func nameParameters(with hashes: some HashFunctions) -> String? {
     if challenge.hashesUser {
-      guard let hash = hashes.text(challenge.algorithm, "\(credential.user):\(challenge.realm)") else {
-        return nil
-      }
-      return ["username=\"\(hash)\"", "userhash=true"]
+      guard let hash = hashes.text(challenge.algorithm, credential.user, challenge.realm) else { return nil }
+      return "username=\"\(hash)\", userhash=true"
     }
     guard challenge.isUTF8, credential.user.utf8.contains(where: { $0 >= 0x80 }) else {
-      return ["username=\(Self.quoted(credential.user))"]
+      var name = "username="
+      Self.append(credential.user, to: &name)
+      return name
     }
-    return ["username*=UTF-8''\(Self.extendedValue(credential.user))"]
+    return "username*=UTF-8''\(Self.extendedValue(credential.user))"
   }
 
-  private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      if scalar == "\"" || scalar == "\\" { result.unicodeScalars.append("\\") }
-      result.unicodeScalars.append(scalar)
+  /// Appends a text as a quoted string (RFC 9110 §5.6.4).
+  private static func append(_ text: String, to field: inout String) {
+    field += "\""
+    if text.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) {
+      for scalar in text.unicodeScalars {
+        if scalar == "\"" || scalar == "\\" { field.unicodeScalars.append("\\") }
+        field.unicodeScalars.append(scalar)
+      }
+    } else {
+      field += text
     }
-    return result + "\""
+    field += "\""
   }
 
   /// Encodes a text as an extended value (RFC 8187 §3.2.1).

@@ -28,18 +28,15 @@ package struct DigestTicket: Sendable, Hashable {
   /// Returns 128 random bits in hexadecimal digits.
   package static func randomNonce() -> String {
     var generator = SystemRandomNumberGenerator()
-    let halves = [generator.next(), generator.next()] as [UInt64]
-    return halves.map { half in
-      let digits = String(half, radix: 16)
-      return String(repeating: "0", count: 16 - digits.count) + digits
-    }
-    .joined()
+    return digits(of: generator.next() as UInt64) + digits(of: generator.next() as UInt64)
   }
 
   /// Eight hexadecimal digits.
-  package var countText: String {
-    let digits = String(count, radix: 16)
-    return String(repeating: "0", count: 8 - digits.count) + digits
+  package var countText: String { Self.digits(of: count) }
+
+  private static func digits(of number: some FixedWidthInteger) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: number.bitWidth / 4 - digits.utf8.count) + digits
   }
 }
 

@@ -21,15 +21,30 @@ extension HashFunctions {
     hash(algorithm, bytes).map(Self.digits)
   }
 
-  func text(_ algorithm: DigestChallenge.Algorithm, _ text: String) -> String? {
-    self.text(algorithm, Array(text.utf8))
+  /// Returns the hash of some texts with a colon between them, in hexadecimal digits.
+  func text(_ algorithm: DigestChallenge.Algorithm, _ parts: String...) -> String? {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(parts.reduce(parts.count) { $0 + $1.utf8.count })
+    for (index, part) in parts.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ":")) }
+      bytes.append(contentsOf: part.utf8)
+    }
+    return text(algorithm, bytes)
   }
 
   /// Returns lower-case hexadecimal digits, two for each byte.
   package static func digits(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(
-      decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    String(unsafeUninitializedCapacity: bytes.count * 2) { digits in
+      for (index, byte) in bytes.enumerated() {
+        digits[2 * index] = digit(byte >> 4)
+        digits[2 * index + 1] = digit(byte & 15)
+      }
+      return bytes.count * 2
+    }
+  }
+
+  private static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 
   /// Returns the hash of a body; `nil` if it cannot be read again from its first byte. The call reads files, so it

@@ -1,0 +1,69 @@
+import Foundation
+import HTTPTestServer
+import Testing
+
+@testable import Alamofire
+
+/// Requests whose code of the caller is called before the transfer. Their task ends then, and the loop goes on.
+@Suite("Tasks that end before the transfer", .timeLimit(.minutes(2))) struct EndedTaskTests {
+  private struct Order: Encodable, Sendable { let number = 7 }
+
+  private let gate = Gate()
+  private let session = Session.real(configuration: .isolated)
+  private let adapter = Adapter { request, _, completion in
+    var request = request
+    request.headers.add(.authorization(bearerToken: "token"))
+    completion(.success(request))
+  }
+
+  /// Expects that the task of a request ends while its server holds the response, and returns the response.
+  private func response(
+    to server: HTTPTestServer, _ make: (String) -> DataRequest
+  ) async throws -> DataResponse<Data, AFError> {
+    server.enqueue(.text("ok").held(by: gate))
+    let request = make(server.url("/"))
+    let response = request.serializingData()
+    try await #require(request.core.state.withLock { $0.run.task }).value
+    #expect(request.isResumed && !request.isFinished)
+    gate.open()
+    return await response.response
+  }
+
+  @Test("An adapter") func adapter() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let response = try await response(to: server) { session.request($0, interceptor: adapter) }
+    #expect(response.value == Data("ok".utf8))
+    #expect(server.recordedRequests.first?.header("Authorization") == "Bearer token")
+  }
+
+  @Test("The encoding of a value") func encoding() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let response = try await response(to: server) {
+      session.request($0, method: .post, parameters: Order(), encoder: .json)
+    }
+    #expect(response.value == Data("ok".utf8))
+    #expect(server.recordedRequests.first?.bodyText == #"{"number":7}"#)
+  }
+
+  @Test("A request that is cancelled after its task has ended") func cancellation() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("ok").held(by: gate))
+    let request = session.request(server.url("/"), interceptor: adapter)
+    let response = request.serializingData()
+    try await #require(request.core.state.withLock { $0.run.task }).value
+    request.cancel()
+    #expect(await response.response.error?.isExplicitlyCancelledError == true)
+    gate.open()
+  }
+
+  @Test("A redirect and a failed validation are handled without the task") func redirect() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.redirect(to: "/next"), .status(503))
+    let request = session.request(server.url("/"), interceptor: adapter).validate { _, response, _ in
+      response.statusCode == 503 ? .failure(URLError(.badServerResponse)) : .success(())
+    }
+    let error = await request.serializingData().response.error
+    #expect((error?.underlyingError as? URLError)?.code == .badServerResponse)
+    #expect(server.requestCount == 2)
+  }
+}
