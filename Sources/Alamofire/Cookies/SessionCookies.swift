@@ -102,6 +102,9 @@ final class SessionCookies: Sendable {
     store.keep(fields, of: CookieSource(sent, of: urlRequest, policy: policy))
   }
 
+  /// Whether cookies of some response are not stored yet.
+  var areBeingStored: Bool { store.isBeingWritten }
+
   /// Waits until all cookies so far are in the storage.
   nonisolated(nonsending) func storesFinished() async { await store.kept() }
 }

@@ -120,7 +120,7 @@ final class LoopExchanges {
     do throws(TransportFailure) {
       let pool = try pool(of: request)
       if let failure = exchange.startSource() { throw failure }
-      if pool.idle.isEmpty, pool.multiplexed.isEmpty {
+      if pool.idle.isEmpty, pool.multiplexed.isEmpty, pool.settling == 0 {
         if pool.mayMultiplex(exchange) {
           try HTTP2Connection.check(request)
         } else {

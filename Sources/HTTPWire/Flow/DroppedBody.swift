@@ -64,6 +64,6 @@ extension ResponseHead {
     case .http1_1: break
     }
     guard framing.isChunked || framing.contentLength != nil else { return true }
-    return block.elements(of: "Connection").contains { FieldName.equal(String($0), "close") }
+    return block.marks.contains(.connection) && block.lists("close", in: "Connection")
   }
 }

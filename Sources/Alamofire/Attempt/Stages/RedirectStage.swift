@@ -135,20 +135,25 @@ extension AttemptDriver {
 
 extension RequestCore {
   /// Decides whether the response to a request leads elsewhere. The thread that reads the head asks as well, because
-  /// the body of a redirect is not wanted.
+  /// the body of a redirect is not wanted. The attempt then finds the decision of that thread.
   ///
   /// - Parameters:
   ///   - head:    The head of the response.
   ///   - request: The request that was answered.
   ///   - count:   The number of redirects that were followed before.
   func redirect(by head: ResponseHead, of request: WireRequest, after count: Int) -> Redirect.Decision {
-    let options = request.profile.options
     let location = head.block.values(of: "Location").first
-    return Redirect.decide(
+    let known = state.withLock { $0.run.hop?.redirect }
+    if let known, known.status == head.status, known.location == location { return known.decision }
+    let options = request.profile.options
+    let decision = Redirect.decide(
       status: head.status, location: webSocket == nil ? location : location.map(WebSocketURL.http),
       request: Redirect.Request(
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
       hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
+    let decided = DecidedRedirect(status: head.status, location: location, decision: decision)
+    state.withLock { $0.run.hop?.redirect = decided }
+    return decision
   }
 }
 

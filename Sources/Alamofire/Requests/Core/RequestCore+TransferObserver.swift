@@ -109,7 +109,9 @@ extension RequestCore {
   }
 
   /// Whether cookies of the last response may still have to be stored.
-  var hasPendingCookies: Bool { storesCookies.load(ordering: .acquiring) }
+  var hasPendingCookies: Bool {
+    storesCookies.load(ordering: .acquiring) && session.cookies?.areBeingStored == true
+  }
 
   /// Waits until the cookies of the response are in the storage.
   @inline(never)
