@@ -65,12 +65,14 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),
-    // The older generations, which use only the public API of Alamofire, and the code that they share.
-    .target(name: "AlamofireGenerations", dependencies: ["Alamofire"], swiftSettings: settings),
+    // The older generations. Without package access, they prove that the public API of Alamofire is enough for them.
+    // The code that they share is found through links.
     .target(
-      name: "AlamofireV4", dependencies: ["Alamofire", "AlamofireGenerations"], swiftSettings: settings),
+      name: "AlamofireV4", dependencies: ["Alamofire"], path: "Sources/Generations/V4", packageAccess: false,
+      swiftSettings: settings),
     .target(
-      name: "AlamofireV3", dependencies: ["Alamofire", "AlamofireGenerations"], swiftSettings: settings),
+      name: "AlamofireV3", dependencies: ["Alamofire"], path: "Sources/Generations/V3", packageAccess: false,
+      swiftSettings: settings),
     .target(
       name: "HTTPTestServer", dependencies: ["HTTPWire", "COpenSSL", "CZlib"],
       swiftSettings: settings),
@@ -100,10 +102,10 @@ let package = Package(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),
     .testTarget(
       name: "AlamofireV4Tests", dependencies: ["Alamofire", "AlamofireV4", "HTTPTestServer"],
-      swiftSettings: settings),
+      path: "Tests/Generations/V4Tests", swiftSettings: settings),
     .testTarget(
       name: "AlamofireV3Tests", dependencies: ["Alamofire", "AlamofireV3", "HTTPTestServer"],
-      swiftSettings: settings),
+      path: "Tests/Generations/V3Tests", swiftSettings: settings),
     // The first screen of the README, as a program of its readers: with the defaults, and isolated to the main actor.
     .executableTarget(
       name: "ReadmeProgram", dependencies: ["Alamofire", "HTTPTestServer"],
@@ -115,14 +117,14 @@ let package = Package(
     // Who answers the samples of the older generations.
     .target(
       name: "SampleServers", dependencies: ["ChildProcesses", "HTTPTestServer", "HTTPWire"],
-      path: "Tests/SampleServers", swiftSettings: settings),
+      path: "Tests/Generations/SampleServers", swiftSettings: settings),
     // What the documents of the older generations show, as their readers wrote it: in the mode of Swift 5.
     .testTarget(
       name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer", "SampleServers"],
-      swiftSettings: [.swiftLanguageMode(.v5)]),
+      path: "Tests/Generations/V4Samples", swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
       name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer", "SampleServers"],
-      swiftSettings: [.swiftLanguageMode(.v5)]),
+      path: "Tests/Generations/V3Samples", swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "ChildProcesses", "HTTPTestServer", "af"],
       swiftSettings: settings),

@@ -124,9 +124,16 @@ extension Request {
     return self
   }
 
-  /// Adds a monitor of this request alone that hears of the `urlSession(…)` events, too.
+  /// Adds a monitor that receives the events of this request alone, the `urlSession(…)` events included.
+  ///
+  /// Those events cost more than the others: a body is shown to the monitor as it arrives. Use
+  /// ``eventMonitor(_:)`` if you do not need them. Callable from any thread, any number of times; events that have
+  /// passed are not repeated.
+  ///
+  /// - Parameter monitor: Receives the events on its own queue.
+  /// - Returns: The request.
   @discardableResult
-  package func transferMonitor(_ monitor: any EventMonitor) -> Self {
+  public func transferMonitor(_ monitor: any EventMonitor) -> Self {
     watch(for: .transfers) { $0.extras.transferMonitors.append(monitor) }
     return self
   }

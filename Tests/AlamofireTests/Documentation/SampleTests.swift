@@ -53,8 +53,7 @@ private struct Sample: Sendable, CustomTestStringConvertible {
     ], suffix: ".md")
   private static let sources = PackageFiles.paths(
     in: [
-      "Sources/Alamofire", "Sources/AlamofireV4", "Sources/AlamofireV3", "Sources/HTTPWire",
-      "Sources/HTTPTestServer",
+      "Sources/Alamofire", "Sources/Generations", "Sources/HTTPWire", "Sources/HTTPTestServer",
     ], suffix: ".swift")
 
   private static func samples(in paths: [String]) throws -> [Sample] {
@@ -66,8 +65,8 @@ private struct Sample: Sendable, CustomTestStringConvertible {
   init() throws {
     let files = PackageFiles.paths(
       in: [
-        "Tests/AlamofireTests/Documentation", "Tests/AlamofireV4Samples/Documentation",
-        "Tests/AlamofireV3Samples/Documentation",
+        "Tests/AlamofireTests/Documentation", "Tests/Generations/V4Samples/Documentation",
+        "Tests/Generations/V3Samples/Documentation",
       ], suffix: "Samples.swift")
     compiled = try files.map { Sample.normalized(try PackageFiles.text(of: $0)) }.joined(separator: " \n ")
   }

@@ -15,11 +15,8 @@ import Testing
       ("Sources/Alamofire/Attempt/A.swift", "import HTTPEngine", "Alamofire must not import HTTPEngine"),
       ("Sources/Alamofire/Engine/A.swift", "import CLinux", "Alamofire/Engine must not import CLinux"),
       ("Sources/HTTPTestServer/A.swift", "import HTTPEngine", "HTTPTestServer must not import HTTPEngine"),
-      ("Sources/AlamofireV4/A.swift", "import HTTPWire", "AlamofireV4 must not import HTTPWire"),
-      (
-        "Sources/AlamofireGenerations/A.swift", "import AlamofireV4",
-        "AlamofireGenerations must not import AlamofireV4"
-      ),
+      ("Sources/Generations/V4/A.swift", "import HTTPWire", "Generations must not import HTTPWire"),
+      ("Sources/Generations/Shared/A.swift", "import AlamofireV4", "Generations must not import AlamofireV4"),
       ("Sources/af/main.swift", "import HTTPEngine", "af must not import HTTPEngine"),
     ])
   func forbiddenImports(file: String, line: String, complaint: String) async throws {

@@ -1,0 +1,36 @@
+import Alamofire
+import Foundation
+
+/// Asks a closure of the user's whether a server is trusted.
+struct ClosureTrustEvaluator: ServerTrustEvaluating {
+  private struct Refusal: LocalizedError {
+    let host: String
+    var errorDescription: String? { "The custom evaluation refused \(host)." }
+  }
+
+  private let accepts: Boxed<(ServerTrust, String) -> Bool>
+
+  init(_ accepts: @escaping (ServerTrust, String) -> Bool) { self.accepts = Boxed(accepts) }
+
+  func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+    guard accepts.value(trust, host) else { throw Refusal(host: host) }
+  }
+}
+
+/// Asks the user's manager of policies about each host.
+final class PolicyTrustManager: ServerTrustManager, @unchecked Sendable {
+  // Unchecked, as its superclass is: its own properties are constants.
+  private let evaluator: Boxed<(String) -> (any ServerTrustEvaluating)?>
+
+  /// Makes a manager that asks a closure.
+  ///
+  /// - Parameter evaluator: Returns the evaluator of a host; `nil` leaves the decision to the trust store.
+  init(_ evaluator: @escaping (String) -> (any ServerTrustEvaluating)?) {
+    self.evaluator = Boxed(evaluator)
+    super.init(allHostsMustBeEvaluated: false, evaluators: [:])
+  }
+
+  override func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
+    evaluator.value(host)
+  }
+}

@@ -1,0 +1,235 @@
+import Alamofire
+public import Foundation
+public import FoundationNetworking
+
+/// A request of any kind: data, upload, download, or a stream of bytes. A ``Manager`` makes it, and starts it unless
+/// ``Manager/startRequestsImmediately`` is false.
+///
+/// Every method may be called from any thread and any number of times. Validators and handlers run after the end of
+/// the request, in the order in which they were added; those that are added later run then.
+public final class Request: Sendable {
+  /// The session of the manager that made it. It does not keep the manager.
+  public let session: URLSession
+  /// The request of the core, to which all calls are forwarded; `nil` for a stream.
+  let core: Alamofire::Request?
+  /// The stream that does the work, for want of a request.
+  let stream: ByteStreamRequest?
+  /// The request made from the caller's arguments, or its error.
+  let prepared: PreparedRequest
+  /// The validators and handlers.
+  let completionQueue = CompletionQueue()
+  /// The results so far.
+  let record = Mutex(RequestRecord())
+
+  init(_ core: Alamofire::Request, _ prepared: PreparedRequest, _ session: URLSession) {
+    self.session = session
+    self.core = core
+    self.prepared = prepared
+    stream = nil
+    // The core lets go of its handlers, and so of this request, when it is over.
+    switch core {
+    case let download as DownloadRequest:
+      download.response(queue: download.underlyingQueue) { response in
+        self.end(response.response, response.error, nil, response.resumeData, response.metrics)
+      }
+    case let data as DataRequest:
+      data.response(queue: data.underlyingQueue) { response in
+        self.end(response.response, response.error, response.data ?? Data(), nil, response.metrics)
+      }
+    default: preconditionFailure("A manager makes no other kinds of requests: \(core)")
+    }
+  }
+
+  init(_ stream: ByteStreamRequest, _ session: URLSession) {
+    self.session = session
+    core = nil
+    prepared = .unknown
+    self.stream = stream
+    // Weak, because a stream that is never started ends with its last reference. A running stream is kept by its
+    // record.
+    stream.onEnd(queue: completionQueue.queue) { [weak self] error in self?.end(nil, error, nil, nil, nil) }
+  }
+
+  // MARK: Results
+
+  /// The task, which exists as soon as the request is made; `nil` if the request could not be made. The task of a
+  /// stream is a ``URLSessionStreamTask``.
+  public var task: URLSessionTask? { core?.task ?? stream?.task }
+
+  /// The request as it was made; `nil` when it could not be, and for a stream, which has none.
+  public var request: URLRequest? { core?.request ?? prepared.value }
+
+  /// The response; `nil` before it, after a failure without a response, and for a stream.
+  public var response: HTTPURLResponse? { record.withLock { $0.response } ?? core?.response }
+
+  /// The progress of the body: of an upload the bytes sent, of any other request the bytes received. The total is −1 if
+  /// it is unknown. The progress of a stream never changes.
+  public var progress: Progress {
+    guard let core else { return Progress(totalUnitCount: 0) }
+    return core is UploadRequest ? core.uploadProgress : core.downloadProgress
+  }
+
+  /// The data from which a cancelled or interrupted download can be resumed. `nil` while it runs, and if the server
+  /// does not support ranges.
+  public var resumeData: Data? {
+    record.withLock { $0.resumeData } ?? (core as? DownloadRequest)?.resumeData
+  }
+
+  // MARK: State
+
+  /// Starts or continues the request, including its handlers.
+  public func resume() {
+    // Posted first, so that an observer of notifications sees no end without a beginning.
+    Notifications.post(Notifications.Task.DidResume, of: self)
+    record.withLock { record in
+      if record.startTime == nil { record.startTime = Timeline.now }
+      if stream != nil, record.endTime == nil { record.runningStream = self }
+    }
+    core?.resume()
+    stream?.resume()
+    completionQueue.release()
+  }
+
+  /// Holds the request back, and its handlers, also when it is over.
+  public func suspend() {
+    core?.suspend()
+    stream?.suspend()
+    completionQueue.hold()
+    Notifications.post(Notifications.Task.DidSuspend, of: self)
+  }
+
+  /// Ends the request: its handlers get the error `NSURLErrorCancelled`. A download keeps its resume data.
+  public func cancel() {
+    // Before its end, as with ``resume()``.
+    Notifications.post(Notifications.Task.DidCancel, of: self)
+    if let download = core as? DownloadRequest {
+      download.cancel(producingResumeData: true)
+    } else {
+      core?.cancel()
+      stream?.cancel()
+    }
+    completionQueue.release()
+  }
+
+  // MARK: Credentials
+
+  /// Answers challenges of the server with a name and a password.
+  ///
+  /// - Parameters:
+  ///   - user: The name.
+  ///   - password: The password.
+  ///   - persistence: The lifetime of the credentials. Default: for the session.
+  @discardableResult
+  public func authenticate(
+    user: String, password: String, persistence: URLCredential.Persistence = .forSession
+  ) -> Self {
+    authenticate(usingCredential: URLCredential(user: user, password: password, persistence: persistence))
+  }
+
+  /// Answers challenges of the server with `credential`. It has no effect for a stream.
+  @discardableResult
+  public func authenticate(usingCredential credential: URLCredential) -> Self {
+    core?.authenticate(with: credential)
+    return self
+  }
+
+  /// Returns a header field for Basic credentials (RFC 7617), to be merged into others: `["Authorization": "Basic …"]`.
+  public static func authorizationHeader(user: String, password: String) -> [String: String] {
+    let field = HTTPHeader.authorization(username: user, password: password)
+    return [field.name: field.value]
+  }
+
+  // MARK: The end
+
+  private func end(
+    _ response: HTTPURLResponse?, _ error: AFError?, _ data: Data?, _ resumeData: Data?,
+    _ metrics: TaskMetrics?
+  ) {
+    let stream = record.withLock { record in
+      defer { record.runningStream = nil }
+      let now = Timeline.now
+      record.response = response
+      record.error = error.map(generationThreeError)
+      record.resumeData = resumeData
+      record.data = record.isStreamed ? nil : data ?? resumeData
+      record.endTime = now
+      let began = metrics?.transactionMetrics.last?.responseStartDate
+      record.initialResponseTime = began?.timeIntervalSinceReferenceDate ?? now
+      return record.runningStream
+    }
+    // Released outside of the lock: this may be the last reference.
+    _ = stream
+    Notifications.post(Notifications.Task.DidComplete, of: self)
+    completionQueue.open()
+  }
+}
+
+/// The results of a request, which are under its lock.
+struct RequestRecord: Sendable {
+  var response: HTTPURLResponse?
+  var data: Data?
+  var resumeData: Data?
+  /// The error of the transfer, or of the first validator that refused the response.
+  var error: NSError?
+  /// Whether the body goes to a closure.
+  var isStreamed = false
+  var startTime: TimeInterval?
+  var initialResponseTime: TimeInterval?
+  var endTime: TimeInterval?
+  /// The request itself, while it is a stream that runs: users need not keep it.
+  var runningStream: Request?
+
+  /// The points in time, for a serialization that is over now.
+  var timeline: Timeline {
+    let now = Timeline.now
+    let end = endTime ?? now
+    return Timeline(
+      requestStartTime: startTime ?? end, initialResponseTime: initialResponseTime ?? end,
+      requestCompletedTime: end, serializationCompletedTime: now)
+  }
+}
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible {
+  /// `METHOD URL (status)`, as far as they are known; `HOST:PORT` for a stream. The URL is shown without its password.
+  public var description: String {
+    if let stream { return "\(stream.host):\(stream.port)" }
+    guard let request else { return "" }
+    var parts = [request.httpMethod ?? "GET"]
+    if let url = request.url { parts.append(url.textWithoutPassword) }
+    if let response { parts.append("(\(response.statusCode))") }
+    return parts.joined(separator: " ")
+  }
+
+  /// The request as a cURL command, which begins with `$ curl -i`; the method is named unless it is `GET`. The text
+  /// holds the secrets of the request. `HOST:PORT` for a stream.
+  public var debugDescription: String {
+    guard let core else { return description }
+    let separator = " \\\n\t"
+    let (current, get) = ("$ curl -v" + separator, "-X GET" + separator)
+    let text = core.cURLDescription()
+    guard text.hasPrefix(current) else { return text }
+    let rest = text.dropFirst(current.count)
+    return "$ curl -i" + separator + (rest.hasPrefix(get) ? rest.dropFirst(get.count) : rest)
+  }
+}
+
+/// The notifications of requests.
+public struct Notifications: Sendable {
+  /// Posted for tasks, with the `URLSessionTask` as their object: the first three by the method of that name, on the
+  /// thread that calls it. Not for requests that could not be made, which have no task.
+  public struct Task: Sendable {
+    /// A request is resumed. Posted before it starts, so that no end comes before its beginning.
+    public static let DidResume = Notification.Name("com.alamofire.notifications.task.didResume")
+    /// A request was suspended.
+    public static let DidSuspend = Notification.Name("com.alamofire.notifications.task.didSuspend")
+    /// A request is cancelled. Posted before it ends.
+    public static let DidCancel = Notification.Name("com.alamofire.notifications.task.didCancel")
+    /// A request is over; its handlers have not been called yet.
+    public static let DidComplete = Notification.Name("com.alamofire.notifications.task.didComplete")
+  }
+
+  static func post(_ name: Notification.Name, of request: Request) {
+    guard let task = request.task else { return }
+    NotificationCenter.default.post(name: name, object: task)
+  }
+}

@@ -1,0 +1,141 @@
+import Alamofire
+public import Foundation
+import FoundationNetworking
+
+// The handlers of downloads. They are called on `queue`, by default the main one, in the order in which they were
+// added. Each is called as soon as its own value was made.
+extension DownloadRequest {
+  /// Adds a handler that gets where the file is, without reading it.
+  @discardableResult
+  public func response(
+    queue: DispatchQueue? = nil, completionHandler: @escaping (DefaultDownloadResponse) -> Void
+  ) -> Self {
+    let handler = Boxed(completionHandler)
+    bridge.handle { outcome in
+      let response = DefaultDownloadResponse(
+        request: outcome.request, response: outcome.response, temporaryURL: outcome.temporaryURL,
+        destinationURL: outcome.destinationURL, resumeData: outcome.resumeData, error: outcome.error,
+        timeline: outcome.timeline, metrics: outcome.metrics)
+      (queue ?? .main).async { handler.value(response) }
+    }
+    return self
+  }
+
+  /// Adds a handler that gets the value which a serializer makes of the file. A serializer that fails leads to no
+  /// retry.
+  @discardableResult
+  public func response<Serializer: DownloadResponseSerializerProtocol>(
+    queue: DispatchQueue? = nil, responseSerializer: Serializer,
+    completionHandler: @escaping (DownloadResponse<Serializer.SerializedObject>) -> Void
+  ) -> Self {
+    let handler = Boxed(completionHandler)
+    bridge.handle { outcome in
+      let result = responseSerializer.serializeResponse(
+        outcome.request, outcome.response, outcome.fileURL, outcome.error)
+      var response = DownloadResponse(
+        request: outcome.request, response: outcome.response, temporaryURL: outcome.temporaryURL,
+        destinationURL: outcome.destinationURL, resumeData: outcome.resumeData, result: result,
+        timeline: outcome.timeline)
+      response.metrics = outcome.metrics
+      let made = Boxed(response)
+      (queue ?? .main).async { handler.value(made.value) }
+    }
+    return self
+  }
+
+  /// Adds a handler that gets the bytes of the file; an empty one is fine.
+  @discardableResult
+  public func responseData(
+    queue: DispatchQueue? = nil, completionHandler: @escaping (DownloadResponse<Data>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.dataResponseSerializer(), completionHandler: completionHandler)
+  }
+
+  /// Adds a handler that gets the text of the file.
+  ///
+  /// - Parameters:
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - encoding:          The encoding. Default: that of the response, else UTF-8 for JSON and ISO Latin 1.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responseString(
+    queue: DispatchQueue? = nil, encoding: String.Encoding? = nil,
+    completionHandler: @escaping (DownloadResponse<String>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.stringResponseSerializer(encoding: encoding),
+      completionHandler: completionHandler)
+  }
+
+  /// Adds a handler that gets the JSON of the file.
+  ///
+  /// - Parameters:
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `JSONSerialization`. Default: values of any kind are allowed.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responseJSON(
+    queue: DispatchQueue? = nil, options: JSONSerialization.ReadingOptions = .allowFragments,
+    completionHandler: @escaping (DownloadResponse<Any>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.jsonResponseSerializer(options: options),
+      completionHandler: completionHandler)
+  }
+
+  /// Adds a handler that gets the property list of the file.
+  ///
+  /// - Parameters:
+  ///   - queue:             The queue of the handler. Default: the main queue.
+  ///   - options:           The options of `PropertyListSerialization`. Default: none.
+  ///   - completionHandler: Called once.
+  @discardableResult
+  public func responsePropertyList(
+    queue: DispatchQueue? = nil, options: PropertyListSerialization.ReadOptions = [],
+    completionHandler: @escaping (DownloadResponse<Any>) -> Void
+  ) -> Self {
+    response(
+      queue: queue, responseSerializer: Self.propertyListResponseSerializer(options: options),
+      completionHandler: completionHandler)
+  }
+}
+
+extension DownloadRequest {
+  /// Makes a serializer that returns the bytes of the file.
+  public static func dataResponseSerializer() -> DownloadResponseSerializer<Data> {
+    reading { Request.serializeResponseData(response: $0, data: $1, error: nil) }
+  }
+
+  /// Makes a serializer that returns the text of the file.
+  public static func stringResponseSerializer(
+    encoding: String.Encoding? = nil
+  ) -> DownloadResponseSerializer<String> {
+    reading { Request.serializeResponseString(encoding: encoding, response: $0, data: $1, error: nil) }
+  }
+
+  /// Makes a serializer that parses the file as JSON.
+  public static func jsonResponseSerializer(
+    options: JSONSerialization.ReadingOptions = .allowFragments
+  ) -> DownloadResponseSerializer<Any> {
+    reading { Request.serializeResponseJSON(options: options, response: $0, data: $1, error: nil) }
+  }
+
+  /// Makes a serializer that parses the file as a property list.
+  public static func propertyListResponseSerializer(
+    options: PropertyListSerialization.ReadOptions = []
+  ) -> DownloadResponseSerializer<Any> {
+    reading { Request.serializeResponsePropertyList(options: options, response: $0, data: $1, error: nil) }
+  }
+
+  private static func reading<Value>(
+    _ serialize: @escaping (HTTPURLResponse?, Data) -> Result<Value>
+  ) -> DownloadResponseSerializer<Value> {
+    DownloadResponseSerializer { _, response, fileURL, error in
+      switch Serialization.contents(of: fileURL, error: error) {
+      case .success(let data): serialize(response, data)
+      case .failure(let error): .failure(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,341 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+/// The link between a ``Request`` and the core's request while it runs. The core calls the bridge as an interceptor,
+/// and reports its end to the bridge. The handlers wait for the bridge.
+///
+/// The bridge refers to the ``Request`` weakly until the request is started. From then on to the end it retains the
+/// request, because the caller need not.
+final class RequestBridge: Alamofire::RequestInterceptor {
+  /// Checks a response; returns the failure.
+  typealias Check = (_ outcome: RequestResult, _ response: HTTPURLResponse) -> (any Error)?
+
+  private struct State {
+    weak var manager: SessionManager?
+    weak var request: Request?
+    /// A strong reference to the request while it runs.
+    var running: Request?
+    /// The cause of the next attempt, if it is a retry.
+    var retry: Retry?
+    var retryCount: UInt = 0
+    /// Whether the adapter has refused a retry.
+    var isAbandoned = false
+
+    var checks: [Boxed<Check>] = []
+    /// The number of checks that have evaluated the response of this attempt.
+    var checkedCount = 0
+    /// Whether all checks so far have run; a later check needs another end.
+    var isValidated = false
+    /// The error of a check, or the error that the user has set.
+    var failure: (any Error)?
+    /// For how many ends of the core's the handlers have to wait.
+    var pendingEnds = 1
+    var isCompleted = false
+
+    var credentials = CredentialRetry()
+    var relays: [ProgressRelay.Direction: Relays] = [:]
+  }
+
+  private enum Retry {
+    case retrier
+    /// Credentials that were added after the challenge; such a retry is not counted.
+    case credentials
+  }
+
+  /// The observers of one direction. The first gets the end of a running request; the second is replaced by the next
+  /// observer, also after the end.
+  private struct Relays {
+    var running: ProgressRelay?
+    weak var latest: ProgressRelay?
+  }
+
+  /// Runs the handlers one after the other; suspended until the request has ended.
+  let queue: OperationQueue = {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 1
+    queue.isSuspended = true
+    queue.qualityOfService = .utility
+    return queue
+  }()
+
+  /// The request for the core.
+  let original: OriginalRequest
+  /// The result for the handlers, in an object of its own, so that waiting handlers keep nothing else.
+  let outcome = RequestResultBox()
+  private let sessionDelegate: SessionDelegate
+  private let retryQueue: RetryQueue
+  private let state = Mutex(State())
+
+  /// Makes the bridge of a request that `make` returns.
+  ///
+  /// - Parameters:
+  ///   - manager: The manager of the request.
+  ///   - make:    Makes the `URLRequest`; called once, in this call.
+  convenience init(manager: SessionManager, _ make: () throws -> URLRequest) {
+    self.init(manager: manager, original: OriginalRequest(make))
+  }
+
+  /// Makes the bridge of a resumed download, whose request the core makes.
+  convenience init(manager: SessionManager) {
+    self.init(manager: manager, original: .unknown)
+  }
+
+  private init(manager: SessionManager, original: OriginalRequest) {
+    self.original = original
+    sessionDelegate = manager.delegate
+    retryQueue = manager.retryQueue
+    state.withLock { $0.manager = manager }
+  }
+
+  deinit {
+    sessionDelegate.forget(self)
+    retryQueue.leave(self)
+  }
+
+  /// The request as users know it.
+  var request: Request? { state.withLock { $0.running ?? $0.request } }
+
+  // MARK: The life of the request
+
+  /// Stores the request, and registers the bridge with the session's delegate.
+  func bind(_ request: Request) {
+    state.withLock { $0.request = request }
+    sessionDelegate.remember(self)
+  }
+
+  /// Called when the request starts or continues.
+  func started(_ request: Request) {
+    outcome.update { if $0.start == nil { $0.start = Timeline.now } }
+    state.withLock { state in
+      if !state.isCompleted { state.running = request }
+    }
+  }
+
+  /// The error so far.
+  var failure: (any Error)? {
+    get { state.withLock { $0.failure } ?? outcome.value.error }
+    set {
+      state.withLock { $0.failure = newValue }
+      outcome.update { $0.error = newValue }
+    }
+  }
+
+  /// The number of retries by a retrier.
+  var retryCount: UInt { state.withLock { $0.retryCount } }
+
+  /// The result of the last attempt if the adapter has refused another one; the core does not have it any more.
+  var abandonedResult: RequestResult? { state.withLock { $0.isAbandoned } ? outcome.value : nil }
+
+  // MARK: What the core asks
+
+  func adapt(
+    _ urlRequest: URLRequest, for session: Alamofire::Session,
+    completion: @escaping @Sendable (Swift::Result<URLRequest, any Error>) -> Void
+  ) {
+    let (retry, manager) = state.withLock { state in
+      defer { state.retry = nil }
+      return (state.retry, state.manager)
+    }
+    let adapted = Swift::Result { try manager?.adapter?.adapt(urlRequest) ?? urlRequest }
+    guard let retry else { return completion(adapted) }
+    defer { retryQueue.leave(self) }
+    switch adapted {
+    case .success: begin(retry)
+    case .failure(let error): abandon(error)
+    }
+    completion(adapted)
+  }
+
+  func retry(
+    _ request: Alamofire::Request, for session: Alamofire::Session, dueTo error: any Error,
+    completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
+  ) {
+    if case .refused = original { return completion(.doNotRetry) }
+    if state.withLock({ $0.isAbandoned }) { return completion(.doNotRetry) }
+    let isLate = state.withLock { state in
+      let isLate = state.credentials.takePending()
+      if isLate { state.retry = .credentials }
+      return isLate
+    }
+    if isLate { return completion(.retry) }
+    note(request)
+    let attempt = request
+    // The core asks when the request has been started, so that there is one.
+    let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
+    guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
+    retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in
+      guard again else { return completion(.doNotRetry) }
+      guard let self else { return completion(.doNotRetry) }
+      state.withLock { $0.retry = .retrier }
+      guard delay > 0 else {
+        retryQueue.enter(self) { completion(.retry) }
+        // The end of a request takes it out of the line; after that, nothing else would.
+        if attempt.isCancelled { retryQueue.leave(self) }
+        return
+      }
+      completion(.retryWithDelay(delay))
+    }
+  }
+
+  /// Notes the result of a failed attempt. Retriers see it, and it stays if there is no other attempt.
+  private func note(_ attempt: Alamofire::Request) {
+    let (request, response, metrics) = (attempt.request, attempt.response, attempt.metrics)
+    let data = (attempt as? Alamofire::DataRequest).map { $0.data ?? Data() }
+    outcome.update { outcome in
+      outcome.request = request
+      outcome.response = response
+      outcome.metrics = metrics
+      outcome.data = outcome.isStreamed ? nil : data
+    }
+  }
+
+  /// Begins another attempt; the result of the previous one is dropped.
+  private func begin(_ retry: Retry) {
+    state.withLock { state in
+      if retry == .retrier { state.retryCount += 1 }
+      state.checkedCount = 0
+      state.isValidated = false
+      state.failure = nil
+    }
+    outcome.update { $0.prepareForRetry() }
+  }
+
+  /// Ends the request with the error of the adapter, which refused a retry, and with the result of the last attempt.
+  private func abandon(_ error: any Error) {
+    state.withLock { $0.isAbandoned = true }
+    failure = error
+    outcome.update { outcome in
+      // The core has removed the file.
+      outcome.temporaryURL = nil
+      outcome.completed = nil
+    }
+  }
+
+  // MARK: The end
+
+  /// Adds a check. Returns whether the core has to be asked for another end, because the last one did not include the
+  /// check. Requests start before their caller can add a check, and some are fast.
+  func add(_ check: @escaping Check) -> Bool {
+    let check = Boxed(check)
+    let isAgain = state.withLock { state in
+      state.checks.append(check)
+      return state.isValidated && state.failure == nil && requireEnd(&state)
+    }
+    // The core may send the request again.
+    if isAgain { sessionDelegate.remember(self) }
+    return isAgain
+  }
+
+  /// Runs the checks. The error that it throws is the failure of the attempt, for which the core then calls retriers.
+  func validate(_ seen: RequestResult) throws {
+    let isAbandoned = state.withLock { $0.isAbandoned }
+    outcome.update { isAbandoned ? $0.complete() : $0.take(seen, refusal: original.refusal) }
+    let status = seen.error == nil ? seen.response?.statusCode : nil
+    if state.withLock({ $0.credentials.wantsRetry(after: status) }) { throw CredentialRetry.Required() }
+    while let check = nextCheck() {
+      let outcome = outcome.value
+      guard outcome.error == nil, let response = outcome.response,
+        let failure = check.value(outcome, response)
+      else {
+        continue
+      }
+      self.failure = failure
+      throw failure
+    }
+  }
+
+  /// Records that a closure takes the body. Returns whether the core has to be asked for another end, because the
+  /// last one may not have waited for the chunks.
+  func waitForChunks() -> Bool { state.withLock { $0.isValidated && requireEnd(&$0) } }
+
+  /// Suspends the handlers until another end of the request. Returns `true`.
+  private func requireEnd(_ state: inout State) -> Bool {
+    state.isValidated = false
+    state.pendingEnds += 1
+    queue.isSuspended = true
+    return true
+  }
+
+  private func nextCheck() -> Boxed<Check>? {
+    state.withLock { state in
+      guard state.checkedCount < state.checks.count else {
+        state.isValidated = true
+        return nil
+      }
+      state.checkedCount += 1
+      return state.checks[state.checkedCount - 1]
+    }
+  }
+
+  /// Called after each end of the core; after the last one the handlers run.
+  func ended(metrics: URLSessionTaskMetrics?, resumeData: Data?, error: (any Error)?) {
+    retryQueue.leave(self)
+    let (request, isFirst, relays, failure) = state.withLock { state in
+      defer {
+        state.isCompleted = true
+        state.isValidated = true
+        state.relays = state.relays.mapValues { Relays(latest: $0.latest) }
+      }
+      let relays = state.relays.values.compactMap(\.running)
+      return (state.running ?? state.request, !state.isCompleted, relays, state.failure)
+    }
+    outcome.update { outcome in
+      // Of an attempt that the adapter has refused there are none.
+      outcome.metrics = metrics ?? outcome.metrics
+      outcome.resumeData = resumeData
+      let error = error.map { legacy($0) }
+      if outcome.error == nil { outcome.error = failure ?? (error is CredentialRetry.Required ? nil : error) }
+    }
+    if isFirst, let request {
+      for relay in relays { relay.finish(request) }
+      sessionDelegate.completed(request)
+    }
+    if state.withLock({ $0.pendingEnds == 1 }) { sessionDelegate.forget(self) }
+    let last = state.withLock { state in
+      defer { state.running = nil }
+      state.pendingEnds -= 1
+      if state.pendingEnds == 0 { queue.isSuspended = false }
+      return state.running
+    }
+    // Released outside of the lock: this may be the last reference.
+    _ = last
+  }
+
+  /// Adds an observer of progress in place of the earlier observer of the same direction.
+  func add(_ relay: ProgressRelay, of request: Request) {
+    let (former, isOver) = state.withLock { state in
+      let former = state.relays[relay.direction]?.latest
+      state.relays[relay.direction] = Relays(running: state.isCompleted ? nil : relay, latest: relay)
+      return (former, state.isCompleted)
+    }
+    former?.replace()
+    if isOver { relay.finish(request) }
+  }
+
+  // MARK: Credentials
+
+  /// Called when the server asks for credentials.
+  func challenged() {
+    state.withLock { $0.credentials.challenged() }
+  }
+
+  /// Called when credentials were set. Returns whether the core has to be asked for another end, because the last one
+  /// did not use them.
+  func authenticated() -> Bool {
+    let isAgain = state.withLock { state in
+      state.credentials.added() && state.isValidated && state.failure == nil && requireEnd(&state)
+    }
+    if isAgain { sessionDelegate.remember(self) }
+    return isAgain
+  }
+
+  /// Passes the result to `handler`, after the earlier handlers.
+  func handle(_ handler: @escaping (RequestResult) -> Void) {
+    let (outcome, handler) = (outcome, Boxed(handler))
+    queue.addOperation { [queue] in
+      // Retained until then, because the request may have been released.
+      withExtendedLifetime(queue) { handler.value(outcome.value) }
+    }
+  }
+}

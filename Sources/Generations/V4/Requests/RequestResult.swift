@@ -1,0 +1,74 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+/// The result of a request.
+struct RequestResult: Sendable {
+  var request: URLRequest?
+  var response: HTTPURLResponse?
+  var data: Data?
+  var error: (any Error)?
+  var metrics: URLSessionTaskMetrics?
+  var temporaryURL: URL?
+  var destinationURL: URL?
+  var resumeData: Data?
+  /// Whether the body was handed out as it came, and none is kept.
+  var isStreamed = false
+
+  var start: CFAbsoluteTime?
+  var completed: CFAbsoluteTime?
+
+  /// The downloaded file.
+  var fileURL: URL? { destinationURL ?? temporaryURL }
+
+  /// Takes over the result of an attempt of the core.
+  mutating func take(_ seen: RequestResult, refusal: (any Error)?) {
+    request = seen.request
+    response = seen.response
+    data = isStreamed ? nil : seen.data
+    error = error ?? refusal ?? seen.error.map { legacy($0) }
+    if error != nil {
+      temporaryURL = nil
+    } else if let file = seen.temporaryURL, destinationURL == nil {
+      temporaryURL = file
+    }
+    complete()
+  }
+
+  mutating func complete() {
+    if completed == nil { completed = Timeline.now }
+  }
+
+  /// Removes the results of the last attempt, and starts the time of the next one.
+  mutating func prepareForRetry() {
+    response = nil
+    data = nil
+    error = nil
+    metrics = nil
+    temporaryURL = nil
+    destinationURL = nil
+    resumeData = nil
+    start = Timeline.now
+    completed = nil
+  }
+
+  /// The moments of the request, and this one as that of its value.
+  var timeline: Timeline {
+    let now = Timeline.now
+    let completed = completed ?? now
+    let start = start ?? completed
+    let first = metrics?.transactionMetrics.last?.responseStartDate?.timeIntervalSinceReferenceDate
+    return Timeline(
+      requestStartTime: start, initialResponseTime: min(max(first ?? completed, start), completed),
+      requestCompletedTime: completed, serializationCompletedTime: now)
+  }
+}
+
+/// A ``RequestResult`` under its lock.
+final class RequestResultBox: Sendable {
+  private let state = Mutex(RequestResult())
+
+  var value: RequestResult { state.withLock { $0 } }
+
+  func update(_ change: (inout RequestResult) -> Void) { state.withLock { change(&$0) } }
+}

@@ -1,0 +1,89 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+// How the factories make their requests.
+extension SessionManager {
+  /// The body of an upload.
+  enum Body {
+    case data(Data)
+    case file(URL)
+    case stream(InputStream)
+  }
+
+  func data(_ make: () throws -> URLRequest) -> DataRequest {
+    let bridge = RequestBridge(manager: self, make)
+    return DataRequest(core.request(bridge.original.convertible, interceptor: bridge), bridge, of: self)
+  }
+
+  func download(
+    to destination: DownloadRequest.DownloadFileDestination?, _ make: () throws -> URLRequest
+  ) -> DownloadRequest {
+    let bridge = RequestBridge(manager: self, make)
+    return DownloadRequest(
+      core.download(
+        bridge.original.convertible, interceptor: bridge, to: bridge.notedDestination(destination)), bridge,
+      of: self)
+  }
+
+  func upload(_ body: Body, _ make: () throws -> URLRequest) -> UploadRequest {
+    let bridge = RequestBridge(manager: self, make)
+    let upload =
+      switch body {
+      case .data(let data): core.upload(data, with: bridge.original.convertible, interceptor: bridge)
+      case .file(let file): core.upload(file, with: bridge.original.convertible, interceptor: bridge)
+      case .stream(let stream): core.upload(stream, with: bridge.original.convertible, interceptor: bridge)
+      }
+    return UploadRequest(upload, bridge, of: self)
+  }
+
+  /// Encodes on a background queue; the manager lives as long as that takes.
+  func upload(_ form: FormUpload) {
+    let form = Boxed(form)
+    DispatchQueue.global(qos: .utility).async {
+      let result = Boxed(form.value.encoded(for: self))
+      (form.value.queue ?? .main).async { form.value.completion?(result.value) }
+    }
+  }
+}
+
+/// A form that is to be uploaded.
+struct FormUpload {
+  let fill: (MultipartFormData) -> Void
+  let threshold: UInt64
+  let request: Result<URLRequest>
+  let queue: DispatchQueue?
+  let completion: ((SessionManager.MultipartFormDataEncodingResult) -> Void)?
+
+  func encoded(for manager: SessionManager) -> SessionManager.MultipartFormDataEncodingResult {
+    let form = MultipartFormData()
+    fill(form)
+    do {
+      var request = try request.unwrap()
+      request.setValue(form.contentType, forHTTPHeaderField: "Content-Type")
+      guard form.contentLength >= threshold else {
+        let upload = manager.upload(try form.encode(), with: request)
+        return .success(request: upload, streamingFromDisk: false, streamFileURL: nil)
+      }
+      let file = try newFile()
+      do {
+        try form.writeEncodedData(to: file)
+      } catch {
+        try? FileManager.default.removeItem(at: file)
+        throw error
+      }
+      let upload = manager.upload(file, with: request)
+      upload.delegate.queue.addOperation { try? FileManager.default.removeItem(at: file) }
+      return .success(request: upload, streamingFromDisk: true, streamFileURL: file)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func newFile() throws -> URL {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("org.alamofire.manager/multipart.form.data", isDirectory: true)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    return folder.appendingPathComponent(UUID().uuidString)
+  }
+}

@@ -1,1 +1,0 @@
-../../AlamofireV3Tests/Users/UsersBesideNetworking.swift

@@ -1,1 +1,0 @@
-../../AlamofireV4Tests/Users/UsersAlone.swift

@@ -1,0 +1,1 @@
+../../V3Tests/Users/UsersBesideNetworking.swift

@@ -1,0 +1,1 @@
+../../V4Tests/Users/UsersBesideFoundation.swift
