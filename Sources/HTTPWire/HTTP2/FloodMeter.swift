@@ -22,8 +22,9 @@ package struct FloodMeter: Sendable {
   private static let fullContinuation = 8_192
   /// Bytes of DATA for which a server may update a window once more.
   private static let bytesPerUpdate = 512
-  /// No more updates than the largest window can be answered with are saved.
-  private static let mostUpdates = 65_536
+  /// The most updates that are saved: those with which a server answers frames of one byte that fill a window of
+  /// 128 KiB, each of them once for the stream and once for the connection.
+  private static let mostUpdates = 262_144
 
   private var bucket: TokenBucket
   /// Frames without content that cost nothing, because the client has sent requests.
