@@ -9,7 +9,8 @@ import Testing
   private struct Order: Encodable, Sendable { let number = 7 }
 
   private let gate = Gate()
-  private let session = Session.real(configuration: .isolated)
+  /// Monitors keep the task, and those of notifications become active while any test observes one.
+  private let session = Session.real(configuration: .isolated, eventMonitors: [])
   private let adapter = Adapter { request, _, completion in
     var request = request
     request.headers.add(.authorization(bearerToken: "token"))
