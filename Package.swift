@@ -79,23 +79,28 @@ let package = Package(
     .target(name: "AFCommand", dependencies: ["Alamofire"], swiftSettings: settings),
     .executableTarget(name: "af", dependencies: ["AFCommand"], swiftSettings: settings),
 
+    // The random numbers of tests.
+    .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: settings),
     // Programs that tests run.
     .target(
       name: "ChildProcesses", dependencies: ["HTTPWire"], path: "Tests/ChildProcesses",
       swiftSettings: settings),
     .testTarget(
-      name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses"], swiftSettings: settings),
+      name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses", "Randomness"], swiftSettings: settings),
     .testTarget(
       name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),
     .testTarget(
-      name: "HTTPEngineTests", dependencies: ["HTTPEngine", "HTTPTestServer", "ChildProcesses", "COpenSSL"],
+      name: "HTTPEngineTests",
+      dependencies: ["HTTPEngine", "HTTPTestServer", "ChildProcesses", "COpenSSL", "Randomness"],
       swiftSettings: settings),
     .testTarget(
-      name: "AlamofireTests", dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses"],
+      name: "AlamofireTests",
+      dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses", "Randomness"],
       swiftSettings: settings),
     .testTarget(
-      name: "IntegrationTests", dependencies: ["Alamofire", "ChildProcesses", "HTTPTestServer"],
+      name: "IntegrationTests",
+      dependencies: ["Alamofire", "ChildProcesses", "HTTPTestServer", "Randomness"],
       swiftSettings: settings),
     // What IntegrationTests and Scripts/soak measure: a process of its own, which nothing else disturbs.
     .executableTarget(

@@ -1,28 +1,16 @@
 import Alamofire
+import Randomness
 import Testing
 
 /// Random events in random order, from a fixed seed. The invariants must hold after each.
 @Suite("Lifecycle of a request, with random events")
 struct RandomLifecycleTests {
-  /// SplitMix64, so that each run has the same events.
-  struct RandomNumbers: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var value = state
-      value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-      return value ^ (value >> 31)
-    }
-  }
-
   @Test("The invariants hold for two thousand sequences of events") func invariants() {
     for seed in 0..<2000 { walk(seed: seed) }
   }
 
   private func walk(seed: Int) {
-    var random = RandomNumbers(state: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     var life = RequestLifecycle()
     var starts = 0
     var wasCancelled = false

@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import HTTPTestServer
 import HTTPWire
+import Randomness
 import Synchronization
 import Testing
 
@@ -9,7 +10,6 @@ import Testing
 /// is released.
 @Suite("Random concurrent operations on requests", .timeLimit(.minutes(5)), .serialized)
 struct RandomRequestOperationTests {
-  typealias RandomNumbers = RandomRequestOperations.RandomNumbers
 
   /// The number of seeds. For a search, `ALAMOFIRE_TEST_WALKS=500` sets more than usual.
   private static let walks =
@@ -55,9 +55,9 @@ struct RandomRequestOperationTests {
   }
 
   private func check(
-    _ seed: UInt64, _ size: RandomRequestOperations.Size, url: (inout RandomNumbers) -> String,
+    _ seed: UInt64, _ size: RandomRequestOperations.Size, url: (inout SeededGenerator) -> String,
     beforeTheEnd: () -> Void = {},
-    make: (inout RandomNumbers, any RequestInterceptor, [any EventMonitor]) -> Session
+    make: (inout SeededGenerator, any RequestInterceptor, [any EventMonitor]) -> Session
   ) async {
     let walk = RandomRequestOperations(seed: seed, size: size, url: url, make: make)
     await walk.run(seed: seed, size: size)
@@ -87,7 +87,7 @@ private final class RandomReplies: Sendable {
   }
 
   func reply(_ index: Int) -> FakeReply {
-    var random = RandomRequestOperations.RandomNumbers(state: seed &* 31 &+ UInt64(index))
+    var random = SeededGenerator(seed: seed &* 31 &+ UInt64(index))
     let reply: FakeReply =
       switch random.next() % 8 {
       case 0: .json("[1, 2]")

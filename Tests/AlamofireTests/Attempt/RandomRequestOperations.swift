@@ -2,14 +2,13 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Randomness
 import Synchronization
 import Testing
 
 /// Threads that perform random operations of the public API on the same few requests of all kinds. The operations of a
 /// thread follow from the seed, their order across threads does not.
 final class RandomRequestOperations: Sendable {
-  typealias RandomNumbers = RandomLifecycleTests.RandomNumbers
-
   struct Size {
     var requests = 12
     var threads = 8
@@ -46,10 +45,10 @@ final class RandomRequestOperations: Sendable {
   ///   - make: Returns the session, with the interceptor and the monitors that observe it.
   ///   - url: The URLs of the requests.
   init(
-    seed: UInt64, size: Size, url: (inout RandomNumbers) -> String,
-    make: (inout RandomNumbers, any RequestInterceptor, [any EventMonitor]) -> Session
+    seed: UInt64, size: Size, url: (inout SeededGenerator) -> String,
+    make: (inout SeededGenerator, any RequestInterceptor, [any EventMonitor]) -> Session
   ) {
-    var random = RandomNumbers(state: seed &* 7919)
+    var random = SeededGenerator(seed: seed &* 7919)
     canReleaseSession = random.next() % 3 == 0
     let interceptor = RandomInterceptor(seed: seed)
     let session = make(&random, interceptor, random.next() % 3 == 0 ? [] : [spy])
@@ -65,7 +64,7 @@ final class RandomRequestOperations: Sendable {
   /// Makes a request of a kind that `kind` selects. The folder is released with the last request. Each attempt of a
   /// download leaves a file of its own in it.
   private static func request(
-    _ kind: Int, _ session: Session, _ url: String, _ folder: TemporaryFolder?, _ random: inout RandomNumbers
+    _ kind: Int, _ session: Session, _ url: String, _ folder: TemporaryFolder?, _ random: inout SeededGenerator
   ) -> Request {
     let starts: Bool? = [true, false, nil].randomElement(using: &random) ?? nil
     switch kind % 4 {
@@ -98,7 +97,7 @@ final class RandomRequestOperations: Sendable {
     for index in 0..<size.threads {
       let isOver = threads.promise("thread \(index)")
       let thread = Thread { [self] in
-        var random = RandomNumbers(state: seed &* 1009 &+ UInt64(index))
+        var random = SeededGenerator(seed: seed &* 1009 &+ UInt64(index))
         for _ in 0..<size.steps { step(&random) }
         isOver()
       }
@@ -131,7 +130,7 @@ final class RandomRequestOperations: Sendable {
     _ = session
   }
 
-  private func step(_ random: inout RandomNumbers) {
+  private func step(_ random: inout SeededGenerator) {
     let request = requests.withLock { $0.all.randomElement(using: &random) }
     guard let request else { return }
     switch random.next() % 34 {
@@ -160,11 +159,11 @@ final class RandomRequestOperations: Sendable {
 // MARK: Operations of the API
 
 extension RandomRequestOperations {
-  private func queue(_ random: inout RandomNumbers) -> DispatchQueue {
+  private func queue(_ random: inout SeededGenerator) -> DispatchQueue {
     random.next() % 2 == 0 ? .global() : serialQueue
   }
 
-  private func addHandler(to request: Request, _ random: inout RandomNumbers) {
+  private func addHandler(to request: Request, _ random: inout SeededGenerator) {
     let queue = queue(&random)
     let coin = random.next() % 3
     if let request = request as? DataRequest {
@@ -196,7 +195,7 @@ extension RandomRequestOperations {
     }
   }
 
-  private func awaitEnd(of request: Request, _ random: inout RandomNumbers) {
+  private func awaitEnd(of request: Request, _ random: inout SeededGenerator) {
     let cancels = random.next() % 4 == 0
     let isCancelled = random.next() % 4 == 0
     let done: @Sendable () -> Void
@@ -243,7 +242,7 @@ extension RandomRequestOperations {
     }
   }
 
-  private func useTask(of request: Request, _ random: inout RandomNumbers) {
+  private func useTask(of request: Request, _ random: inout SeededGenerator) {
     request.onURLSessionTaskCreation(on: .global()) { _ = $0.state }
     switch random.next() % 4 {
     case 0: request.task?.suspend()
@@ -252,7 +251,7 @@ extension RandomRequestOperations {
     }
   }
 
-  private func listen(to request: Request, _ random: inout RandomNumbers) {
+  private func listen(to request: Request, _ random: inout SeededGenerator) {
     switch random.next() % 6 {
     case 0: drain(request.downloadProgress())
     case 1: drain(request.uploadProgress(bufferingPolicy: .bufferingNewest(1)))
@@ -271,7 +270,7 @@ extension RandomRequestOperations {
     }
   }
 
-  private func decideHead(of request: Request, _ random: inout RandomNumbers) {
+  private func decideHead(of request: Request, _ random: inout SeededGenerator) {
     let coin = random.next() % 4
     let decide = {
       @Sendable (_: HTTPURLResponse, answer: @escaping @Sendable (Request.ResponseDisposition) -> Void) in
@@ -316,10 +315,10 @@ extension RandomRequestOperations {
 
 /// Adapts and retries at random, at once or later. Sometimes it releases its completion without calling it.
 final class RandomInterceptor: RequestInterceptor {
-  private let random: Mutex<RandomRequestOperations.RandomNumbers>
+  private let random: Mutex<SeededGenerator>
 
   init(seed: UInt64) {
-    random = Mutex(RandomRequestOperations.RandomNumbers(state: seed))
+    random = Mutex(SeededGenerator(seed: seed))
   }
 
   private func roll(_ sides: UInt64) -> UInt64 { random.withLock { $0.next() % sides } }

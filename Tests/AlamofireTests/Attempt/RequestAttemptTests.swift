@@ -1,4 +1,5 @@
 import Foundation
+import Randomness
 import Testing
 
 @testable import Alamofire
@@ -236,9 +237,9 @@ struct RequestAttemptTests {
         + Self.result + Self.end)
   }
 
-  @Test("Attempts with random events end, and announce as many ends as tasks")
+  @Test("Attempts with random events end, and announce as many ends as tasks", .seeded)
   func randomEvents() {
-    var generator = SystemRandomNumberGenerator()
+    var generator = Seed.generator()
     for _ in 0..<20_000 {
       var attempt = RequestAttempt(
         [.data, .upload, .download, .stream].randomElement(using: &generator) ?? .data)

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import HTTPTestServer
+import Randomness
 import Testing
 
 /// A program that is killed again and again while it transfers files in both directions.
@@ -91,7 +92,9 @@ import Testing
     while true {
       let child = try ChildProcess(words, folder: folder.url, complaints: folder["complaints"])
       // Later, the longer it takes, because a machine under load needs longer to start a process.
-      let killer = Self.kill(child, within: 200_000 + 20_000 * kills)
+      var random = Seed.generator(kills)
+      let killer = Self.kill(
+        child, after: .microseconds(Int.random(in: 0...200_000 + 20_000 * kills, using: &random)))
       let end = await child.end()
       killer.cancel()
       _ = await killer.result
@@ -107,10 +110,9 @@ import Testing
     }
   }
 
-  /// Kills a process at a random moment.
-  private static func kill(_ child: ChildProcess, within microseconds: Int) -> Task<Void, any Error> {
+  private static func kill(_ child: ChildProcess, after delay: Duration) -> Task<Void, any Error> {
     Task {
-      try await Task.sleep(for: .microseconds(Int.random(in: 0...microseconds)))
+      try await Task.sleep(for: delay)
       child.kill()
     }
   }

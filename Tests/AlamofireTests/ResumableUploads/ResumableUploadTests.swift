@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Randomness
 import Testing
 
 /// Resumable uploads against the server of the tests.
@@ -41,14 +42,15 @@ struct ResumableUploadTests {
       fixture.requests == first + ["HEAD", "PATCH 100001", "HEAD", "PATCH 100001", "HEAD", "PATCH 100004"])
   }
 
-  @Test("Content stays the same and is stored once behind cuts at every byte", arguments: dialects)
+  @Test("Content stays the same and is stored once behind cuts at every byte", .seeded, arguments: dialects)
   func everyCut(dialect: UploadEndpoint.Dialect) async throws {
     let bytes = UploadFixture.content(40)
     let fixture = try UploadFixture(dialect)
+    var random = Seed.generator()
     for cut in 0...40 {
       // The second connection breaks behind a byte, if there is one.
       fixture.uploads.enqueue(.cut(afterBytes: cut))
-      if cut < 39 { fixture.uploads.enqueue(.cut(afterBytes: Int.random(in: 0..<40 - cut))) }
+      if cut < 39 { fixture.uploads.enqueue(.cut(afterBytes: Int.random(in: 0..<40 - cut, using: &random))) }
       // A reset can destroy the informational response that names the resource, and then a POST is not sent again.
       let response = await fixture.upload(bytes) { $0.createsWithContent = false }
       #expect(response.error == nil, "cut behind \(cut)")

@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import HTTPTestServer
 import HTTPWire
+import Randomness
 import Testing
 
 /// Downloads in segments whose process is killed (SIGKILL) while its connections transfer bytes. The environment
@@ -65,17 +66,19 @@ import Testing
     var kills = 0
     while folder.names != ["file"], kills < Self.kills || growth == 0 && kills < 2 * Self.kills {
       kills += 1
+      var random = Seed.generator(kills)
       let gate = Gate()
       let before = file.questions.count
-      let first = before + Int.random(in: 1...5)
-      let count = Int.random(in: 1...20_000)
+      let first = before + Int.random(in: 1...5, using: &random)
+      let count = Int.random(in: 1...20_000, using: &random)
       file.script { $0.index < first ? $1 : $1.held(after: count, by: gate) }
+      let pause = Int.random(in: 0...200, using: &random)
       let child = try child(server)
       await withTaskGroup(of: Void.self) { group in
         // There may be no second response that is held.
         group.addTask {
           await gate.waitUntilReached(count: 1)
-          for _ in 0..<Int.random(in: 0...200) { await Task.yield() }
+          for _ in 0..<pause { await Task.yield() }
         }
         group.addTask { _ = await child.end() }
         await group.next()

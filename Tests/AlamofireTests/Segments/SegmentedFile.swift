@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTestServer
+import Randomness
 import Synchronization
 
 /// A file on a server with ranges and scripted responses.

@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Randomness
 import Synchronization
 
 /// A transport without a network. It replies as scripted, records its requests, and calls the observer as the engine
@@ -21,6 +22,7 @@ final class FakeTransport: Transport {
   let isDirect: Bool
   /// Whether it requires a task for a request at random.
   private let sometimesNeedsTask: Bool
+  private let random = Mutex(Seed.generator())
 
   /// Makes a transport. Each request uses one of the replies in order; then `responder` replies.
   init(
@@ -145,7 +147,7 @@ extension FakeTransport {
   func send(
     _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
   ) -> Bool {
-    if sometimesNeedsTask, Int.random(in: 0..<8) == 0 { return false }
+    if sometimesNeedsTask, random.withLock({ $0.next() }) % 8 == 0 { return false }
     let control = FakeTransferControl()
     guard let exchange = begin(request, observer, control) else {
       completion.transferEnded(.failure(TransportFailure(.cancelled, "refused")))

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTestServer
+import Randomness
 import Synchronization
 
 /// A file on a server with scripted faults. The seed decides their order. Connections are reset or closed at any
@@ -147,20 +148,5 @@ extension Reply {
     var reply = self
     reply.status = 503
     return reply
-  }
-}
-
-/// Pseudo-random numbers (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

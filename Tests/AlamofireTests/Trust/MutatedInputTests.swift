@@ -1,19 +1,11 @@
 import Alamofire
 import HTTPTestServer
+import Randomness
 import Testing
 
 /// Corrupt certificates, keys, revocation lists, responses and pins. They are parsed or refused, without a crash.
 @Suite("Mutated trust inputs", .timeLimit(.minutes(5))) struct MutatedInputTests {
-  /// Deterministic random numbers.
-  private struct Numbers: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return state ^ (state >> 29)
-    }
-  }
-
-  private func mutated(_ data: Data, _ numbers: inout Numbers) -> Data {
+  private func mutated(_ data: Data, _ numbers: inout SeededGenerator) -> Data {
     var bytes = Array(data)
     for _ in 0..<Int.random(in: 1...4, using: &numbers) where !bytes.isEmpty {
       let place = Int.random(in: 0..<bytes.count, using: &numbers)
@@ -29,7 +21,7 @@ import Testing
 
   @Test("Corrupt input is parsed or refused", arguments: [1, 2, 3, 4] as [UInt64])
   func corruptInput(seed: UInt64) throws {
-    var numbers = Numbers(state: seed)
+    var numbers = SeededGenerator(seed: seed)
     let trustFixtures = try TrustFixtures.shared.get()
     let identity = try trustFixtures.server {
       $0.statusURL = "http://127.0.0.1:1/ocsp"

@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Randomness
 import Testing
 
 /// The connections of our own engine, and the requests that wait for one.
@@ -154,8 +155,8 @@ import Testing
 
   @Test("Random requests, cancellations and ends leave no connection and no request", arguments: 0..<4)
   func walk(part: Int) async throws {
-    let seed = UInt64.random(in: 0 ... .max)
-    var random = SplitMix(seed: seed)
+    let seed = Seed.current
+    var random = SeededGenerator(seed: seed)
     let server = try HTTPTestServer(routes: .none)
     let client = Client(connectionsPerHost: Int.random(in: 1...6, using: &random))
     let url = server.url("/")

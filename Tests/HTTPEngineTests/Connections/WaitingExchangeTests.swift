@@ -1,5 +1,6 @@
 import HTTPTestServer
 import HTTPWire
+import Randomness
 import Testing
 
 @testable import HTTPEngine
@@ -133,7 +134,7 @@ import Testing
   @Test("Random walks lose no exchange and keep the limit", arguments: UInt64(0)..<200)
   func walk(seed: UInt64) async throws {
     try await ConnectionFixture.run(connections: Int(seed % 3) + 1) { fixture in
-      var random = SplitMix(seed: seed)
+      var random = SeededGenerator(seed: seed)
       var live: [UInt64: (exchange: Exchange, ending: ConnectionFixture.Ending)] = [:]
       var open: [(pipe: MemoryPipe, connection: HTTP1Connection)] = []
       let pool = fixture.pool

@@ -1,28 +1,16 @@
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Randomness
 import Testing
 
 /// A server that follows the protocol, and ends, resets and refuses streams at random.
-@Suite("Random walks of an HTTP/2 session", .timeLimit(.minutes(2))) struct HTTP2SessionWalkTests {
-  private struct Random: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var value = state
-      value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-      return value ^ (value >> 31)
-    }
-  }
-
+@Suite("Random walks of an HTTP/2 session", .seeded, .timeLimit(.minutes(2))) struct HTTP2SessionWalkTests {
   @Test("Each request ends once, as the server has ended it", arguments: 0..<40) func walk(index: Int) throws
   {
-    let seed = UInt64.random(in: 0...UInt64.max)
-    let walk = try Walk(Random(state: seed))
+    let walk = try Walk(Seed.generator(index))
     for _ in 0..<300 { try walk.step() }
-    walk.check("seed \(seed)")
+    walk.check("walk \(index)")
   }
 
   /// A stream as the server sees it.
@@ -36,7 +24,7 @@ import Testing
   }
 
   private final class Walk {
-    private var random: Random
+    private var random: SeededGenerator
     private let peer: SessionPeer
     private var requests: [UInt32: StreamRecorder] = [:]
     private var served: [UInt32: Served] = [:]
@@ -44,7 +32,7 @@ import Testing
     private var contents: [UInt32: [UInt8]] = [:]
     private var cancelled: Set<UInt32> = []
 
-    init(_ random: Random) throws {
+    init(_ random: SeededGenerator) throws {
       self.random = random
       peer = try SessionPeer(settings: [(3, UInt32.random(in: 1...20, using: &self.random))])
       peer.takenAtOnce = number(1...20_000)

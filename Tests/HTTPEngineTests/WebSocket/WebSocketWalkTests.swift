@@ -1,25 +1,11 @@
 import Foundation
 import HTTPEngine
 import HTTPWire
+import Randomness
 import Testing
 
 /// Two sides of a connection whose bytes are moved in random portions.
 @Suite("A WebSocket client and server, step by step") struct WebSocketWalkTests {
-  /// SplitMix64: the same walk in every run.
-  private struct Numbers: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var z = state
-      z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-      return z ^ (z >> 31)
-    }
-
-    mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
-  }
-
   /// One side, and the bytes on their way to it.
   private final class Side {
     static let maximumMessageSize = 40_000
@@ -85,7 +71,7 @@ import Testing
 
   @Test("Random walks deliver every message in order", arguments: 0..<17)
   func walks(index: Int) throws {
-    var numbers = Numbers(state: UInt64(index))
+    var numbers = SeededGenerator(seed: UInt64(index))
     for (frameSize, keptSize) in [(1, 1), (100, 50), (5000, 300), (.max, 1), (.max, 1000), (.max, .max)] {
       let deflate = Self.agreements[index]
       let client = Side(.client, deflate: deflate, frameSize: frameSize, keptSize: keptSize)
@@ -104,7 +90,7 @@ import Testing
     }
   }
 
-  private func step(_ side: Side, to other: Side, _ numbers: inout Numbers) throws {
+  private func step(_ side: Side, to other: Side, _ numbers: inout SeededGenerator) throws {
     switch numbers.below(6) {
     case 0, 1:
       let message = Self.message(&numbers)
@@ -147,7 +133,7 @@ import Testing
     exchange()
   }
 
-  private static func message(_ numbers: inout Numbers) -> WebSocketMessage {
+  private static func message(_ numbers: inout SeededGenerator) -> WebSocketMessage {
     let count = [0, 1, 30, 300, 3000, 20_000][numbers.below(6)]
     switch numbers.below(3) {
     case 0:
@@ -159,4 +145,8 @@ import Testing
     default: return .binary(Data(repeating: 0x2A, count: count))
     }
   }
+}
+
+extension SeededGenerator {
+  fileprivate mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 }

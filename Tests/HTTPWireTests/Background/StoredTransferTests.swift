@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 /// The way in which a new process continues a transfer.
@@ -172,8 +173,8 @@ struct StoredTransferTests {
     }
   }
 
-  @Test("The shortest journal of a transfer has its state") func shortest() throws {
-    var generator = SystemRandomNumberGenerator()
+  @Test("The shortest journal of a transfer has its state", .seeded) func shortest() throws {
+    var generator = Seed.generator()
     let steps: [TransferRecord] = [
       .responded(Self.head(), offset: 0, boot: "boot"), .responded(Self.head(206), offset: 40, boot: "other"),
       .synced(size: 30), .synced(size: 90), .sent, .located(url: "https://example.com/b"),

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Flow of a byte stream") struct ByteStreamFlowTests {
@@ -161,7 +162,7 @@ import Testing
   @Test("The invariants hold for random events", arguments: 0..<40 as Range<UInt64>) func randomEvents(
     seed: UInt64
   ) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     for _ in 0..<50 {
       var walk = Walk(isSecure: random.next() % 3 == 0)
       for _ in 0..<60 { walk.step(&random) }
@@ -184,7 +185,7 @@ import Testing
       if isSecure { requested = [0] }
     }
 
-    mutating func step(_ random: inout SplitMix) {
+    mutating func step(_ random: inout SeededGenerator) {
       let number = UInt64(requested.count + 1)
       switch random.next() % 16 {
       case 0, 1, 2:

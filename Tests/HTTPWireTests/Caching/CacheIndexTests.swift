@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("The index of a cache", .timeLimit(.minutes(5))) struct CacheIndexTests {
@@ -20,7 +21,7 @@ import Testing
   }
 
   @Test("A budget agrees with a model") func model() {
-    var generator = SplitMix(seed: 3)
+    var generator = SeededGenerator(seed: 3)
     var budget = ByteBudget<Int>(capacity: 100)
     var model: [(id: Int, size: Int)] = []
     for _ in 0..<20_000 {
@@ -169,7 +170,7 @@ import Testing
 
   /// Checks that the usage is that of the stored responses, and that no removed response is found.
   @Test("The invariants hold for random operations") func randomOperations() throws {
-    var generator = SplitMix(seed: 11)
+    var generator = SeededGenerator(seed: 11)
     var index = CacheIndex(memoryCapacity: 6_000, diskCapacity: 40_960)
     var writes: [(EntryID, UInt64)] = []
     var files: Set<EntryID> = []

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Parts of the cache", .timeLimit(.minutes(5))) struct CachePartsTests {
@@ -111,7 +112,7 @@ import Testing
     #expect(HTTPDate(secondsSince1970: -1).text == "Wed, 31 Dec 1969 23:59:59 GMT")
     #expect(HTTPDate(secondsSince1970: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
     #expect(HTTPDate(secondsSince1970: .min).text == "Sat, 01 Jan 0000 00:00:00 GMT")
-    var generator = SplitMix(seed: 7)
+    var generator = SeededGenerator(seed: 7)
     for _ in 0..<10_000 {
       let date = HTTPDate(
         secondsSince1970: Int64.random(in: -62_167_219_200...253_402_300_799, using: &generator))
@@ -147,7 +148,7 @@ import Testing
   }
 
   @Test("Random bytes crash no parser") func randomBytes() throws {
-    var generator = SplitMix(seed: 42)
+    var generator = SeededGenerator(seed: 42)
     let whole = CacheScene.response([("Vary", "a"), ("ETag", "\"1\"")], requestFields: [("A", "b")]).encoded
     let words = ["max-age=", "no-cache=\"", "no-store", ",", "\"", "\\", "=", " ", "public", "9999999999"]
     for _ in 0..<40_000 {
@@ -212,18 +213,5 @@ import Testing
     {
       #expect(EntryID(name: name) == nil)
     }
-  }
-}
-
-/// Deterministic random numbers.
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Connecting to several addresses") struct ConnectorTests {
@@ -186,7 +187,7 @@ import Testing
 
   @Test("Random walks end once, and leave no socket open") func walks() {
     for seed in UInt64(0)..<10_000 {
-      var random = SeededRandom(seed: seed)
+      var random = SeededGenerator(seed: seed)
       let name = Comment(rawValue: "seed \(seed)")
       var connector = Connector(refusesPrivateAddresses: Bool.random(using: &random))
       var sockets = Sockets()

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Choosing a connection for a request") struct PoolStateTests {
@@ -98,7 +99,7 @@ import Testing
 
   @Test("Random walks keep the limit, and no request waits for nothing") func walks() {
     for seed in UInt64(0)..<2_000 {
-      var random = SeededRandom(seed: seed)
+      var random = SeededGenerator(seed: seed)
       let name = Comment(rawValue: "seed \(seed)")
       let limit = Int.random(in: 1...6, using: &random)
       var pool = Pool(speaksHTTP2: Bool.random(using: &random), limit: limit)

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 /// Random cookies, checked against an independent formulation of the rules.
@@ -15,7 +16,7 @@ import Testing
 
   @Test("A cookie is sent only where its rules allow it", arguments: 1...8 as ClosedRange<UInt64>)
   func scope(_ seed: UInt64) throws {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var jar = Jar()
     var made: [String: (host: String, isTLS: Bool, wish: SetCookie)] = [:]
     for step in 0..<1500 {
@@ -67,7 +68,7 @@ import Testing
   }
 
   @Test("Random bytes crash no parser") func randomBytes() throws {
-    var random = SeededRandom(seed: 11)
+    var random = SeededGenerator(seed: 11)
     let words = [
       "a", "=", ";", "; ", " ", "\t", "Expires=", "Max-Age=", "Domain=", "Path=", "Secure", "HttpOnly",
       "SameSite=",

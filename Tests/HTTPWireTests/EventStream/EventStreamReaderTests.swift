@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Reading of event streams") struct EventStreamReaderTests {
@@ -182,7 +183,7 @@ import Testing
 
   @Test("Random streams are read alike in chunks of any size", arguments: 0..<20 as Range<UInt64>)
   func randomStreams(seed: UInt64) throws {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let pieces = [
       "data", "id", "event", "retry", ":", " ", "\n", "\r", "\r\n", "\n\n", "x", "1", "\u{FEFF}", "é",
     ]

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Long lists of fields") struct FieldIndexTests {
@@ -19,7 +20,7 @@ import Testing
 
   @Test("Long list behaves as a short one")
   func sameAsShort() {
-    var random = SeededRandom(seed: 16)
+    var random = SeededGenerator(seed: 16)
     var headers = HTTPHeaders()
     var model: [(name: String, value: String)] = []
     for step in 0..<5000 {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite struct BodyChannelTests {
@@ -73,7 +74,7 @@ import Testing
 
   @Test("Random operations lose no byte and respect the marks", arguments: [1, 2, 3, 4, 5] as [UInt64])
   func randomOperations(seed: UInt64) {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var channel = BodyChannel(highMark: 100, lowMark: 30)
     var written: [UInt8] = []
     var seen: [UInt8] = []

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPWire
+import Randomness
 import Testing
 
 /// Readers that deliver their entries one after the other.
@@ -7,14 +8,14 @@ import Testing
   /// Readers that run in random order after they are woken.
   private struct Simulation {
     var log = ChunkLog()
-    var random: SeededRandom
+    var random: SeededGenerator
     var readers: [Int] = []
     var ready: Set<Int> = []
     /// The entries that were read and not delivered.
     var working: [Int: (bytes: [UInt8], isLast: Bool)] = [:]
     var events: [String] = []
 
-    init(seed: UInt64) { random = SeededRandom(seed: seed) }
+    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
     mutating func add() {
       readers.append(log.addReader(.called, holdsBack: true, after: readers.last))

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite struct FieldBlockTests {
@@ -56,7 +57,7 @@ import Testing
   }
 
   @Test("Any bytes are parsed") func anyBytes() {
-    var random = SeededRandom(seed: 3)
+    var random = SeededGenerator(seed: 3)
     for _ in 0..<2000 {
       let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in
         [0x0D, 0x0A, 0x3A, 0x20, 0x41, 0xFF, 0x00, 0x09][Int(random.next() % 8)] as UInt8

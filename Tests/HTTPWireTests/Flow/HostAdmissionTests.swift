@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite struct HostAdmissionTests {
@@ -140,7 +141,7 @@ import Testing
   /// Compares with a simple model.
   @Test("The invariants hold for random operations", arguments: 0..<40 as Range<UInt64>)
   func randomOperations(seed: UInt64) {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let connections = Int.random(in: 1...5, using: &random)
     var admission = HostAdmission(connections: connections)
     var capacity = connections

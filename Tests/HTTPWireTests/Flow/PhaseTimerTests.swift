@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Phase timers") struct PhaseTimerTests {
@@ -181,7 +182,7 @@ import Testing
   @Test("In random sequences no limit is exceeded early, and a look postpones the next one") func walk()
     throws
   {
-    var random = SeededRandom(seed: 7)
+    var random = SeededGenerator(seed: 7)
     for _ in 0..<2000 {
       var timer = try timer()
       var now: UInt64 = 1000

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Token buckets") struct TokenBucketTests {
@@ -160,7 +161,7 @@ import Testing
   }
 
   @Test("In random sequences no limit is exceeded, and no request is lost") func walk() {
-    var random = SeededRandom(seed: 11)
+    var random = SeededGenerator(seed: 11)
     for _ in 0..<300 {
       let inFlight = Int.random(in: 1...4, using: &random)
       let burst = Int.random(in: 1...3, using: &random)

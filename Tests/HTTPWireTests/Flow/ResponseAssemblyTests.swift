@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite struct ResponseAssemblyTests {
@@ -195,7 +196,7 @@ import Testing
   }
 
   @Test("Random lines deliver one head at most") func randomLines() {
-    var random = SeededRandom(seed: 7)
+    var random = SeededGenerator(seed: 7)
     let lines = [
       "HTTP/1.1 200 OK", "HTTP/1.1 100 Continue", "HTTP/2 404", "A: 1", " folded", "", "", "garbage",
       "HTTP/1.1",
@@ -210,19 +211,5 @@ import Testing
       #expect(deliveries <= 1)
       #expect((assembly.head != nil) == (deliveries == 1))
     }
-  }
-}
-
-/// Deterministic random numbers.
-struct SeededRandom: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Exchanges on a connection of HTTP/1.1") struct HTTP1ExchangeTests {
@@ -275,7 +276,7 @@ import Testing
     }
   }
 
-  private static func randomEvent(_ random: inout SeededRandom) -> Event {
+  private static func randomEvent(_ random: inout SeededGenerator) -> Event {
     let isFair = Bool.random(using: &random)
     switch Int.random(in: 0..<20, using: &random) {
     case 0...3: return .headSent
@@ -297,7 +298,7 @@ import Testing
   @Test("Random walks end once, and a connection is used again only after two whole messages")
   func walks() {
     for seed in UInt64(0)..<20_000 {
-      var random = SeededRandom(seed: seed)
+      var random = SeededGenerator(seed: seed)
       let hasContent = Bool.random(using: &random)
       let expects = Bool.random(using: &random)
       let upgrade = Int.random(in: 0..<4, using: &random) == 0

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 /// The rules of `Documentation/HTTPReading.md`, and the ends of responses (RFC 9112 §6.3).
@@ -310,7 +311,7 @@ import Testing
   @Test("Random responses are read as the reference reader reads them, in random segments")
   func randomResponses() {
     for seed in UInt64(0)..<4_000 {
-      var random = SeededRandom(seed: seed)
+      var random = SeededGenerator(seed: seed)
       let text = RandomResponse.text(&random)
       let method = ["GET", "GET", "GET", "HEAD", "CONNECT"].randomElement(using: &random) ?? "GET"
       let limit = [30, 60, 200, 10_000].randomElement(using: &random) ?? 0
@@ -344,7 +345,7 @@ enum RandomResponse {
     "5\r\nhel", "0\r\n\r\n", "a\r\n0123456789\r\n1\n.\n0\nT:\n\n", "5\r\nhelloX", "", "0\r\nT u\r\n\r\n",
   ]
 
-  static func text(_ random: inout SeededRandom) -> [UInt8] {
+  static func text(_ random: inout SeededGenerator) -> [UInt8] {
     var text = ""
     for _ in 0..<Int.random(in: 1...3, using: &random) {
       let newline = Int.random(in: 0..<4, using: &random) == 0 ? "\n" : "\r\n"

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("The fields of the last request") struct RequestHeadMemoryTests {
@@ -36,7 +37,7 @@ import Testing
   }
 
   @Test("Every head is written as without a memory") func equal() {
-    let seed = UInt64.random(in: 0...UInt64.max)
+    let seed = Seed.current
     var state = seed
     func random(_ count: Int) -> Int {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Fields of a request in HTTP/2") struct RequestFieldsTests {
@@ -180,7 +181,7 @@ import Testing
 
   @Test("Random fields have valid names and values, or are refused", arguments: 0..<4 as Range<UInt64>)
   func walks(seed: UInt64) throws {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let names = [
       "A", "te", "Connection", "Host", "x-b", "UPGRADE", "content-length", "Cookie", ":a", "é", "",
     ]

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Fields of a response in HTTP/2") struct ResponseFieldsTests {
@@ -275,7 +276,7 @@ import Testing
 
   @Test("Random responses deliver one head, and one end", arguments: 0..<4 as Range<UInt64>)
   func walks(seed: UInt64) {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let events: [Event] = [
       Self.status, .field(":status", "103"), .field(":status", "304"), .field("content-length", "3"),
       .field("a", "b"),

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Windows of streams") struct StreamWindowTests {
@@ -101,7 +102,7 @@ import Testing
 
   @Test("Random readers keep the sizes and the sum", arguments: 0..<4 as Range<UInt64>)
   func walks(seed: UInt64) {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var budget = WindowBudget(limit: 4 << 20)
     var windows: [StreamWindow] = []
     for step in 0..<20_000 {

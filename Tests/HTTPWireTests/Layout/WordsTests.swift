@@ -34,6 +34,19 @@ import Testing
     #expect(run.status == 1)
   }
 
+  @Test(
+    "Random numbers of a test without a seed are reported",
+    arguments: ["Int.\("random")(in: 0..<3)", "[1, 2].\("shuffled")()", "\("SystemRandom")NumberGenerator()"])
+  func unseeded(code: String) async throws {
+    let run = try await run([
+      "Tests/ATests/A.swift": "let a = \(code)\n", "Tests/ATests/Support/A.swift": "let a = \(code)\n",
+      "Sources/A/A.swift": "let a = \(code)\n", "Tests/ATests/B.swift": "let a = file.random(in: 1...2)\n",
+      "Tests/ATests/C.swift": "let a = Int.random(in: 1...2, using: &random)\n",
+    ])
+    #expect(run.output == "Tests/ATests/A.swift:1: random numbers without a seed: pass a generator of Seed\n")
+    #expect(run.status == 1)
+  }
+
   @Test("Code, links, long words, table rows with links and short sentences are accepted")
   func acceptedDocument() async throws {
     let long = String(repeating: "x", count: 120)

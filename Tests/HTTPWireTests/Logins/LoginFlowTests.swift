@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Rounds of a login") struct LoginFlowTests {
@@ -209,7 +210,7 @@ import Testing
 
   @Test("Random logins end, and answer at most six times", arguments: 0..<4 as Range<UInt64>)
   func walks(seed: UInt64) {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let challenges = [
       "NTLM", "NTLM Ag==", "NTLM !", "Negotiate", "Negotiate Ag==", "Basic realm=r", "NTLM A", ",;=",
     ]

@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 /// A file with versions, its mirrors, and the bytes that were written, for random walks.
@@ -10,7 +11,7 @@ private struct Walk {
     var end: Int
   }
 
-  var random: SplitMix
+  var random: SeededGenerator
   var transfer: SegmentedTransfer
   let length: Int
   let mirrors: Int
@@ -28,7 +29,7 @@ private struct Walk {
   var outcome: SegmentedTransfer.Action?
 
   init(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     length = Int.random(in: 1...400, using: &random)
     mirrors = Int.random(in: 0...2, using: &random)
     sendsRanges = Int.random(in: 0..<8, using: &random) > 0

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite struct ReadableTextTests {
@@ -66,19 +67,17 @@ import Testing
     }
   }
 
-  @Test("The result is stable and at most six times as long, for random texts") func randomTexts() {
-    let seed = UInt64.random(in: .min ... .max)
-    var random = TextRandomness(state: seed)
+  @Test("The result is stable and at most six times as long, for random texts", .seeded) func randomTexts() {
+    var random = Seed.generator()
     for _ in 0..<2_000 {
       let text = random.text()
       for shown in [ReadableText.line(text), ReadableText.lines(text)] {
-        #expect(shown.utf8.count <= 6 * text.utf8.count, "seed \(seed)")
+        #expect(shown.utf8.count <= 6 * text.utf8.count)
         #expect(
-          shown.unicodeScalars.allSatisfy { !ReadableText.isReplaced($0) || $0 == "\n" || $0 == "\t" },
-          "seed \(seed)")
+          shown.unicodeScalars.allSatisfy { !ReadableText.isReplaced($0) || $0 == "\n" || $0 == "\t" })
       }
-      #expect(ReadableText.line(ReadableText.line(text)) == ReadableText.line(text), "seed \(seed)")
-      #expect(ReadableText.lines(ReadableText.lines(text)) == ReadableText.lines(text), "seed \(seed)")
+      #expect(ReadableText.line(ReadableText.line(text)) == ReadableText.line(text))
+      #expect(ReadableText.lines(ReadableText.lines(text)) == ReadableText.lines(text))
     }
   }
 }
@@ -122,19 +121,9 @@ import Testing
   }
 }
 
-/// Random texts with many of the characters that are replaced. SplitMix64, which a seed repeats.
-private struct TextRandomness: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
-  }
-
-  mutating func text() -> String {
+extension SeededGenerator {
+  /// Returns a text with many of the characters that are replaced.
+  fileprivate mutating func text() -> String {
     var text = ""
     for _ in 0..<Int.random(in: 0..<12, using: &self) {
       let range: ClosedRange<UInt32> =

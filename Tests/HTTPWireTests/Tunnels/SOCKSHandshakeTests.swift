@@ -1,4 +1,5 @@
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Handshakes with SOCKS proxies") struct SOCKSHandshakeTests {
@@ -245,7 +246,7 @@ import Testing
 
   @Test("Random replies end or go on, in pieces as in one") func randomReplies() {
     for seed in UInt64(0)..<5_000 {
-      var random = SeededRandom(seed: seed)
+      var random = SeededGenerator(seed: seed)
       let kind =
         [ProxyServer.Kind.socks4, .socks4a, .socks5, .socks5h].randomElement(using: &random) ?? .socks5
       let user = Bool.random(using: &random) ? "ann" : nil

@@ -1,12 +1,13 @@
 import Foundation
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Chunks of WebSocket frames") struct WebSocketChunkTests {
   private static let maximumSize = 600
 
   /// Frames of a server: mostly valid, in any order.
-  private static func frames(_ random: inout SplitMix) -> [UInt8] {
+  private static func frames(_ random: inout SeededGenerator) -> [UInt8] {
     var bytes: [UInt8] = []
     var isOpen = false
     for _ in 0..<random.next() % 12 {
@@ -35,7 +36,7 @@ import Testing
   @Test(
     "Random frames give the same events and output in chunks of any size", arguments: 0..<20 as Range<UInt64>)
   func chunks(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var messageCount = 0
     var failureCount = 0
     for _ in 0..<100 {
@@ -59,7 +60,7 @@ import Testing
 
   @Test("At no byte is more stored than the maximum message", arguments: 0..<4 as Range<UInt64>)
   func storage(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     for _ in 0..<100 {
       let peer = WebSocketPeer(.client) { $0.maximumMessageSize = Self.maximumSize }
       for byte in Self.frames(&random) {

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPWire
+import Randomness
 import Testing
 
 @Suite("Messages of WebSocket") struct WebSocketMessageTests {
@@ -69,7 +70,7 @@ import Testing
 
   @Test("The validator agrees with the standard library for random bytes", arguments: 0..<8 as Range<UInt64>)
   func validator(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let pieces: [[UInt8]] = Self.texts.map { Array($0.utf8) } + Self.invalidTexts.map(\.0)
     for _ in 0..<400 {
       var bytes: [UInt8] = []

@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import Randomness
 import Testing
 
 /// Forms as third-party readers parse them.
@@ -132,7 +133,7 @@ import Testing
     reader: MultipartReader
   ) async throws {
     let form = MultipartFormData()
-    var generator = SplitMix(state: 27)
+    var generator = SeededGenerator(seed: 27)
     var expected: [Part] = []
     for index in 0..<200 {
       let body = Self.lookAlike(form.boundary, &generator)
@@ -147,7 +148,7 @@ import Testing
   }
 
   /// Returns random bytes with prefixes and suffixes of a boundary, but without a complete one.
-  private static func lookAlike(_ boundary: String, _ generator: inout SplitMix) -> Data {
+  private static func lookAlike(_ boundary: String, _ generator: inout SeededGenerator) -> Data {
     let almost = "--\(boundary.dropLast())"
     let pieces = [
       "\r\n", "\r", "\n", "-", "--", "\r\n--", "\r\n\(almost)", "\r\n\(almost)--\r\n", "\n\(almost)", almost,
@@ -167,17 +168,5 @@ import Testing
       }
       if body.range(of: whole) == nil { return body }
     }
-  }
-}
-
-/// Deterministic random numbers.
-private struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import Alamofire
+import Randomness
 import Testing
 
 /// Random events in random order, from a fixed seed. The invariants must hold after each.
@@ -112,7 +113,7 @@ import Testing
   }
 
   private func walk(seed: Int) {
-    var random = RandomLifecycleTests.RandomNumbers(state: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     var walk = Walk()
     for _ in 0..<60 {
       walk.time += Double.random(in: 0..<4, using: &random)
