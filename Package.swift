@@ -58,13 +58,14 @@ let package = Package(
 
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
-      name: "HTTPEngine",
-      dependencies: [
-        "HTTPWire", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
-      ],
+      name: "HTTPSystem",
+      dependencies: ["HTTPWire", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CLinux"],
       swiftSettings: settings),
     .target(
-      name: "Alamofire", dependencies: ["HTTPWire", "HTTPEngine"], swiftSettings: settings),
+      name: "HTTPEngine", dependencies: ["HTTPWire", "HTTPSystem", "COpenSSL", "CNghttp2", "CLinux"],
+      swiftSettings: settings),
+    .target(
+      name: "Alamofire", dependencies: ["HTTPWire", "HTTPSystem", "HTTPEngine"], swiftSettings: settings),
     // The older generations. Without package access, they prove that the public API of Alamofire is enough for them.
     // The code that they share is found through links.
     .target(
@@ -91,8 +92,14 @@ let package = Package(
       name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),
     .testTarget(
+      name: "HTTPSystemTests",
+      dependencies: ["HTTPSystem", "HTTPTestServer", "ChildProcesses", "COpenSSL", "Randomness"],
+      swiftSettings: settings),
+    .testTarget(
       name: "HTTPEngineTests",
-      dependencies: ["HTTPEngine", "HTTPTestServer", "ChildProcesses", "COpenSSL", "Randomness"],
+      dependencies: [
+        "HTTPEngine", "HTTPSystem", "HTTPTestServer", "ChildProcesses", "COpenSSL", "Randomness",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "AlamofireTests",

@@ -23,16 +23,18 @@ let package = Package(
     .target(name: "CLinux"),
     .target(name: "HTTPWire", swiftSettings: settings),
     .target(
-      name: "HTTPEngine",
-      dependencies: [
-        "HTTPWire", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CNghttp2", "CLinux",
-      ],
+      name: "HTTPSystem",
+      dependencies: ["HTTPWire", "COpenSSL", "CZlib", "CBrotli", "CZstd", "CPSL", "CLinux"],
+      swiftSettings: settings),
+    .target(
+      name: "HTTPEngine", dependencies: ["HTTPWire", "HTTPSystem", "COpenSSL", "CNghttp2", "CLinux"],
       swiftSettings: settings),
     // The readers of the command's files, which need nothing else of it.
     .target(name: "AFFiles", swiftSettings: settings),
     .target(name: "CFuzzer"),
     .executableTarget(
-      name: "fuzz", dependencies: ["HTTPWire", "HTTPEngine", "AFFiles", "CFuzzer"], swiftSettings: settings,
+      name: "fuzz", dependencies: ["HTTPWire", "HTTPSystem", "HTTPEngine", "AFFiles", "CFuzzer"],
+      swiftSettings: settings,
       // The default linker fails on the sections that the fuzzer adds.
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
   ]

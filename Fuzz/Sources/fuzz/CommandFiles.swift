@@ -1,6 +1,7 @@
 import AFFiles
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 
 /// Checks the readers of the files that `af` keeps: cookie jars, sessions and the records of partial files. What was
 /// read and written is the same when it is read again.

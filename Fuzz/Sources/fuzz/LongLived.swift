@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPEngine
+import HTTPSystem
 import HTTPWire
 
 /// Frames of WebSocket: the chunks in which they come change nothing, and what is delivered is within the limits.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPEngine
+import HTTPSystem
 import HTTPWire
 
 /// A function that must neither trap nor hang for any bytes.

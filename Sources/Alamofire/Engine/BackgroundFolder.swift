@@ -1,5 +1,5 @@
 import Foundation
-import HTTPEngine
+import HTTPSystem
 package import HTTPWire
 
 /// Folders of background transfers.

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPEngine
+import HTTPSystem
 package import HTTPWire
 
 /// Files that bodies come from and go to, and other files that programs name.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPEngine
+import HTTPSystem
 package import HTTPWire
 
 /// The engine of a session: the transport of its requests and the executor of their tasks.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPEngine
+import HTTPSystem
 import HTTPWire
 
 /// A certificate, read by OpenSSL.
@@ -115,9 +116,14 @@ struct ChainInspection: Sendable {
     }
     let check = RevocationCheck(
       asksResponders: rules.asksResponders, readsLists: rules.readsLists, prefersLists: rules.prefersLists,
-      requiresAnswer: rules.requiresAnswer, usesNetwork: rules.usesNetwork,
-      publicOnly: options.refusesPrivateAddresses, proxies: proxies, lists: lists, stapledResponse: stapled)
+      requiresAnswer: rules.requiresAnswer, downloads: downloads(rules), lists: lists,
+      stapledResponse: stapled)
     return check.fault(of: path.map(\.x509)).map { ChainFailure($0) }
+  }
+
+  private func downloads(_ rules: RevocationRules) -> RevocationDownload? {
+    guard rules.usesNetwork else { return nil }
+    return RevocationDownload(publicOnly: options.refusesPrivateAddresses, proxies: proxies)
   }
 
   private func trusted() -> Result<TrustAnchors, ChainFault> {

@@ -1,4 +1,4 @@
-import HTTPEngine
+import HTTPSystem
 package import HTTPWire
 
 /// Files that downloads in segments write to.

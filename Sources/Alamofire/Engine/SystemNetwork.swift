@@ -1,5 +1,5 @@
 import Foundation
-import HTTPEngine
+import HTTPSystem
 package import HTTPWire
 
 /// The network of this machine according to the kernel.

@@ -1,4 +1,4 @@
-import HTTPEngine
+import HTTPSystem
 import HTTPWire
 
 /// The means of the engine for WebSocket connections.

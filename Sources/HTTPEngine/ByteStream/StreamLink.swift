@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// One stream of bytes: its connection and its operations. `ByteStreamFlow` decides the order of events, and this type

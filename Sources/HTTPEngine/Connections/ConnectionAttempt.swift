@@ -1,4 +1,5 @@
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// The owner of an attempt, who wants a connection.

@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// The facts about an open connection, for the metrics of the exchanges that it carries. It never changes.

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 // The failures of connections through proxies.

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// The failures of connections that could not be made, as a user reads them.

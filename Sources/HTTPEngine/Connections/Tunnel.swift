@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPWire
 
 /// The owner of a tunnel, who waits for it.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPWire
 
 /// The effect of a part of the response on its exchange.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPWire
 
 /// One request and its response, from its submission to its outcome, whatever version of HTTP carries it. Exchanges

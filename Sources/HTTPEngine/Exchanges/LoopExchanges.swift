@@ -1,3 +1,4 @@
+import HTTPSystem
 import HTTPWire
 
 /// The exchanges of one loop, and the connections that carry them. Belongs to the loop's thread.

@@ -1,5 +1,6 @@
 package import FoundationEssentials
 import Glibc
+import HTTPSystem
 package import HTTPWire
 
 /// The destination of a response body.

@@ -1,3 +1,4 @@
+import HTTPSystem
 import HTTPWire
 
 /// The login of one exchange: with its server, with the proxy that forwards its requests, or with both. Each round is a

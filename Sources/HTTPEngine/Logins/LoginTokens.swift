@@ -1,4 +1,5 @@
 import Glibc
+import HTTPSystem
 package import HTTPWire
 
 /// Makes the tokens of one login that takes several rounds.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPWire
 import Synchronization
 

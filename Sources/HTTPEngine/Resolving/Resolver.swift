@@ -1,4 +1,5 @@
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// The addresses of names, as one loop knows them. Belongs to the loop's thread.

@@ -1,3 +1,4 @@
+import HTTPSystem
 import HTTPWire
 
 /// The result of an attempt to move bytes without waiting.

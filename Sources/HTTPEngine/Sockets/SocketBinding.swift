@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// The local end of connections (`localInterface`): `if!name` is an interface, `host!name` an address or the name of

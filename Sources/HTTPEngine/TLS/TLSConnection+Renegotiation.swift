@@ -1,4 +1,5 @@
 import COpenSSL
+import HTTPSystem
 import HTTPWire
 
 /// The state of a connection of TLS 1.2 whose server may begin another handshake (RFC 5246 §7.4.1.1). Servers do so to

@@ -1,6 +1,7 @@
 import COpenSSL
 import FoundationEssentials
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// TLS over one connection, perhaps after cleartext. Belongs to the loop's thread.

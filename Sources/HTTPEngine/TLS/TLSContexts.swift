@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// The settings of TLS that connections have in common.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPSystem
 import HTTPWire
 
 /// The peer of a handshake, and the code that decides about it.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPEngine
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing

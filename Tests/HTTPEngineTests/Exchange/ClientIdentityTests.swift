@@ -1,6 +1,7 @@
 import COpenSSL
 import FoundationEssentials
 import HTTPEngine
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing

@@ -1,5 +1,6 @@
 import Glibc
 import HTTPEngine
+import HTTPSystem
 import HTTPWire
 
 /// A network namespace that has a loopback interface alone. The threads that are started in it belong to it, and so do

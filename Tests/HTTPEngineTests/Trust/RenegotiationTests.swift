@@ -1,5 +1,6 @@
 import COpenSSL
 import FoundationEssentials
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing

@@ -1,4 +1,5 @@
 import HTTPEngine
+import HTTPSystem
 import HTTPWire
 import Testing
 

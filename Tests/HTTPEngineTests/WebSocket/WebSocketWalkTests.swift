@@ -1,5 +1,6 @@
 import Foundation
 import HTTPEngine
+import HTTPSystem
 import HTTPWire
 import Randomness
 import Testing

@@ -1,51 +1,51 @@
 import Dispatch
 package import FoundationEssentials
+import HTTPSystem
 package import HTTPWire
 
-/// Requests to OCSP responders and for lists. The requests block the calling thread, which must not be that of a
-/// loop.
-package enum RevocationDownload {
+/// Downloads about revocation over HTTP. They block the calling thread, which must not be that of a loop.
+package struct RevocationDownload: RevocationDownloads {
   /// The time limit of one request, in milliseconds.
   package static let timeLimit = 10_000
   private static let responseLimit = 1 << 16
   package static let listLimit = 16 << 20
 
-  /// Returns the response of a responder; `nil` if there is none.
-  package static func response(
-    from url: String, to request: Data, publicOnly: Bool, proxies: ProxyTable? = nil,
-    timeLimit: Int = timeLimit
-  ) -> Data? {
-    let limits = Limits(size: responseLimit, time: timeLimit, publicOnly: publicOnly, proxies: proxies)
-    return fetch(url, body: request, limits)
+  private let publicOnly: Bool
+  private let proxies: ProxyTable?
+  private let listSize: Int
+  private let time: Int
+
+  /// Creates downloads with the settings of a session.
+  ///
+  /// - Parameters:
+  ///   - publicOnly: Whether requests to private addresses are refused.
+  ///   - proxies:    The proxies of the session, which must not be bypassed; `nil` uses the environment of the process.
+  ///   - sizeLimit:  The size of the largest list, in bytes.
+  ///   - timeLimit:  The time limit of each request, in milliseconds.
+  package init(
+    publicOnly: Bool, proxies: ProxyTable? = nil, sizeLimit: Int = listLimit, timeLimit: Int = timeLimit
+  ) {
+    self.publicOnly = publicOnly
+    self.proxies = proxies
+    listSize = sizeLimit
+    time = timeLimit
   }
 
-  /// Returns the list at `url`; `nil` if there is none.
-  package static func list(
-    at url: String, publicOnly: Bool, proxies: ProxyTable? = nil, sizeLimit: Int = listLimit,
-    timeLimit: Int = timeLimit
-  ) -> Data? {
-    let limits = Limits(size: sizeLimit, time: timeLimit, publicOnly: publicOnly, proxies: proxies)
-    return fetch(url, body: nil, limits)
+  package func response(from url: String, to request: Data) -> Data? {
+    fetch(url, body: request, sizeLimit: Self.responseLimit)
   }
 
-  fileprivate struct Limits {
-    let size: Int
-    let time: Int
-    /// Whether private addresses are refused.
-    let publicOnly: Bool
-    /// The proxies; `nil` uses the environment of the process.
-    let proxies: ProxyTable?
-  }
+  package func list(at url: String) -> Data? { fetch(url, body: nil, sizeLimit: listSize) }
 
   /// The transport of all downloads of the process, with a loop of its own: the loop of a session that waits for an
   /// evaluation could not carry them.
   private static let transport = HTTPTransport()
   private static let mostRedirects = 3
 
-  private static func fetch(_ url: String, body: Data?, _ limits: Limits) -> Data? {
+  private func fetch(_ url: String, body: Data?, sizeLimit: Int) -> Data? {
     guard !url.utf8.contains(0), let origin = Origin(url: url), origin.scheme == "http" else { return nil }
-    let request = WireRequest(url: url, origin: origin, profile: limits.profile) { parts in
-      parts.deadline = .now + .milliseconds(limits.time)
+    let request = WireRequest(url: url, origin: origin, profile: profile(sizeLimit: sizeLimit)) { parts in
+      parts.deadline = .now + .milliseconds(time)
       guard let body else { return }
       parts.method = "POST"
       parts.fields = [HTTPHeader(name: "Content-Type", value: "application/ocsp-request")]
@@ -53,7 +53,7 @@ package enum RevocationDownload {
     }
     let answer = Answer()
     // On the thread of the loop, because the threads of other tasks may all wait here.
-    Task(executorPreference: transport.loop) { answer.give(await follow(request)) }
+    Task(executorPreference: Self.transport.loop) { answer.give(await Self.follow(request)) }
     return answer.wait()
   }
 
@@ -102,13 +102,10 @@ package enum RevocationDownload {
       return body.withLock { $0 }
     }
   }
-}
 
-extension RevocationDownload.Limits {
-  /// The settings of the requests, which use the proxies of the session because they must not bypass them.
-  fileprivate var profile: ConnectionProfile {
+  private func profile(sizeLimit: Int) -> ConnectionProfile {
     var options = TransportOptions()
-    options.bodySizeLimit = Int64(size)
+    options.bodySizeLimit = Int64(sizeLimit)
     options.decodesContent = false
     options.refusesPrivateAddresses = publicOnly
     return ConnectionProfile(options: options, systemProxies: proxies)

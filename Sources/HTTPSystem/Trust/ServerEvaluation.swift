@@ -1,15 +1,22 @@
 import COpenSSL
-import FoundationEssentials
-import HTTPWire
+package import FoundationEssentials
+package import HTTPWire
 
 /// The trust evaluation of a server: by the evaluator of the profile or, without one, by the trust store.
-struct ServerEvaluation {
-  let profile: ConnectionProfile
-  let host: String
-  let port: Int
+package struct ServerEvaluation {
+  private let profile: ConnectionProfile
+  private let host: String
+  private let port: Int
+
+  /// Creates the evaluation of the server at a host and a port.
+  package init(profile: ConnectionProfile, host: String, port: Int) {
+    self.profile = profile
+    self.host = host
+    self.port = port
+  }
 
   /// Returns the certificates of OpenSSL's list.
-  static func certificates(_ shown: OpaquePointer?) -> [X509Certificate] {
+  package static func certificates(_ shown: OpaquePointer?) -> [X509Certificate] {
     (0..<max(0, openssl_certificate_count(shown))).compactMap { index in
       openssl_certificate_at(shown, index).flatMap { pointer in
         X509_up_ref(pointer) == 1 ? X509Certificate(owning: pointer) : nil
@@ -19,7 +26,7 @@ struct ServerEvaluation {
 
   /// Returns the failure if the server is not accepted; `.trustUndecided` if code outside of the handshake has to
   /// decide.
-  func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
+  package func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
     guard let evaluator = profile.evaluator else { return failure(of: certificates) }
     let chain = PresentedChain(
       host: host, port: port, certificates: certificates.map(\.der), stapledResponse: stapled)

@@ -1,6 +1,6 @@
 import CLinux
 import FoundationEssentials
-import Glibc
+package import Glibc
 package import HTTPWire
 
 /// The look-up of names by the system.
@@ -61,7 +61,7 @@ package enum HostLookup {
   }
 
   /// Returns the address of a socket; `nil` for other families.
-  static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
+  package static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
     switch Int32(pointer.pointee.sa_family) {
     case AF_INET:
       return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
@@ -80,8 +80,8 @@ package enum HostLookup {
 
 /// The proxies in the environment of the process at the first request. The environment is read once, because reading it
 /// for each request would cost time, and other threads may change it.
-struct ProxyEnvironment: Sendable {
-  static let shared = ProxyEnvironment()
+package struct ProxyEnvironment: Sendable {
+  package static let shared = ProxyEnvironment()
 
   let table: ProxyTable
   let isDirect: Bool
@@ -93,7 +93,7 @@ struct ProxyEnvironment: Sendable {
 
   /// Returns the proxy of a table for requests to an origin. Without a table, or if it refers to the environment, the
   /// proxy is that of the environment.
-  func choice(for origin: Origin, in table: ProxyTable?) -> ProxyTable.Choice {
+  package func choice(for origin: Origin, in table: ProxyTable?) -> ProxyTable.Choice {
     let choice = table?.choice(for: origin) ?? .environment
     return choice == .environment ? self.table.choice(for: origin) : choice
   }

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import HTTPEngine
+import HTTPSystem
 import HTTPWire
 import Testing
 

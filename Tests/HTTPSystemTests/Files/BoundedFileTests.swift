@@ -4,7 +4,7 @@ import Glibc
 import HTTPWire
 import Testing
 
-@testable import HTTPEngine
+@testable import HTTPSystem
 
 @Suite("Files that are read whole", .timeLimit(.minutes(5))) struct BoundedFileTests {
   private let folder: TemporaryFolder

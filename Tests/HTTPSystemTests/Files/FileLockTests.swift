@@ -1,6 +1,6 @@
 import ChildProcesses
 import Glibc
-import HTTPEngine
+import HTTPSystem
 import HTTPWire
 import Testing
 

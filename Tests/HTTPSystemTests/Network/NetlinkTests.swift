@@ -1,5 +1,5 @@
 import Foundation
-import HTTPEngine
+import HTTPSystem
 import HTTPWire
 import Testing
 

@@ -1,6 +1,14 @@
 package import FoundationEssentials
-package import HTTPWire
+import HTTPWire
 import Synchronization
+
+/// Requests to OCSP responders and for lists. The requests block the calling thread.
+package protocol RevocationDownloads: Sendable {
+  /// Returns the response of the responder at `url`; `nil` if there is none.
+  func response(from url: String, to request: Data) -> Data?
+  /// Returns the list at `url`; `nil` if there is none.
+  func list(at url: String) -> Data?
+}
 
 /// The revocation check of a verified path.
 ///
@@ -10,9 +18,7 @@ package struct RevocationCheck: Sendable {
   private let readsLists: Bool
   private let prefersLists: Bool
   private let requiresAnswer: Bool
-  private let usesNetwork: Bool
-  private let publicOnly: Bool
-  private let proxies: ProxyTable?
+  private let downloads: (any RevocationDownloads)?
   private let lists: RevocationLists
   private let stapledResponse: Data?
 
@@ -20,22 +26,17 @@ package struct RevocationCheck: Sendable {
   ///
   /// - Parameters:
   ///   - requiresAnswer:  Whether a certificate with an unknown status is refused.
-  ///   - usesNetwork:     Whether responders and lists may be requested, for which the thread waits.
-  ///   - publicOnly:      Whether requests to private addresses are refused.
-  ///   - proxies:         The proxies for these requests; `nil` uses the environment of the process.
+  ///   - downloads:       Requests responders and lists, for which the thread waits; `nil` requests nothing.
   ///   - stapledResponse: The stapled OCSP response of the server about its own certificate.
   package init(
-    asksResponders: Bool, readsLists: Bool, prefersLists: Bool, requiresAnswer: Bool, usesNetwork: Bool,
-    publicOnly: Bool, proxies: ProxyTable?,
-    lists: RevocationLists, stapledResponse: Data?
+    asksResponders: Bool, readsLists: Bool, prefersLists: Bool, requiresAnswer: Bool,
+    downloads: (any RevocationDownloads)?, lists: RevocationLists, stapledResponse: Data?
   ) {
     self.asksResponders = asksResponders
     self.readsLists = readsLists
     self.prefersLists = prefersLists
     self.requiresAnswer = requiresAnswer
-    self.usesNetwork = usesNetwork
-    self.publicOnly = publicOnly
-    self.proxies = proxies
+    self.downloads = downloads
     self.lists = lists
     self.stapledResponse = stapledResponse
   }
@@ -64,13 +65,13 @@ package struct RevocationCheck: Sendable {
     let question = OCSPQuery(certificate, issuer: issuer)
     let given = { lists.status(of: certificate, issuer: issuer, at: now) }
     let stapled = { isLeaf ? stapledResponse.map { question.status(in: $0, at: now) } : nil }
-    let asked = { ask(question, at: certificate.statusURLs, now) }
-    let fetched = { fetch(certificate, issuer, now) }
+    let asked = { downloads.flatMap { ask(question, at: certificate.statusURLs, now, by: $0) } }
+    let fetched = { downloads.flatMap { fetch(certificate, issuer, now, by: $0) } }
     sources.append(given)
     if asksResponders { sources.append(stapled) }
     let responders = asksResponders ? [asked] : []
     let files = readsLists ? [fetched] : []
-    if usesNetwork { sources += prefersLists ? files + responders : responders + files }
+    if downloads != nil { sources += prefersLists ? files + responders : responders + files }
     for source in sources {
       switch source() {
       case .good(let end): return .good(until: end)
@@ -83,14 +84,14 @@ package struct RevocationCheck: Sendable {
     return .unknown(reasons.joined(separator: ", "))
   }
 
-  private func ask(_ question: OCSPQuery, at urls: [String], _ now: Int) -> RevocationStatus? {
+  private func ask(
+    _ question: OCSPQuery, at urls: [String], _ now: Int, by downloads: any RevocationDownloads
+  ) -> RevocationStatus? {
     if let known = RevocationCache.shared.answer(to: question, at: now) { return known }
     guard let request = question.request else { return nil }
     var last: RevocationStatus?
     for url in urls.prefix(3) {
-      let response = RevocationDownload.response(
-        from: url, to: request, publicOnly: publicOnly, proxies: proxies)
-      guard let response else {
+      guard let response = downloads.response(from: url, to: request) else {
         last = .unknown("the OCSP responder \(url) does not answer")
         continue
       }
@@ -107,9 +108,9 @@ package struct RevocationCheck: Sendable {
     return last ?? .unknown("the certificate names no OCSP responder")
   }
 
-  private func fetch(_ certificate: X509Certificate, _ issuer: X509Certificate, _ now: Int)
-    -> RevocationStatus?
-  {
+  private func fetch(
+    _ certificate: X509Certificate, _ issuer: X509Certificate, _ now: Int, by downloads: any RevocationDownloads
+  ) -> RevocationStatus? {
     var last: RevocationStatus?
     for url in certificate.listURLs.prefix(3) {
       if let kept = RevocationCache.shared.list(at: url, at: now) {
@@ -117,7 +118,7 @@ package struct RevocationCheck: Sendable {
         // The cached list may be that of another issuer whose certificates name the same URL.
         if case .unknown = status {} else { return status }
       }
-      guard let data = RevocationDownload.list(at: url, publicOnly: publicOnly, proxies: proxies),
+      guard let data = downloads.list(at: url),
         let list = RevocationList.all(in: data)
       else {
         last = .unknown("there is no list at \(url)")

@@ -1,10 +1,10 @@
 import COpenSSL
-import FoundationEssentials
+package import FoundationEssentials
 
 /// The output of OpenSSL as Swift values.
-enum OpenSSLBytes {
+package enum OpenSSLBytes {
   /// Returns the output of one of the `i2d` functions; `nil` if it fails.
-  static func of(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32) -> Data? {
+  package static func of(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32) -> Data? {
     var bytes: UnsafeMutablePointer<UInt8>?
     let count = write(&bytes)
     guard count > 0, let bytes else {
@@ -16,7 +16,7 @@ enum OpenSSLBytes {
   }
 
   /// Returns a name on one line (RFC 2253).
-  static func line(of name: OpaquePointer?) -> String {
+  package static func line(of name: OpaquePointer?) -> String {
     guard let name, let memory = OpenSSLMemory() else { return "" }
     X509_NAME_print_ex(memory.pointer, name, 0, openssl_name_style())
     ERR_clear_error()
@@ -24,7 +24,7 @@ enum OpenSSLBytes {
   }
 
   /// Removes and returns the messages of OpenSSL's last errors on this thread.
-  static func errors() -> String {
+  package static func errors() -> String {
     var lines: [String] = []
     var code = ERR_get_error()
     while code != 0 {

@@ -1,7 +1,7 @@
 import ChildProcesses
 import FoundationEssentials
 import Glibc
-import HTTPEngine
+import HTTPSystem
 import HTTPWire
 import Testing
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import HTTPEngine
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing

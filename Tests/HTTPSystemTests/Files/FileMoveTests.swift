@@ -1,5 +1,5 @@
 import Foundation
-import HTTPEngine
+import HTTPSystem
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct FileMoveTests {

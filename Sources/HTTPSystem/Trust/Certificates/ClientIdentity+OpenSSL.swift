@@ -101,14 +101,14 @@ extension ClientIdentity {
 
 extension ClientIdentity {
   /// Makes this the identity of the connections of `context`. Returns the failure if that is not possible.
-  func use(in context: OpaquePointer) -> TransportFailure? {
+  package func use(in context: OpaquePointer) -> TransportFailure? {
     use(
       { SSL_CTX_use_certificate(context, $0) }, { SSL_CTX_use_PrivateKey(context, $0) },
       { openssl_add_chain_certificate(context, $0) })
   }
 
   /// Makes this the identity of one connection during its handshake. Returns the failure if that is not possible.
-  func use(inSession session: OpaquePointer) -> TransportFailure? {
+  package func use(inSession session: OpaquePointer) -> TransportFailure? {
     use(
       { SSL_use_certificate(session, $0) }, { SSL_use_PrivateKey(session, $0) },
       { openssl_add_chain_certificate_of(session, $0) })

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
-import HTTPEngine
+import HTTPSystem
+import HTTPWire
 import Testing
 
 @Suite("Folder of stored responses") struct EntryFolderTests {

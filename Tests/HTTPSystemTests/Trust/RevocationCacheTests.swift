@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTPEngine
+@testable import HTTPSystem
 
 @Suite("Cache of revocation lists") struct RevocationCacheTests {
   @Test("A list that replaces one of the same URL does not count twice")

@@ -1,0 +1,1 @@
+../../HTTPEngineTests/Support/Mutex.swift
