@@ -87,7 +87,8 @@ let package = Package(
       name: "ChildProcesses", dependencies: ["HTTPWire"], path: "Tests/ChildProcesses",
       swiftSettings: settings),
     .testTarget(
-      name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses", "Randomness"], swiftSettings: settings),
+      name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses", "Randomness"],
+      swiftSettings: settings),
     .testTarget(
       name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
       swiftSettings: settings),

@@ -46,11 +46,9 @@ struct DelegateClosures<Failure> {
       (URLSession, URLSessionDataTask, URLResponse, @escaping (URLSession.ResponseDisposition) -> Void) ->
         Void
     )?
-  var dataTaskDidBecomeDownloadTask:
-    ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
+  var dataTaskDidBecomeDownloadTask: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
   var dataTaskDidReceiveData: ((URLSession, URLSessionDataTask, Data) -> Void)?
-  var dataTaskWillCacheResponse:
-    ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
+  var dataTaskWillCacheResponse: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
   var dataTaskWillCacheResponseWithCompletion:
     ((URLSession, URLSessionDataTask, CachedURLResponse, @escaping (CachedURLResponse?) -> Void) -> Void)?
   var downloadTaskDidFinishDownloadingToURL: ((URLSession, URLSessionDownloadTask, URL) -> Void)?

@@ -16,7 +16,8 @@ final class ReachabilityListener<Status>: Sendable {
 
   /// Observes a host, or all of the network without one. `nil` if the manager cannot be made.
   init?(host: String?) {
-    let made = host.map { Alamofire::NetworkReachabilityManager(host: $0) } ?? Alamofire::NetworkReachabilityManager()
+    let made =
+      host.map { Alamofire::NetworkReachabilityManager(host: $0) } ?? Alamofire::NetworkReachabilityManager()
     guard let made else { return nil }
     manager = made
   }

@@ -94,7 +94,9 @@ struct TransferLogTests {
     var generator = Seed.generator()
     for _ in 0..<500 {
       let noise = Data(
-        (0..<Int.random(in: 0...300, using: &generator)).map { _ in UInt8.random(in: 0...127, using: &generator) })
+        (0..<Int.random(in: 0...300, using: &generator)).map { _ in
+          UInt8.random(in: 0...127, using: &generator)
+        })
       #expect(log.records(in: noise).records.isEmpty)
     }
   }

@@ -84,7 +84,8 @@ import Testing
     #expect(saved == 262_145)
   }
 
-  @Test("A server may answer each frame of one byte for the stream and for the connection") func tinyFrames() {
+  @Test("A server may answer each frame of one byte for the stream and for the connection") func tinyFrames()
+  {
     var meter = FloodMeter(burst: 1, rate: 1)
     for _ in 0..<65_535 { meter.dataSent(1) }
     let updates = Self.frame(8, 0, [0, 0, 0, 1]) + Self.frame(8, 0, [0, 0, 0, 1])

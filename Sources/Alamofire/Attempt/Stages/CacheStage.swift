@@ -227,7 +227,9 @@ extension AttemptDriver {
   @inline(never)
   nonisolated(nonsending) func updateCache() async -> AttemptEvent {
     let key = core.session.cache.key(of: values.outgoing)
-    guard let store = core.session.cache.store, let candidate = cacheCandidate(store, key) else { return .done }
+    guard let store = core.session.cache.store, let candidate = cacheCandidate(store, key) else {
+      return .done
+    }
     let (session, asks) = (core.session, asksObservers)
     propose(
       candidate, if: await session.offLoop { session.cache.update(with: candidate, asksFirst: asks) })

@@ -109,7 +109,8 @@ package struct RevocationCheck: Sendable {
   }
 
   private func fetch(
-    _ certificate: X509Certificate, _ issuer: X509Certificate, _ now: Int, by downloads: any RevocationDownloads
+    _ certificate: X509Certificate, _ issuer: X509Certificate, _ now: Int,
+    by downloads: any RevocationDownloads
   ) -> RevocationStatus? {
     var last: RevocationStatus?
     for url in certificate.listURLs.prefix(3) {
