@@ -121,10 +121,10 @@ let package = Package(
       path: "Tests/Generations/V3Tests", swiftSettings: settings),
     // The first screen of the README, as a program of its readers: with the defaults, and isolated to the main actor.
     .executableTarget(
-      name: "ReadmeProgram", dependencies: ["Alamofire", "HTTPTestServer"],
+      name: "ReadmeProgram", dependencies: ["Alamofire"],
       path: "Tests/Programs/ReadmeProgram"),
     .executableTarget(
-      name: "ReadmeMainActorProgram", dependencies: ["Alamofire", "HTTPTestServer"],
+      name: "ReadmeMainActorProgram", dependencies: ["Alamofire"],
       path: "Tests/Programs/ReadmeMainActorProgram",
       swiftSettings: [.defaultIsolation(MainActor.self)]),
     // Who answers the samples of the older generations.

@@ -1,5 +1,6 @@
 import ChildProcesses
 import Foundation
+import HTTPTestServer
 import Testing
 
 /// The first screen of the README, used as a reader uses it.
@@ -21,18 +22,33 @@ import Testing
     let program = try PackageFiles.text(of: "Tests/Programs/ReadmeProgram/main.swift")
     #expect(program == sample + "\n")
     let isolated = try PackageFiles.text(of: "Tests/Programs/ReadmeMainActorProgram/main.swift")
-    #expect(isolated == program.replacing("\nstruct Echo", with: "\nnonisolated struct Echo"))
-    #expect(try PackageFiles.text(of: "README.md").contains("`nonisolated struct Echo`"))
+    #expect(isolated == program.replacing("\nstruct Repository", with: "\nnonisolated struct Repository"))
+    #expect(try PackageFiles.text(of: "README.md").contains("`nonisolated struct Repository`"))
   }
 
+  // A proxy leads to a test server in place of the host.
   @Test(
-    "The program prints the header fields of its request",
-    arguments: ["ReadmeProgram", "ReadmeMainActorProgram"])
+    "The program prints what the server has sent", arguments: ["ReadmeProgram", "ReadmeMainActorProgram"])
   func program(name: String) async throws {
+    let authority = TestIdentity.localhostAuthority
+    let host = try TestIdentity(
+      .init(commonName: "api.github.com", dnsNames: ["api.github.com"], issuer: authority))
+    let server = try HTTPTestServer(.tls(host), routes: .none)
+    server.enqueue(.json(#"{"id": 44838949, "name": "swift", "stargazers_count": 67890}"#))
+    let seen = Recorder<String>()
+    let proxy = try ProxiedByteStreamTests.proxy(to: server.port, seen: seen)
+    let folder = try TemporaryFolder()
+    try Data(authority.caPEM.utf8).write(to: folder["authority.pem"])
     let run = try await ChildRun(
-      [Self.programs.appendingPathComponent(name).path], environment: ["no_proxy": "*"])
+      [Self.programs.appendingPathComponent(name).path],
+      environment: [
+        "https_proxy": "http://127.0.0.1:\(proxy.port)", "no_proxy": "",
+        "SSL_CERT_FILE": folder["authority.pem"].path,
+      ])
     #expect(run.status == 0, "\(run.complaints)")
-    #expect(String(decoding: run.output, as: UTF8.self).contains("\"Host\": \"127.0.0.1:"))
+    #expect(String(decoding: run.output, as: UTF8.self) == "swift has 67890 stars.\n")
+    #expect(seen.values.first == "CONNECT api.github.com:443 HTTP/1.1")
+    #expect(server.recordedRequests.first?.target == "/repos/swiftlang/swift")
   }
 
   @Test("The system packages are those that Scripts/install installs for a build")

@@ -1,8 +1,10 @@
 import Alamofire
-import HTTPTestServer
 
-struct Echo: Decodable, Sendable { let headers: [String: String] }
+struct Repository: Decodable, Sendable {
+  let name: String
+  let stargazers_count: Int
+}
 
-let server = try HTTPTestServer()
-let request = AF.request(server.url("/headers")).validate()
-print(try await request.serializingDecodable(Echo.self).value.headers)
+let url = "https://api.github.com/repos/swiftlang/swift"
+let repository = try await AF.request(url).validate().serializingDecodable(Repository.self).value
+print("\(repository.name) has \(repository.stargazers_count) stars.")
