@@ -47,9 +47,12 @@ final class AttemptDriver: @unchecked Sendable {
   /// Performs steps in a task until the request has ended, or until the loop's thread goes on.
   nonisolated(nonsending) func run(from first: AttemptStep) async {
     var step = first
+    // A task that begins by sending does so because the loop's thread could not.
+    var mayLeave = first != .send
     while step != .finished {
       // From here on the loop owns the driver.
-      if step == .send, leaveTask() { return }
+      if step == .send, mayLeave, leaveTask() { return }
+      mayLeave = true
       let event: AttemptEvent
       if let now = eventAtOnce(of: step) { event = now } else { event = await eventAfterWaiting(of: step) }
       step = attempt.next(after: event)
@@ -63,9 +66,9 @@ final class AttemptDriver: @unchecked Sendable {
 
   /// Lets the loop's thread go on with the transfer. Returns false if the task stays.
   private func leaveTask() -> Bool {
-    guard let enqueue = core.session.enqueue, core.mayLeaveTask, needsNoTask, !core.session.isOnLoop() else {
-      return false
-    }
+    guard let enqueue = core.session.enqueue, core.mayLeaveTask, needsNoTask,
+      !values.request.profile.asksForNames, !core.session.isOnLoop()
+    else { return false }
     enqueue(self)
     return true
   }

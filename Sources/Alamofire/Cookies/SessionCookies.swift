@@ -74,8 +74,7 @@ final class SessionCookies: Sendable {
 
   /// Returns the current cookies if this takes no waiting.
   ///
-  /// In one turn of the engine, only the first request reads an empty storage. A request that begins after a cookie
-  /// was stored belongs to a later turn.
+  /// In one turn of the engine, only the first request reads an empty storage, unless a response brings cookies.
   private func lookUp() -> CookieStore.Lookup {
     guard let turn = turn() else { return store.lookUp() }
     if turnWithoutCookies.load(ordering: .relaxed) == turn, !store.isBeingWritten { return .none }
@@ -99,6 +98,8 @@ final class SessionCookies: Sendable {
   ///   - sent:       The request that was answered.
   ///   - urlRequest: The caller's request, to which it belongs.
   func store(_ fields: [[UInt8]], of sent: WireRequest, for urlRequest: URLRequest) {
+    // The next hop of the request may begin in this turn.
+    turnWithoutCookies.store(0, ordering: .relaxed)
     store.keep(fields, of: CookieSource(sent, of: urlRequest, policy: policy))
   }
 

@@ -1,8 +1,9 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("Caching of requests", .timeLimit(.minutes(5))) struct CacheStageTests {
   @Test("A fresh response is used without a request") func freshResponse() async {
@@ -368,7 +369,8 @@ import Testing
     #expect(CacheFixture.Got(await session.request(request).end()).description == "200 one c")
     let isRefreshed = await eventually { cache.cachedResponse(for: request)?.data == Data("two".utf8) }
     #expect(isRefreshed)
-    // They are stored before the response.
+    // They were handed to their queue before the response was stored.
+    await session.core.cookies?.storesFinished()
     #expect((storage.cookies ?? []).map(\.name) == (handlesCookies ? ["a"] : []))
   }
 

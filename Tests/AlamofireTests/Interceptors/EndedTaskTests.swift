@@ -57,6 +57,32 @@ import Testing
     gate.open()
   }
 
+  enum Trace {
+    @TaskLocal static var id: String?
+  }
+
+  private struct Router: URLRequestConvertible {
+    let url: String
+
+    func asURLRequest() throws -> URLRequest {
+      try URLRequest(url: url, method: .get, headers: ["X-Trace": Trace.id ?? "none"])
+    }
+  }
+
+  @Test("The conversion of each attempt sees the task-local values if there is a policy for retries")
+  func retriedConversion() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.status(503), .text("ok"))
+    let policy = RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0)
+    let value = try await Trace.$id.withValue("4bf92f35") {
+      try await session.request(Router(url: server.url("/")), interceptor: policy).validate()
+        .serializingData()
+        .value
+    }
+    #expect(value == Data("ok".utf8))
+    #expect(server.recordedRequests.map { $0.header("X-Trace") } == ["4bf92f35", "4bf92f35"])
+  }
+
   @Test("A redirect and a failed validation are handled without the task") func redirect() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.redirect(to: "/next"), .status(503))

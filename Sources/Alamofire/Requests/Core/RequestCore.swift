@@ -207,10 +207,11 @@ package final class RequestCore: Sendable {
     mayLeaveTask && !convertsByUserCode && !has(.adapters)
   }
 
-  /// Whether the loop may go on with the request, so that the task that has called its adapters can end. Retriers see
-  /// the task-local values that adapters have seen, which only that task carries.
+  /// Whether the loop may go on with the request, so that the task that has called code of the caller can end. Only
+  /// that task carries the task-local values, which retriers and the code of a further attempt have to see, too.
   var mayLeaveTask: Bool {
-    kind.mayNeedNoTask && !(has(.adapters) && mayBeRetried) && !observers.contains(.task)
+    kind.mayNeedNoTask && !(mayBeRetried && (has(.adapters) || convertsByUserCode))
+      && !observers.contains(.task)
   }
 }
 

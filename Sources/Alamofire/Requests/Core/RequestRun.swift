@@ -43,10 +43,13 @@ final class DecidedRedirect: Sendable {
 /// ``RequestLifecycle`` decides, and holds no reference. A run holds the objects to which its decisions apply.
 /// Therefore the head decision and the gate are here.
 struct RequestRun: Sendable {
-  /// The number of earlier runs. Each run has a task of its own.
-  private(set) var number = 0
-  /// The task that performs the attempts; `nil` while the loop performs them.
+  /// The number of earlier runs.
+  private var number = 0
+  /// The task that performs the attempts, or has performed them until the loop went on with them.
   private(set) var task: Task<Void, Never>?
+  /// The number of the tasks that were started, and that of ``task``. Those of one run follow one another.
+  private var tasksStarted = 0
+  private var taskNumber = 0
   /// Suspends, resumes and cancels the transfer that is under way.
   var control: (any TransferControl)?
   var hop: CurrentHop?
@@ -54,10 +57,24 @@ struct RequestRun: Sendable {
   /// Continues the attempt once the request is resumed.
   private var gate: CheckedContinuation<Void, Never>?
 
-  /// Adds the task of a run. Returns false if that run has ended, and perhaps another one has begun.
-  mutating func add(_ task: Task<Void, Never>, ofRun number: Int) -> Bool {
-    guard self.number == number else { return false }
+  /// The place of a task among those of the runs.
+  struct TaskPlace {
+    fileprivate let run: Int
+    fileprivate let task: Int
+  }
+
+  /// Returns the place of a task that is about to start.
+  mutating func startTask() -> TaskPlace {
+    tasksStarted += 1
+    return TaskPlace(run: number, task: tasksStarted)
+  }
+
+  /// Adds a task that was started. Returns false if its run has ended, and perhaps another one has begun, or if a later
+  /// task of the run was added before, so that this one has ended.
+  mutating func add(_ task: Task<Void, Never>, at place: TaskPlace) -> Bool {
+    guard number == place.run, taskNumber < place.task else { return false }
     self.task = task
+    taskNumber = place.task
     return true
   }
 
@@ -132,12 +149,12 @@ extension RequestCore {
 
   /// Starts a task of the current run, which is cancelled with the request.
   func run(in start: () -> Task<Void, Never>) {
-    let number = state.withLock { $0.run.number }
+    let place = state.withLock { $0.run.startTask() }
     let task = start()
     // If the request was cancelled or left by its session between the start of the task and here, the task is
     // cancelled.
     let isCancelled = state.withLock { state in
-      guard state.run.add(task, ofRun: number) else { return false }
+      guard state.run.add(task, at: place) else { return false }
       return state.results.error != nil && !state.lifecycle.mayAttemptAgain
     }
     if isCancelled { task.cancel() }
