@@ -46,7 +46,7 @@ package struct JSONPath: Equatable, Sendable {
     let name: String
     var rest: Substring
 
-    /// Reads up to a bracket. A backslash in front of a bracket or a digit takes its meaning.
+    /// Reads up to a bracket. A backslash escapes a bracket or a digit.
     mutating func literal(until end: Character) -> (text: String, isEscaped: Bool) {
       var text = ""
       var isEscaped = false

@@ -57,7 +57,7 @@ package enum RequestItem: Equatable, Sendable {
   /// Separators at the same position are tried in this order, so the longer ones come first.
   private static let separators = [":=@", "==@", "=@", ":@", ":=", "==", "=", ":", "@"]
 
-  /// Reads an item. The first separator counts; a backslash in front of a character takes its meaning.
+  /// Reads an item. It is split at its first separator; a backslash escapes the next character.
   package init(parsing argument: String) throws(UsageError) {
     guard let (name, separator, value) = Self.parts(of: argument) else {
       if let name = Self.nameOfEmptyField(argument) {

@@ -92,8 +92,8 @@ struct ResponsePrinter: Sendable {
     }
   }
 
-  /// Returns the charset of a body by its head or its beginning; `nil` if nothing names one. An unknown one is told on
-  /// the standard error, and is read as UTF-8.
+  /// Returns the charset of a body by its head or its beginning; `nil` if nothing names one. An unknown one is reported
+  /// on the standard error, and is read as UTF-8.
   func charset(_ contentType: String?, _ start: Data) -> TextCharset? {
     guard
       let label = TextCharset.label(ofContentType: contentType)

@@ -8,7 +8,7 @@ struct RequestAttempt: Sendable, Equatable {
 
   let kind: Kind
   private(set) var step = AttemptStep.begin
-  /// Whether observers know the task of the attempt and have yet to hear of its end.
+  /// Whether observers know the task of the attempt and have yet to be notified of its end.
   private(set) var taskIsAnnounced = false
   private var response = ResponseFacts()
   private var asksCache = false
@@ -199,7 +199,7 @@ enum AttemptEvent: Sendable, Equatable {
   case done
   /// ``AttemptValues/error`` has the reason.
   case failed
-  /// The task of the attempt has observers, which are told of it before it is sent.
+  /// The task of the attempt has observers, which are notified of it before it is sent.
   case observed
   case responded(ResponseFacts)
   case transferFailed(TransferFailureFacts)

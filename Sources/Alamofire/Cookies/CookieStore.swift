@@ -8,7 +8,7 @@ import Synchronization
 /// store.
 ///
 /// Foundation's shared storage writes its whole file for each cookie that is set, which takes milliseconds and blocks
-/// its readers. Therefore cookies are stored on a queue, and read on another one meanwhile; neither blocks the
+/// its readers. Therefore cookies are stored on a queue, and read on another one; neither blocks the
 /// engine's thread. If a user sets cookies in the shared storage at that moment, the engine's thread can wait for the
 /// file. Foundation's parsers are not used, because they split cookies at commas, and some texts end the process.
 final class CookieStore: Sendable {

@@ -70,7 +70,7 @@ extension MultipartFile {
   /// Makes a file that `body` fills. If that fails, the file is removed.
   ///
   /// It uses `open`, because Foundation makes a file that every user can read and restricts it afterwards. Foundation
-  /// also overwrites a file that another process made meanwhile.
+  /// also overwrites a file that another process has just created.
   ///
   /// - Parameter permissions: The mode of the file, before the process's umask.
   static func create(

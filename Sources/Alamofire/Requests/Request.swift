@@ -74,7 +74,7 @@ public class Request: @unchecked Sendable {
     return self
   }
 
-  /// Suspends the request: nothing is sent or read until ``resume()``. Its idle timeout is paused meanwhile,
+  /// Suspends the request: nothing is sent or read until ``resume()``. Its idle timeout is paused,
   /// `timeoutIntervalForResource` is not. Has no effect after its end.
   @discardableResult
   public func suspend() -> Self {

@@ -161,7 +161,7 @@ open class Session: @unchecked Sendable {
       fileManager)
   }
 
-  /// Makes a request that sends a file, which is read while it is sent. Bytes that are appended to the file meanwhile
+  /// Makes a request that sends a file, which is read while it is sent. Bytes that are appended to the file then
   /// are not sent. The request fails if the file was truncated, is missing, a folder or not readable.
   open func upload(
     _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post,

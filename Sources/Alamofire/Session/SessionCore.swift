@@ -18,7 +18,7 @@ package final class SessionCore: Sendable {
     var streams: [ObjectIdentifier: WeakStream] = [:]
     /// The error for new requests after the end of the session; `nil` before.
     var reasonOfEnd: AFError?
-    /// Whether the delegate was told of the end.
+    /// Whether the delegate was notified of the end.
     var hasToldEnd = false
     /// The requests of earlier processes.
     var restored: [Request] = []
@@ -237,7 +237,7 @@ struct DormantRequests {
 
   /// Adds a request; a second call has no effect.
   ///
-  /// - Returns: Requests that were retained meanwhile. The caller releases them outside of its lock, because a
+  /// - Returns: Requests that this call has retained. The caller releases them outside of its lock, because a
   ///   reference can be the last one.
   mutating func add(_ request: Request) -> [Request] {
     entries[ObjectIdentifier(request)] = Entry(request: request)
@@ -249,7 +249,7 @@ struct DormantRequests {
     return present
   }
 
-  /// Removes and returns the requests that still exist. Some requests may have been started meanwhile.
+  /// Removes and returns the requests that still exist. Some of them may have been started.
   mutating func removeAll() -> [Request] {
     defer { entries = [:] }
     return entries.values.compactMap(\.request)

@@ -121,7 +121,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
 
   /// Verifies that a path leads from the server's certificate to a trusted one (RFC 5280 §6) and that every policy
   /// is fulfilled. Asks the network only for the policy ``TrustPolicy/revocation(options:)``, and blocks its thread
-  /// meanwhile.
+  /// until then.
   ///
   /// - Returns: The path, from the server's certificate to the trusted one.
   /// - Throws: ``Failure``.

@@ -130,7 +130,7 @@ extension WebSocketChannel {
       return state.isSuspended
     }
     stream.resume()
-    // No pong could arrive meanwhile.
+    // No pong could arrive during that time.
     if wasSuspended { schedulePing() }
   }
 

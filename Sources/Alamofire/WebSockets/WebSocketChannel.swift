@@ -41,7 +41,7 @@ struct WebSocketChannelOptions: Sendable {
 
 /// A WebSocket connection after its handshake: it moves bytes between a ``WebSocketConnection`` and a stream of bytes.
 ///
-/// - One write is under way at a time. Frames gather meanwhile, so that compressed messages keep their order.
+/// - One write is under way at a time. Other frames gather, so that compressed messages keep their order.
 /// - Nothing is read while more than ``WebSocketChannelOptions/heldLimit`` bytes of messages are not processed.
 final class WebSocketChannel: Sendable {
   typealias SendCompletion = @Sendable (TransportFailure?) -> Void

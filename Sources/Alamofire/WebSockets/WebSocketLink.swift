@@ -57,7 +57,7 @@ final class WebSocketLink: Sendable {
   }
 
   /// Suspends a new channel whose request is suspended. Otherwise it would wait for the response to a ping that is not
-  /// sent. The request may be resumed and suspended meanwhile.
+  /// sent. The request may be resumed and suspended before that.
   private func align(_ channel: WebSocketChannel) {
     var isSuspended = false
     while case let wanted = state.withLock({ $0.isSuspended }), wanted != isSuspended {

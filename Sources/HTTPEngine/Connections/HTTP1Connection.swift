@@ -4,7 +4,7 @@ import HTTPWire
 /// A connection of HTTP/1.1, which carries one exchange at a time. Belongs to the loop's thread. ``HTTP1Exchange``
 /// decides about the order of an exchange, and ``HTTP1Reader`` reads the response.
 ///
-/// A connection whose exchange has to wait is not read, and the kernel need not be told.
+/// A connection whose exchange has to wait is not read, which needs no call of the kernel.
 final class HTTP1Connection: Connection {
   enum State {
     case idle

@@ -29,7 +29,7 @@ protocol Pipe: AnyObject {
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep
   func shutReading()
-  /// Ends writing. Returns `.moved` if the peer will be told.
+  /// Ends writing. Returns `.moved` if the peer will learn of it.
   func shutWriting() -> PipeStep
   func close()
 }

@@ -4,8 +4,8 @@ import HTTPWire
 
 /// One socket of the loop, watched by its poller, and closed exactly once. Belongs to the loop's thread.
 ///
-/// A socket remembers what it was told: it is readable until a read has found it empty, and writable until a write had
-/// to wait. An open socket and its owner keep each other until ``close()``.
+/// A socket remembers the events that were reported: it is readable until a read has found it empty, and writable until
+/// a write had to wait. An open socket and its owner keep each other until ``close()``.
 final class Socket: PollTarget {
   /// The time without bytes after which the system asks whether the peer is there, and the pause between two
   /// questions, in seconds.

@@ -13,7 +13,7 @@ final class TLSConnection {
   let peer: TLSPeer
   /// The connection below, which lasts as long as the session.
   let connection: any Pipe
-  /// The reason for which OpenSSL was told to refuse the peer or to wait, or for which no bytes move.
+  /// The reason why OpenSSL has to refuse the peer or to wait, or for which no bytes move.
   @exclusivity(unchecked) var failure: TransportFailure?
   @exclusivity(unchecked) private var state = State.handshake
   @exclusivity(unchecked) var renegotiation = TLSRenegotiation()

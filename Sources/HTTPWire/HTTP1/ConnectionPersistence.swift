@@ -21,7 +21,7 @@ package struct ConnectionPersistence: Sendable, Equatable {
     var keepsAlive = false
     var idleTime: Int?
     let marks = head.block.marks
-    // HTTP/1.1 keeps connections without being told, so that `keep-alive` has no mark.
+    // HTTP/1.1 keeps connections by default, so that `keep-alive` has no mark.
     if marks.contains(.connection) || head.version == .http1_0 {
       // A function, because a closure that is stored allocates memory.
       func note(_ token: UnsafeRawBufferPointer) {

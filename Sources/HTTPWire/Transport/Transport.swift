@@ -43,7 +43,7 @@ package protocol TransferCompletion: AnyObject, Sendable {
 
 /// Work for the thread of an engine.
 package protocol LoopWork: Sendable {
-  /// Runs the work. Must return at once, because every transfer waits meanwhile.
+  /// Runs the work. Must return at once, because every transfer waits for it.
   func runOnLoop()
 }
 

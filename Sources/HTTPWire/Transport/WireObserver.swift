@@ -1,7 +1,7 @@
 /// Observes the bytes of one request on its connection, decrypted: of each hop, and of each attempt to send it.
 ///
 /// The transport calls the methods of an observer on its own thread. The methods must return at once, because other
-/// transfers wait meanwhile.
+/// transfers wait until it returns.
 package protocol WireObserver: AnyObject, Sendable {
   /// Called when bytes were sent or received. The buffer is valid during the call only.
   func bytesMoved(_ part: WirePart, _ bytes: UnsafeRawBufferPointer)

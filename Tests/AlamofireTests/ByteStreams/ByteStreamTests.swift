@@ -292,7 +292,7 @@ extension ByteStreamRequest {
     stream.read(atLeast: 3, timeout: .milliseconds(300), queue: .global()) { read.add($0) }
     let written = Recorder<Bool>()
     stream.write(Data("abc".utf8), queue: .global()) { written.add((try? $0.get()) != nil) }
-    // The loop is awake meanwhile, because another stream waits for a longer limit.
+    // The loop stays awake, because another stream waits for a longer limit.
     let other = session.byteStream(host: "127.0.0.1", port: server.port)
     await #expect(throws: AFError.self) { try await other.read(timeout: .milliseconds(500)) }
     #expect(read.values.isEmpty && written.values.isEmpty)

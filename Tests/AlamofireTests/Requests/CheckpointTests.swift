@@ -35,7 +35,7 @@ import Testing
     let part = try received(data)
     #expect(part.size == 120_000)
     #expect(try Data(contentsOf: URL(fileURLWithPath: part.path)) == file.bytes.prefix(120_000))
-    // Another download does not write to the file meanwhile.
+    // Another download does not write to the file.
     let other = await session.download(resumingWith: data).ended()
     #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=120000-", nil])
     let url = try #require(other.fileURL)

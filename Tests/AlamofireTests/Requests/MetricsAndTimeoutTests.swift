@@ -109,7 +109,7 @@ struct MetricsAndTimeoutTests {
     let request = session.request(server.url("/"))
     async let response = request.end()
     request.suspend()
-    // The second request has the same timeout and times out meanwhile.
+    // The second request has the same timeout and times out as well.
     let second = session.request(server.url("/"))
     request.resume()
     await gate.waitUntilReached()

@@ -234,7 +234,7 @@ import Testing
     let pings = Recorder<Bool>()
     // A request that is cancelled before its handshake was written would leave nothing to answer.
     await stream.writes.wait(for: 1)
-    // The connection opens meanwhile.
+    // The connection opens.
     let opening = Task { await stream.accept(then: serverFrame(0x81, [0x61]) + serverFrame(0x89, [1])) }
     let threads = 8
     await withCheckedContinuation { done in

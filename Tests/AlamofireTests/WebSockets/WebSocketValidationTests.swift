@@ -121,7 +121,7 @@ import Testing
     }
     let events = suspended.recorded()
     #expect(await eventually { suspended.isSuspended })
-    // Meanwhile the other one would have sent a ping and failed without its answer.
+    // By then the other one would have sent a ping and failed without its answer.
     let other = session.webSocketRequest(to: server.socketURL(), configuration: configuration)
     let others = other.recorded()
     await pings.wait(for: 4)

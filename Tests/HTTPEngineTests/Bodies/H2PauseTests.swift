@@ -6,7 +6,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Responses over one stream of HTTP/2 that are told to wait again and again. No socket is ready when they continue,
+/// Responses over one stream of HTTP/2 that have to wait again and again. No socket is ready when they continue,
 /// because all bytes were read before.
 @Suite("Pauses of HTTP/2 streams", .timeLimit(.minutes(5))) struct H2PauseTests {
   /// A sink that refuses each piece once, and has room for it at once.

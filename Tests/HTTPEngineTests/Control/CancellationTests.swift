@@ -77,7 +77,7 @@ import Testing
     let watcher = Watcher()
     let task = try Self.start(client, client.request(server.url("/get")), watcher)
     await watcher.began.wait()
-    // The client has connected meanwhile, and waits for the answer to its first bytes.
+    // The client has connected, and waits for the answer to its first bytes.
     try await client.roundTrip()
     await Self.expectCancelled(task, watcher)
     #expect(try await client.get(server.url("/get")).status == 200)

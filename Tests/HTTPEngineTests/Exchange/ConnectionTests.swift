@@ -169,7 +169,7 @@ import Testing
     async let failure = client.failure(of: request, watcher: watcher)
     if ending == .cancelled {
       await watcher.began.wait()
-      // The client has connected meanwhile.
+      // The client has connected.
       try await client.roundTrip()
       watcher.cancel()
     }

@@ -147,7 +147,7 @@ final class SessionPeer {
   }
 }
 
-/// A request on a stream of a ``SessionPeer``, which records what it is told.
+/// A request on a stream of a ``SessionPeer``, which records its events.
 final class StreamRecorder: HTTP2StreamOwner {
   enum Event: Equatable {
     case began, informational(Int), head(Int), content(Int), trailers(String), responseEnded, ended(

@@ -67,7 +67,7 @@ import Testing
     let pairs = try (0..<3).map { _ in try Self.pair() }
     let token = try #require(poller.watch(pairs[0].0, for: first))
     let other = try #require(poller.watch(pairs[1].0, for: second))
-    // Whichever is told first forgets the other, and watches a third socket in its slot.
+    // Whichever is ready first forgets the other, and watches a third socket in its slot.
     var isDone = false
     func replace(_ token: PollToken) {
       guard !isDone else { return }

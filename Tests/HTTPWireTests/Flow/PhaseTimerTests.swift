@@ -100,7 +100,7 @@ import Testing
     timer.resume(1015)
     #expect(timer.expiry == 1020)
     timer.pause(1012)
-    // The phase ends meanwhile.
+    // The phase ends.
     timer.requestBegan(1050, hasBody: false)
     #expect(timer.expiry == .max)
     timer.resume(1100)

@@ -27,6 +27,8 @@ import Testing
       ("\(Self.repeated("a", 13))\n\(Self.repeated("a", 12)) b.", "a sentence of 26 words: a a a ..."),
       ("The text is for nobody.", "\"nobody\": name the thing instead"),
       ("Whoever reads it", "\"whoever\": name the thing instead"),
+      ("It waits meanwhile.", "\"meanwhile\": say it as a colleague would"),
+      ("Monitors are told of it.", "\"are told\": say it as a colleague would"),
     ])
   func documentFault(text: String, complaint: String) async throws {
     let run = try await run(["Documentation/A.md": "# Title\n\n\(text)\n"])
@@ -74,7 +76,7 @@ import Testing
     "A comment with a fault is reported with its line",
     arguments: [
       ("/// What it is.", "the comment begins with \"What\""),
-      ("  /// Who is told.", "the comment begins with \"Who\""),
+      ("  /// Who reads it.", "the comment begins with \"Who\""),
       ("/// How it ends.", "the comment begins with \"How\""),
       ("/// The same, twice.", "the comment begins with \"The same\""),
       ("/// As above.", "the comment begins with \"As above\""),

@@ -169,7 +169,7 @@ extension RequestCore {
   /// Whether the session was released, so that the next one with its identifier continues the transfer.
   var isSuspendedInBackground: Bool { isAbandoned && session.reasonOfEnd.isSessionDeinitializedError }
 
-  /// Wraps a body so that its background transfer is told before the last bytes are sent.
+  /// Wraps a body so that its background transfer is notified before the last bytes are sent.
   func journalled(_ source: any BodySource) -> any BodySource {
     transfer.map { JournalledBody(source, $0) } ?? source
   }

@@ -42,7 +42,7 @@ extension AttemptDriver {
   }
 
   func adaptAtOnce() -> AttemptEvent? {
-    // A monitor is told of an adaptation that changes nothing, too.
+    // A monitor is notified of an adaptation that changes nothing, too.
     guard !core.has(.adapters), !core.isIntercepted || !core.notifiesMonitors else { return nil }
     core.created(values.urlRequest, of: request)
     if core.notifiesMonitors { tellInitial(values.urlRequest) }

@@ -92,7 +92,7 @@ extension AttemptDriver {
     return .done
   }
 
-  /// Validates unless a validator runs code of the caller or monitors are told of each.
+  /// Validates unless a validator runs code of the caller or monitors are notified of each.
   func validateAtOnce() throws(AFError) -> AttemptEvent? {
     if let error = core.error { throw error }
     guard core.hasValidators, let exchange = values.exchange else { return .done }

@@ -148,7 +148,7 @@ package struct AuthenticationFlow<
 
   /// Ends a refresh; returns `nil` if it is not the running one.
   ///
-  /// If a credential was set meanwhile, the result of the refresh is discarded.
+  /// If a credential was set during the refresh, the result of the refresh is discarded.
   package mutating func refreshed(_ ticket: Int, _ result: Result<Credential, any Error>) -> Release? {
     guard let running, running.ticket == ticket else { return nil }
     self.running = nil

@@ -16,8 +16,8 @@ import Synchronization
 /// ```
 ///
 /// **Before a request is sent**: without a credential it fails with ``AuthenticationError/missingCredential``. A
-/// credential that requires a refresh is refreshed first, and requests made meanwhile wait for it. Otherwise the
-/// credential is applied.
+/// credential that requires a refresh is refreshed first, and requests made during the refresh wait for it. Otherwise
+/// the credential is applied.
 ///
 /// **After a failure** that the ``Authenticator`` attributes to the credential: if the credential has changed since,
 /// the request is retried at once. Otherwise the request waits for a refresh, which is started unless one is running.
@@ -118,7 +118,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
       let time = Self.uptime
       switch flow.withLock({ $0.adapt(adaptation, knowing: finding, at: time) }) {
       case .ask(let credential, let version):
-        // This calls the user's code, so the lock is not held; if the credential changes meanwhile, the loop repeats.
+        // This calls the user's code, so the lock is not held; if the credential changes, the loop repeats.
         finding = Flow.Finding(version: version, requiresRefresh: credential.requiresRefresh)
         continue
       case .hold: break

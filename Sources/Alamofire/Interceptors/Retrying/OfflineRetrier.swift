@@ -4,7 +4,7 @@ import Synchronization
 
 /// Holds requests that failed because the machine was offline, and retries them when a network is available.
 ///
-/// One wait serves all requests that fail meanwhile. If a network becomes available, all are retried. If the wait
+/// One wait serves all requests that fail during it. If a network becomes available, all are retried. If the wait
 /// times out, all end with their errors, and the next failure starts another wait. A network is a default route over
 /// an interface that is up; no packets are sent to test it.
 ///

@@ -88,8 +88,8 @@ extension RequestCore {
     return canKeep ? .byDelegate : .byDefault
   }
 
-  /// Whether observers hear of the challenge in the response of this hop. A delegate that was not interested when the
-  /// hop began is not asked, because the body of the challenge was not kept for its decision.
+  /// Whether observers are notified of the challenge in the response of this hop. A delegate that was not interested
+  /// when the hop began is not asked, because the body of the challenge was not kept for its decision.
   var asksAboutChallenge: Bool {
     guard observers.contains(.challenges) else { return false }
     return !session.hasOwnDelegate || state.withLock { $0.run.hop?.challenge } == .byDelegate

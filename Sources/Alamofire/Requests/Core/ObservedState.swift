@@ -8,7 +8,7 @@ import Synchronization
 struct ObservedState: Sendable {
   /// The tasks of the attempts.
   var tasks = AttemptTasks()
-  /// The number of changes of the state that monitors have yet to be told of.
+  /// The number of changes of the state that monitors have yet to be notified of.
   private(set) var pendingChanges = 0
 
   mutating func beginNotification() { pendingChanges += 1 }
@@ -28,7 +28,7 @@ extension RequestCore.State {
     return hasMonitors || extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false
   }
 
-  /// Notes that monitors have been told of a change. Returns the attempt that waits for the last such notification.
+  /// Notes that monitors have been notified of a change. Returns the attempt that waits for the last such notification.
   mutating func endNotification() -> CheckedContinuation<Void, Never>? {
     guard observed.endNotification(), hasExtras else { return nil }
     defer { extras.changesWaiter = nil }
@@ -37,8 +37,8 @@ extension RequestCore.State {
 }
 
 extension RequestCore {
-  /// Waits until monitors have been told of every change so far. If two threads resume and cancel a request, the
-  /// notification of the first may be late, and the second may end the request meanwhile.
+  /// Waits until monitors have been notified of every change so far. If two threads resume and cancel a request, the
+  /// notification of the first may be late, and the second may have ended the request by then.
   nonisolated(nonsending) func changesAreTold() async {
     await withCheckedContinuation { continuation in
       let isDone = state.withLock { state in
@@ -65,8 +65,8 @@ extension RequestCore {
     }
   }
 
-  /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been told
-  /// of the task and of all earlier changes.
+  /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been
+  /// notified of the task and of all earlier changes.
   nonisolated(nonsending) func beginTaskChanges() async -> Request.State {
     while true {
       let lifecycle = state.withLock { state -> Request.State? in

@@ -97,7 +97,7 @@ package final class RequestCore: Sendable {
     }
   }
 
-  /// Changes the state as the caller asks. Monitors are told of the change before it takes effect.
+  /// Changes the state as the caller asks. Monitors are notified of the change before it takes effect.
   private func change(
     _ request: Request, to wanted: Request.State, _ body: (inout sending State) -> RequestLifecycle.Action
   ) {
@@ -382,7 +382,7 @@ extension RequestCore {
   }
 
   /// Gives the running transfer the priority of the request. Compares again afterwards, because another thread may have
-  /// changed it meanwhile.
+  /// changed it.
   func alignPriority() {
     var known: Float?
     while true {

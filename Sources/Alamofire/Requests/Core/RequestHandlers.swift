@@ -36,7 +36,7 @@ struct RequestHandlers: Sendable {
   }
 }
 
-/// The end of a run: the handlers that were served, and the ones that have to be told outside the lock.
+/// The end of a run: the handlers that were served, and the ones to notify outside the lock.
 private struct EndedRun: Sendable {
   let served: ShortList<any ResponseSink>
   var listeners: RequestListeners?

@@ -110,7 +110,7 @@ extension RequestCore {
   }
 
   /// Validates the response to a WebSocket handshake. Returns the failure of the first validator that rejects it, or
-  /// the error with which the request has ended meanwhile.
+  /// the error with which the request has ended.
   nonisolated(nonsending) func handshakeFailure() async -> AFError? {
     let (validators, request, body) = validationInputs()
     guard !validators.isEmpty, let exchange = outcome.exchange else { return nil }

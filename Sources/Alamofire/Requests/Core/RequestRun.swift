@@ -166,7 +166,7 @@ extension RequestCore {
   }
 
   /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because
-  /// another thread may have changed the state meanwhile.
+  /// another thread may have changed the state.
   func alignControl() {
     func wanted() -> (control: any TransferControl, isHeld: Bool)? {
       state.withLock { state in state.run.control.map { ($0, state.isHeld) } }
@@ -191,7 +191,7 @@ extension RequestCore {
     guard !state.withLock({ $0.lifecycle.readyToSend() }) else { return }
     await withCheckedContinuation { continuation in
       let waits = state.withLock { state in
-        // Otherwise the request was resumed or cancelled meanwhile.
+        // Otherwise the request has been resumed or cancelled.
         guard state.lifecycle.run == .gated, state.lifecycle.mayAttemptAgain else { return false }
         state.run.wait(atGate: continuation)
         return true
@@ -200,8 +200,8 @@ extension RequestCore {
     }
   }
 
-  /// Waits until a request without observers has been resumed; meanwhile its task can be seen. Returns false, and does
-  /// not wait, if it has observers of its own, which have to be told of the task before.
+  /// Waits until a request without observers has been resumed. Its task can be seen before. Returns false, and does
+  /// not wait, if it has observers of its own, which have to be notified of the task first.
   nonisolated(nonsending) func untilResumedUnobserved() async -> Bool {
     let mayWait = state.withLock { state -> Bool? in
       guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else { return nil }

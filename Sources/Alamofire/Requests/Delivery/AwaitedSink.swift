@@ -182,7 +182,7 @@ class DeliveryLatch: @unchecked Sendable {
       })
   }
 
-  /// Waits for the response; if the surrounding task is cancelled meanwhile, the request is cancelled.
+  /// Waits for the response; if the surrounding task is cancelled, so is the request.
   nonisolated(nonsending) final func enter(cancelling request: Request?) async -> Entrance {
     if let entrance = tryToEnter() { return entrance }
     guard let request else { return await enter() }

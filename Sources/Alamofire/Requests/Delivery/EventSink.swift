@@ -43,7 +43,7 @@ extension EventSink {
 
   func replaceFailure(with error: AFError) {}
 
-  // The outcome is no response. Monitors are told of each value of a stream when it is handed out.
+  // The outcome is no response. Monitors are notified of each value of a stream when it is delivered.
   func announce(to request: Request) {}
 }
 

@@ -215,7 +215,7 @@ package final class DownloadPlan: Sendable {
       return nil
     }
     return state.withLock { state in
-      // The attempt may have ended meanwhile, and another begun.
+      // The attempt may have ended by now, and another one begun.
       state.attempt?.sink === sink ? state.attempt?.checkpoint(of: request, size) : nil
     }
   }

@@ -118,7 +118,7 @@ extension SegmentedDownloadCore {
       state.isFlushing = false
       return (state.file, state.record)
     }
-    // The file may have begun again meanwhile.
+    // The file may have begun again.
     guard let file, let current, current.version == flushed.version,
       flushed.present.ranges.allSatisfy({ current.present.contains($0) })
     else { return }

@@ -58,7 +58,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamSink {
     queue.async(execute: handOut)
   }
 
-  /// Decodes entries. The decoder is taken out of the state meanwhile, because code of the caller must not run under a
+  /// Decodes entries. The decoder is taken out of the state first, because code of the caller must not run under a
   /// lock.
   private func values(of entries: [ChunkLog.Entry]) -> [Outcome] {
     guard !entries.isEmpty, var decoding = state.withLock({ $0.decoding.take() }) else { return [] }

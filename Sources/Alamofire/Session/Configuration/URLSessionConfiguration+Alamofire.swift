@@ -29,7 +29,7 @@ extension URLSessionConfiguration {
   ///
   /// If no route leads to the host, the request waits, and its delegate and the monitors are called once
   /// (`urlSession(_:taskIsWaitingForConnectivity:)`). The request is sent when there is a network, and fails with
-  /// `URLError.timedOut` after `timeoutIntervalForResource`; `timeoutIntervalForRequest` is paused meanwhile. As for
+  /// `URLError.timedOut` after `timeoutIntervalForResource`; `timeoutIntervalForRequest` is paused. As for
   /// ``OfflineRetrier``, links and routes of the kernel make a network. A host that does not respond, and a lost
   /// connection, are errors.
   ///

@@ -56,7 +56,7 @@ extension Result {
     }
   }
 
-  /// Makes another value of the value, or the error that is thrown meanwhile; an error stays.
+  /// Makes another value of the value, or the error that this throws; an error stays.
   public func flatMap<T>(_ transform: (Value) throws -> T) -> Result<T> {
     switch self {
     case .success(let value): Result<T> { try transform(value) }

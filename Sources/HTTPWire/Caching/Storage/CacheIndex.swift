@@ -69,7 +69,7 @@ package struct CacheIndex: Sendable {
   /// Takes the response of a file that was read; `nil` when there was no file, or no response in it. Returns the
   /// files to remove.
   package mutating func read(_ id: EntryID, _ stored: StoredResponse?) -> [EntryID] {
-    // Something newer has been put there meanwhile, or it has been removed.
+    // Something newer has been stored in its place, or it has been removed.
     guard held[id] == nil, pending[id] == nil, disk.contains(id) else { return [] }
     guard let stored, EntryID(stored) == id else {
       disk.remove(id)
@@ -168,7 +168,7 @@ package struct CacheIndex: Sendable {
     removals[key.hash] = removalCount
     return (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
       let id = EntryID(hash: key.hash, variant: variant)
-      // Of another URL with the same hash, as far as that can be told without reading.
+      // Of another URL with the same hash, as far as is known without reading.
       if let stored = held[id] ?? pending[id]?.stored, stored.key != key { return [] }
       return drop(id)
     }
