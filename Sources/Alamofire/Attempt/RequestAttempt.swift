@@ -166,7 +166,7 @@ struct RequestAttempt: Sendable, Equatable {
   }
 }
 
-/// The steps of one attempt. ``RequestAttempt`` knows their order, ``AttemptDriver`` performs them.
+/// The steps of one attempt. ``RequestAttempt`` knows their order, ``RequestRun`` performs them.
 enum AttemptStep: UInt8, Sendable, CaseIterable {
   /// The start of the attempt, before any step.
   case begin

@@ -4,8 +4,6 @@ import HTTPWire
 struct SharedTransport: Transport {
   let shared: SharedTransfers
   let transport: any Transport
-  /// The executor of the task that sends the request; `nil` is the pool.
-  let executor: (any TaskExecutor)?
   /// The number of removals from the cache so far. A request after a removal is another one.
   let removalCount: UInt64
 
@@ -50,7 +48,7 @@ struct SharedTransport: Transport {
   private func begin(_ request: WireRequest, _ key: SharedTransfers.Key, _ flight: UInt64) {
     let observer = SharedObserver(shared: shared, key: key, flight: flight)
     let (transport, shared) = (transport, shared)
-    let run: @Sendable () async -> Void = {
+    Task {
       let outcome: SharedTransfers.Outcome
       do throws(TransportFailure) {
         outcome = .success(try await transport.send(request, observer: observer))
@@ -59,7 +57,6 @@ struct SharedTransport: Transport {
       }
       shared.ended(key, flight, outcome)
     }
-    Task(executorPreference: executor, operation: run)
   }
 }
 

@@ -7,8 +7,6 @@ import Synchronization
 struct HostPolicyTransport: Transport {
   /// The evaluation of servers; `nil` if the trust store alone decides.
   let trust: TrustService?
-  /// Whether the calling thread is the engine's, on which no code of the caller may run.
-  let isOnLoop: @Sendable () -> Bool
   /// Whether an alternative service may answer.
   let usesAlternatives: Bool
   let transport: any Transport
@@ -16,7 +14,7 @@ struct HostPolicyTransport: Transport {
   nonisolated(nonsending) func send(
     _ request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    guard request.origin.scheme == "https", await isAuthentic(request.origin.host) else {
+    guard request.origin.scheme == "https", isAuthentic(request.origin.host) else {
       return try await transport.send(request, observer: observer)
     }
     if usesAlternatives, let service = request.alternativeToTry,
@@ -45,10 +43,9 @@ struct HostPolicyTransport: Transport {
   }
 
   /// Whether the server of a host is evaluated. Evaluators that a subclass of the manager chooses are code of the user.
-  nonisolated(nonsending) private func isAuthentic(_ host: String) async -> Bool {
-    guard let trust, let manager = trust.manager else { return true }
-    guard manager.runsUserCode, isOnLoop() else { return trust.authenticates(host) }
-    return await withTaskExecutorPreference(globalConcurrentExecutor) { trust.authenticates(host) }
+  private func isAuthentic(_ host: String) -> Bool {
+    guard let trust, trust.manager != nil else { return true }
+    return trust.authenticates(host)
   }
 }
 

@@ -42,11 +42,11 @@ extension RequestCore {
       if let task { tell { $0.request(request, didCancelTask: task) } }
     case .initialized, .finished: break
     }
-    state.withLock { $0.endNotification() }?.resume()
+    state.withLock { $0.endNotification() }?()
   }
 
   /// Announces the task of the current attempt, which is sent when the request is resumed.
-  nonisolated(nonsending) func tellTask(of request: Request) async {
+  func tellTask(of request: Request) async {
     let (handler, listeners) = showTask(of: request)
     guard let task = tasks(of: request).last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }

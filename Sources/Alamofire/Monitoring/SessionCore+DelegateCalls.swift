@@ -3,14 +3,6 @@ import FoundationNetworking
 
 // Calls of code that belongs to the caller.
 extension SessionCore {
-  /// Runs code of the caller. Never on the loop's thread, where it would delay every transfer of the session.
-  nonisolated(nonsending) func offLoop<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async
-    -> Value
-  {
-    guard isOnLoop() else { return await body() }
-    return await withTaskExecutorPreference(globalConcurrentExecutor) { await body() }
-  }
-
   /// Asks the delegate on the root queue. A task that is cancelled does not wait for the answer, nor does one whose
   /// deadline is over.
   ///
@@ -18,18 +10,16 @@ extension SessionCore {
   ///   - whenForgotten: The answer of a completion that is released without a call.
   ///   - whenCancelled: The answer after a cancellation or the deadline.
   ///   - ask: Calls the delegate with the session that it sees.
-  nonisolated(nonsending) func delegateAnswer<Answer: Sendable>(
+  func delegateAnswer<Answer: Sendable>(
     whenForgotten: Answer, whenCancelled: Answer, deadline: ContinuousClock.Instant? = nil,
     _ ask: @escaping @Sendable (SessionDelegate, URLSession, SingleCompletion<Answer>) -> Void
   ) async -> Answer {
-    await offLoop { [self] in
-      await SingleCompletion.answer(
-        whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: deadline
-      ) { completion in
-        let delegate = delegate
-        let facade = facade
-        rootQueue.async { ask(delegate, facade, completion) }
-      }
+    await SingleCompletion.answer(
+      whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: deadline
+    ) { completion in
+      let delegate = delegate
+      let facade = facade
+      rootQueue.async { ask(delegate, facade, completion) }
     }
   }
 }

@@ -122,3 +122,31 @@ final class ManagedPathMonitor: PathMonitor {
     return taken
   }
 }
+
+extension NetworkPathMonitor {
+  /// Waits until there is a path to a host. The deadline ends the wait, and so does the cancellation of the task.
+  static func path(
+    to host: String, in source: any NetworkSource, before deadline: ContinuousClock.Instant?
+  ) async -> PathResult {
+    let wait = deadline.map { ContinuousClock.now.duration(to: $0) }
+    let monitor = NetworkPathMonitor(
+      until: { $0.isConnected(to: host, by: source) }, source: source, maximumWait: DispatchTimeInterval(wait)
+    )
+    let result = await SingleCompletion.answer(whenForgotten: PathResult.timeout, whenCancelled: .timeout) {
+      completion in monitor.start { completion($0) }
+    }
+    monitor.stop()
+    return result
+  }
+}
+
+extension DispatchTimeInterval {
+  /// Makes an interval for a duration; `.never` without one.
+  fileprivate init(_ duration: Duration?) {
+    guard let duration else {
+      self = .never
+      return
+    }
+    self = .milliseconds(Int(duration.wholeMilliseconds))
+  }
+}

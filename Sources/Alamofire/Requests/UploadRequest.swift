@@ -144,3 +144,21 @@ package final class UploadBody: Sendable {
     runsUserCode = !(convertible is UploadRequest.Uploadable)
   }
 }
+
+extension UploadBody {
+  /// Makes the body of an attempt. Blocks for as long as code of the caller does.
+  func made() -> Result<UploadRequest.Uploadable, AFError> {
+    do {
+      guard let transfer else { return .success(try convertible.createUploadable()) }
+      return .success(try transfer.uploadable { try convertible.createUploadable() })
+    } catch {
+      return .failure(error as? AFError ?? .createUploadableFailed(error: error))
+    }
+  }
+}
+
+extension UploadRequest.Uploadable {
+  var stream: InputStream? {
+    if case .stream(let stream) = self { stream } else { nil }
+  }
+}

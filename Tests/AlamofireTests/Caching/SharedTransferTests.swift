@@ -135,7 +135,7 @@ import Testing
     arguments: [(401, true), (407, true), (302, false)])
   func unwantedBody(status: Int, isRead: Bool) async throws {
     let transport = SharedTransport(
-      shared: SharedTransfers(), transport: FakeTransport(.status(status, "body")), executor: nil,
+      shared: SharedTransfers(), transport: FakeTransport(.status(status, "body")),
       removalCount: 0)
     let url = "http://a.test/"
     let request = WireRequest(

@@ -55,7 +55,8 @@ private let KiB = 1024
     let response = await download(server).response
     #expect(response.error == nil)
     #expect(folder.hasOnly(file.bytes), "parts of two versions are in one file")
-    #expect(file.questions.last?.range == nil, "the whole file is requested by one request")
+    // A range that was requested before may reach the server later.
+    #expect(file.questions.count { $0.range == nil } == 1, "the whole file is requested by one request")
     #expect(response.progress.restartCount == 1)
   }
 

@@ -5,115 +5,39 @@ import Synchronization
 
 // Transfers of background sessions: each is written to its journal before it begins, and removed from there when its
 // response handlers have returned.
-extension AttemptDriver {
+extension RequestRun {
   /// Writes the transfer to its journal, and waits until it may begin.
-  @inline(never)
-  nonisolated(nonsending) func schedule() async throws(AFError) -> AttemptEvent {
+  func schedule() -> Outcome {
     guard let transfer = core.transfer else { return .done }
-    let driver = self
-    try await core.session.offLoop { () -> Result<Void, AFError> in
-      do throws(AFError) { return .success(try driver.describe(transfer)) } catch { return .failure(error) }
-    }.get()
-    if transfer.completed != nil { return .done }
-    guard !transfer.isLost else { throw Self.lost(values.urlRequest) }
-    try await begin(transfer)
-    // The source of an upload tells of its last bytes; other requests are small.
-    if core.download != nil || core.resumer?.endsWithoutContent == true { try transfer.noteSent() }
-    return .done
-  }
-
-  /// Waits until the transfer may begin. If the request is suspended then, its turn is the next one's.
-  private nonisolated(nonsending) func begin(_ transfer: BackgroundTransfer) async throws(AFError) {
-    while true {
-      await transfer.begin()
-      try checkAlive()
-      guard core.isSuspended else { return }
-      transfer.endTurn()
-      await core.untilResumed()
-      try checkAlive()
+    return .task { [core, urlRequest = values.urlRequest] () throws(AFError) in
+      try await core.schedule(transfer, urlRequest)
     }
-  }
-
-  private func describe(_ transfer: BackgroundTransfer) throws(AFError) {
-    guard !transfer.isDescribed else { return }
-    let initial = core.state.withLock { $0.hasExtras ? $0.extras.initialRequest : nil } ?? values.urlRequest
-    guard let resumer = core.resumer else {
-      return try transfer.describe(initial, kind: core.download == nil ? .upload : .download)
-    }
-    let (policy, upload) = resumer.description
-    try transfer.describe(initial, kind: .upload, resumption: policy, continuing: upload)
-  }
-
-  private static func lost(_ request: URLRequest) -> AFError {
-    .sessionTaskFailed(
-      error: URLError.made(
-        .backgroundSessionWasDisconnected,
-        "The process ended after the server may have received the request, and before the response came. "
-          + "\(request.httpMethod ?? "The request") is not sent again, because the server might perform it twice.",
-        url: request.url?.absoluteString))
   }
 
   /// Writes the response of an upload to the journal.
-  @inline(never)
-  nonisolated(nonsending) func keepAnswer() async -> AttemptEvent {
-    guard let transfer = core.transfer, transfer.completed == nil, let head = values.exchange?.head else {
-      return .done
-    }
+  func keepAnswer() -> Outcome {
+    guard let transfer = core.transfer, transfer.completed == nil, let exchange = values.exchange,
+      let head = exchange.head
+    else { return .done }
     let body = core.state.withLock { $0.results.data }
     let hasOtherURL = values.redirectCount > 0 || core.resumer?.isActive == true
-    let url = hasOtherURL ? values.exchange?.url : nil
-    await core.session.offLoop {
-      transfer.noteAnswer(head, body, from: url)
-    }
-    return .done
+    let url = hasOtherURL ? exchange.url : nil
+    return .task { transfer.noteAnswer(head, body, from: url) }
   }
 
   /// Moves the file of a complete background download. Without a destination it is moved to the temporary folder,
   /// because the folder of the session is not the caller's.
-  nonisolated(nonsending) func move(
+  func move(
     _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange
-  ) async throws(AFError) -> AttemptEvent {
-    let driver = self
+  ) -> Outcome {
     let url = values.redirectCount > 0 ? exchange.url : nil
-    let result = await core.session.offLoop { () -> Result<URL, AFError> in
+    return .task { [core, request] () -> Result<URL, AFError> in
       if let url { transfer.noteLocation(url) }
       do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
-      return driver.moved(source, of: transfer, plan, exchange)
+      return core.moved(source, of: transfer, plan, exchange, for: request)
+    } then: { (run, result) throws(AFError) in
+      try run.fileMoved(result)
     }
-    if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
-    if core.notifiesMonitors { tellStored(result) }
-    _ = try result.get()
-    return .done
-  }
-
-  private func moved(
-    _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange
-  ) -> Result<URL, AFError> {
-    if case .moved(let path) = transfer.completed?.phase { return .success(URL(fileURLWithPath: path)) }
-    // A cancelled request ends without a file; that of a released session stays for the next one.
-    guard !core.isCancelled, !core.isAbandoned else { return .failure(core.error ?? .explicitlyCancelled) }
-    let target: URL
-    let options: DownloadRequest.Options
-    if case .moving(let path, let bits) = transfer.completed?.phase {
-      (target, options) = (URL(fileURLWithPath: path), DownloadRequest.Options(rawValue: bits))
-      if transfer.isAtDestination(path) {
-        transfer.noteMoved()
-        return .success(target)
-      }
-    } else {
-      let place = exchange.responseForDestination.flatMap { plan.destination?(source, $0) }
-      (target, options) = place ?? (plan.temporaryTarget, [])
-    }
-    if core.notifiesMonitors { tellDestination(target) }
-    // A delegate may have moved the file.
-    if plan.destination == nil, !FileManager.default.fileExists(atPath: source.path) {
-      return .success(source)
-    }
-    let result = transfer.move(to: target.path, options: options.rawValue) {
-      // Other users may read the temporary folder.
-      Self.move(source, to: target, options, isShared: plan.destination != nil)
-    }
-    return result ?? .failure(core.error ?? .sessionDeinitialized)
   }
 
   /// Delivers the responses of a background transfer, which is removed when every handler has returned. Without a
@@ -136,6 +60,81 @@ extension AttemptDriver {
     let run = transfer.run
     let countdown = Countdown(served.count) { transfer.remove(after: run) }
     for sink in served { sink.deliver { countdown.step() } }
+  }
+}
+
+extension RequestCore {
+  fileprivate func schedule(
+    _ transfer: BackgroundTransfer, _ urlRequest: URLRequest
+  ) async throws(AFError) {
+    try describe(transfer, urlRequest)
+    if transfer.completed != nil { return }
+    guard !transfer.isLost else { throw Self.lost(urlRequest) }
+    try await begin(transfer)
+    // The source of an upload tells of its last bytes; other requests are small.
+    if download != nil || resumer?.endsWithoutContent == true { try transfer.noteSent() }
+  }
+
+  /// Waits until the transfer may begin. If the request is suspended then, its turn is the next one's.
+  private func begin(_ transfer: BackgroundTransfer) async throws(AFError) {
+    while true {
+      await transfer.begin()
+      try checkAlive()
+      guard isSuspended else { return }
+      transfer.endTurn()
+      await passed(.resumed)
+      try checkAlive()
+    }
+  }
+
+  private func describe(_ transfer: BackgroundTransfer, _ urlRequest: URLRequest) throws(AFError) {
+    guard !transfer.isDescribed else { return }
+    let initial = state.withLock { $0.hasExtras ? $0.extras.initialRequest : nil } ?? urlRequest
+    guard let resumer else {
+      return try transfer.describe(initial, kind: download == nil ? .upload : .download)
+    }
+    let (policy, upload) = resumer.description
+    try transfer.describe(initial, kind: .upload, resumption: policy, continuing: upload)
+  }
+
+  private static func lost(_ request: URLRequest) -> AFError {
+    .sessionTaskFailed(
+      error: URLError.made(
+        .backgroundSessionWasDisconnected,
+        "The process ended after the server may have received the request, and before the response came. "
+          + "\(request.httpMethod ?? "The request") is not sent again, because the server might perform it twice.",
+        url: request.url?.absoluteString))
+  }
+
+  fileprivate func moved(
+    _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange,
+    for request: Request
+  ) -> Result<URL, AFError> {
+    if case .moved(let path) = transfer.completed?.phase { return .success(URL(fileURLWithPath: path)) }
+    // A cancelled request ends without a file; that of a released session stays for the next one.
+    guard !isCancelled, !isAbandoned else { return .failure(error ?? .explicitlyCancelled) }
+    let target: URL
+    let options: DownloadRequest.Options
+    if case .moving(let path, let bits) = transfer.completed?.phase {
+      (target, options) = (URL(fileURLWithPath: path), DownloadRequest.Options(rawValue: bits))
+      if transfer.isAtDestination(path) {
+        transfer.noteMoved()
+        return .success(target)
+      }
+    } else {
+      let place = exchange.responseForDestination.flatMap { plan.destination?(source, $0) }
+      (target, options) = place ?? (plan.temporaryTarget, [])
+    }
+    if notifiesMonitors { tellDestination(target, of: request) }
+    // A delegate may have moved the file.
+    if plan.destination == nil, !FileManager.default.fileExists(atPath: source.path) {
+      return .success(source)
+    }
+    let result = transfer.move(to: target.path, options: options.rawValue) {
+      // Other users may read the temporary folder.
+      DownloadPlan.move(source, to: target, options, isShared: plan.destination != nil)
+    }
+    return result ?? .failure(error ?? .sessionDeinitialized)
   }
 }
 

@@ -4,12 +4,11 @@ import HTTPWire
 import Synchronization
 
 // The cache (RFC 9111) answers a hop as far as its rules and the policy of the request allow.
-extension AttemptDriver {
+extension RequestRun {
   /// Decides from memory whether the cache has to be asked. Allocates nothing for a request without `Cache-Control`.
-  @inline(never)
-  func applyCachePolicy() -> AttemptEvent {
+  func applyCachePolicy() -> Outcome {
     values.cachePolicy = cachePolicy()
-    return .cache(values.cachePolicy == nil ? .none : .lookUp)
+    return .event(.cache(values.cachePolicy == nil ? .none : .lookUp))
   }
 
   private func cachePolicy() -> CacheDecision.Policy? {
@@ -79,16 +78,15 @@ extension AttemptDriver {
 
   // MARK: Lookup
 
-  func lookUpCacheAtOnce() -> AttemptEvent? {
-    guard isAnsweredFromCache, let store = core.session.cache.store else { return answer(from: []) }
-    return store.find(core.session.cache.key(of: values.outgoing)).map { answer(from: $0) }
-  }
-
-  @inline(never)
-  nonisolated(nonsending) func lookUpCache() async -> AttemptEvent {
-    guard let store = core.session.cache.store else { return answer(from: []) }
+  func lookUpCache() -> Outcome {
+    guard isAnsweredFromCache, let store = core.session.cache.store else { return .event(answer(from: [])) }
     let key = core.session.cache.key(of: values.outgoing)
-    return answer(from: await core.session.offLoop { store.read(key) })
+    if let found = store.find(key) { return .event(answer(from: found)) }
+    return .task {
+      store.read(key)
+    } then: { run, found in
+      .event(run.answer(from: found))
+    }
   }
 
   private func answer(from found: [StoredResponse]) -> AttemptEvent {
@@ -149,17 +147,26 @@ extension AttemptDriver {
     return true
   }
 
-  @inline(never)
-  nonisolated(nonsending) func replay() async -> AttemptEvent {
-    guard let answer = values.storedAnswer else { return .cache(.send) }
+  func replay() -> Outcome {
+    guard let answer = values.storedAnswer else { return .event(.cache(.send)) }
     values.storedAnswer = nil
-    let transport = StoredTransport(answer: answer, sink: core.hasBodySink ? values.outgoing.sink : nil)
-    do throws(TransportFailure) {
-      let response = try await transport.send(values.outgoing, observer: StoredAnswerObserver(core))
+    return replay(answer, of: values.outgoing) { run, result in .event(run.replayed(result)) }
+  }
+
+  /// Delivers a stored response as the transfer of a request would.
+  func replay(_ answer: StoredAnswer, of request: WireRequest, then: @escaping Transfer.End) -> Outcome {
+    let transport = StoredTransport(answer: answer, sink: core.hasBodySink ? request.sink : nil)
+    let observer = StoredAnswerObserver(core)
+    return .wait(
+      .transfer(Transfer(transport: transport, request: request, observer: observer, then: then)))
+  }
+
+  private func replayed(_ result: Result<WireResponse, TransportFailure>) -> AttemptEvent {
+    switch result {
+    case .success(let response):
       recordHop(response.metrics, response.head, from: .localCache)
       return responded(response, concernsCache: false)
-    } catch {
-      return failed(error)
+    case .failure(let failure): return failed(failure)
     }
   }
 }
@@ -181,7 +188,7 @@ extension WireRequest {
 }
 
 // The cache stores a response, or invalidates stored ones because of it.
-extension AttemptDriver {
+extension RequestRun {
   /// Whether the cache has to see the response. A response that can never be used again need not be seen. Exceptions
   /// are an observer that decides about storing, and a policy that accepts responses of any age.
   @inline(never)
@@ -214,26 +221,23 @@ extension AttemptDriver {
     }
   }
 
-  func updateCacheAtOnce() -> AttemptEvent? {
+  func updateCache() -> Outcome {
     guard let store = core.session.cache.store else { return .done }
+    let key = core.session.cache.key(of: values.outgoing)
     // A store that is not open yet, or has to read files, would block the loop's thread.
-    let key = core.session.cache.key(of: values.outgoing)
-    guard !store.waits, store.find(key) != nil else { return nil }
+    let mayBlock = store.waits || store.find(key) == nil
     guard let candidate = cacheCandidate(store, key) else { return .done }
-    propose(candidate, if: core.session.cache.update(with: candidate, asksFirst: asksObservers))
-    return .done
-  }
-
-  @inline(never)
-  nonisolated(nonsending) func updateCache() async -> AttemptEvent {
-    let key = core.session.cache.key(of: values.outgoing)
-    guard let store = core.session.cache.store, let candidate = cacheCandidate(store, key) else {
+    let (cache, asks) = (core.session.cache, asksObservers)
+    guard mayBlock else {
+      propose(candidate, if: cache.update(with: candidate, asksFirst: asks))
       return .done
     }
-    let (session, asks) = (core.session, asksObservers)
-    propose(
-      candidate, if: await session.offLoop { session.cache.update(with: candidate, asksFirst: asks) })
-    return .done
+    return .task {
+      cache.update(with: candidate, asksFirst: asks)
+    } then: { run, isProposed in
+      run.propose(candidate, if: isProposed)
+      return .done
+    }
   }
 
   /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because
@@ -254,34 +258,33 @@ extension AttemptDriver {
       body: response.body ?? (request.sink as? ObservedBody)?.data ?? Data(),
       requestTime: response.requestTime(now), responseTime: now, removalCount: values.removalCount)
   }
+}
 
+extension RequestCore {
   /// Stores the responses of the attempt, as far as the delegate and the handlers allow.
-  nonisolated(nonsending) func storeCandidates(_ exchange: Exchange) async {
-    let candidates = core.state.withLock { state in
+  func storeCandidates(_ exchange: Exchange, of request: Request) async {
+    let candidates = state.withLock { state in
       defer { if state.hasExtras { state.extras.cacheCandidates = [] } }
       return state.extras.cacheCandidates
     }
-    for candidate in candidates { await store(candidate, exchange) }
+    for candidate in candidates { await store(candidate, exchange, of: request) }
   }
 
-  nonisolated(nonsending) private func store(_ candidate: CacheCandidate, _ exchange: Exchange) async {
-    guard let task = core.tasks(of: request).last as? URLSessionDataTask,
+  private func store(_ candidate: CacheCandidate, _ exchange: Exchange, of request: Request) async {
+    guard let task = tasks(of: request).last as? URLSessionDataTask,
       let response = exchange.hops.last?.request === candidate.request
         ? exchange.httpResponse
         : Exchange(url: URL(wire: candidate.request.url), head: candidate.head).httpResponse
     else { return }
     let proposed = CachedURLResponse(response: response, data: candidate.body)
-    let session = core.session
-    await session.offLoop {
-      let answer = await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
-        let delegate = session.delegate
-        let facade = session.facade
-        session.rootQueue.async {
-          delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
-        }
+    let answer = await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
+      let delegate = session.delegate
+      let facade = session.facade
+      session.rootQueue.async {
+        delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
       }
-      // The head of the server, unless an observer has made another one.
-      session.cache.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)
     }
+    // The head of the server, unless an observer has made another one.
+    session.cache.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)
   }
 }

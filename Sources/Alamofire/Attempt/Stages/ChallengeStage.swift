@@ -4,10 +4,9 @@ import HTTPWire
 import Synchronization
 
 // A server asks for authentication (RFC 9110 §11). A challenge that cannot be answered is a response like any other.
-extension AttemptDriver {
+extension RequestRun {
   /// Records whether the server accepts the credential of the request.
-  @inline(never)
-  func evaluateCredentials() -> AttemptEvent {
+  func evaluateCredentials() -> Outcome {
     guard let head = values.response?.head, values.authentication != nil, let proof = trail.proof else {
       return .done
     }
@@ -28,68 +27,80 @@ extension AttemptDriver {
     return .done
   }
 
-  func answerChallengeAtOnce() throws(AFError) -> AttemptEvent? {
-    guard let head = values.response?.head, head.status == 401 else { return .challenge(isAnswered: false) }
-    guard !core.observers.contains(.challenges), !core.isUndecided(head) else { return nil }
-    guard let answer = defaultAnswer(to: head) else { return .challenge(isAnswered: false) }
-    let choice = try fieldAtOnce(
-      answer.offer.scheme, answer.credential, answer.offer.digest, for: values.request
-    ) { answer.offer.digest.map { DigestTicket.first(for: $0) } }
-    switch choice {
-    case .field(let field, let ticket): return .challenge(isAnswered: add(answer, field, ticket))
-    case .needsBodyHash: return nil
+  func answerChallenge() throws(AFError) -> Outcome {
+    guard let head = values.response?.head, head.status == 401 else {
+      return .event(.challenge(isAnswered: false))
     }
+    guard core.observers.contains(.challenges) || core.isUndecided(head) else {
+      return try answerByDefault(head)
+    }
+    guard core.asksAboutChallenge else { return try answerByDefault(head) }
+    return try askDelegate(head, about: offersToShow(head)[...])
   }
 
-  @inline(never)
-  nonisolated(nonsending) func answerChallenge() async throws(AFError) -> AttemptEvent {
-    guard let head = values.response?.head else { return .challenge(isAnswered: false) }
-    let isAnswered = core.asksAboutChallenge ? try await askDelegate(head) : try await answerByDefault(head)
-    if !isAnswered { try await deliverDeclinedChallenge() }
-    return .challenge(isAnswered: isAnswered)
-  }
-
-  /// Delivers the response with a declined challenge to the handlers and the sink of the request.
-  @inline(never)
-  nonisolated(nonsending) private func deliverDeclinedChallenge() async throws(AFError) {
-    guard let response = values.response, core.isUndecided(response.head) else { return }
+  /// Delivers the response with a challenge that was not answered. Handlers and the sink of the request get it if they
+  /// have waited for the decision.
+  private func leaveChallenge() throws(AFError) -> Outcome {
+    guard let response = values.response, core.isUndecided(response.head) else {
+      return .event(.challenge(isAnswered: false))
+    }
     core.declineChallenge()
     let request = values.outgoing
+    let body: Data?
     do throws(TransportFailure) {
-      var body = response.body
-      if let kept = request.sink as? ChallengeBody { body = try kept.take() }
-      if let observed = request.sink as? ObservedBody { body = try observed.keptChallenge() }
-      let transport = StoredTransport(
-        answer: StoredAnswer(head: response.head, body: body ?? Data()),
-        sink: core.hasBodySink ? request.sink : nil)
-      _ = try await transport.send(request, observer: StoredAnswerObserver(core))
+      switch request.sink {
+      case let kept as ChallengeBody: body = try kept.take()
+      case let observed as ObservedBody: body = try observed.keptChallenge()
+      default: body = response.body
+      }
     } catch {
       throw AFError(error, url: request.url)
     }
+    let answer = StoredAnswer(head: response.head, body: body ?? Data())
+    return replay(answer, of: request) { (_, result) throws(AFError) in
+      if case .failure(let failure) = result { throw AFError(failure, url: request.url) }
+      return .event(.challenge(isAnswered: false))
+    }
   }
 
-  /// Asks the delegate about the offers of a server, one after the other. Returns whether it has answered one.
-  nonisolated(nonsending) private func askDelegate(_ head: ResponseHead) async throws(AFError) -> Bool {
-    for offer in offersToShow(head) {
+  /// Asks the delegate about the offers of a server, one after the other.
+  private func askDelegate(
+    _ head: ResponseHead, about offers: ArraySlice<AuthenticationOffer>
+  ) throws(AFError) -> Outcome {
+    var rest = offers
+    while let offer = rest.popFirst() {
       guard let challenge = challenge(head, offer) else { continue }
-      let decision = await decision(about: challenge)
-      try checkAlive()
-      try checkDeadline()
-      switch decision {
-      case .leave: return false
-      // The next weaker scheme, if the server offers one.
-      case .reject: if core.session.hasOwnDelegate { continue } else { return false }
-      case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
-      case .usual: return try await answerByDefault(head)
-      case .credential(let credential, let source):
-        guard trail.mayAnswer(offer, with: credential), offer.takes(credential) else {
-          return false
-        }
-        let answer = ChallengeAnswer(offer: offer, credential: credential, source: source)
-        return try await attach(answer)
+      guard let task = core.tasks(of: request).last else { return try answerByDefault(head) }
+      return .task { [core, deadline = values.request.deadline] in
+        await core.delegateAnswer(
+          to: challenge, task, whenForgotten: .leave, whenCancelled: .leave, deadline: deadline
+        ) { ChallengeDecision($0, $1) }
+      } then: { [rest] (run, decision) throws(AFError) in
+        try run.apply(decision, to: offer, of: head, otherwise: rest)
       }
     }
-    return false
+    return try leaveChallenge()
+  }
+
+  private func apply(
+    _ decision: ChallengeDecision, to offer: AuthenticationOffer, of head: ResponseHead,
+    otherwise rest: ArraySlice<AuthenticationOffer>
+  ) throws(AFError) -> Outcome {
+    try core.checkAlive()
+    try checkDeadline()
+    switch decision {
+    case .leave: return try leaveChallenge()
+    // The next weaker scheme, if the server offers one.
+    case .reject:
+      return core.session.hasOwnDelegate ? try askDelegate(head, about: rest) : try leaveChallenge()
+    case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
+    case .usual: return try answerByDefault(head)
+    case .credential(let credential, let source):
+      guard trail.mayAnswer(offer, with: credential), offer.takes(credential) else {
+        return try leaveChallenge()
+      }
+      return try send(ChallengeAnswer(offer: offer, credential: credential, source: source))
+    }
   }
 
   /// Returns the offers that a delegate is shown. A delegate of the caller sees all of them, those that have not failed
@@ -113,19 +124,19 @@ extension AttemptDriver {
     core.session.authentication.answer(head, challengeContext)
   }
 
-  nonisolated(nonsending) private func answerByDefault(_ head: ResponseHead) async throws(AFError) -> Bool {
-    guard let answer = defaultAnswer(to: head) else { return false }
-    return try await attach(answer)
+  private func answerByDefault(_ head: ResponseHead) throws(AFError) -> Outcome {
+    guard let answer = defaultAnswer(to: head) else { return try leaveChallenge() }
+    return try send(answer)
   }
 
-  /// Adds an answer to the next hop. Returns false if the answer has no field.
-  nonisolated(nonsending) private func attach(_ answer: ChallengeAnswer) async throws(AFError) -> Bool {
+  /// Adds an answer to the next hop, unless it has no field.
+  private func send(_ answer: ChallengeAnswer) throws(AFError) -> Outcome {
     let offer = answer.offer
-    let (field, ticket) = try await field(offer.scheme, answer.credential, offer.digest, for: values.request)
-    {
-      answer.offer.digest.map { DigestTicket.first(for: $0) }
+    return try makeField(offer.scheme, answer.credential, offer.digest) {
+      offer.digest.map { DigestTicket.first(for: $0) }
+    } then: { (run, field, ticket) throws(AFError) in
+      run.add(answer, field, ticket) ? .event(.challenge(isAnswered: true)) : try run.leaveChallenge()
     }
-    return add(answer, field, ticket)
   }
 
   private func add(_ answer: ChallengeAnswer, _ field: String?, _ ticket: DigestTicket?) -> Bool {
@@ -136,15 +147,6 @@ extension AttemptDriver {
         scheme: offer.scheme, realm: offer.realm, credential: answer.credential, source: answer.source,
         field: field, digest: offer.digest, ticket: ticket, isAnswer: true))
     return true
-  }
-
-  nonisolated(nonsending) private func decision(about challenge: URLAuthenticationChallenge) async
-    -> ChallengeDecision
-  {
-    guard let task = core.tasks(of: request).last else { return .usual }
-    return await delegateAnswer(to: challenge, task, whenForgotten: .leave, whenCancelled: .leave) {
-      ChallengeDecision($0, $1)
-    }
   }
 
   /// Makes the challenge for a delegate; `nil` for a URL that Foundation cannot parse.

@@ -5,29 +5,29 @@ import Synchronization
 
 // The cookies that the session's storage holds for a hop are sent with it, unless the caller sets `Cookie` or
 // `httpShouldHandleCookies` is false.
-extension AttemptDriver {
-  @inline(never)
-  func addCookiesAtOnce() -> AttemptEvent? {
+extension RequestRun {
+  func addCookies() -> Outcome {
     values.requestWithCookies = nil
     guard let cookies = core.session.cookies, values.handler.isOverNetwork else { return .done }
     // Cookies of the previous hop are still being stored.
-    if core.hasPendingCookies { return cookieQuery.takesCookies ? nil : .done }
+    if core.hasPendingCookies { return cookieQuery.takesCookies ? readCookies(cookies) : .done }
     switch cookies.header(for: cookieQuery) {
     case .none: return .done
     case .header(let header):
       addCookies(header)
       return .done
-    case .needsReading: return nil
+    case .needsReading: return readCookies(cookies)
     }
   }
 
-  // Not inlined, because its frame would enlarge that of the task.
-  @inline(never)
-  nonisolated(nonsending) func addCookies() async -> AttemptEvent {
-    guard let cookies = core.session.cookies else { return .done }
-    await core.cookiesStored()
-    if let header = await cookies.readHeader(for: cookieQuery) { addCookies(header) }
-    return .done
+  private func readCookies(_ cookies: SessionCookies) -> Outcome {
+    .task { [core, query = cookieQuery] in
+      await core.cookiesStored()
+      return await cookies.readHeader(for: query)
+    } then: { run, header in
+      if let header { run.addCookies(header) }
+      return .done
+    }
   }
 
   private var cookieQuery: CookieQuery {
@@ -52,8 +52,7 @@ extension AttemptDriver {
   }
 
   /// Waits until the cookies of the response are where the caller will look for them.
-  nonisolated(nonsending) func waitForCookies() async -> AttemptEvent {
-    await core.cookiesStored()
-    return .done
+  func waitForCookies() -> Outcome {
+    core.hasPendingCookies ? .task { [core] in await core.cookiesStored() } : .done
   }
 }

@@ -3,44 +3,37 @@ import FoundationNetworking
 import HTTPWire
 
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
-extension AttemptDriver {
-  // Most sessions know no credentials, which is found out for next to nothing.
-  func addCredentialsAtOnce() throws(AFError) -> AttemptEvent? {
+extension RequestRun {
+  func addCredentials() throws(AFError) -> Outcome {
     if values.redirectCount > 0 { dropCredentialsOfOtherOrigin() }
+    // Most sessions know no credentials, which is found out for next to nothing.
     let request = values.request
     let mayKnow =
       !core.session.credentials.isEmpty || request.sendsBasicCredential || request.hasNetrcFile
     guard mayKnow, maySendCredentials else { return .done }
-    guard !needsNetrc else { return nil }
-    if let match = rememberedMatch {
-      let choice = try fieldAtOnce(match.scheme, match.credential, match.digest, for: values.request) {
-        self.ticket(of: match)
-      }
-      switch choice {
-      case .needsBodyHash: return nil
-      case .field(let field, let ticket): if attach(match, field, ticket) { return .done }
-      }
+    guard needsNetrc, let path = request.profile.options.netrcFile else { return try addKnownCredential() }
+    let url = request.url
+    return .task { () throws(AFError) in
+      try NetrcFile.read(path, for: url)
+    } then: { (run, netrc) throws(AFError) in
+      run.values.authentication = Authentication(trail: run.trail, netrc: netrc)
+      return try run.addKnownCredential()
     }
-    addBasicCredential()
-    return .done
   }
 
-  @inline(never)
-  nonisolated(nonsending) func addCredentials() async throws(AFError) -> AttemptEvent {
-    if needsNetrc, let path = values.request.profile.options.netrcFile {
-      let url = values.request.url
-      let netrc = try await core.session.offLoop { NetrcFile.read(path, for: url) }.get()
-      values.authentication = Authentication(trail: trail, netrc: netrc)
+  private func addKnownCredential() throws(AFError) -> Outcome {
+    guard let match = rememberedMatch else {
+      addBasicCredential()
+      return .done
     }
-    if let match = rememberedMatch {
-      let (field, ticket) = try await field(match.scheme, match.credential, match.digest, for: values.request)
-      {
-        self.ticket(of: match)
-      }
-      if attach(match, field, ticket) { return .done }
+    let spaces = core.session.credentials
+    let origin = values.request.origin
+    return try makeField(match.scheme, match.credential, match.digest) {
+      spaces.ticket(match, origin: origin)
+    } then: { run, field, ticket in
+      if !run.attach(match, field, ticket) { run.addBasicCredential() }
+      return .done
     }
-    addBasicCredential()
-    return .done
   }
 
   /// Forgets the credential that was sent to the previous origin.
@@ -92,10 +85,6 @@ extension AttemptDriver {
     return match
   }
 
-  private func ticket(of match: CredentialSpaces.Match) -> DigestTicket? {
-    core.session.credentials.ticket(match, origin: values.request.origin)
-  }
-
   /// Adds a remembered credential to the next hop. Returns false if it has no field.
   private func attach(_ match: CredentialSpaces.Match, _ field: String?, _ ticket: DigestTicket?) -> Bool {
     guard let field else { return false }
@@ -128,50 +117,38 @@ extension AttemptDriver {
     values.authentication = Authentication(trail: trail, netrc: values.authentication?.netrc)
   }
 
-  /// The value of `Authorization`, as far as it can be computed at once.
-  enum FieldAnswer {
-    /// The value and the ticket of Digest that it used. There is no value for schemes that authenticate a connection,
-    /// and none if it cannot be computed.
-    case field(String?, DigestTicket?)
-    /// The body has to be hashed first, and is too long for the loop's thread.
-    case needsBodyHash
-  }
+  /// The rest of a stage that needs the value of `Authorization`. There is no value for schemes that authenticate a
+  /// connection, and none if it cannot be computed. The ticket is the one of Digest that the value used.
+  typealias FieldContinuation = @Sendable (RequestRun, String?, DigestTicket?) throws(AFError) -> Outcome
 
-  /// Returns the field for a credential, unless the body has to be hashed and is too long for the loop's thread.
+  /// Makes the field for a credential in the next hop. A long body is hashed in a task.
   ///
   /// - Parameter ticket: Called at most once, because each ticket has a count of its own.
-  func fieldAtOnce(
+  func makeField(
     _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
-    for request: WireRequest, ticket: () -> DigestTicket?
-  ) throws(AFError) -> FieldAnswer {
+    ticket: @escaping @Sendable () -> DigestTicket?, then: @escaping FieldContinuation
+  ) throws(AFError) -> Outcome {
+    let request = values.request
     guard scheme == .digest, let digest else {
-      return .field(scheme == .basic ? credential.basicField : nil, nil)
+      return try then(self, scheme == .basic ? credential.basicField : nil, nil)
     }
     let quality = try Self.quality(of: digest, for: request)
-    guard quality == .authInt else {
-      return field(credential, digest, quality, ticket(), for: request, bodyHash: nil)
+    @Sendable func field(_ hash: String?) -> (String?, DigestTicket?) {
+      Self.field(credential, digest, quality, ticket(), for: request, bodyHash: hash)
     }
-    guard request.body.isShort else { return .needsBodyHash }
-    let hash = AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body)
-    return field(credential, digest, quality, ticket(), for: request, bodyHash: hash)
-  }
-
-  /// Returns the field for a credential, as ``fieldAtOnce(_:_:_:for:ticket:)`` does, for bodies of any length.
-  nonisolated(nonsending) func field(
-    _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
-    for request: WireRequest, ticket: () -> DigestTicket?
-  ) async throws(AFError) -> (String?, DigestTicket?) {
-    let answer = try fieldAtOnce(scheme, credential, digest, for: request, ticket: ticket)
-    if case .field(let field, let ticket) = answer { return (field, ticket) }
-    guard let digest else { return (nil, nil) }
-    let body = request.body
-    let hash = await core.session.offLoop { AuthenticationFeatures.hashes.text(digest.algorithm, of: body) }
-    try checkAlive()
-    guard
-      case .field(let field, let ticket) = field(
-        credential, digest, .authInt, ticket(), for: request, bodyHash: hash)
-    else { return (nil, nil) }
-    return (field, ticket)
+    guard quality == .authInt, !request.body.isShort else {
+      let isSigned = quality == .authInt
+      let hash = isSigned ? AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body) : nil
+      let (field, ticket) = field(hash)
+      return try then(self, field, ticket)
+    }
+    return .task {
+      AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body)
+    } then: { (run, hash) throws(AFError) in
+      try run.core.checkAlive()
+      let (field, ticket) = field(hash)
+      return try then(run, field, ticket)
+    }
   }
 
   private static func quality(of digest: DigestChallenge, for request: WireRequest) throws(AFError)
@@ -188,15 +165,15 @@ extension AttemptDriver {
     }
   }
 
-  private func field(
+  private static func field(
     _ credential: PasswordCredential, _ digest: DigestChallenge, _ quality: DigestChallenge.Quality?,
     _ ticket: DigestTicket?, for request: WireRequest, bodyHash: String?
-  ) -> FieldAnswer {
-    guard let ticket else { return .field(nil, nil) }
+  ) -> (String?, DigestTicket?) {
+    guard let ticket else { return (nil, nil) }
     let answer = DigestAnswer(
       challenge: digest, credential: digest.isUTF8 ? credential.normalized : credential, ticket: ticket,
       method: request.method, target: ProtectionDomain.target(of: request.url), quality: quality)
-    return .field(answer.field(with: AuthenticationFeatures.hashes, bodyHash: bodyHash), ticket)
+    return (answer.field(with: AuthenticationFeatures.hashes, bodyHash: bodyHash), ticket)
   }
 }
 
@@ -211,16 +188,16 @@ extension RequestBody {
 /// Reads what ``TransportOptions/netrcFile`` names.
 enum NetrcFile {
   /// Reads a netrc file. Blocks for as long as that takes.
-  static func read(_ path: String, for url: String) -> Result<Netrc, AFError> {
+  static func read(_ path: String, for url: String) throws(AFError) -> Netrc {
     let path = (path as NSString).expandingTildeInPath
     do throws(FileReadingFailure) {
-      return .success(Netrc(String(decoding: try BodyFiles.content(of: path), as: UTF8.self)))
+      return Netrc(String(decoding: try BodyFiles.content(of: path), as: UTF8.self))
     } catch {
       // No body is read here.
       let code = error.kind == .cannotReadBody ? .resourceUnavailable : URLError.code(of: error.kind)
       let message =
         "TransportOptions.netrcFile cannot be read: \(path) (\(error.reason)). Correct it, or set it to nil."
-      return .failure(.sessionTaskFailed(error: URLError.made(code, message, url: url)))
+      throw .sessionTaskFailed(error: URLError.made(code, message, url: url))
     }
   }
 }

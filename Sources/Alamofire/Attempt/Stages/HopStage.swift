@@ -4,10 +4,8 @@ import HTTPWire
 import Synchronization
 
 // One hop: a request that goes over the wire, and its response.
-extension AttemptDriver {
-  // Not inlined, because its temporaries would enlarge the frame of the task.
-  @inline(never)
-  func makeRequest() throws(AFError) -> AttemptEvent {
+extension RequestRun {
+  func makeRequest() throws(AFError) -> Outcome {
     let urlRequest = values.urlRequest
     var violation: HeaderFieldRules.Violation?
     let plain = try core.makeWireRequest(of: urlRequest, &violation)
@@ -73,11 +71,13 @@ extension AttemptDriver {
   }
 
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
-  func chooseHandlerAtOnce() throws(AFError) -> AttemptEvent? {
+  func chooseHandler() throws(AFError) -> Outcome {
     if case .journal = values.handler { return .done }
     if mustChooseHandler {
       try checkScheme()
-      guard core.session.settings.protocolClasses.isEmpty || core.webSocket != nil else { return nil }
+      guard core.session.settings.protocolClasses.isEmpty || core.webSocket != nil else {
+        return askProtocolClasses()
+      }
     }
     try checkFields()
     return .done
@@ -90,22 +90,28 @@ extension AttemptDriver {
     throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: values.request.url))
   }
 
-  @inline(never)
-  nonisolated(nonsending) func chooseHandler() async throws(AFError) -> AttemptEvent {
+  private func askProtocolClasses() -> Outcome {
     let classes = core.session.settings.protocolClasses
     let request = foundationRequest()
-    let taker = await core.session.offLoop { classes.first { $0.canInit(with: request) } }
+    return .task {
+      classes.first { $0.canInit(with: request) }
+    } then: { (run, taker) throws(AFError) in
+      try run.use(taker, request)
+      return .done
+    }
+  }
+
+  private func use(_ taker: URLProtocol.Type?, _ request: URLRequest) throws(AFError) {
     if let taker {
       let credential = core.state.withLock { $0.extras.credential }
       values.handler = .userProtocol(ProtocolTransport(taker, request: request, credential: credential))
-      return .done
+      return
     }
     guard let handler = HopHandler(scheme: values.request.origin.scheme) else {
       throw .sessionTaskFailed(error: URLError.unsupported(scheme: values.request.url))
     }
     values.handler = handler
     try checkFields()
-    return .done
   }
 
   private var mustChooseHandler: Bool {
@@ -152,7 +158,7 @@ extension AttemptDriver {
   }
 
   /// Makes the hop known to the thread that reads its response.
-  func beginHop() -> AttemptEvent {
+  func beginHop() -> Outcome {
     noteRemovals()
     if !values.handler.isOverNetwork, values.startDate == nil { values.startDate = Date() }
     let request = values.outgoing
@@ -168,25 +174,26 @@ extension AttemptDriver {
 
   // MARK: The transfer
 
-  /// Sends the hop without a task. Returns false, and nothing is sent, if something has to be waited for before.
-  func sendWithCompletion() -> Bool {
-    guard needsNoTask else { return false }
+  func send() -> Outcome {
     noteRemovals()
-    let transport = values.handler.transport(of: core.session)
-    return transport.send(values.outgoing, observer: core, completion: self)
+    return transfer(values.outgoing, observer: core) { run, result in .event(run.accept(result)) }
   }
 
-  nonisolated(nonsending) func send() async -> AttemptEvent {
-    noteRemovals()
-    do throws(TransportFailure) {
-      return accept(.success(try await transport.send(values.outgoing, observer: core)))
-    } catch {
-      return accept(.failure(error))
-    }
+  /// Returns the transfer of a request to the server of the hop.
+  func transfer(
+    _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
+  ) -> Outcome {
+    let needsNoTask = needsNoTask
+    let transport = needsNoTask ? values.handler.transport(of: core.session) : transport
+    return .wait(
+      .transfer(
+        Transfer(
+          transport: transport, request: request, observer: observer, mayNeedNoTask: needsNoTask, then: then)
+      ))
   }
 
   /// Takes the outcome of the transfer of a hop.
-  func accept(_ outcome: consuming Result<WireResponse, TransportFailure>) -> AttemptEvent {
+  private func accept(_ outcome: consuming Result<WireResponse, TransportFailure>) -> AttemptEvent {
     switch outcome {
     case .success(let response):
       recordHop(response.metrics, response.head)
@@ -216,23 +223,23 @@ extension AttemptDriver {
   }
 
   /// The transport of the next hop.
-  var transport: any Transport {
+  private var transport: any Transport {
     let request = values.request
     var transport = values.handler.transport(of: core.session)
     if request.hasHostPolicies, values.handler.isOverNetwork {
       transport = HostPolicyTransport(
-        trust: core.session.trust, isOnLoop: core.session.isOnLoop,
-        usesAlternatives: values.handler.isEngine, transport: transport)
+        trust: core.session.trust, usesAlternatives: values.handler.isEngine, transport: transport)
     }
     guard isShared else { return transport }
     return SharedTransport(
-      shared: core.session.sharedTransfers, transport: transport, executor: core.session.executor,
+      shared: core.session.sharedTransfers, transport: transport,
       removalCount: core.session.cache.store?.removalCount ?? 0)
   }
 
   /// Whether the hop goes to the network without anything that has to wait before.
-  var needsNoTask: Bool {
+  private var needsNoTask: Bool {
     values.handler.isOverNetwork && !values.request.hasHostPolicies && !isShared
+      && !values.request.profile.asksForNames
   }
 
   /// Whether identical requests share the transfer of the hop.

@@ -4,9 +4,8 @@ import HTTPWire
 import Synchronization
 
 // Recovery from a failed transfer: the obstacle is removed, if it can be, and the hop is sent again.
-extension AttemptDriver {
+extension RequestRun {
   /// Keeps the failure of a transfer, and classifies it by its remedy.
-  @inline(never)
   func failed(_ failure: TransportFailure) -> AttemptEvent {
     values.transferFailure = failure
     return .transferFailed(facts(about: failure))
@@ -33,8 +32,7 @@ extension AttemptDriver {
   }
 
   /// Removes the range from the request, because the response does not fit the part of the download that is there.
-  @inline(never)
-  func askForWholeBody() -> AttemptEvent {
+  func askForWholeBody() -> Outcome {
     if let metrics = failure.metrics { recordHop(metrics, nil) }
     values.request = values.request.changing { $0.fields.removeAll(where: Self.isRangeField) }
     return .done
@@ -44,8 +42,7 @@ extension AttemptDriver {
 
   /// Keeps the metrics and the part of the response that arrived before the transfer failed. Throws the error for the
   /// caller.
-  @inline(never)
-  func recordTransferFailure() throws(AFError) -> AttemptEvent {
+  func recordTransferFailure() throws(AFError) -> Outcome {
     let failure = failure
     recordHop(
       failure.metrics ?? Self.metricsOfLostHop, failure.partial?.head,
@@ -84,62 +81,80 @@ extension AttemptDriver {
   // MARK: Certificates
 
   /// Evaluates the certificates of a server outside the handshake: the delegate is asked first, then the evaluators.
-  @inline(never)
-  nonisolated(nonsending) func evaluateTrust() async throws(AFError) -> AttemptEvent {
-    let session = core.session
-    guard let chain = failure.chain, let evaluator = session.trust else { return .done }
+  func evaluateTrust() throws(AFError) -> Outcome {
+    guard let chain = failure.chain, let evaluator = core.session.trust else { return .done }
     let profile = values.request.profile
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
-    var verdict: TrustMemory.Verdict? = nil
-    if core.observers.contains(.trust), let task = core.tasks(of: request).last {
-      let answer = await answer(to: .challenge(trust, chain), task)
-      try checkDeadline()
+    guard core.observers.contains(.trust), let task = core.tasks(of: request).last else {
+      return try evaluate(trust, of: chain, by: evaluator)
+    }
+    return askDelegate(about: .challenge(trust, chain), task) { (run, answer) throws(AFError) in
+      try run.checkDeadline()
       switch answer {
-      case .accept: verdict = .accepted
-      case .usual, .identity: break
+      case .accept:
+        try run.core.checkAlive()
+        return run.remember(.accepted, about: chain, evaluator)
+      case .usual, .identity: return try run.evaluate(trust, of: chain, by: evaluator)
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
       case .refuse:
         throw .sessionTaskFailed(
           error: URLError.made(
             .serverCertificateUntrusted, "The delegate rejected the certificates of \(chain.host).",
-            url: values.request.url))
+            url: run.values.request.url))
       }
     }
-    try checkAlive()
-    if verdict == nil {
-      let deadline = values.request.deadline
-      let outcome = await session.offLoop { await evaluator.evaluated(trust, forHost: chain.host, deadline) }
-      try checkAlive()
-      try checkDeadline()
-      do { verdict = try outcome.get() } catch { throw AFError(refusal: error) }
+  }
+
+  private func evaluate(
+    _ trust: ServerTrust, of chain: PresentedChain, by evaluator: TrustService
+  ) throws(AFError) -> Outcome {
+    try core.checkAlive()
+    return .task { [deadline = values.request.deadline] in
+      await evaluator.evaluated(trust, forHost: chain.host, deadline)
+    } then: { (run, result) throws(AFError) in
+      try run.core.checkAlive()
+      try run.checkDeadline()
+      do { return run.remember(try result.get(), about: chain, evaluator) } catch {
+        throw AFError(refusal: error)
+      }
     }
-    evaluator.remember(verdict ?? .usual, on: chain, in: profile.partition)
+  }
+
+  private func remember(
+    _ verdict: TrustMemory.Verdict, about chain: PresentedChain, _ evaluator: TrustService
+  ) -> Outcome {
+    evaluator.remember(verdict, on: chain, in: values.request.profile.partition)
     return .done
   }
 
   /// Lets the delegate choose a client certificate.
-  @inline(never)
-  nonisolated(nonsending) func chooseIdentity() async throws(AFError) -> AttemptEvent {
+  func chooseIdentity() -> Outcome {
     let origin = values.request.origin
     guard let evaluator = core.session.trust, let task = core.tasks(of: request).last else { return .done }
-    let answer = await answer(to: .challengeForIdentity(of: origin), task)
-    try checkAlive()
-    try checkDeadline()
-    switch answer {
-    case .identity(let identity):
-      let profile = core.profile(presenting: identity, inPlaceOf: values.request.profile)
-      values.request = values.request.changing { $0.profile = profile }
-    case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
-    case .accept, .usual, .refuse: evaluator.remainAnonymous(toHost: origin.host, port: origin.port)
+    return askDelegate(about: .challengeForIdentity(of: origin), task) { (run, answer) throws(AFError) in
+      try run.core.checkAlive()
+      try run.checkDeadline()
+      switch answer {
+      case .identity(let identity):
+        let profile = run.core.profile(presenting: identity, inPlaceOf: run.values.request.profile)
+        run.values.request = run.values.request.changing { $0.profile = profile }
+      case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
+      case .accept, .usual, .refuse: evaluator.remainAnonymous(toHost: origin.host, port: origin.port)
+      }
+      return .done
     }
-    return .done
   }
 
-  nonisolated(nonsending) private func answer(
-    to challenge: URLAuthenticationChallenge, _ task: URLSessionTask
-  ) async -> TrustAnswer {
-    await delegateAnswer(to: challenge, task, whenForgotten: .usual, whenCancelled: .cancel) {
-      TrustAnswer($0, $1)
+  private func askDelegate(
+    about challenge: URLAuthenticationChallenge, _ task: URLSessionTask,
+    then: @escaping @Sendable (RequestRun, TrustAnswer) throws(AFError) -> Outcome
+  ) -> Outcome {
+    .task { [core, deadline = values.request.deadline] in
+      await core.delegateAnswer(
+        to: challenge, task, whenForgotten: .usual, whenCancelled: .cancel, deadline: deadline
+      ) { TrustAnswer($0, $1) }
+    } then: { (run, answer) throws(AFError) in
+      try then(run, answer)
     }
   }
 
@@ -151,43 +166,27 @@ extension AttemptDriver {
   }
 
   /// Waits for a network until the deadline of the request.
-  @inline(never)
-  nonisolated(nonsending) func waitForConnectivity() async throws(AFError) -> AttemptEvent {
-    let host = values.request.origin.host
-    let network = core.session.network
+  func waitForConnectivity() -> Outcome {
     if let metrics = failure.metrics { recordHop(metrics, nil) }
-    if !values.hasWaitedForConnectivity, core.observers.contains(.task) {
-      await callDelegate { delegate, session, task in
-        delegate.urlSession(session, taskIsWaitingForConnectivity: task)
-      }
-    }
+    let isFirst = !values.hasWaitedForConnectivity
     values.hasWaitedForConnectivity = true
-    let wait = values.request.deadline.map { ContinuousClock.now.duration(to: $0) }
-    let monitor = NetworkPathMonitor(
-      until: { $0.isConnected(to: host, by: network) }, source: network,
-      maximumWait: DispatchTimeInterval(wait))
-    let result = await SingleCompletion.answer(whenForgotten: PathResult.timeout, whenCancelled: .timeout) {
-      completion in monitor.start { completion($0) }
+    let (host, deadline) = (values.request.origin.host, values.request.deadline)
+    return .task { [core, request] in
+      if isFirst, core.observers.contains(.task) {
+        await core.callDelegate(for: request) { delegate, session, task in
+          delegate.urlSession(session, taskIsWaitingForConnectivity: task)
+        }
+      }
+      return await NetworkPathMonitor.path(to: host, in: core.session.network, before: deadline)
+    } then: { (run, result) throws(AFError) in
+      try run.core.checkAlive()
+      guard result == .pathAvailable else {
+        throw .sessionTaskFailed(
+          error: URLError.made(
+            .timedOut, "There was no network until timeoutIntervalForResource was over.",
+            url: run.values.request.url, phase: .total))
+      }
+      return .done
     }
-    monitor.stop()
-    try checkAlive()
-    guard result == .pathAvailable else {
-      throw .sessionTaskFailed(
-        error: URLError.made(
-          .timedOut, "There was no network until timeoutIntervalForResource was over.",
-          url: values.request.url, phase: .total))
-    }
-    return .done
-  }
-}
-
-extension DispatchTimeInterval {
-  /// Makes an interval for a duration; `.never` without one.
-  fileprivate init(_ duration: Duration?) {
-    guard let duration else {
-      self = .never
-      return
-    }
-    self = .milliseconds(Int(duration.wholeMilliseconds))
   }
 }

@@ -3,24 +3,20 @@ import FoundationNetworking
 import HTTPWire
 
 // If the response is a redirect (RFC 9110 §15.4), the next hop follows it.
-extension AttemptDriver {
-  @inline(never)
-  func followRedirectAtOnce() throws(AFError) -> AttemptEvent? {
-    guard let response = values.response, (300..<400).contains(response.head.status) else {
-      return .redirect(.none)
+extension RequestRun {
+  func followRedirect() throws(AFError) -> Outcome {
+    guard let head = values.response?.head, (300..<400).contains(head.status) else {
+      return .event(.redirect(.none))
     }
     let request = values.request
-    switch core.redirect(by: response.head, of: request, after: values.redirectCount) {
-    case .notARedirect: return .redirect(.none)
+    switch core.redirect(by: head, of: request, after: values.redirectCount) {
+    case .notARedirect: return .event(.redirect(.none))
     case .follow(let proposed):
       let plan = request.upgraded(proposed)
-      if core.observers.contains(.redirects) {
-        values.redirectPlan = plan
-        return nil
-      }
+      if core.observers.contains(.redirects) { return askDelegate(about: plan, head) }
       noteRedirect(plan)
       follow(plan)
-      return .redirect(.followed)
+      return .event(.redirect(.followed))
     case .refuse(let refusal):
       keepResult()
       throw .sessionTaskFailed(error: URLError.refused(refusal, from: request.url))
@@ -28,28 +24,38 @@ extension AttemptDriver {
   }
 
   /// Asks the delegate, which asks the redirect handlers.
-  @inline(never)
-  nonisolated(nonsending) func followRedirect() async throws(AFError) -> AttemptEvent {
-    guard let plan = values.redirectPlan, let response = values.response else { return .redirect(.none) }
+  private func askDelegate(about plan: RedirectPlan, _ head: ResponseHead) -> Outcome {
     let followed = values.request.following(plan)
     guard let task = core.tasks(of: request).last,
-      let redirect = Exchange(url: shownURL(of: values.request), head: response.head).httpResponse,
+      let redirect = Exchange(url: shownURL(of: values.request), head: head).httpResponse,
       let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.results.request })
     else {
       follow(plan)
-      return .redirect(.followed)
+      return .event(.redirect(.followed))
     }
-    let answer = await core.session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {
-      delegate, facade, completion in
-      delegate.urlSession(
-        facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
-      ) { completion($0) }
+    return .task { [core] in
+      await core.session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {
+        delegate, facade, completion in
+        delegate.urlSession(
+          facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
+        ) { completion($0) }
+      } as URLRequest?
+    } then: { (run, answer) throws(AFError) in
+      try run.core.checkAlive()
+      return try run.redirect(by: plan, head, proposing: proposed, answer)
     }
-    try checkAlive()
+  }
+
+  /// Follows the redirect as the delegate wants.
+  ///
+  /// - Parameter answer: The request to send instead of the proposed one; `nil` if the redirect is not followed.
+  private func redirect(
+    by plan: RedirectPlan, _ head: ResponseHead, proposing proposed: URLRequest, _ answer: URLRequest?
+  ) throws(AFError) -> Outcome {
     guard let answer else {
       values.deliversBody = false
-      core.redirectDeclined(response.head)
-      return .redirect(.declined)
+      core.redirectDeclined(head)
+      return .event(.redirect(.declined))
     }
     if answer.isSent(like: proposed) {
       noteRedirect(plan)
@@ -57,7 +63,7 @@ extension AttemptDriver {
     } else {
       try follow(plan, changing: proposed, to: answer)
     }
-    return .redirect(.followed)
+    return .event(.redirect(.followed))
   }
 
   /// Lets an event source remember a permanent redirect. One that code of the caller has changed is not known to be

@@ -4,48 +4,44 @@ import HTTPWire
 import Synchronization
 
 // The result of an attempt: the request waits to be sent, and its last response is stored, moved and validated.
-extension AttemptDriver {
-  func waitForResumeAtOnce() -> AttemptEvent? {
-    !core.observers.contains(.task) && core.maySend ? .done : nil
-  }
-
-  @inline(never)
-  nonisolated(nonsending) func waitForResume() async throws(AFError) -> AttemptEvent {
-    if core.notifiesMonitors { tellCreated(values.urlRequest) }
-    var isObserved = core.observers.contains(.task)
-    // Observers may have been added while the request waited.
-    if !isObserved { isObserved = await !core.untilResumedUnobserved() || core.observers.contains(.task) }
-    try checkAlive()
-    return isObserved ? .observed : .done
+extension RequestRun {
+  func waitForResume() throws(AFError) -> Outcome {
+    guard core.observers.contains(.task) || !core.maySend else { return .done }
+    if core.notifiesMonitors { core.tellCreated(values.urlRequest, of: request) }
+    guard !core.observers.contains(.task), core.mayWaitUnobserved() else {
+      try core.checkAlive()
+      return .event(.observed)
+    }
+    return .gate(.resumed) { (run) throws(AFError) in
+      try run.core.checkAlive()
+      // Observers may have been added while the request waited.
+      return .event(run.core.observers.contains(.task) ? .observed : .done)
+    }
   }
 
   // MARK: The response for the caller
 
-  /// Keeps the last response, unless it refuses a WebSocket handshake.
-  func storeResultAtOnce() -> AttemptEvent? {
-    if core.webSocket != nil, let head = values.response?.head, head.status != 101 { return nil }
-    keepResult()
-    return .done
-  }
-
-  /// Ends a WebSocket request, which has no other result than a connection. The error is that of a validator, if one
-  /// rejects the response.
-  @inline(never)
-  nonisolated(nonsending) func storeRefusal() async throws(AFError) -> AttemptEvent {
+  /// Keeps the last response. One that refuses a WebSocket handshake ends the request, which has no other result than a
+  /// connection.
+  func storeResult() -> Outcome {
     let response = values.response
     keepResult()
-    if let failure = await core.handshakeFailure() { throw failure.keepingBody(of: response) }
-    guard let response else { return .done }
-    let error = WebSocketHandshakeError.status(
-      response.head.status,
-      supportedVersions: response.head.block.values(of: "Sec-WebSocket-Version").first)
-    let excerpt = response.body.map { BodyExcerpt.sentence($0) } ?? ""
-    throw .sessionTaskFailed(
-      error: URLError.made(.badServerResponse, error.message + excerpt, url: values.request.url))
+    guard core.webSocket != nil, let response, response.head.status != 101 else { return .done }
+    return .task { [core] in
+      await core.handshakeFailure()
+    } then: { (run, failure) throws(AFError) in
+      // The error is that of a validator, if one rejects the response.
+      if let failure { throw failure.keepingBody(of: response) }
+      let error = WebSocketHandshakeError.status(
+        response.head.status,
+        supportedVersions: response.head.block.values(of: "Sec-WebSocket-Version").first)
+      let excerpt = response.body.map { BodyExcerpt.sentence($0) } ?? ""
+      throw .sessionTaskFailed(
+        error: URLError.made(.badServerResponse, error.message + excerpt, url: run.values.request.url))
+    }
   }
 
   /// Keeps the last response as that of the request.
-  @inline(never)
   func keepResult() {
     // Taken, because the body may be large.
     guard let response = values.response.take() else { return }
@@ -82,109 +78,87 @@ extension AttemptDriver {
 
   // MARK: Streams and validation
 
-  func completeStream() -> AttemptEvent {
+  func completeStream() -> Outcome {
     core.stream?.complete()
     return .done
   }
 
-  nonisolated(nonsending) func waitForHeadDecision() async -> AttemptEvent {
-    await core.headDecided()
-    return .done
+  func waitForHeadDecision() -> Outcome {
+    core.mayAwaitHeadDecision ? .gate(.headDecision) { _ in .done } : .done
   }
 
-  /// Validates unless a validator runs code of the caller or monitors are notified of each.
-  func validateAtOnce() throws(AFError) -> AttemptEvent? {
-    if let error = core.error { throw error }
+  /// Runs the validators in the order in which they were added, until one fails. Those that may run code of the caller
+  /// do so in a task.
+  func validate() throws(AFError) -> Outcome {
+    // The response to a WebSocket handshake was validated before.
+    guard core.webSocket == nil else { return .done }
+    try core.checkAlive()
     guard core.hasValidators, let exchange = values.exchange else { return .done }
-    let (validators, request, body) = core.validationInputs()
-    guard !core.notifiesMonitors, validators.allSatisfy({ !$0.runsUserCode }) else { return nil }
-    for validator in validators { try validator.check(request, exchange, body) }
-    return .done
-  }
-
-  /// Runs the validators in the order in which they were added, until one fails.
-  @inline(never)
-  nonisolated(nonsending) func validate() async throws(AFError) -> AttemptEvent {
-    try checkAlive()
-    guard let exchange = values.exchange else { return .done }
-    let (validators, request, body) = core.validationInputs()
-    let driver = self
-    let failure = await core.session.offLoop { () -> AFError? in
-      for validator in validators {
-        let failure = validator.failure(request, exchange, body)
-        if let failure { driver.core.fail(failure) }
-        if driver.core.notifiesMonitors { driver.tellValidated(request, exchange, body.data, failure) }
-        if let failure { return failure }
-      }
-      return nil
+    let (validators, urlRequest, body) = core.validationInputs()
+    guard core.notifiesMonitors || validators.contains(where: \.runsUserCode) else {
+      for validator in validators { try validator.check(urlRequest, exchange, body) }
+      return .done
     }
-    if let failure { throw failure }
-    return .done
+    return .task { [core, request] () throws(AFError) in
+      for validator in validators {
+        let failure = validator.failure(urlRequest, exchange, body)
+        if let failure { core.fail(failure) }
+        if core.notifiesMonitors { core.tellValidated(urlRequest, exchange, body.data, failure, of: request) }
+        if let failure { throw failure }
+      }
+    }
   }
 
-  func recordSuccess() -> AttemptEvent {
-    if core.observers.contains(.task) { tellCompleted(nil) }
+  func recordSuccess() -> Outcome {
+    if core.observers.contains(.task) { core.tellCompleted(nil, of: request) }
     return .done
   }
 }
 
 // The end of a request: every handler receives its response, in the order in which they were added.
-extension AttemptDriver {
-  func prepareLateHandlersAtOnce() -> AttemptEvent? {
+extension RequestRun {
+  func prepareLateHandlers() -> Outcome {
     core.webSocket?.end(with: core.error)
     if core.error != nil { core.makeMissingExchange() }
-    return core.notifiesMonitors ? nil : .done
-  }
-
-  func settleAtOnce() -> AttemptEvent? {
-    // Before the end of the run, because from then on the request may be sent anew.
-    core.webSocket?.end(with: core.error)
-    guard core.stream == nil, !core.notifiesMonitors else { return nil }
-    settleDownload()
-    return .done
+    return awaitNotifications { _ in .done }
   }
 
   /// Waits for the readers of a stream, whose errors belong to the result, and for pending notifications.
-  @inline(never)
-  nonisolated(nonsending) func settle(_ step: AttemptStep) async -> AttemptEvent {
-    if step == .settle {
-      settleDownload()
-      if let stream = core.stream { await stream.settled() }
+  func settle() -> Outcome {
+    // Before the end of the run, because from then on the request may be sent anew.
+    core.webSocket?.end(with: core.error)
+    settleDownload()
+    guard core.stream != nil else { return awaitNotifications { _ in .done } }
+    return .gate(.readers) { run in run.awaitNotifications { _ in .done } }
+  }
+
+  private func awaitNotifications(then: @escaping Continuation) -> Outcome {
+    .gate(.notifications, then: then)
+  }
+
+  func serialize() -> Outcome {
+    guard core.notifiesMonitors else { return serveNext() }
+    return awaitNotifications { run in run.serveNext() }
+  }
+
+  /// Serves the handlers in their order. One that may run code of the caller does so in a task.
+  private func serveNext() -> Outcome {
+    guard let sink = nextPendingSink() else {
+      return .event(.serialized(values.failedSink == nil ? .all : .failed))
     }
-    if core.notifiesMonitors { await core.changesAreTold() }
-    return .done
-  }
-
-  func serializeAtOnce() -> AttemptEvent? {
-    // A handler that was found by the callback form waits for the task.
-    guard values.pendingSink == nil, !core.notifiesMonitors else { return nil }
-    values.pendingSink = nextPendingSink()
-    if values.failedSink != nil { return .serialized(.failed) }
-    return values.pendingSink == nil ? .serialized(.all) : nil
-  }
-
-  // Not inlined, because the frame is allocated only for handlers that need it.
-  @inline(never)
-  nonisolated(nonsending) func serialize() async -> AttemptEvent {
-    if core.notifiesMonitors { await core.changesAreTold() }
-    var next = values.pendingSink ?? nextPendingSink()
-    values.pendingSink = nil
-    while let sink = next {
+    return .task { [core] in
       if core.hasBodySink, let reader = sink as? ResponseChunkReader { await reader.handOutRest(of: core) }
-      if let failure = await serialized(sink), core.mayBeRetried {
-        values.error = failure
-        values.failedSink = sink
-        return .serialized(.failed)
-      }
-      if core.notifiesMonitors { await core.changesAreTold() }
-      next = nextPendingSink()
+      return await core.serialized(sink)
+    } then: { run, failure in
+      guard let failure, run.core.mayBeRetried else { return run.serialize() }
+      run.values.error = failure
+      run.values.failedSink = sink
+      return .event(.serialized(.failed))
     }
-    return .serialized(values.failedSink == nil ? .all : .failed)
   }
 
   /// Serves the handlers whose response can be made at once. It stops at the first that runs code of the caller, and at
   /// one whose failure a retrier may undo. Without one, ends the request and delivers all responses.
-  @inline(never)
   private func nextPendingSink() -> (any ResponseSink)? {
     // Before the end, because from then on the request may be sent anew, with a file of its own.
     core.removeUploadedFile()
@@ -213,25 +187,22 @@ extension AttemptDriver {
     answerResumeDataHandlers()
     if let registryIndex { core.session.unregister(at: registryIndex) }
     if core.has(.progress) { core.completeProgress() }
-    if notifiesMonitors { tellFinished(served) }
+    if notifiesMonitors { core.tellFinished(served, of: request) }
     if let transfer = core.transfer {
       end(transfer, served)
     } else {
       for sink in served { sink.deliver() }
     }
   }
+}
 
-  nonisolated(nonsending) private func serialized(_ sink: any ResponseSink) async -> AFError? {
-    let outcome = core.outcome
-    return sink.runsUserCode ? await serializedOffLoop(sink, outcome) : sink.serialize(outcome)
-  }
-
-  /// Serializes on the session's serialization queue, if the caller gave one, else on the pool.
-  nonisolated(nonsending) private func serializedOffLoop(_ sink: any ResponseSink, _ outcome: RequestOutcome)
-    async -> AFError?
-  {
-    guard let queue = core.session.userSerializationQueue else {
-      return await core.session.offLoop { sink.serialize(outcome) }
+extension RequestCore {
+  /// Serializes the response of a handler. Code of the caller runs on the session's serialization queue, if the caller
+  /// gave one, else in the current task.
+  fileprivate func serialized(_ sink: any ResponseSink) async -> AFError? {
+    let outcome = outcome
+    guard sink.runsUserCode, let queue = session.userSerializationQueue else {
+      return sink.serialize(outcome)
     }
     return await withCheckedContinuation { continuation in
       queue.async { continuation.resume(returning: sink.serialize(outcome)) }

@@ -16,102 +16,135 @@ struct Revalidation {
 }
 
 // The server is asked whether a stored response can still be used (RFC 9111 §4.3).
-extension AttemptDriver {
-  @inline(never)
-  nonisolated(nonsending) func revalidate() async -> AttemptEvent {
+extension RequestRun {
+  func revalidate() -> Outcome {
     guard let revalidation = values.revalidation, let store = core.session.cache.store else {
-      return .cache(.send)
+      return .event(.cache(.send))
     }
     values.revalidation = nil
     noteRemovals()
     switch revalidation.candidate {
-    case .response(let stored):
-      let event = await validate(stored, revalidation.conditions, in: store)
-      // The server confirms another response.
-      if event == .cache(.send) { await core.session.offLoop { store.remove(stored.key) } }
-      return event
-    case .variants(let variants):
-      return await validate(variants, revalidation.conditions, in: store)
+    case .response(let stored): return validate(stored, revalidation.conditions, in: store)
+    case .variants(let variants): return validate(variants, revalidation.conditions, in: store)
     }
   }
 
-  nonisolated(nonsending) private func validate(
+  private func validate(
     _ stored: StoredResponse, _ conditions: [HTTPHeader], in store: any ResponseStore
-  ) async -> AttemptEvent {
-    let fields = values.outgoing.fields
-    let before = store.now
+  ) -> Outcome {
+    let question = ServingQuestion(stored: stored, fields: values.outgoing.fields, askedAt: store.now)
     // Observers are shown the body at the end, because only then it is known to be the body for the caller.
     let request = values.outgoing.collecting(adding: conditions)
     // A server that was not asked conditionally has no reason for a 304, which is delivered as it is.
     let isConditional = !conditions.isEmpty
     let observer = ValidationObserver(core) { head in
-      head.status == 304 && isConditional
-        || CacheDecision.mayServeInstead(stored, of: head.status, fields: fields, now: before)
+      head.status == 304 && isConditional || question.mayServe(insteadOf: head.status)
     }
-    do throws(TransportFailure) {
-      let response = try await transport.send(request, observer: observer)
-      recordHop(response.metrics, response.head, as: request)
-      if response.head.status == 304, isConditional {
-        guard Validation.confirms(response.head, stored) else { return .cache(.send) }
-        return await answerConfirmed(stored, by: response, in: store)
+    return transfer(request, observer: observer) { run, result in
+      switch result {
+      case .success(let response):
+        run.recordHop(response.metrics, response.head, as: request)
+        if response.head.status == 304, isConditional {
+          guard Validation.confirms(response.head, stored) else {
+            return run.send(without: stored, in: store)
+          }
+          return run.answerConfirmed(stored, by: response, in: store, orRemove: true)
+        }
+        guard question.mayServe(insteadOf: response.head.status) else {
+          return .event(run.responded(response, concernsCache: run.concernsCache(response)))
+        }
+      case .failure(let failure):
+        // The caller may have seen the head of the broken response and gets no other one.
+        guard failure.kind.isOutage, !observer.hasShownHead, question.mayServe(at: store.now) else {
+          return .event(run.failed(failure))
+        }
+        if let metrics = failure.metrics { run.recordHop(metrics, nil, as: request) }
       }
-      if CacheDecision.mayServeInstead(stored, of: response.head.status, fields: fields, now: before) {
-        return answer(with: stored, isConfirmed: false)
-      }
-      return responded(response, concernsCache: concernsCache(response))
-    } catch {
-      // The caller may have seen the head of the broken response and gets no other one.
-      guard error.kind.isOutage, !observer.hasShownHead,
-        CacheDecision.mayServeInstead(stored, of: nil, fields: fields, now: store.now)
-      else { return failed(error) }
-      if let metrics = error.metrics { recordHop(metrics, nil, as: request) }
-      return answer(with: stored, isConfirmed: false)
+      return run.answer(with: stored, isConfirmed: false, in: store, orRemove: true)
     }
   }
 
-  nonisolated(nonsending) private func validate(
+  /// Sends the request as it is, because the server confirms another response than the stored one, or the stored one
+  /// cannot be used.
+  private func send(without stored: StoredResponse, in store: any ResponseStore) -> Outcome {
+    .task {
+      store.remove(stored.key)
+    } then: { _, _ in
+      .event(.cache(.send))
+    }
+  }
+
+  private func validate(
     _ variants: [StoredResponse], _ conditions: [HTTPHeader], in store: any ResponseStore
-  ) async -> AttemptEvent {
+  ) -> Outcome {
     let request = values.outgoing.collecting(adding: conditions)
     let observer = ValidationObserver(core) { $0.status == 304 }
-    do throws(TransportFailure) {
-      let response = try await transport.send(request, observer: observer)
-      recordHop(response.metrics, response.head, as: request)
-      guard response.head.status == 304 else {
-        return responded(response, concernsCache: concernsCache(response))
+    return transfer(request, observer: observer) { run, result in
+      switch result {
+      case .success(let response):
+        run.recordHop(response.metrics, response.head, as: request)
+        guard response.head.status == 304 else {
+          return .event(run.responded(response, concernsCache: run.concernsCache(response)))
+        }
+        // A 304 that names none of the variants: the request is sent without conditions.
+        guard let stored = Validation.variant(of: variants, confirmedBy: response.head) else {
+          return .event(.cache(.send))
+        }
+        return run.answerConfirmed(stored, by: response, in: store, orRemove: false)
+      case .failure(let failure): return .event(run.failed(failure))
       }
-      // A 304 that names none of the variants: the request is sent without conditions.
-      guard let stored = Validation.variant(of: variants, confirmedBy: response.head) else {
-        return .cache(.send)
-      }
-      return await answerConfirmed(stored, by: response, in: store)
-    } catch {
-      return failed(error)
     }
   }
 
   /// Stores a response that a 304 has confirmed, for the fields of this request, and answers with it.
-  nonisolated(nonsending) private func answerConfirmed(
-    _ stored: StoredResponse, by response: WireResponse, in store: any ResponseStore
-  ) async -> AttemptEvent {
+  private func answerConfirmed(
+    _ stored: StoredResponse, by response: WireResponse, in store: any ResponseStore, orRemove removes: Bool
+  ) -> Outcome {
     let now = store.now
     let fresh = Validation.freshened(
       stored, by: response.head, fields: FieldDigests(of: values.outgoing.fields),
       requestTime: response.requestTime(now),
       responseTime: now)
     let count = values.removalCount
-    if store.waits {
-      await core.session.offLoop { store.putConfirmed(fresh, askedAfter: count) }
-    } else {
+    guard store.waits else {
       store.putConfirmed(fresh, askedAfter: count)
+      return answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }
-    return answer(with: fresh, isConfirmed: true)
+    return .task {
+      store.putConfirmed(fresh, askedAfter: count)
+    } then: { run, _ in
+      run.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
+    }
   }
 
-  private func answer(with stored: StoredResponse, isConfirmed: Bool) -> AttemptEvent {
-    guard hasAnswer(stored, isConfirmed: isConfirmed) else { return .cache(.send) }
+  /// Answers with a stored response, or sends the request if that is not possible.
+  ///
+  /// - Parameter removes: Whether the response is removed if it cannot be used for the request.
+  private func answer(
+    with stored: StoredResponse, isConfirmed: Bool, in store: any ResponseStore, orRemove removes: Bool
+  ) -> Outcome {
+    guard hasAnswer(stored, isConfirmed: isConfirmed) else {
+      return removes ? send(without: stored, in: store) : .event(.cache(.send))
+    }
     core.state.withLock { $0.extras.progress.isIntermediate = false }
-    return .cache(.replay)
+    return .event(.cache(.replay))
+  }
+}
+
+/// Whether a stored response may be served in place of an error (RFC 5861 §4).
+private struct ServingQuestion: Sendable {
+  let stored: StoredResponse
+  let fields: [HTTPHeader]
+  /// The time at which the server was asked, by the clock of the cache.
+  let askedAt: Int64
+
+  func mayServe(insteadOf status: Int) -> Bool {
+    CacheDecision.mayServeInstead(stored, of: status, fields: fields, now: askedAt)
+  }
+
+  /// Whether it may be served if there is no response at all.
+  func mayServe(at now: Int64) -> Bool {
+    CacheDecision.mayServeInstead(stored, of: nil, fields: fields, now: now)
   }
 }
 

@@ -9,7 +9,9 @@ struct ObservedState: Sendable {
   /// The tasks of the attempts.
   var tasks = AttemptTasks()
   /// The number of changes of the state that monitors have yet to be notified of.
-  private(set) var pendingChanges = 0
+  private var pendingChanges = 0
+
+  var hasPendingChanges: Bool { pendingChanges > 0 }
 
   mutating func beginNotification() { pendingChanges += 1 }
 
@@ -28,27 +30,14 @@ extension RequestCore.State {
     return hasMonitors || extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false
   }
 
-  /// Notes that monitors have been notified of a change. Returns the attempt that waits for the last such notification.
-  mutating func endNotification() -> CheckedContinuation<Void, Never>? {
-    guard observed.endNotification(), hasExtras else { return nil }
-    defer { extras.changesWaiter = nil }
-    return extras.changesWaiter
+  /// Notes that monitors have been notified of a change. Returns the run that waits for the last such notification. If
+  /// two threads resume and cancel a request, the notification of the first may be late.
+  mutating func endNotification() -> (@Sendable () -> Void)? {
+    observed.endNotification() ? run.leave(.notifications) : nil
   }
 }
 
 extension RequestCore {
-  /// Waits until monitors have been notified of every change so far. If two threads resume and cancel a request, the
-  /// notification of the first may be late, and the second may have ended the request by then.
-  nonisolated(nonsending) func changesAreTold() async {
-    await withCheckedContinuation { continuation in
-      let isDone = state.withLock { state in
-        if state.observed.pendingChanges > 0 { state.extras.changesWaiter = continuation }
-        return state.observed.pendingChanges == 0
-      }
-      if isDone { continuation.resume() }
-    }
-  }
-
   /// Notes that the task of the attempt is about to be announced. Returns the handler and the sequences that have not
   /// received it yet. Sequences that were added while the request waited have looked at the task themselves.
   func showTask(
@@ -67,15 +56,15 @@ extension RequestCore {
 
   /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been
   /// notified of the task and of all earlier changes.
-  nonisolated(nonsending) func beginTaskChanges() async -> Request.State {
+  func beginTaskChanges() async -> Request.State {
     while true {
       let lifecycle = state.withLock { state -> Request.State? in
-        guard state.observed.pendingChanges == 0 else { return nil }
+        guard !state.observed.hasPendingChanges else { return nil }
         state.observed.tasks.isTold = true
         return state.lifecycle.state
       }
       if let lifecycle { return lifecycle }
-      await changesAreTold()
+      await passed(.notifications)
     }
   }
 }

@@ -128,22 +128,6 @@ struct HeadHandler: Sendable {
   let closure: @Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void
 }
 
-/// The decision of a handler about a head.
-enum HeadDecision: Sendable {
-  /// No handler decides, or its decision has been made.
-  case none
-  case open
-  /// The attempt waits for it. A short body may have arrived already.
-  case awaited(CheckedContinuation<Void, Never>)
-
-  var isOpen: Bool {
-    switch self {
-    case .none: false
-    case .open, .awaited: true
-    }
-  }
-}
-
 extension RequestCore {
   func setHeadHandler(_ handler: HeadHandler) {
     state.withLock { $0.extras.headHandler = handler }
@@ -256,24 +240,16 @@ extension RequestCore {
   private func decided(_ disposition: Request.ResponseDisposition, attempt: Int) {
     let (action, waiter) = state.withLock { state in
       guard state.results.retryCount == attempt else {
-        return (RequestLifecycle.Action.nothing, nil as CheckedContinuation<Void, Never>?)
+        return (RequestLifecycle.Action.nothing, nil as (@Sendable () -> Void)?)
       }
       let action = disposition == .cancel ? state.cancel(because: .explicitlyCancelled) : .nothing
       return (action, state.run.closeHeadDecision())
     }
     if action == .cancel { cancelRun() }
-    waiter?.resume()
+    waiter?()
     if disposition == .allow { alignControl() }
   }
 
   /// Whether a decision about the head may be open.
   var mayAwaitHeadDecision: Bool { has(.head) }
-
-  /// Waits until an open decision about the head has been made.
-  nonisolated(nonsending) func headDecided() async {
-    await withCheckedContinuation { continuation in
-      let waits = state.withLock { $0.run.wait(forHeadDecision: continuation) }
-      if !waits { continuation.resume() }
-    }
-  }
 }

@@ -6,7 +6,7 @@ import Synchronization
 /// The internal part of a request. It holds the core of its session, never the session.
 ///
 /// Its files follow the parts of its state: ``RequestLifecycle``, ``RequestResults``, ``RequestHandlers``,
-/// ``ObservedState`` and ``RequestRun``.
+/// ``ObservedState`` and ``ActiveRun``.
 package final class RequestCore: Sendable {
   /// The state that changes, guarded by the lock of the core.
   struct State: Sendable {
@@ -14,7 +14,7 @@ package final class RequestCore: Sendable {
     var results = RequestResults()
     var handlers = RequestHandlers()
     var observed = ObservedState()
-    var run = RequestRun()
+    var run = ActiveRun()
     /// The members that few requests have; `nil` until one is set. See ``extras``.
     var ownExtras: RequestExtras.Box?
   }
@@ -165,12 +165,11 @@ package final class RequestCore: Sendable {
     }
   }
 
-  /// Starts the attempts of the request, or the delivery of its outcome to late handlers.
+  /// Starts the run of the request, or the delivery of its outcome to late handlers.
   ///
-  /// - A plain request needs no task: the loop's thread performs its steps.
-  /// - If code of the caller is ahead, the task of another request starts on the pool. It then visits the loop's thread
-  ///   for the transfer alone. Otherwise it starts on that thread.
-  /// - An immediate request is performed on the current thread until it has to wait.
+  /// - The loop's thread performs the first steps, and no task is needed.
+  /// - If code of the caller is ahead, a task begins on the pool. It has the task-local values of the current task.
+  /// - A request that is made in the call of the factory begins on the current thread.
   private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
     let index = session.register(request)
     // Handlers that are added after the end receive the outcome, even if the session has ended.
@@ -178,15 +177,13 @@ package final class RequestCore: Sendable {
     if session.hasOwnDelegate || observers.contains(.task) {
       state.withLock { $0.observed.tasks.owner = request }
     }
-    let driver = AttemptDriver(
-      request, core: self, registryIndex: index, priority: Task.currentPriority)
-    if sends, !isImmediate, index != nil, isPlain, let enqueue = session.enqueue { return enqueue(driver) }
-    run {
-      if isImmediate { return Task.immediate { await driver.run(after: .begun) } }
-      let executor = startsWithUserCode ? nil : session.executor
-      return Task(executorPreference: executor) {
-        await driver.run(after: sends ? .begun : .begunForLateHandlers)
-      }
+    let run = RequestRun(request, core: self, registryIndex: index, priority: Task.currentPriority)
+    if sends, !isImmediate, index != nil, !startsWithUserCode, let enqueue = session.enqueue {
+      return enqueue(run)
+    }
+    self.run {
+      if isImmediate { return Task.immediate { await run.run(after: .begun) } }
+      return Task { await run.run(after: sends ? .begun : .begunForLateHandlers) }
     }
   }
 
@@ -202,17 +199,9 @@ package final class RequestCore: Sendable {
     convertsByUserCode || has(.adapters) || body?.runsUserCode == true
   }
 
-  /// Whether the transfer is the only thing that the request is known to wait for.
-  private var isPlain: Bool {
-    mayLeaveTask && !convertsByUserCode && !has(.adapters)
-  }
-
-  /// Whether the loop may go on with the request, so that the task that has called code of the caller can end. Only
-  /// that task carries the task-local values, which retriers and the code of a further attempt have to see, too.
-  var mayLeaveTask: Bool {
-    kind.mayNeedNoTask && !(mayBeRetried && (has(.adapters) || convertsByUserCode))
-      && !observers.contains(.task)
-  }
+  /// Whether the task of the request stays until its end. Only that task carries the task-local values, which retriers
+  /// and the code of a further attempt have to see, too.
+  var keepsTask: Bool { mayBeRetried && startsWithUserCode }
 }
 
 extension RequestCore.State {
@@ -232,15 +221,6 @@ enum RequestKind: Sendable {
   case download(DownloadPlan)
   case stream(StreamFlow)
   case webSocket(WebSocketFlow)
-
-  /// Whether nothing has to be waited for but the transfer. A WebSocket connection stays open for long, and a task that
-  /// waits for its end would hold the memory of all that was done to open it.
-  var mayNeedNoTask: Bool {
-    switch self {
-    case .data, .webSocket: true
-    case .upload, .download, .stream: false
-    }
-  }
 
   /// The kind as the order of the steps depends on it.
   var ofAttempt: RequestAttempt.Kind {

@@ -70,8 +70,6 @@ struct RequestExtras: Sendable {
   var cacheCandidates: [CacheCandidate] = []
   /// The head of the response that is being read, if the request is observed.
   var headResponse: HTTPURLResponse?
-  /// The attempt that waits until monitors have been notified of all changes.
-  var changesWaiter: CheckedContinuation<Void, Never>?
 
   // MARK: Run
   /// Answers in place of the retrier that is being asked.

@@ -111,14 +111,12 @@ extension RequestCore {
 
   /// Validates the response to a WebSocket handshake. Returns the failure of the first validator that rejects it, or
   /// the error with which the request has ended.
-  nonisolated(nonsending) func handshakeFailure() async -> AFError? {
+  func handshakeFailure() async -> AFError? {
     let (validators, request, body) = validationInputs()
     guard !validators.isEmpty, let exchange = outcome.exchange else { return nil }
-    let failure = await session.offLoop { () -> AFError? in
-      for validator in validators {
-        if let failure = validator.failure(request, exchange, body) { return failure }
-      }
-      return nil
+    var failure: AFError?
+    for validator in validators where failure == nil {
+      failure = validator.failure(request, exchange, body)
     }
     return error ?? failure
   }

@@ -242,3 +242,48 @@ package final class DownloadPlan: Sendable {
     return data
   }
 }
+
+extension DownloadPlan {
+  /// Moves the file of a download. At its destination it has the mode that the umask gives to new files.
+  ///
+  /// - Parameter isShared: Whether the file gets that mode. Without, only its owner can read it.
+  static func move(
+    _ source: URL, to target: URL, _ options: DownloadRequest.Options, isShared: Bool = true
+  ) -> Result<URL, AFError> {
+    guard !isSameFile(source, target) else { return .success(target) }
+    let files = FileManager.default
+    do {
+      // A URL of another scheme has a path, too, at which the download would not be found.
+      guard target.isFileURL else {
+        throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: target])
+      }
+      // `attributesOfItem` also finds a link to a missing file.
+      if options.contains(.removePreviousFile), (try? files.attributesOfItem(atPath: target.path)) != nil {
+        try files.removeItem(at: target)
+      }
+      if options.contains(.createIntermediateDirectories) {
+        try files.createDirectory(
+          at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+      }
+      switch BodyFiles.move(source.path, to: target.path, isShared: isShared) {
+      case nil: break
+      case ENOSPC?, EDQUOT?: throw CocoaError(.fileWriteOutOfSpace)
+      case EIO?, EFBIG?: throw CocoaError(.fileWriteUnknown)
+      // Foundation throws the reason or moves the file.
+      default: try files.moveItem(at: source, to: target)
+      }
+      return .success(target)
+    } catch {
+      try? files.removeItem(at: source)
+      return .failure(.downloadedFileMoveFailed(error: error, source: source, destination: target))
+    }
+  }
+
+  /// Whether the file is at its destination already, however the path is spelt.
+  private static func isSameFile(_ source: URL, _ target: URL) -> Bool {
+    guard source != target else { return true }
+    guard target.isFileURL, source.lastPathComponent == target.lastPathComponent else { return false }
+    let folders = [source, target].map { $0.deletingLastPathComponent().resolvingSymlinksInPath().path }
+    return folders[0] == folders[1]
+  }
+}

@@ -17,33 +17,35 @@ package final class StreamFlow: BodySink {
     var wake: (@Sendable () -> Void)?
     /// Called with all bytes as they arrive, whatever is read.
     var watcher: (@Sendable (Data) -> Void)?
-    /// The continuation of the attempt, while it waits for the readers.
-    var waiter: CheckedContinuation<Void, Never>?
+    /// Continues the run that waits for the readers.
+    var waiter: (@Sendable () -> Void)?
+    /// Whether the request was cancelled, so that its end waits for no iterator.
+    var readersLeave = false
 
     func woken(by written: ChunkLog.Written) -> (isTaken: Bool, woken: [any StreamReader]) {
       (written.isTaken, written.readers.compactMap { readers[$0] })
     }
 
-    /// Returns the writer, the attempt and the readers that can continue after bytes were read or dropped.
+    /// Returns the writer, the run and the readers that can continue after bytes were read or dropped.
     mutating func awaited(wakesWriter: Bool, _ followers: [Int] = []) -> Awaited {
       var awaited = Awaited(writer: wakesWriter ? wake : nil)
       if !followers.isEmpty { awaited.followers = followers.compactMap { readers[$0] } }
       guard waiter != nil, !log.isBusy else { return awaited }
       defer { waiter = nil }
-      awaited.attempt = waiter
+      awaited.run = waiter
       return awaited
     }
   }
 
   private struct Awaited {
     var writer: (@Sendable () -> Void)?
-    var attempt: CheckedContinuation<Void, Never>?
+    var run: (@Sendable () -> Void)?
     /// Readers that may continue.
     var followers: [any StreamReader] = []
 
     func proceed() {
       writer?()
-      attempt?.resume()
+      run?()
       for follower in followers { follower.wake() }
     }
   }
@@ -227,23 +229,34 @@ package final class StreamFlow: BodySink {
 
   // MARK: The end
 
-  /// Waits until all handlers have had everything, and all iterators ask for more. If the task is cancelled, it does
-  /// not wait for iterators.
-  nonisolated(nonsending) func settled() async {
+  /// Calls `proceed` once all handlers have had everything, and all iterators ask for more. Returns false, and never
+  /// calls `proceed`, if that is so already.
+  func settled(_ proceed: @escaping @Sendable () -> Void) -> Bool {
+    state.withLock { state in
+      if state.readersLeave { state.log.endWithoutPulling() }
+      guard state.log.isBusy else { return false }
+      state.waiter = proceed
+      return true
+    }
+  }
+
+  /// Notes that the request was cancelled: its end does not wait for iterators.
+  func readersLeave() {
+    state.withLock { state in
+      state.readersLeave = true
+      if state.waiter != nil { state.log.endWithoutPulling() }
+      return state.awaited(wakesWriter: false)
+    }.proceed()
+  }
+
+  /// Waits as ``settled(_:)`` does. If the task is cancelled, it does not wait for iterators.
+  func settled() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isBusy = state.withLock { state in
-          guard state.log.isBusy else { return false }
-          state.waiter = continuation
-          return true
-        }
-        if !isBusy { continuation.resume() }
+        if !settled({ continuation.resume() }) { continuation.resume() }
       }
     } onCancel: {
-      state.withLock { state in
-        state.log.endWithoutPulling()
-        return state.awaited(wakesWriter: false)
-      }.proceed()
+      readersLeave()
     }
   }
 }

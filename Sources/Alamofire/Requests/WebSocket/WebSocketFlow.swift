@@ -173,7 +173,9 @@ extension WebSocketFlow: WebSocketChannelObserver {
     guard let core = state.withLock({ $0.request })?.core else { return }
     // Before the validators, which may read the response.
     core.connected(head)
-    guard let failure = await core.handshakeFailure() else { return }
+    // Validators are code of the caller, which must not run on the loop's thread.
+    let failure = await withTaskExecutorPreference(globalConcurrentExecutor) { await core.handshakeFailure() }
+    guard let failure else { return }
     throw TransportFailure(.cancelled, "The response to the handshake was rejected.", cause: failure)
   }
 

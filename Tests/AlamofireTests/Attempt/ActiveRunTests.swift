@@ -2,9 +2,9 @@ import Testing
 
 @testable import Alamofire
 
-@Suite("Tasks of a run") struct RequestRunTests {
+@Suite("Tasks of a run") struct ActiveRunTests {
   @Test("A task that has ended does not replace the one that followed it") func order() async {
-    var run = RequestRun()
+    var run = ActiveRun()
     let first = run.startTask()
     let second = run.startTask()
     let task = Task<Void, Never> {}
@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test("A task of an ended run is not added to the next one") func endedRun() async {
-    var run = RequestRun()
+    var run = ActiveRun()
     let place = run.startTask()
     run.end()
     let isAdded = run.add(Task {}, at: place)

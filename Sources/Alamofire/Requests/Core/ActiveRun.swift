@@ -37,12 +37,11 @@ final class DecidedRedirect: Sendable {
   }
 }
 
-/// The run of a request, from its start to the delivery of its outcome. It holds the task and the transfer that perform
-/// the request, and the continuations for which it waits.
+/// The parts of the run of a request that others reach, from its start to the delivery of its outcome: the task and the
+/// transfer that perform it, and the gate at which it waits.
 ///
-/// ``RequestLifecycle`` decides, and holds no reference. A run holds the objects to which its decisions apply.
-/// Therefore the head decision and the gate are here.
-struct RequestRun: Sendable {
+/// ``RequestLifecycle`` decides, and holds no reference. The objects to which its decisions apply are here.
+struct ActiveRun: Sendable {
   /// The number of earlier runs.
   private var number = 0
   /// The task that performs the attempts, or has performed them until the loop went on with them.
@@ -53,9 +52,10 @@ struct RequestRun: Sendable {
   /// Suspends, resumes and cancels the transfer that is under way.
   var control: (any TransferControl)?
   var hop: CurrentHop?
-  private(set) var headDecision = HeadDecision.none
-  /// Continues the attempt once the request is resumed.
-  private var gate: CheckedContinuation<Void, Never>?
+  /// Whether a handler has yet to decide about the head of the response.
+  private(set) var isHeadUndecided = false
+  /// The run that waits at a gate. A run waits for one thing at a time.
+  private var parked: (gate: Gate, proceed: @Sendable () -> Void)?
 
   /// The place of a task among those of the runs.
   struct TaskPlace {
@@ -83,29 +83,24 @@ struct RequestRun: Sendable {
     number += 1
   }
 
-  // MARK: Waits
+  // MARK: Gates
 
-  mutating func wait(atGate continuation: CheckedContinuation<Void, Never>) { gate = continuation }
+  /// Parks the run at a gate. `proceed` continues it once the gate is open.
+  mutating func park(at gate: Gate, _ proceed: @escaping @Sendable () -> Void) { parked = (gate, proceed) }
 
-  mutating func takeGate() -> CheckedContinuation<Void, Never>? {
-    defer { gate = nil }
-    return gate
+  /// Returns the run that waits at a gate, which is open now; `nil` if none does.
+  mutating func leave(_ gate: Gate) -> (@Sendable () -> Void)? {
+    guard let parked, parked.gate == gate else { return nil }
+    self.parked = nil
+    return parked.proceed
   }
 
-  mutating func openHeadDecision() { headDecision = .open }
+  mutating func openHeadDecision() { isHeadUndecided = true }
 
-  /// Waits for an open decision about the head. Returns false if there is none.
-  mutating func wait(forHeadDecision continuation: CheckedContinuation<Void, Never>) -> Bool {
-    guard case .open = headDecision else { return false }
-    headDecision = .awaited(continuation)
-    return true
-  }
-
-  /// Closes the decision about the head. Returns the continuation of the attempt that waits for it.
-  mutating func closeHeadDecision() -> CheckedContinuation<Void, Never>? {
-    defer { headDecision = .none }
-    guard case .awaited(let continuation) = headDecision else { return nil }
-    return continuation
+  /// Closes the decision about the head. Returns the run that waits for it.
+  mutating func closeHeadDecision() -> (@Sendable () -> Void)? {
+    isHeadUndecided = false
+    return leave(.headDecision)
   }
 
   // MARK: Cancellation
@@ -114,26 +109,27 @@ struct RequestRun: Sendable {
   struct Cancellation: Sendable {
     let task: Task<Void, Never>?
     let control: (any TransferControl)?
-    let gate: CheckedContinuation<Void, Never>?
-    let headWaiter: CheckedContinuation<Void, Never>?
+    let parked: (@Sendable () -> Void)?
 
-    /// Cancels task and transfer, and ends the waits of the attempt.
+    /// Cancels task and transfer, and ends the wait of the run.
     func perform() {
       task?.cancel()
       control?.cancel()
-      gate?.resume()
-      headWaiter?.resume()
+      parked?()
     }
   }
 
+  /// Returns what has to be cancelled. A run that waits for notifications goes on waiting, because monitors are
+  /// notified of all changes.
   mutating func takeCancellation() -> Cancellation {
-    Cancellation(task: task, control: control, gate: takeGate(), headWaiter: closeHeadDecision())
+    let decision = closeHeadDecision()
+    return Cancellation(task: task, control: control, parked: decision ?? leave(.resumed))
   }
 }
 
 extension RequestCore.State {
   /// Whether bytes must not move, because the request is suspended or the decision about its head is open.
-  var isHeld: Bool { lifecycle.state == .suspended || run.headDecision.isOpen }
+  var isHeld: Bool { lifecycle.state == .suspended || run.isHeadUndecided }
 }
 
 extension RequestCore {
@@ -162,6 +158,7 @@ extension RequestCore {
 
   /// Cancels the run and ends its waits.
   func cancelRun() {
+    stream?.readersLeave()
     state.withLock { $0.run.takeCancellation() }.perform()
   }
 
@@ -179,40 +176,53 @@ extension RequestCore {
     }
   }
 
-  // MARK: The gate
+  // MARK: Gates
 
-  /// Continues an attempt that waits until the request is resumed.
-  func openGate() {
-    state.withLock { $0.run.takeGate() }?.resume()
-  }
-
-  /// Waits until the request is resumed. Returns at once if it is, or if it was cancelled.
-  nonisolated(nonsending) func untilResumed() async {
-    guard !state.withLock({ $0.lifecycle.readyToSend() }) else { return }
-    await withCheckedContinuation { continuation in
-      let waits = state.withLock { state in
-        // Otherwise the request has been resumed or cancelled.
-        guard state.lifecycle.run == .gated, state.lifecycle.mayAttemptAgain else { return false }
-        state.run.wait(atGate: continuation)
-        return true
-      }
-      if !waits { continuation.resume() }
+  /// Parks a run at a gate, and calls `proceed` once the gate is open, on any thread. Returns false, and `proceed` is
+  /// never called, if the gate is open already.
+  func park(at gate: Gate, _ proceed: @escaping @Sendable () -> Void) -> Bool {
+    if gate == .readers { return stream?.settled(proceed) ?? false }
+    return state.withLock { state in
+      guard state.isShut(gate) else { return false }
+      state.run.park(at: gate, proceed)
+      return true
     }
   }
 
-  /// Waits until a request without observers has been resumed. Its task can be seen before. Returns false, and does
-  /// not wait, if it has observers of its own, which have to be notified of the task first.
-  nonisolated(nonsending) func untilResumedUnobserved() async -> Bool {
-    let mayWait = state.withLock { state -> Bool? in
-      guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else { return nil }
+  /// Waits at a gate in the current task.
+  func passed(_ gate: Gate) async {
+    await withCheckedContinuation { continuation in
+      if !park(at: gate, { continuation.resume() }) { continuation.resume() }
+    }
+  }
+
+  /// Continues a run that waits until the request is resumed.
+  func openGate() {
+    state.withLock { $0.run.leave(.resumed) }?()
+  }
+
+  /// Notes that a request without observers waits until it is resumed. Its task can be seen before. Returns false, if
+  /// it has observers of its own, which have to be notified of the task first.
+  func mayWaitUnobserved() -> Bool {
+    state.withLock { state in
+      guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else { return true }
       guard !state.hasTaskObservers else { return false }
       state.observed.tasks.begin()
       // Observers that are added from now on look at the task themselves.
       state.observed.tasks.isShown = true
       return true
     }
-    guard let mayWait else { return true }
-    if mayWait { await untilResumed() }
-    return mayWait
+  }
+}
+
+extension RequestCore.State {
+  /// Whether a run has to wait at a gate. A run that waits until the request is resumed is gated from then on.
+  fileprivate mutating func isShut(_ gate: Gate) -> Bool {
+    switch gate {
+    case .resumed: !lifecycle.readyToSend() && lifecycle.mayAttemptAgain
+    case .headDecision: run.isHeadUndecided
+    case .notifications: observed.hasPendingChanges
+    case .readers: false
+    }
   }
 }
