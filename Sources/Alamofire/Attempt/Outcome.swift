@@ -1,7 +1,7 @@
 import HTTPWire
 
 /// The answer of a stage: an event, or what the run has to wait for. This is the only form of a stage.
-enum Outcome: Sendable {
+enum Outcome: Sendable, ~Copyable {
   case event(AttemptEvent)
   case wait(Wait)
 
@@ -38,7 +38,7 @@ typealias Continuation = @Sendable (RequestRun) throws(AFError) -> Outcome
 
 /// The wait of a run. A stage names it and registers nothing: the run passes itself on once it has left the stage, so
 /// that it cannot be continued before.
-enum Wait: Sendable {
+enum Wait: Sendable, ~Copyable {
   /// Code of the caller, or anything else that is awaited, in a task on the pool.
   case task(@Sendable () async -> Continuation)
   /// The request has the run until the gate opens.
@@ -53,6 +53,8 @@ enum Gate: Sendable, CaseIterable {
   case resumed
   /// A handler has decided about the head of the response.
   case headDecision
+  /// The cookies of a response are in the storage.
+  case cookies
   /// The readers of a stream have had everything.
   case readers
   /// Monitors have been notified of all changes of the state.
@@ -60,7 +62,7 @@ enum Gate: Sendable, CaseIterable {
 }
 
 /// A transfer that a run waits for.
-struct Transfer: Sendable {
+struct Transfer: Sendable, ~Copyable {
   typealias End = @Sendable (RequestRun, Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome
 
   let transport: any Transport
@@ -71,9 +73,23 @@ struct Transfer: Sendable {
   /// The rest of the stage, after the transfer.
   let then: End
 
+  /// Returns a stage that waits for this transfer.
+  consuming func again() -> Continuation {
+    let (transport, request, observer) = (transport, request, observer)
+    let (mayNeedNoTask, then) = (mayNeedNoTask, then)
+    return { _ in
+      .wait(
+        .transfer(
+          Transfer(
+            transport: transport, request: request, observer: observer, mayNeedNoTask: mayNeedNoTask,
+            then: then)))
+    }
+  }
+
   /// Performs the transfer in a task.
-  var work: @Sendable () async -> Continuation {
-    {
+  consuming func work() -> @Sendable () async -> Continuation {
+    let (transport, request, observer, then) = (transport, request, observer, then)
+    return {
       let outcome: Result<WireResponse, TransportFailure>
       do throws(TransportFailure) {
         outcome = .success(try await transport.send(request, observer: observer))

@@ -52,7 +52,7 @@ final class RequestRun: @unchecked Sendable {
   private func turn(from first: consuming Outcome, in place: Place) -> Turn {
     var outcome = first
     while true {
-      switch outcome {
+      switch consume outcome {
       case .event(let event):
         let step = attempt.next(after: event)
         if step == .finished { return .ended }
@@ -72,17 +72,17 @@ final class RequestRun: @unchecked Sendable {
   }
 
   /// Passes the run to the transport, if that needs no task.
-  private func begin(_ transfer: Transfer, in place: Place) -> Turn {
-    guard transfer.mayNeedNoTask else { return .task(transfer.work) }
+  private func begin(_ transfer: consuming Transfer, in place: Place) -> Turn {
+    guard transfer.mayNeedNoTask else { return .task(transfer.work()) }
     if place == .task {
-      if staysInTask { return .task(transfer.work) }
-      proceed { _ in .wait(.transfer(transfer)) }
+      if staysInTask { return .task(transfer.work()) }
+      proceed(with: transfer.again())
       return .passedOn
     }
     afterTransfer = transfer.then
     // From here on the transport owns the run.
     let isTaken = transfer.transport.send(transfer.request, observer: transfer.observer, completion: self)
-    return isTaken ? .passedOn : .task(transfer.work)
+    return isTaken ? .passedOn : .task(transfer.work())
   }
 
   private var staysInTask: Bool { core.session.enqueue == nil || core.keepsTask }

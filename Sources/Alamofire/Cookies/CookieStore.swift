@@ -80,11 +80,12 @@ final class CookieStore: Sendable {
     }
   }
 
-  /// Waits until all cookies passed to ``keep(_:of:)`` so far are stored.
-  nonisolated(nonsending) func kept() async {
-    await withCheckedContinuation { continuation in
-      writing.async { continuation.resume() }
-    }
+  /// Calls `proceed` once all cookies passed to ``keep(_:of:)`` so far are stored. Returns false, and never calls
+  /// `proceed`, if they are.
+  func kept(_ proceed: @escaping @Sendable () -> Void) -> Bool {
+    guard isBeingWritten else { return false }
+    writing.async(execute: proceed)
+    return true
   }
 
   private func store(_ fields: [[UInt8]], of source: CookieSource) {

@@ -106,6 +106,13 @@ final class SessionCookies: Sendable {
   /// Whether cookies of some response are not stored yet.
   var areBeingStored: Bool { store.isBeingWritten }
 
+  /// Calls `proceed` once all cookies so far are in the storage. Returns false, and never calls `proceed`, if they are.
+  func stored(_ proceed: @escaping @Sendable () -> Void) -> Bool { store.kept(proceed) }
+
   /// Waits until all cookies so far are in the storage.
-  nonisolated(nonsending) func storesFinished() async { await store.kept() }
+  func storesFinished() async {
+    await withCheckedContinuation { continuation in
+      if !stored({ continuation.resume() }) { continuation.resume() }
+    }
+  }
 }

@@ -130,13 +130,17 @@ extension RequestRun {
   }
 
   /// Adds an answer to the next hop, unless it has no field.
-  private func send(_ answer: ChallengeAnswer) throws(AFError) -> Outcome {
+  private func send(_ answer: ChallengeAnswer, bodyHash: BodyHash = .unknown) throws(AFError) -> Outcome {
     let offer = answer.offer
-    return try makeField(offer.scheme, answer.credential, offer.digest) {
+    let made = try field(offer.scheme, answer.credential, offer.digest, bodyHash: bodyHash) {
       offer.digest.map { DigestTicket.first(for: $0) }
-    } then: { (run, field, ticket) throws(AFError) in
-      run.add(answer, field, ticket) ? .event(.challenge(isAnswered: true)) : try run.leaveChallenge()
     }
+    guard case .made(let field, let ticket) = made else {
+      return hashBody(for: offer.digest) { (run, hash) throws(AFError) in
+        try run.send(answer, bodyHash: hash)
+      }
+    }
+    return add(answer, field, ticket) ? .event(.challenge(isAnswered: true)) : try leaveChallenge()
   }
 
   private func add(_ answer: ChallengeAnswer, _ field: String?, _ ticket: DigestTicket?) -> Bool {

@@ -9,25 +9,24 @@ extension RequestRun {
   func addCookies() -> Outcome {
     values.requestWithCookies = nil
     guard let cookies = core.session.cookies, values.handler.isOverNetwork else { return .done }
+    guard core.hasPendingCookies, cookieQuery.takesCookies else { return add(cookies) }
     // Cookies of the previous hop are still being stored.
-    if core.hasPendingCookies { return cookieQuery.takesCookies ? readCookies(cookies) : .done }
-    switch cookies.header(for: cookieQuery) {
-    case .none: return .done
-    case .header(let header):
-      addCookies(header)
-      return .done
-    case .needsReading: return readCookies(cookies)
-    }
+    return .gate(.cookies) { run in run.add(cookies) }
   }
 
-  private func readCookies(_ cookies: SessionCookies) -> Outcome {
-    .task { [core, query = cookieQuery] in
-      await core.cookiesStored()
-      return await cookies.readHeader(for: query)
-    } then: { run, header in
-      if let header { run.addCookies(header) }
-      return .done
+  private func add(_ cookies: SessionCookies) -> Outcome {
+    switch cookies.header(for: cookieQuery) {
+    case .none: break
+    case .header(let header): addCookies(header)
+    case .needsReading:
+      return .task { [query = cookieQuery] in
+        await cookies.readHeader(for: query)
+      } then: { run, header in
+        if let header { run.addCookies(header) }
+        return .done
+      }
     }
+    return .done
   }
 
   private var cookieQuery: CookieQuery {
@@ -53,6 +52,6 @@ extension RequestRun {
 
   /// Waits until the cookies of the response are where the caller will look for them.
   func waitForCookies() -> Outcome {
-    core.hasPendingCookies ? .task { [core] in await core.cookiesStored() } : .done
+    core.hasPendingCookies ? .gate(.cookies) { _ in .done } : .done
   }
 }

@@ -21,19 +21,21 @@ extension RequestRun {
     }
   }
 
-  private func addKnownCredential() throws(AFError) -> Outcome {
+  private func addKnownCredential(bodyHash: BodyHash = .unknown) throws(AFError) -> Outcome {
     guard let match = rememberedMatch else {
       addBasicCredential()
       return .done
     }
-    let spaces = core.session.credentials
-    let origin = values.request.origin
-    return try makeField(match.scheme, match.credential, match.digest) {
-      spaces.ticket(match, origin: origin)
-    } then: { run, field, ticket in
-      if !run.attach(match, field, ticket) { run.addBasicCredential() }
-      return .done
+    let made = try field(match.scheme, match.credential, match.digest, bodyHash: bodyHash) {
+      core.session.credentials.ticket(match, origin: values.request.origin)
     }
+    guard case .made(let field, let ticket) = made else {
+      return hashBody(for: match.digest) { (run, hash) throws(AFError) in
+        try run.addKnownCredential(bodyHash: hash)
+      }
+    }
+    if !attach(match, field, ticket) { addBasicCredential() }
+    return .done
   }
 
   /// Forgets the credential that was sent to the previous origin.
@@ -117,37 +119,59 @@ extension RequestRun {
     values.authentication = Authentication(trail: trail, netrc: values.authentication?.netrc)
   }
 
-  /// The rest of a stage that needs the value of `Authorization`. There is no value for schemes that authenticate a
-  /// connection, and none if it cannot be computed. The ticket is the one of Digest that the value used.
-  typealias FieldContinuation = @Sendable (RequestRun, String?, DigestTicket?) throws(AFError) -> Outcome
+  /// The value of `Authorization`.
+  enum AuthorizationField {
+    /// The value, and the ticket of Digest that it used. There is no value for schemes that authenticate a connection,
+    /// and none if it cannot be computed.
+    case made(String?, DigestTicket?)
+    /// The body has to be hashed first, and is too long for the loop's thread.
+    case needsBodyHash
+  }
 
-  /// Makes the field for a credential in the next hop. A long body is hashed in a task.
+  /// The hash of the body, for Digest with the quality `auth-int`.
+  enum BodyHash: Sendable {
+    case unknown
+    /// The hash; `nil` if the body cannot be read.
+    case known(String?)
+  }
+
+  /// Makes the field for a credential in the next hop.
   ///
   /// - Parameter ticket: Called at most once, because each ticket has a count of its own.
-  func makeField(
+  func field(
     _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
-    ticket: @escaping @Sendable () -> DigestTicket?, then: @escaping FieldContinuation
-  ) throws(AFError) -> Outcome {
+    bodyHash: BodyHash, ticket: () -> DigestTicket?
+  ) throws(AFError) -> AuthorizationField {
     let request = values.request
     guard scheme == .digest, let digest else {
-      return try then(self, scheme == .basic ? credential.basicField : nil, nil)
+      return .made(scheme == .basic ? credential.basicField : nil, nil)
     }
     let quality = try Self.quality(of: digest, for: request)
-    @Sendable func field(_ hash: String?) -> (String?, DigestTicket?) {
-      Self.field(credential, digest, quality, ticket(), for: request, bodyHash: hash)
+    var hash: String?
+    switch bodyHash {
+    case .known(let known): hash = known
+    case .unknown where quality == .authInt:
+      guard request.body.isShort else { return .needsBodyHash }
+      hash = AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body)
+    case .unknown: break
     }
-    guard quality == .authInt, !request.body.isShort else {
-      let isSigned = quality == .authInt
-      let hash = isSigned ? AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body) : nil
-      let (field, ticket) = field(hash)
-      return try then(self, field, ticket)
-    }
-    return .task {
-      AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body)
+    guard let ticket = ticket() else { return .made(nil, nil) }
+    let answer = DigestAnswer(
+      challenge: digest, credential: digest.isUTF8 ? credential.normalized : credential, ticket: ticket,
+      method: request.method, target: ProtectionDomain.target(of: request.url), quality: quality)
+    return .made(answer.field(with: AuthenticationFeatures.hashes, bodyHash: hash), ticket)
+  }
+
+  /// Hashes the body of the next hop in a task.
+  func hashBody(
+    for digest: DigestChallenge?, then: @escaping @Sendable (RequestRun, BodyHash) throws(AFError) -> Outcome
+  ) -> Outcome {
+    guard let algorithm = digest?.algorithm else { preconditionFailure("a body is hashed for Digest alone") }
+    return .task { [body = values.request.body] in
+      AuthenticationFeatures.hashes.text(algorithm, of: body)
     } then: { (run, hash) throws(AFError) in
       try run.core.checkAlive()
-      let (field, ticket) = field(hash)
-      return try then(run, field, ticket)
+      return try then(run, .known(hash))
     }
   }
 
@@ -163,17 +187,6 @@ extension RequestRun {
           "\(request.origin.host) wants the body to be signed (Digest, auth-int), and a stream can be read only once; use Data or a file.",
           url: request.url))
     }
-  }
-
-  private static func field(
-    _ credential: PasswordCredential, _ digest: DigestChallenge, _ quality: DigestChallenge.Quality?,
-    _ ticket: DigestTicket?, for request: WireRequest, bodyHash: String?
-  ) -> (String?, DigestTicket?) {
-    guard let ticket else { return (nil, nil) }
-    let answer = DigestAnswer(
-      challenge: digest, credential: digest.isUTF8 ? credential.normalized : credential, ticket: ticket,
-      method: request.method, target: ProtectionDomain.target(of: request.url), quality: quality)
-    return (answer.field(with: AuthenticationFeatures.hashes, bodyHash: bodyHash), ticket)
   }
 }
 

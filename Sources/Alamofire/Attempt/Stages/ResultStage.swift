@@ -120,7 +120,7 @@ extension RequestRun {
   func prepareLateHandlers() -> Outcome {
     core.webSocket?.end(with: core.error)
     if core.error != nil { core.makeMissingExchange() }
-    return awaitNotifications { _ in .done }
+    return awaitNotifications()
   }
 
   /// Waits for the readers of a stream, whose errors belong to the result, and for pending notifications.
@@ -128,17 +128,15 @@ extension RequestRun {
     // Before the end of the run, because from then on the request may be sent anew.
     core.webSocket?.end(with: core.error)
     settleDownload()
-    guard core.stream != nil else { return awaitNotifications { _ in .done } }
-    return .gate(.readers) { run in run.awaitNotifications { _ in .done } }
+    return core.stream == nil ? awaitNotifications() : .gate(.readers) { run in run.awaitNotifications() }
   }
 
-  private func awaitNotifications(then: @escaping Continuation) -> Outcome {
-    .gate(.notifications, then: then)
+  private func awaitNotifications() -> Outcome {
+    core.notifiesMonitors ? .gate(.notifications) { _ in .done } : .done
   }
 
   func serialize() -> Outcome {
-    guard core.notifiesMonitors else { return serveNext() }
-    return awaitNotifications { run in run.serveNext() }
+    core.notifiesMonitors ? .gate(.notifications) { run in run.serveNext() } : serveNext()
   }
 
   /// Serves the handlers in their order. One that may run code of the caller does so in a task.

@@ -181,7 +181,11 @@ extension RequestCore {
   /// Parks a run at a gate, and calls `proceed` once the gate is open, on any thread. Returns false, and `proceed` is
   /// never called, if the gate is open already.
   func park(at gate: Gate, _ proceed: @escaping @Sendable () -> Void) -> Bool {
-    if gate == .readers { return stream?.settled(proceed) ?? false }
+    switch gate {
+    case .cookies: return awaitCookies(proceed)
+    case .readers: return stream?.settled(proceed) ?? false
+    case .resumed, .headDecision, .notifications: break
+    }
     return state.withLock { state in
       guard state.isShut(gate) else { return false }
       state.run.park(at: gate, proceed)
@@ -222,7 +226,7 @@ extension RequestCore.State {
     case .resumed: !lifecycle.readyToSend() && lifecycle.mayAttemptAgain
     case .headDecision: run.isHeadUndecided
     case .notifications: observed.hasPendingChanges
-    case .readers: false
+    case .cookies, .readers: false
     }
   }
 }

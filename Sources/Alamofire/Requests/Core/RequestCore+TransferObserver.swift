@@ -113,12 +113,11 @@ extension RequestCore {
     storesCookies.load(ordering: .acquiring) && session.cookies?.areBeingStored == true
   }
 
-  /// Waits until the cookies of the response are in the storage.
-  @inline(never)
-  nonisolated(nonsending) func cookiesStored() async {
-    guard hasPendingCookies, let cookies = session.cookies else { return }
+  /// Calls `proceed` once the cookies of the response are in the storage. Returns false, and never calls `proceed`, if
+  /// they are.
+  func awaitCookies(_ proceed: @escaping @Sendable () -> Void) -> Bool {
     storesCookies.store(false, ordering: .releasing)
-    await cookies.storesFinished()
+    return session.cookies?.stored(proceed) ?? false
   }
 }
 
