@@ -75,6 +75,12 @@ package final class Interruption: Sendable {
   /// Ends the process by the signal, as shells expect it: a loop ends with the program that Ctrl-C has ended.
   package func end(_ number: Int32) {
     Glibc.signal(number, SIG_DFL)
-    kill(getpid(), number)
+    // Sent to this thread, so that it ends here. Sent to the process, the signal may be taken by another thread, and
+    // this one could end the process with a status first.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, number)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    raise(number)
   }
 }
