@@ -4,16 +4,16 @@ import HTTPWire
 import Synchronization
 
 // The cache (RFC 9111) answers a hop as far as its rules and the policy of the request allow.
-extension RequestRun {
+extension HopLoop {
   /// Decides from memory whether the cache has to be asked. Allocates nothing for a request without `Cache-Control`.
-  func applyCachePolicy() -> Outcome {
-    values.cachePolicy = cachePolicy()
-    return .event(.cache(values.cachePolicy == nil ? .none : .lookUp))
+  mutating func applyCachePolicy() -> CacheVerdict {
+    cachePolicy = policy()
+    return cachePolicy == nil ? .none : .lookUp
   }
 
-  private func cachePolicy() -> CacheDecision.Policy? {
-    guard values.handler.isEngine else { return nil }
-    switch core.session.cache.policy(of: values.urlRequest) {
+  private mutating func policy() -> CacheDecision.Policy? {
+    guard handler.isEngine else { return nil }
+    switch core.session.cache.policy(of: urlRequest) {
     case .useProtocolCachePolicy:
       return isAnsweredFromCache && (mayUseStoredResponse || asksForStoredOnly) ? .rules : nil
     case .reloadIgnoringLocalCacheData: return nil
@@ -33,9 +33,9 @@ extension RequestRun {
   /// Whether a stored response can answer the hop. Downloads and streams take complete responses only, because the
   /// server continues the part of an earlier download.
   var isAnsweredFromCache: Bool {
-    let request = values.request
+    let request = request
     // No field tells the responses of authenticated connections apart.
-    guard core.session.cache.isThere, values.handler.isEngine, !request.hasBody, !request.hasLogin
+    guard core.session.cache.isThere, handler.isEngine, !request.hasBody, !request.hasLogin
     else { return false }
     // Stored bodies are decoded ones.
     guard request.decodesContent else { return false }
@@ -45,55 +45,57 @@ extension RequestRun {
 
   /// Whether the cache may hold a response for the request, and the request does not forbid to use it (`no-store`).
   var mayUseStoredResponse: Bool {
-    let request = values.request
+    let request = request
     return core.session.cache.mayHold(request) && !request.forbidsStoring
   }
 
   /// `only-if-cached` has an answer even if nothing is stored.
   private var asksForStoredOnly: Bool {
-    let fields = values.request.fields
+    let fields = request.fields
     return fields.contains("Cache-Control") && CacheControl(request: fields).onlyIfCached
   }
 
   /// Tells the caches between here and the origin to forward the request (RFC 9111 §5.2.1.4).
-  private func bypassAllCaches() {
+  private mutating func bypassAllCaches() {
     add([HTTPHeader(name: "Cache-Control", value: "no-cache"), HTTPHeader(name: "Pragma", value: "no-cache")])
   }
 
   /// Tells the caches between here and the origin to revalidate what they store (RFC 9111 §5.2.1.1).
-  private func askCachesToRevalidate() { add([HTTPHeader(name: "Cache-Control", value: "max-age=0")]) }
+  private mutating func askCachesToRevalidate() {
+    add([HTTPHeader(name: "Cache-Control", value: "max-age=0")])
+  }
 
   /// Adds directives for caches, unless the caller has set some.
-  private func add(_ directives: [HTTPHeader]) {
-    guard !values.request.fields.contains("Cache-Control") else { return }
-    values.request = values.request.changing { $0.fields += directives }
-    values.requestWithCookies = values.requestWithCookies?.changing { $0.fields += directives }
+  private mutating func add(_ directives: [HTTPHeader]) {
+    guard !request.fields.contains("Cache-Control") else { return }
+    request = request.changing { $0.fields += directives }
+    requestWithCookies = requestWithCookies?.changing { $0.fields += directives }
   }
 
   /// Stores the number of removals at the time at which the hop is sent. The server may have read later removals before
   /// it answers.
-  func noteRemovals() {
-    if let store = core.session.cache.store { values.removalCount = store.removalCount }
+  mutating func noteRemovals() {
+    if let store = core.session.cache.store { removalCount = store.removalCount }
   }
 
   // MARK: Lookup
 
-  func lookUpCache() -> Outcome {
+  mutating func lookUpCache() -> Outcome<HopLoop> {
     guard isAnsweredFromCache, let store = core.session.cache.store else { return .event(answer(from: [])) }
-    let key = core.session.cache.key(of: values.outgoing)
+    let key = core.session.cache.key(of: outgoing)
     if let found = store.find(key) { return .event(answer(from: found)) }
     return .task {
       store.read(key)
-    } then: { run, found in
-      .event(run.answer(from: found))
+    } then: { hops, found in
+      .event(hops.answer(from: found))
     }
   }
 
-  private func answer(from found: [StoredResponse]) -> AttemptEvent {
+  private mutating func answer(from found: [StoredResponse]) -> StageEvent {
     // A file or a stream receives complete content only.
     let stored = core.hasBodySink ? found.filter { $0.head.status == 200 } : found
-    let policy = values.cachePolicy ?? .rules
-    let request = values.outgoing
+    let policy = cachePolicy ?? .rules
+    let request = outgoing
     let question = CacheDecision.Question(
       method: request.method, fields: FieldDigests(of: request.fields), policy: policy,
       mayRefresh: !core.observers.contains(.storing) && !core.hasBodySink)
@@ -119,16 +121,18 @@ extension RequestRun {
       return revalidate(.variants(variants), conditions)
     case .unavailable: return failed(.notInCache)
     case .gatewayTimeout:
-      values.storedAnswer = .gatewayTimeout
+      storedAnswer = .gatewayTimeout
       return .cache(.replay)
     }
     if policy == .revalidate { askCachesToRevalidate() }
     return .cache(.send)
   }
 
-  private func revalidate(_ candidate: Revalidation.Candidate, _ conditions: [HTTPHeader]) -> AttemptEvent {
-    if values.cachePolicy == .revalidate { askCachesToRevalidate() }
-    values.revalidation = Revalidation(candidate: candidate, conditions: conditions)
+  private mutating func revalidate(_ candidate: Revalidation.Candidate, _ conditions: [HTTPHeader])
+    -> StageEvent
+  {
+    if cachePolicy == .revalidate { askCachesToRevalidate() }
+    revalidation = Revalidation(candidate: candidate, conditions: conditions)
     return .cache(.revalidate)
   }
 
@@ -137,31 +141,33 @@ extension RequestRun {
 
   /// Makes the answer that ``replay()`` gives. Returns false if the stored response cannot be used for the request, or
   /// exceeds the limit of its options. The limit then refuses the server's response as well.
-  func hasAnswer(_ stored: StoredResponse, isConfirmed: Bool) -> Bool {
-    let request = values.outgoing
+  mutating func hasAnswer(_ stored: StoredResponse, isConfirmed: Bool) -> Bool {
+    let request = outgoing
     let answer = StoredAnswer(
       of: stored, method: request.method, fields: request.fields, isConfirmed: isConfirmed, now: now)
     let limit = request.profile.options.bodySizeLimit
     guard let answer, limit.map({ Int64(answer.body.count) <= $0 }) ?? true else { return false }
-    values.storedAnswer = answer
+    storedAnswer = answer
     return true
   }
 
-  func replay() -> Outcome {
-    guard let answer = values.storedAnswer else { return .event(.cache(.send)) }
-    values.storedAnswer = nil
-    return replay(answer, of: values.outgoing) { run, result in .event(run.replayed(result)) }
+  mutating func replay() -> Outcome<HopLoop> {
+    guard let answer = storedAnswer else { return .event(.cache(.send)) }
+    storedAnswer = nil
+    return replay(answer, of: outgoing) { hops, result in .event(hops.replayed(result)) }
   }
 
   /// Delivers a stored response as the transfer of a request would.
-  func replay(_ answer: StoredAnswer, of request: WireRequest, then: @escaping Transfer.End) -> Outcome {
+  func replay(_ answer: StoredAnswer, of request: WireRequest, then: @escaping Transfer.End) -> Outcome<
+    HopLoop
+  > {
     let transport = StoredTransport(answer: answer, sink: core.hasBodySink ? request.sink : nil)
     let observer = StoredAnswerObserver(core)
     return .wait(
       .transfer(Transfer(transport: transport, request: request, observer: observer, then: then)))
   }
 
-  private func replayed(_ result: Result<WireResponse, TransportFailure>) -> AttemptEvent {
+  private mutating func replayed(_ result: Result<WireResponse, TransportFailure>) -> StageEvent {
     switch result {
     case .success(let response):
       recordHop(response.metrics, response.head, from: .localCache)
@@ -188,21 +194,21 @@ extension WireRequest {
 }
 
 // The cache stores a response, or invalidates stored ones because of it.
-extension RequestRun {
+extension HopLoop {
   /// Whether the cache has to see the response. A response that can never be used again need not be seen. Exceptions
   /// are an observer that decides about storing, and a policy that accepts responses of any age.
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
     let cache = core.session.cache
-    guard cache.isThere, values.handler.isEngine, response.head.role == .hop else { return false }
+    guard cache.isThere, handler.isEngine, response.head.role == .hop else { return false }
     // Also if nothing is stored, because the response to an earlier request may be on its way.
-    guard values.request.isSafe else {
+    guard request.isSafe else {
       return (200..<400).contains(response.head.status)
     }
     guard isAnsweredFromCache, !core.hasBodySink else { return false }
     // A response that must not be stored still replaces stored ones.
-    if values.request.isGET, canBeReused(response),
-      StorageRules.mayStore(method: "GET", fields: values.outgoing.fields, head: response.head)
+    if request.isGET, canBeReused(response),
+      StorageRules.mayStore(method: "GET", fields: outgoing.fields, head: response.head)
     {
       return true
     }
@@ -212,7 +218,7 @@ extension RequestRun {
   /// Whether the response says how long it is fresh or how to validate it, or the caller accepts any.
   private func canBeReused(_ response: WireResponse) -> Bool {
     if response.head.block.marks.contains(.reusable) || core.observers.contains(.storing) { return true }
-    return switch core.session.cache.policy(of: values.urlRequest) {
+    return switch core.session.cache.policy(of: urlRequest) {
     case .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
     case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
       .reloadRevalidatingCacheData:
@@ -221,9 +227,9 @@ extension RequestRun {
     }
   }
 
-  func updateCache() -> Outcome {
+  func updateCache() -> Outcome<HopLoop> {
     guard let store = core.session.cache.store else { return .done }
-    let key = core.session.cache.key(of: values.outgoing)
+    let key = core.session.cache.key(of: outgoing)
     // A store that is not open yet, or has to read files, would block the loop's thread.
     let mayBlock = store.waits || store.find(key) == nil
     guard let candidate = cacheCandidate(store, key) else { return .done }
@@ -234,29 +240,29 @@ extension RequestRun {
     }
     return .task {
       cache.update(with: candidate, asksFirst: asks)
-    } then: { run, isProposed in
-      run.propose(candidate, if: isProposed)
+    } then: { hops, isProposed in
+      hops.propose(candidate, if: isProposed)
       return .done
     }
   }
 
   /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because
   /// it can no longer be asked.
-  private var asksObservers: Bool { attempt.taskIsAnnounced || core.observers.contains(.storing) }
+  private var asksObservers: Bool { taskIsAnnounced || core.observers.contains(.storing) }
 
   private func propose(_ candidate: CacheCandidate, if isProposed: Bool) {
-    guard isProposed, attempt.taskIsAnnounced else { return }
+    guard isProposed, taskIsAnnounced else { return }
     core.state.withLock { $0.extras.cacheCandidates.append(candidate) }
   }
 
   private func cacheCandidate(_ store: any ResponseStore, _ key: CacheKey) -> CacheCandidate? {
-    guard let response = values.response else { return nil }
+    guard let response = response else { return nil }
     let now = store.now
-    let request = values.outgoing
+    let request = outgoing
     return CacheCandidate(
       key: key, request: request, head: response.head,
       body: response.body ?? (request.sink as? ObservedBody)?.data ?? Data(),
-      requestTime: response.requestTime(now), responseTime: now, removalCount: values.removalCount)
+      requestTime: response.requestTime(now), responseTime: now, removalCount: removalCount)
   }
 }
 

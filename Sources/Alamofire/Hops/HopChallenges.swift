@@ -4,13 +4,13 @@ import HTTPWire
 import Synchronization
 
 // A server asks for authentication (RFC 9110 §11). A challenge that cannot be answered is a response like any other.
-extension RequestRun {
+extension HopLoop {
   /// Records whether the server accepts the credential of the request.
-  func evaluateCredentials() -> Outcome {
-    guard let head = values.response?.head, values.authentication != nil, let proof = trail.proof else {
+  func evaluateCredentials() -> Outcome<HopLoop> {
+    guard let head = response?.head, authentication != nil, let proof = trail.proof else {
       return .done
     }
-    let request = values.request
+    let request = request
     let memory = core.session.credentials
     guard head.status == 401 else {
       let info = AuthenticationInfo(head.block.values(of: "Authentication-Info"))
@@ -27,8 +27,8 @@ extension RequestRun {
     return .done
   }
 
-  func answerChallenge() throws(AFError) -> Outcome {
-    guard let head = values.response?.head, head.status == 401 else {
+  mutating func answerChallenge() throws(AFError) -> Outcome<HopLoop> {
+    guard let head = response?.head, head.status == 401 else {
       return .event(.challenge(isAnswered: false))
     }
     guard core.observers.contains(.challenges) || core.isUndecided(head) else {
@@ -40,12 +40,12 @@ extension RequestRun {
 
   /// Delivers the response with a challenge that was not answered. Handlers and the sink of the request get it if they
   /// have waited for the decision.
-  private func leaveChallenge() throws(AFError) -> Outcome {
-    guard let response = values.response, core.isUndecided(response.head) else {
+  private func leaveChallenge() throws(AFError) -> Outcome<HopLoop> {
+    guard let response = response, core.isUndecided(response.head) else {
       return .event(.challenge(isAnswered: false))
     }
     core.declineChallenge()
-    let request = values.outgoing
+    let request = outgoing
     let body: Data?
     do throws(TransportFailure) {
       switch request.sink {
@@ -64,28 +64,28 @@ extension RequestRun {
   }
 
   /// Asks the delegate about the offers of a server, one after the other.
-  private func askDelegate(
+  private mutating func askDelegate(
     _ head: ResponseHead, about offers: ArraySlice<AuthenticationOffer>
-  ) throws(AFError) -> Outcome {
+  ) throws(AFError) -> Outcome<HopLoop> {
     var rest = offers
     while let offer = rest.popFirst() {
       guard let challenge = challenge(head, offer) else { continue }
-      guard let task = core.tasks(of: request).last else { return try answerByDefault(head) }
-      return .task { [core, deadline = values.request.deadline] in
+      guard let task = core.tasks(of: owner).last else { return try answerByDefault(head) }
+      return .task { [core, deadline = request.deadline] in
         await core.delegateAnswer(
           to: challenge, task, whenForgotten: .leave, whenCancelled: .leave, deadline: deadline
         ) { ChallengeDecision($0, $1) }
-      } then: { [rest] (run, decision) throws(AFError) in
-        try run.apply(decision, to: offer, of: head, otherwise: rest)
+      } then: { [rest] (hops, decision) throws(AFError) in
+        try hops.apply(decision, to: offer, of: head, otherwise: rest)
       }
     }
     return try leaveChallenge()
   }
 
-  private func apply(
+  private mutating func apply(
     _ decision: ChallengeDecision, to offer: AuthenticationOffer, of head: ResponseHead,
     otherwise rest: ArraySlice<AuthenticationOffer>
-  ) throws(AFError) -> Outcome {
+  ) throws(AFError) -> Outcome<HopLoop> {
     try core.checkAlive()
     try checkDeadline()
     switch decision {
@@ -116,34 +116,36 @@ extension RequestRun {
 
   private var challengeContext: ChallengeContext {
     ChallengeContext(
-      request: values.request, initialOrigin: values.initialOrigin, credential: core.passwordCredential,
-      authentication: values.authentication)
+      request: request, initialOrigin: initialOrigin, credential: core.passwordCredential,
+      authentication: authentication)
   }
 
   private func defaultAnswer(to head: ResponseHead) -> ChallengeAnswer? {
     core.session.authentication.answer(head, challengeContext)
   }
 
-  private func answerByDefault(_ head: ResponseHead) throws(AFError) -> Outcome {
+  private mutating func answerByDefault(_ head: ResponseHead) throws(AFError) -> Outcome<HopLoop> {
     guard let answer = defaultAnswer(to: head) else { return try leaveChallenge() }
     return try send(answer)
   }
 
   /// Adds an answer to the next hop, unless it has no field.
-  private func send(_ answer: ChallengeAnswer, bodyHash: BodyHash = .unknown) throws(AFError) -> Outcome {
+  private mutating func send(_ answer: ChallengeAnswer, bodyHash: BodyHash = .unknown) throws(AFError)
+    -> Outcome<HopLoop>
+  {
     let offer = answer.offer
     let made = try field(offer.scheme, answer.credential, offer.digest, bodyHash: bodyHash) {
       offer.digest.map { DigestTicket.first(for: $0) }
     }
     guard case .made(let field, let ticket) = made else {
-      return hashBody(for: offer.digest) { (run, hash) throws(AFError) in
-        try run.send(answer, bodyHash: hash)
+      return hashBody(for: offer.digest) { (hops, hash) throws(AFError) in
+        try hops.send(answer, bodyHash: hash)
       }
     }
     return add(answer, field, ticket) ? .event(.challenge(isAnswered: true)) : try leaveChallenge()
   }
 
-  private func add(_ answer: ChallengeAnswer, _ field: String?, _ ticket: DigestTicket?) -> Bool {
+  private mutating func add(_ answer: ChallengeAnswer, _ field: String?, _ ticket: DigestTicket?) -> Bool {
     let offer = answer.offer
     guard field != nil || offer.scheme.isOfConnection else { return false }
     add(
@@ -155,7 +157,7 @@ extension RequestRun {
 
   /// Makes the challenge for a delegate; `nil` for a URL that Foundation cannot parse.
   private func challenge(_ head: ResponseHead, _ offer: AuthenticationOffer) -> URLAuthenticationChallenge? {
-    let request = values.request
+    let request = request
     guard let space = URLProtectionSpace(challengeTo: request, realm: offer.realm, scheme: offer.scheme)
     else { return nil }
     let proposed =
@@ -171,7 +173,7 @@ extension RequestRun {
   /// Throws if the total time of the request is over, which includes the decisions of delegates
   /// (`timeoutIntervalForResource`).
   func checkDeadline() throws(AFError) {
-    let request = values.request
+    let request = request
     guard let deadline = request.deadline, deadline <= .now else { return }
     throw .sessionTaskFailed(
       error: URLError.made(

@@ -5,24 +5,24 @@ import Synchronization
 
 // The cookies that the session's storage holds for a hop are sent with it, unless the caller sets `Cookie` or
 // `httpShouldHandleCookies` is false.
-extension RequestRun {
-  func addCookies() -> Outcome {
-    values.requestWithCookies = nil
-    guard let cookies = core.session.cookies, values.handler.isOverNetwork else { return .done }
+extension HopLoop {
+  mutating func addCookies() -> Outcome<HopLoop> {
+    requestWithCookies = nil
+    guard let cookies = core.session.cookies, handler.isOverNetwork else { return .done }
     guard core.hasPendingCookies, cookieQuery.takesCookies else { return add(cookies) }
     // Cookies of the previous hop are still being stored.
-    return .gate(.cookies) { run in run.add(cookies) }
+    return .gate(.cookies) { hops in hops.add(cookies) }
   }
 
-  private func add(_ cookies: SessionCookies) -> Outcome {
+  private mutating func add(_ cookies: SessionCookies) -> Outcome<HopLoop> {
     switch cookies.header(for: cookieQuery) {
     case .none: break
     case .header(let header): addCookies(header)
     case .needsReading:
       return .task { [query = cookieQuery] in
         await cookies.readHeader(for: query)
-      } then: { run, header in
-        if let header { run.addCookies(header) }
+      } then: { hops, header in
+        if let header { hops.addCookies(header) }
         return .done
       }
     }
@@ -31,27 +31,22 @@ extension RequestRun {
 
   private var cookieQuery: CookieQuery {
     CookieQuery(
-      request: values.request, urlRequest: values.urlRequest, initialOrigin: values.initialOrigin)
+      request: request, urlRequest: urlRequest, initialOrigin: initialOrigin)
   }
 
-  private func addCookies(_ header: String) {
-    values.requestWithCookies = values.request.changing {
+  private mutating func addCookies(_ header: String) {
+    requestWithCookies = request.changing {
       $0.fields.append(HTTPHeader(name: "Cookie", value: header))
     }
   }
 
   /// Stores the cookies of a response to the current hop, also after the end of the request.
   var cookieTaker: @Sendable (ResponseHead) -> Void {
-    let (request, urlRequest) = (values.request, values.urlRequest)
+    let (request, urlRequest) = (request, urlRequest)
     guard let cookies = core.session.cookies, urlRequest.httpShouldHandleCookies else { return { _ in } }
     return { head in
       guard head.role == .hop, head.block.marks.contains(.setCookie) else { return }
       cookies.store(head.block.rawValues(of: "Set-Cookie"), of: request, for: urlRequest)
     }
-  }
-
-  /// Waits until the cookies of the response are where the caller will look for them.
-  func waitForCookies() -> Outcome {
-    core.hasPendingCookies ? .gate(.cookies) { _ in .done } : .done
   }
 }

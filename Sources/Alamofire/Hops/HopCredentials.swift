@@ -3,11 +3,11 @@ import FoundationNetworking
 import HTTPWire
 
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
-extension RequestRun {
-  func addCredentials() throws(AFError) -> Outcome {
-    if values.redirectCount > 0 { dropCredentialsOfOtherOrigin() }
+extension HopLoop {
+  mutating func addCredentials() throws(AFError) -> Outcome<HopLoop> {
+    if redirectCount > 0 { dropCredentialsOfOtherOrigin() }
     // Most sessions know no credentials, which is found out for next to nothing.
-    let request = values.request
+    let request = request
     let mayKnow =
       !core.session.credentials.isEmpty || request.sendsBasicCredential || request.hasNetrcFile
     guard mayKnow, maySendCredentials else { return .done }
@@ -15,23 +15,24 @@ extension RequestRun {
     let url = request.url
     return .task { () throws(AFError) in
       try NetrcFile.read(path, for: url)
-    } then: { (run, netrc) throws(AFError) in
-      run.values.authentication = Authentication(trail: run.trail, netrc: netrc)
-      return try run.addKnownCredential()
+    } then: { (hops, netrc) throws(AFError) in
+      hops.authentication = Authentication(trail: hops.trail, netrc: netrc)
+      return try hops.addKnownCredential()
     }
   }
 
-  private func addKnownCredential(bodyHash: BodyHash = .unknown) throws(AFError) -> Outcome {
+  private mutating func addKnownCredential(bodyHash: BodyHash = .unknown) throws(AFError) -> Outcome<HopLoop>
+  {
     guard let match = rememberedMatch else {
       addBasicCredential()
       return .done
     }
     let made = try field(match.scheme, match.credential, match.digest, bodyHash: bodyHash) {
-      core.session.credentials.ticket(match, origin: values.request.origin)
+      core.session.credentials.ticket(match, origin: request.origin)
     }
     guard case .made(let field, let ticket) = made else {
-      return hashBody(for: match.digest) { (run, hash) throws(AFError) in
-        try run.addKnownCredential(bodyHash: hash)
+      return hashBody(for: match.digest) { (hops, hash) throws(AFError) in
+        try hops.addKnownCredential(bodyHash: hash)
       }
     }
     if !attach(match, field, ticket) { addBasicCredential() }
@@ -39,35 +40,35 @@ extension RequestRun {
   }
 
   /// Forgets the credential that was sent to the previous origin.
-  private func dropCredentialsOfOtherOrigin() {
-    if values.request.origin != values.initialOrigin { values.leftInitialOrigin = true }
-    guard let authentication = values.authentication, let proof = authentication.trail.proof else { return }
+  private mutating func dropCredentialsOfOtherOrigin() {
+    if request.origin != initialOrigin { leftInitialOrigin = true }
+    guard let authentication = authentication, let proof = authentication.trail.proof else { return }
     var trail = authentication.trail
     trail.moved()
-    values.authentication = Authentication(trail: trail, netrc: authentication.netrc)
-    guard let field = proof.field, values.request.authorization == field else { return }
-    values.request = values.request.changing {
+    self.authentication = Authentication(trail: trail, netrc: authentication.netrc)
+    guard let field = proof.field, request.authorization == field else { return }
+    request = request.changing {
       $0.fields.removeAll { FieldName.equal($0.name, "Authorization") }
     }
   }
 
   private var maySendCredentials: Bool {
-    values.handler.isOverNetwork && !values.leftInitialOrigin && values.request.authorization == nil
+    handler.isOverNetwork && !leftInitialOrigin && request.authorization == nil
   }
 
   private var needsNetrc: Bool {
-    values.authentication?.netrc == nil && values.request.profile.options.netrcFile != nil
+    authentication?.netrc == nil && request.profile.options.netrcFile != nil
   }
 
   /// The credential of the request itself, or of the netrc file.
   private var ownCredential: PasswordCredential? {
     core.passwordCredential
-      ?? values.authentication?.netrc?.credential(host: values.request.origin.host)
+      ?? authentication?.netrc?.credential(host: request.origin.host)
   }
 
   /// A credential that a server has accepted for the protection space of the hop, if it may be used.
   private var rememberedMatch: CredentialSpaces.Match? {
-    let request = values.request
+    let request = request
     let own = ownCredential
     let match = core.session.credentials
       .matches(request.origin, target: ProtectionDomain.target(of: request.url))
@@ -88,7 +89,9 @@ extension RequestRun {
   }
 
   /// Adds a remembered credential to the next hop. Returns false if it has no field.
-  private func attach(_ match: CredentialSpaces.Match, _ field: String?, _ ticket: DigestTicket?) -> Bool {
+  private mutating func attach(_ match: CredentialSpaces.Match, _ field: String?, _ ticket: DigestTicket?)
+    -> Bool
+  {
     guard let field else { return false }
     add(
       AuthenticationProof(
@@ -97,8 +100,8 @@ extension RequestRun {
     return true
   }
 
-  private func addBasicCredential() {
-    guard values.request.profile.options.preemptiveBasicAuthentication, let credential = ownCredential,
+  private mutating func addBasicCredential() {
+    guard request.profile.options.preemptiveBasicAuthentication, let credential = ownCredential,
       let field = credential.basicField
     else { return }
     add(
@@ -109,14 +112,14 @@ extension RequestRun {
   // MARK: The field
 
   /// The credentials that answered challenges of the attempt.
-  var trail: AuthenticationTrail { values.authentication?.trail ?? AuthenticationTrail() }
+  var trail: AuthenticationTrail { authentication?.trail ?? AuthenticationTrail() }
 
   /// Adds a proof to the next hop.
-  func add(_ proof: AuthenticationProof) {
-    values.request = values.request.adding(proof)
+  mutating func add(_ proof: AuthenticationProof) {
+    request = request.adding(proof)
     var trail = trail
     trail.brings(proof)
-    values.authentication = Authentication(trail: trail, netrc: values.authentication?.netrc)
+    authentication = Authentication(trail: trail, netrc: authentication?.netrc)
   }
 
   /// The value of `Authorization`.
@@ -142,7 +145,7 @@ extension RequestRun {
     _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
     bodyHash: BodyHash, ticket: () -> DigestTicket?
   ) throws(AFError) -> AuthorizationField {
-    let request = values.request
+    let request = request
     guard scheme == .digest, let digest else {
       return .made(scheme == .basic ? credential.basicField : nil, nil)
     }
@@ -164,14 +167,15 @@ extension RequestRun {
 
   /// Hashes the body of the next hop in a task.
   func hashBody(
-    for digest: DigestChallenge?, then: @escaping @Sendable (RequestRun, BodyHash) throws(AFError) -> Outcome
-  ) -> Outcome {
+    for digest: DigestChallenge?,
+    then: @escaping @Sendable (inout HopLoop, BodyHash) throws(AFError) -> Outcome<HopLoop>
+  ) -> Outcome<HopLoop> {
     guard let algorithm = digest?.algorithm else { preconditionFailure("a body is hashed for Digest alone") }
-    return .task { [body = values.request.body] in
+    return .task { [body = request.body] in
       AuthenticationFeatures.hashes.text(algorithm, of: body)
-    } then: { (run, hash) throws(AFError) in
-      try run.core.checkAlive()
-      return try then(run, .known(hash))
+    } then: { (hops, hash) throws(AFError) in
+      try hops.core.checkAlive()
+      return try then(&hops, .known(hash))
     }
   }
 

@@ -3,13 +3,13 @@ import FoundationNetworking
 import HTTPWire
 
 // If the response is a redirect (RFC 9110 §15.4), the next hop follows it.
-extension RequestRun {
-  func followRedirect() throws(AFError) -> Outcome {
-    guard let head = values.response?.head, (300..<400).contains(head.status) else {
+extension HopLoop {
+  mutating func followRedirect() throws(AFError) -> Outcome<HopLoop> {
+    guard let head = response?.head, (300..<400).contains(head.status) else {
       return .event(.redirect(.none))
     }
-    let request = values.request
-    switch core.redirect(by: head, of: request, after: values.redirectCount) {
+    let request = request
+    switch core.redirect(by: head, of: request, after: redirectCount) {
     case .notARedirect: return .event(.redirect(.none))
     case .follow(let proposed):
       let plan = request.upgraded(proposed)
@@ -24,10 +24,10 @@ extension RequestRun {
   }
 
   /// Asks the delegate, which asks the redirect handlers.
-  private func askDelegate(about plan: RedirectPlan, _ head: ResponseHead) -> Outcome {
-    let followed = values.request.following(plan)
-    guard let task = core.tasks(of: request).last,
-      let redirect = Exchange(url: shownURL(of: values.request), head: head).httpResponse,
+  private mutating func askDelegate(about plan: RedirectPlan, _ head: ResponseHead) -> Outcome<HopLoop> {
+    let followed = request.following(plan)
+    guard let task = core.tasks(of: owner).last,
+      let redirect = Exchange(url: shownURL(of: request), head: head).httpResponse,
       let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.results.request })
     else {
       follow(plan)
@@ -40,20 +40,20 @@ extension RequestRun {
           facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
         ) { completion($0) }
       } as URLRequest?
-    } then: { (run, answer) throws(AFError) in
-      try run.core.checkAlive()
-      return try run.redirect(by: plan, head, proposing: proposed, answer)
+    } then: { (hops, answer) throws(AFError) in
+      try hops.core.checkAlive()
+      return try hops.redirect(by: plan, head, proposing: proposed, answer)
     }
   }
 
   /// Follows the redirect as the delegate wants.
   ///
   /// - Parameter answer: The request to send instead of the proposed one; `nil` if the redirect is not followed.
-  private func redirect(
+  private mutating func redirect(
     by plan: RedirectPlan, _ head: ResponseHead, proposing proposed: URLRequest, _ answer: URLRequest?
-  ) throws(AFError) -> Outcome {
+  ) throws(AFError) -> Outcome<HopLoop> {
     guard let answer else {
-      values.deliversBody = false
+      deliversBody = false
       core.redirectDeclined(head)
       return .event(.redirect(.declined))
     }
@@ -69,29 +69,29 @@ extension RequestRun {
   /// Lets an event source remember a permanent redirect. One that code of the caller has changed is not known to be
   /// permanent.
   private func noteRedirect(_ plan: RedirectPlan) {
-    guard let source = core.stream?.eventSource, let status = values.response?.head.status else { return }
-    source.redirected(by: plan, from: values.request.method, status: status)
+    guard let source = core.stream?.eventSource, let status = response?.head.status else { return }
+    source.redirected(by: plan, from: request.method, status: status)
   }
 
-  private func follow(_ plan: RedirectPlan) {
-    values.redirectCount += 1
-    let request = values.request
+  private mutating func follow(_ plan: RedirectPlan) {
+    redirectCount += 1
+    let request = request
     let profile = profile(to: plan.origin, from: request)
     let next = request.following(plan)
-    values.request = profile === next.profile ? next : next.changing { $0.profile = profile }
+    self.request = profile === next.profile ? next : next.changing { $0.profile = profile }
   }
 
   /// Returns the profile for the next origin. A client certificate for one origin is not presented to another.
   private func profile(to origin: Origin, from request: WireRequest) -> ConnectionProfile {
     guard origin != request.origin else { return request.profile }
-    return origin == values.initialOrigin ? core.profile : request.profile.elsewhere ?? request.profile
+    return origin == initialOrigin ? core.profile : request.profile.elsewhere ?? request.profile
   }
 
   /// Follows the redirect with a request that a handler has made of the proposed one.
-  private func follow(
+  private mutating func follow(
     _ plan: RedirectPlan, changing proposed: URLRequest, to changed: URLRequest
   ) throws(AFError) {
-    let redirected = values.request
+    let redirected = request
     follow(plan)
     let target = try redirectTarget(of: changed, proposed: proposed)
     var fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
@@ -99,12 +99,12 @@ extension RequestRun {
     if target.origin != plan.origin, let host = proposed.value(forHTTPHeaderField: "Host") {
       fields.removeAll { FieldName.equal($0.name, "Host") && $0.value == host }
     }
-    values.violation = core.session.settings.violation(
+    violation = core.session.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
-    let sorted = SessionSettings.withoutFraming(fields).sorted(like: values.request.fields)
+    let sorted = SessionSettings.withoutFraming(fields).sorted(like: request.fields)
     let body = body(of: changed)
     let profile = profile(to: target.origin, from: redirected)
-    let next = values.request.redirected { parts in
+    let next = request.redirected { parts in
       parts.url = target.url
       parts.origin = target.origin
       parts.method = changed.httpMethod ?? "GET"
@@ -112,30 +112,30 @@ extension RequestRun {
       parts.body = body
       parts.profile = profile
     }
-    values.request = next.upgraded
+    request = next.upgraded
   }
 
   /// Returns the target of a request that a handler has made. If its URL is the proposed one, it is sent as the server
   /// wrote it.
   private func redirectTarget(of changed: URLRequest, proposed: URLRequest) throws(AFError) -> WireTarget {
-    if changed.url == proposed.url, let target = WireTarget(values.request.url) { return target }
+    if changed.url == proposed.url, let target = WireTarget(request.url) { return target }
     guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     if let target = WireTarget(url.absoluteString) { return target }
     if core.webSocket != nil, let target = WireTarget(WebSocketURL.http(url.absoluteString)) { return target }
     guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https" else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }
-    throw .sessionTaskFailed(error: URLError.refused(.unsupportedScheme(scheme), from: values.request.url))
+    throw .sessionTaskFailed(error: URLError.refused(.unsupportedScheme(scheme), from: request.url))
   }
 
   /// Returns the body of a request that a handler has made: its own, otherwise that of the previous request.
   private func body(of changed: URLRequest) -> RequestBody {
     if let data = changed.httpBody { return .bytes(data) }
-    if let stream = changed.httpBodyStream, stream !== values.urlRequest.httpBodyStream {
+    if let stream = changed.httpBodyStream, stream !== urlRequest.httpBodyStream {
       return .source(
         InputStreamSource(stream, length: WireRequest.contentLength(changed.allHTTPHeaderFields)))
     }
-    return changed.httpMethod == values.request.method ? values.request.body : .none
+    return changed.httpMethod == request.method ? request.body : .none
   }
 }
 

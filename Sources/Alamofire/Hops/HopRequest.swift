@@ -4,46 +4,44 @@ import HTTPWire
 import Synchronization
 
 // One hop: a request that goes over the wire, and its response.
-extension RequestRun {
-  func makeRequest() throws(AFError) -> Outcome {
-    let urlRequest = values.urlRequest
-    var violation: HeaderFieldRules.Violation?
+extension HopLoop {
+  mutating func makeRequest() throws(AFError) -> Outcome<HopLoop> {
+    let urlRequest = urlRequest
     let plain = try core.makeWireRequest(of: urlRequest, &violation)
-    values.violation = violation
     let request = plain.upgraded
-    values.request = request
-    values.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
-    values.initialOrigin = request.origin
+    self.request = request
+    self.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
+    initialOrigin = request.origin
     followPermanentRedirects()
     if let resumer = core.resumer { keepSecrets(at: resumer.owner(orFirst: request.url, request.origin)) }
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
-    values.handler = try handler(of: request)
+    handler = try handler(of: request)
     return .done
   }
 
   /// Sends the connection of an event source to the URL where permanent redirects of earlier ones led.
-  private func followPermanentRedirects() {
+  private mutating func followPermanentRedirects() {
     guard let source = core.stream?.eventSource else { return }
-    let request = values.request
+    let request = request
     let url = source.target(of: request.url)
     guard url != request.url, let target = WireTarget(url) else { return }
-    values.request =
+    self.request =
       request.changing { parts in
         parts.url = target.url
         parts.origin = target.origin
       }.upgraded
-    values.urlRequest.url = shownURL(of: values.request) ?? values.urlRequest.url
+    urlRequest.url = shownURL(of: self.request) ?? urlRequest.url
     keepSecrets(at: request.origin)
   }
 
   /// Keeps the secrets of a request from another origin, as a redirect to it does.
-  private func keepSecrets(at owner: Origin) {
-    let request = values.request
+  private mutating func keepSecrets(at owner: Origin) {
+    let request = request
     guard owner != request.origin else { return }
-    values.initialOrigin = owner
-    values.leftInitialOrigin = true
+    initialOrigin = owner
+    leftInitialOrigin = true
     let profile = request.profile.elsewhere ?? request.profile
-    values.request = request.following(.leavingOrigin(request)).changing { $0.profile = profile }
+    self.request = request.following(.leavingOrigin(request)).changing { $0.profile = profile }
   }
 
   private func handler(of request: WireRequest) throws(AFError) -> HopHandler {
@@ -71,8 +69,8 @@ extension RequestRun {
   }
 
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
-  func chooseHandler() throws(AFError) -> Outcome {
-    if case .journal = values.handler { return .done }
+  func chooseHandler() throws(AFError) -> Outcome<HopLoop> {
+    if case .journal = handler { return .done }
     if mustChooseHandler {
       try checkScheme()
       guard core.session.settings.protocolClasses.isEmpty || core.webSocket != nil else {
@@ -86,40 +84,40 @@ extension RequestRun {
   /// Refuses a method or a field that must not be sent. A `URLProtocol` class that takes the request sends nothing by
   /// the engine, so it gets them as they are.
   private func checkFields() throws(AFError) {
-    guard let violation = values.violation else { return }
-    throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: values.request.url))
+    guard let violation else { return }
+    throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: request.url))
   }
 
-  private func askProtocolClasses() -> Outcome {
+  private func askProtocolClasses() -> Outcome<HopLoop> {
     let classes = core.session.settings.protocolClasses
     let request = foundationRequest()
     return .task {
       classes.first { $0.canInit(with: request) }
-    } then: { (run, taker) throws(AFError) in
-      try run.use(taker, request)
+    } then: { (hops, taker) throws(AFError) in
+      try hops.use(taker, for: request)
       return .done
     }
   }
 
-  private func use(_ taker: URLProtocol.Type?, _ request: URLRequest) throws(AFError) {
+  private mutating func use(_ taker: URLProtocol.Type?, for urlRequest: URLRequest) throws(AFError) {
     if let taker {
       let credential = core.state.withLock { $0.extras.credential }
-      values.handler = .userProtocol(ProtocolTransport(taker, request: request, credential: credential))
+      handler = .userProtocol(ProtocolTransport(taker, request: urlRequest, credential: credential))
       return
     }
-    guard let handler = HopHandler(scheme: values.request.origin.scheme) else {
-      throw .sessionTaskFailed(error: URLError.unsupported(scheme: values.request.url))
+    guard let handler = HopHandler(scheme: request.origin.scheme) else {
+      throw .sessionTaskFailed(error: URLError.unsupported(scheme: request.url))
     }
-    values.handler = handler
+    self.handler = handler
     try checkFields()
   }
 
   private var mustChooseHandler: Bool {
-    !core.session.settings.protocolClasses.isEmpty || values.request.limitsSchemes
+    !core.session.settings.protocolClasses.isEmpty || request.limitsSchemes
   }
 
   private func checkScheme() throws(AFError) {
-    let request = values.request
+    let request = request
     let scheme = request.origin.scheme
     guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
     if core.webSocket != nil, allowed.contains(scheme == "https" ? "wss" : "ws") { return }
@@ -132,9 +130,9 @@ extension RequestRun {
 
   /// Makes the request that a `URLProtocol` class sees: with the session's fields, and its body as data or as a stream.
   private func foundationRequest() -> URLRequest {
-    let request = values.request
-    var made = values.urlRequest
-    if values.redirectCount > 0 { made.url = URL(wire: request.url) }
+    let request = request
+    var made = urlRequest
+    if redirectCount > 0 { made.url = URL(wire: request.url) }
     made.httpMethod = request.method
     var fields: [String: String] = [:]
     for field in request.fields {
@@ -157,34 +155,49 @@ extension RequestRun {
     return made
   }
 
-  /// Makes the hop known to the thread that reads its response.
-  func beginHop() -> Outcome {
+  /// Asks the delegate for another stream if the one that was read is needed again, as a redirect or a challenge
+  /// requires. Without one the transport ends the request with an error.
+  func provideBody() -> Outcome<HopLoop> {
+    guard core.observers.contains(.task), case .source(let source) = request.body, !source.isRepeatable,
+      let spent = core.uploadable, spent.stream != nil, let work = core.askForBodyStream(of: owner)
+    else { return .done }
+    return .task(work) { hops, _ in
+      guard let next = hops.core.uploadable?.stream, next !== spent.stream else { return .done }
+      let body = RequestBody.source(hops.core.source(of: next, length: source.length))
+      hops.request = hops.request.changing { $0.body = body }
+      return .done
+    }
+  }
+
+  /// Applies the cache policy, and makes the hop known to the thread that reads its response.
+  mutating func beginHop() -> Outcome<HopLoop> {
+    let verdict = applyCachePolicy()
     noteRemovals()
-    if !values.handler.isOverNetwork, values.startDate == nil { values.startDate = Date() }
-    let request = values.outgoing
+    if !handler.isOverNetwork, startDate == nil { startDate = Date() }
+    let request = outgoing
     let hop = CurrentHop(
-      request: request, initialOrigin: values.initialOrigin, authentication: values.authentication,
-      redirectCount: values.redirectCount, challenge: core.challengeDecision(in: request.sink))
+      request: request, initialOrigin: initialOrigin, authentication: authentication,
+      redirectCount: redirectCount, challenge: core.challengeDecision(in: request.sink))
     core.state.withLock { state in
       state.run.hop = hop
       state.observed.tasks.begin()
     }
-    return .done
+    return .event(.cache(verdict))
   }
 
   // MARK: The transfer
 
-  func send() -> Outcome {
+  mutating func send() -> Outcome<HopLoop> {
     noteRemovals()
-    return transfer(values.outgoing, observer: core) { run, result in .event(run.accept(result)) }
+    return transfer(outgoing, observer: core) { hops, result in .event(hops.accept(result)) }
   }
 
   /// Returns the transfer of a request to the server of the hop.
-  func transfer(
+  mutating func transfer(
     _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
-  ) -> Outcome {
+  ) -> Outcome<HopLoop> {
     let needsNoTask = needsNoTask
-    let transport = needsNoTask ? values.handler.transport(of: core.session) : transport
+    let transport = needsNoTask ? handler.transport(of: core.session) : transport
     return .wait(
       .transfer(
         Transfer(
@@ -193,7 +206,7 @@ extension RequestRun {
   }
 
   /// Takes the outcome of the transfer of a hop.
-  private func accept(_ outcome: consuming Result<WireResponse, TransportFailure>) -> AttemptEvent {
+  private mutating func accept(_ outcome: consuming Result<WireResponse, TransportFailure>) -> StageEvent {
     switch outcome {
     case .success(let response):
       recordHop(response.metrics, response.head)
@@ -202,33 +215,33 @@ extension RequestRun {
     }
   }
 
-  func responded(_ response: WireResponse, concernsCache: Bool) -> AttemptEvent {
-    values.response = response
+  mutating func responded(_ response: WireResponse, concernsCache: Bool) -> StageEvent {
+    self.response = response
     var facts = ResponseFacts()
     facts.status = UInt16(clamping: response.head.status)
     facts.isHTTP = response.head.role == .hop
     facts.concernsCache = concernsCache
-    facts.hasAuthentication = values.authentication != nil
+    facts.hasAuthentication = authentication != nil
     return .responded(facts)
   }
 
   @inline(never)
-  func recordHop(
+  mutating func recordHop(
     _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
     from source: TaskMetrics.ResourceFetchType = .networkLoad
   ) {
-    guard values.handler.isOverNetwork else { return }
-    values.hops.append(Exchange.Hop(sent ?? values.outgoing, metrics: metrics, head: head, fetchType: source))
-    if !values.request.isSafe { core.session.sharedTransfers.beginEra() }
+    guard handler.isOverNetwork else { return }
+    records.append(Exchange.Hop(sent ?? outgoing, metrics: metrics, head: head, fetchType: source))
+    if !request.isSafe { core.session.sharedTransfers.beginEra() }
   }
 
   /// The transport of the next hop.
   private var transport: any Transport {
-    let request = values.request
-    var transport = values.handler.transport(of: core.session)
-    if request.hasHostPolicies, values.handler.isOverNetwork {
+    let request = request
+    var transport = handler.transport(of: core.session)
+    if request.hasHostPolicies, handler.isOverNetwork {
       transport = HostPolicyTransport(
-        trust: core.session.trust, usesAlternatives: values.handler.isEngine, transport: transport)
+        trust: core.session.trust, usesAlternatives: handler.isEngine, transport: transport)
     }
     guard isShared else { return transport }
     return SharedTransport(
@@ -238,14 +251,14 @@ extension RequestRun {
 
   /// Whether the hop goes to the network without anything that has to wait before.
   private var needsNoTask: Bool {
-    values.handler.isOverNetwork && !values.request.hasHostPolicies && !isShared
-      && !values.request.profile.asksForNames
+    handler.isOverNetwork && !request.hasHostPolicies && !isShared
+      && !request.profile.asksForNames
   }
 
   /// Whether identical requests share the transfer of the hop.
   private var isShared: Bool {
-    let request = values.request
-    return request.sharesIdentical && values.handler.isEngine && request.isGET && !request.hasSink
+    let request = request
+    return request.sharesIdentical && handler.isEngine && request.isGET && !request.hasSink
       && !request.hasBody && !request.hasLogin
   }
 }

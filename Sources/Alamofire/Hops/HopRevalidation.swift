@@ -16,12 +16,12 @@ struct Revalidation {
 }
 
 // The server is asked whether a stored response can still be used (RFC 9111 §4.3).
-extension RequestRun {
-  func revalidate() -> Outcome {
-    guard let revalidation = values.revalidation, let store = core.session.cache.store else {
+extension HopLoop {
+  mutating func revalidate() -> Outcome<HopLoop> {
+    guard let revalidation = revalidation, let store = core.session.cache.store else {
       return .event(.cache(.send))
     }
-    values.revalidation = nil
+    self.revalidation = nil
     noteRemovals()
     switch revalidation.candidate {
     case .response(let stored): return validate(stored, revalidation.conditions, in: store)
@@ -29,44 +29,44 @@ extension RequestRun {
     }
   }
 
-  private func validate(
+  private mutating func validate(
     _ stored: StoredResponse, _ conditions: [HTTPHeader], in store: any ResponseStore
-  ) -> Outcome {
-    let question = ServingQuestion(stored: stored, fields: values.outgoing.fields, askedAt: store.now)
+  ) -> Outcome<HopLoop> {
+    let question = ServingQuestion(stored: stored, fields: outgoing.fields, askedAt: store.now)
     // Observers are shown the body at the end, because only then it is known to be the body for the caller.
-    let request = values.outgoing.collecting(adding: conditions)
+    let request = outgoing.collecting(adding: conditions)
     // A server that was not asked conditionally has no reason for a 304, which is delivered as it is.
     let isConditional = !conditions.isEmpty
     let observer = ValidationObserver(core) { head in
       head.status == 304 && isConditional || question.mayServe(insteadOf: head.status)
     }
-    return transfer(request, observer: observer) { run, result in
+    return transfer(request, observer: observer) { hops, result in
       switch result {
       case .success(let response):
-        run.recordHop(response.metrics, response.head, as: request)
+        hops.recordHop(response.metrics, response.head, as: request)
         if response.head.status == 304, isConditional {
           guard Validation.confirms(response.head, stored) else {
-            return run.send(without: stored, in: store)
+            return hops.send(without: stored, in: store)
           }
-          return run.answerConfirmed(stored, by: response, in: store, orRemove: true)
+          return hops.answerConfirmed(stored, by: response, in: store, orRemove: true)
         }
         guard question.mayServe(insteadOf: response.head.status) else {
-          return .event(run.responded(response, concernsCache: run.concernsCache(response)))
+          return .event(hops.responded(response, concernsCache: hops.concernsCache(response)))
         }
       case .failure(let failure):
         // The caller may have seen the head of the broken response and gets no other one.
         guard failure.kind.isOutage, !observer.hasShownHead, question.mayServe(at: store.now) else {
-          return .event(run.failed(failure))
+          return .event(hops.failed(failure))
         }
-        if let metrics = failure.metrics { run.recordHop(metrics, nil, as: request) }
+        if let metrics = failure.metrics { hops.recordHop(metrics, nil, as: request) }
       }
-      return run.answer(with: stored, isConfirmed: false, in: store, orRemove: true)
+      return hops.answer(with: stored, isConfirmed: false, in: store, orRemove: true)
     }
   }
 
   /// Sends the request as it is, because the server confirms another response than the stored one, or the stored one
   /// cannot be used.
-  private func send(without stored: StoredResponse, in store: any ResponseStore) -> Outcome {
+  private func send(without stored: StoredResponse, in store: any ResponseStore) -> Outcome<HopLoop> {
     .task {
       store.remove(stored.key)
     } then: { _, _ in
@@ -74,55 +74,55 @@ extension RequestRun {
     }
   }
 
-  private func validate(
+  private mutating func validate(
     _ variants: [StoredResponse], _ conditions: [HTTPHeader], in store: any ResponseStore
-  ) -> Outcome {
-    let request = values.outgoing.collecting(adding: conditions)
+  ) -> Outcome<HopLoop> {
+    let request = outgoing.collecting(adding: conditions)
     let observer = ValidationObserver(core) { $0.status == 304 }
-    return transfer(request, observer: observer) { run, result in
+    return transfer(request, observer: observer) { hops, result in
       switch result {
       case .success(let response):
-        run.recordHop(response.metrics, response.head, as: request)
+        hops.recordHop(response.metrics, response.head, as: request)
         guard response.head.status == 304 else {
-          return .event(run.responded(response, concernsCache: run.concernsCache(response)))
+          return .event(hops.responded(response, concernsCache: hops.concernsCache(response)))
         }
         // A 304 that names none of the variants: the request is sent without conditions.
         guard let stored = Validation.variant(of: variants, confirmedBy: response.head) else {
           return .event(.cache(.send))
         }
-        return run.answerConfirmed(stored, by: response, in: store, orRemove: false)
-      case .failure(let failure): return .event(run.failed(failure))
+        return hops.answerConfirmed(stored, by: response, in: store, orRemove: false)
+      case .failure(let failure): return .event(hops.failed(failure))
       }
     }
   }
 
   /// Stores a response that a 304 has confirmed, for the fields of this request, and answers with it.
-  private func answerConfirmed(
+  private mutating func answerConfirmed(
     _ stored: StoredResponse, by response: WireResponse, in store: any ResponseStore, orRemove removes: Bool
-  ) -> Outcome {
+  ) -> Outcome<HopLoop> {
     let now = store.now
     let fresh = Validation.freshened(
-      stored, by: response.head, fields: FieldDigests(of: values.outgoing.fields),
+      stored, by: response.head, fields: FieldDigests(of: outgoing.fields),
       requestTime: response.requestTime(now),
       responseTime: now)
-    let count = values.removalCount
+    let count = removalCount
     guard store.waits else {
       store.putConfirmed(fresh, askedAfter: count)
       return answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }
     return .task {
       store.putConfirmed(fresh, askedAfter: count)
-    } then: { run, _ in
-      run.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
+    } then: { hops, _ in
+      hops.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }
   }
 
   /// Answers with a stored response, or sends the request if that is not possible.
   ///
   /// - Parameter removes: Whether the response is removed if it cannot be used for the request.
-  private func answer(
+  private mutating func answer(
     with stored: StoredResponse, isConfirmed: Bool, in store: any ResponseStore, orRemove removes: Bool
-  ) -> Outcome {
+  ) -> Outcome<HopLoop> {
     guard hasAnswer(stored, isConfirmed: isConfirmed) else {
       return removes ? send(without: stored, in: store) : .event(.cache(.send))
     }

@@ -1,25 +1,28 @@
 import HTTPWire
 
-/// The answer of a stage: an event, or what the run has to wait for. This is the only form of a stage.
-enum Outcome: Sendable, ~Copyable {
-  case event(AttemptEvent)
+/// The answer of a stage of `Owner`: an event, or what the run has to wait for. This is the only form of a stage.
+enum Outcome<Owner: StageOwner>: Sendable, ~Copyable {
+  case event(StageEvent)
   case wait(Wait)
 
   static var done: Outcome { .event(.done) }
 
+  /// Performs the steps of the owner inside: an attempt, or its hops.
+  static var inner: Outcome { .wait(.inner) }
+
   /// Awaits `work` in a task on the pool, where code of the caller may run, and files may be read. The work does not
-  /// have the run: `then` writes what the work has found. An error of the work is that of the stage.
+  /// have the owner: `then` writes what the work has found. An error of the work is that of the stage.
   static func task<Value: Sendable>(
     _ work: @escaping @Sendable () async throws(AFError) -> Value,
-    then: @escaping @Sendable (RequestRun, Value) throws(AFError) -> Outcome
+    then: @escaping @Sendable (inout Owner, Value) throws(AFError) -> Outcome
   ) -> Outcome {
     .wait(
       .task {
         do throws(AFError) {
           let value = try await work()
-          return { (run) throws(AFError) in try then(run, value) }
+          return Owner.entry { (owner) throws(AFError) in try then(&owner, value) }
         } catch {
-          return { (_) throws(AFError) in throw error }
+          return Owner.entry { (_) throws(AFError) in throw error }
         }
       })
   }
@@ -30,21 +33,76 @@ enum Outcome: Sendable, ~Copyable {
   }
 
   /// Waits at a gate.
-  static func gate(_ gate: Gate, then: @escaping Continuation) -> Outcome { .wait(.gate(gate, then: then)) }
+  static func gate(_ gate: Gate, then: @escaping Continuation<Owner>) -> Outcome {
+    .wait(.gate(gate, then: Owner.entry(then)))
+  }
 }
 
 /// The rest of a stage, after what it has waited for.
-typealias Continuation = @Sendable (RequestRun) throws(AFError) -> Outcome
+typealias Continuation<Owner: StageOwner> =
+  @Sendable (inout Owner) throws(AFError) -> Outcome<Owner>
 
 /// The wait of a run. A stage names it and registers nothing: the run passes itself on once it has left the stage, so
 /// that it cannot be continued before.
 enum Wait: Sendable, ~Copyable {
+  /// The steps of the owner inside.
+  case inner
   /// Code of the caller, or anything else that is awaited, in a task on the pool.
-  case task(@Sendable () async -> Continuation)
+  case task(@Sendable () async -> RunEntry)
   /// The request has the run until the gate opens.
-  case gate(Gate, then: Continuation)
+  case gate(Gate, then: RunEntry)
   /// The transport has the run until the transfer ends.
   case transfer(Transfer)
+}
+
+/// The place where a run continues: the order of the current owner after an event, or the rest of a stage.
+enum RunEntry: Sendable {
+  case event(StageEvent)
+  case hops(Continuation<HopLoop>)
+  case attempt(Continuation<Attempt>)
+  case run(Continuation<AttemptLoop>)
+}
+
+/// A part of a run with its own state, the order of its steps, and its stages.
+protocol StageOwner: Sendable {
+  associatedtype Order: StepOrder
+  var order: Order { get set }
+  /// Performs the stage of `step`.
+  mutating func perform(_ step: Order.Step) throws(AFError) -> Outcome<Self>
+  /// Keeps the error of a stage.
+  mutating func fail(with error: AFError)
+  static func entry(_ continuation: @escaping Continuation<Self>) -> RunEntry
+}
+
+/// The state of an owner that performs no further steps for now.
+enum Pause: ~Copyable {
+  case over(StageEvent)
+  case wait(Wait)
+}
+
+extension StageOwner {
+  /// Performs stages until one has to wait, or the steps are over. This is the only loop over steps.
+  mutating func turn(after first: consuming Outcome<Self>) -> Pause {
+    var outcome = first
+    while true {
+      switch consume outcome {
+      case .wait(let wait): return .wait(wait)
+      case .event(let event):
+        guard let step = order.next(after: event) else { return .over(order.result) }
+        outcome = self.outcome { (owner) throws(AFError) in try owner.perform(step) }
+      }
+    }
+  }
+
+  /// Returns the outcome of a stage, or of the rest of one. Every error of a stage is caught here.
+  mutating func outcome(of stage: (inout Self) throws(AFError) -> Outcome<Self>) -> Outcome<Self> {
+    do throws(AFError) {
+      return try stage(&self)
+    } catch {
+      fail(with: error)
+      return .event(.failed)
+    }
+  }
 }
 
 /// The decisions of others for which a run waits. A gate needs no task.
@@ -61,9 +119,10 @@ enum Gate: Sendable, CaseIterable {
   case notifications
 }
 
-/// A transfer that a run waits for.
+/// A transfer that the hops of a run wait for.
 struct Transfer: Sendable, ~Copyable {
-  typealias End = @Sendable (RequestRun, Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome
+  typealias End =
+    @Sendable (inout HopLoop, Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome<HopLoop>
 
   let transport: any Transport
   let request: WireRequest
@@ -73,11 +132,11 @@ struct Transfer: Sendable, ~Copyable {
   /// The rest of the stage, after the transfer.
   let then: End
 
-  /// Returns a stage that waits for this transfer.
-  consuming func again() -> Continuation {
+  /// Returns the entry that waits for this transfer.
+  consuming func again() -> RunEntry {
     let (transport, request, observer) = (transport, request, observer)
     let (mayNeedNoTask, then) = (mayNeedNoTask, then)
-    return { _ in
+    return .hops { _ in
       .wait(
         .transfer(
           Transfer(
@@ -87,7 +146,7 @@ struct Transfer: Sendable, ~Copyable {
   }
 
   /// Performs the transfer in a task.
-  consuming func work() -> @Sendable () async -> Continuation {
+  consuming func work() -> @Sendable () async -> RunEntry {
     let (transport, request, observer, then) = (transport, request, observer, then)
     return {
       let outcome: Result<WireResponse, TransportFailure>
@@ -96,7 +155,7 @@ struct Transfer: Sendable, ~Copyable {
       } catch {
         outcome = .failure(error)
       }
-      return { (run) throws(AFError) in try then(run, outcome) }
+      return .hops { (hops) throws(AFError) in try then(&hops, outcome) }
     }
   }
 }

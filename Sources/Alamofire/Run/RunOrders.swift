@@ -1,203 +1,149 @@
-/// The order of the steps of one attempt, from the conversion of the request to the delivery of its responses.
-///
-/// A value without I/O, clock, lock or reference: asked for the next step after an event, it answers from the facts of
-/// the event alone. A retry makes a new value.
-struct RequestAttempt: Sendable, Equatable {
-  /// The kind of a request.
-  enum Kind: UInt8, Sendable { case data, upload, download, stream }
+/// The order of the steps of one owner: a value without I/O, clock, lock or reference. Asked for the next step after an
+/// event, it answers from the facts of the event alone.
+protocol StepOrder: Sendable, Equatable {
+  associatedtype Step: Sendable, Equatable
+  /// Returns the step after the outcome of the last one; `nil` if the steps are over.
+  mutating func next(after event: StageEvent) -> Step?
+  /// The event for the order around this one, once the steps are over.
+  var result: StageEvent { get }
+}
 
-  let kind: Kind
-  private(set) var step = AttemptStep.begin
-  /// Whether observers know the task of the attempt and have yet to be notified of its end.
-  private(set) var taskIsAnnounced = false
-  private var response = ResponseFacts()
-  private var asksCache = false
-  private var trustEvaluations: UInt8 = 0
-  private var hasFailed = false
+/// The order of a run, from the start of a request to the delivery of its responses.
+struct RunOrder: StepOrder {
+  enum Step: UInt8, Sendable, CaseIterable {
+    /// The steps of ``AttemptOrder``.
+    case attempt
+    case prepareContinuation, recordFailure, askRetriers, prepareRetry
+    case prepareLateHandlers, settle, serialize
+  }
+
+  private var step: Step?
   private var isSerializing = false
 
-  /// A server that presents other certificates each time is not evaluated endlessly.
-  static let trustEvaluationLimit: UInt8 = 8
+  var result: StageEvent { .done }
 
-  init(_ kind: Kind) {
-    self.kind = kind
+  mutating func next(after event: StageEvent) -> Step? {
+    guard let step else {
+      step = event == .begunForLateHandlers ? .prepareLateHandlers : .attempt
+      return step
+    }
+    self.step = self.step(after: step, event)
+    return self.step
   }
 
-  /// Returns the next step after `event`, the outcome of ``step``.
-  mutating func next(after event: AttemptEvent) -> AttemptStep {
-    if step == .announceTaskEnd { taskIsAnnounced = false }
-    if event == .failed, step != .prepareRetry { return fail() }
-    step = step(after: event)
-    return step
-  }
-
-  private mutating func step(after event: AttemptEvent) -> AttemptStep {
+  private mutating func step(after step: Step, _ event: StageEvent) -> Step? {
     switch step {
-    case .begin: event == .begunForLateHandlers ? .prepareLateHandlers : .convert
-
-    // The request
-    case .convert: .adapt
-    case .adapt: kind == .upload ? .prepareBody : .waitForResume
-    case .prepareBody: .waitForResume
-    case .waitForResume: event == .observed ? announceTask() : afterResume
-    case .announceTask: afterResume
-    case .schedule: .makeRequest
-    case .makeRequest: .chooseHandler
-
-    // One hop
-    case .chooseHandler: .addCredentials
-    case .addCredentials: beforeSending
-    case .provideBodyStream: .applyCachePolicy
-    case .applyCachePolicy: addCookies(event)
-    case .addCookies: .beginHop
-    case .beginHop: asksCache ? .lookUpCache : .send
-    case .lookUpCache, .send, .replay, .revalidate: afterExchange(event)
-
-    // Recovery from a failed transfer
-    case .askForWholeBody, .evaluateTrust, .chooseIdentity, .waitForConnectivity: beforeSending
-
-    // The response of a hop
-    case .updateCache: afterCache
-    case .evaluateCredentials: .answerChallenge
-    case .answerChallenge: event == .challenge(isAnswered: true) ? beforeSending : .followRedirect
-    case .followRedirect: event == .redirect(.followed) ? .chooseHandler : .storeResult
-
-    // The result
-    case .storeResult: taskIsAnnounced ? .announceTaskEnd : .waitForCookies
-    case .announceTaskEnd: .waitForCookies
-    case .waitForCookies: hasFailed ? .recordFailure : afterCookies
-    case .processUploadResponse: event == .continued ? .prepareContinuation : .keepAnswer
-    case .prepareContinuation: beginAgain()
-    case .moveDownload, .keepAnswer, .completeStream: .waitForHeadDecision
-    case .waitForHeadDecision: .validate
-    case .validate: .recordSuccess
-    case .recordSuccess: .settle
-
-    // Failure and retry
+    case .attempt: afterAttempt(event)
+    case .prepareContinuation: event == .failed ? .recordFailure : .attempt
     case .recordFailure: .askRetriers
     case .askRetriers: event == .retry(isWanted: true) ? .prepareRetry : afterRefusal
-    case .prepareRetry: event == .done ? beginAgain() : afterRefusal
-
-    // The end of the request
+    case .prepareRetry: event == .failed ? afterRefusal : beginAgain()
     case .prepareLateHandlers, .settle: .serialize
     case .serialize: afterSerialization(event)
-    case .recordTransferFailure, .finished: unexpected(event)
     }
   }
 
-  /// Continues after the first failure: the task ends, then retriers are asked.
-  private mutating func fail() -> AttemptStep {
-    hasFailed = true
-    step = taskIsAnnounced ? .announceTaskEnd : .waitForCookies
-    return step
+  private func afterAttempt(_ event: StageEvent) -> Step {
+    switch event {
+    case .continued: .prepareContinuation
+    case .failed: .recordFailure
+    default: .settle
+    }
   }
 
-  private mutating func announceTask() -> AttemptStep {
+  private mutating func beginAgain() -> Step {
+    isSerializing = false
+    return .attempt
+  }
+
+  private var afterRefusal: Step { isSerializing ? .serialize : .settle }
+
+  private mutating func afterSerialization(_ event: StageEvent) -> Step? {
+    guard event == .serialized(.failed) else { return nil }
+    isSerializing = true
+    return .askRetriers
+  }
+}
+
+/// The order of an attempt, from the conversion of the request to a validated response.
+struct AttemptOrder: StepOrder {
+  enum Step: UInt8, Sendable, CaseIterable {
+    case convert, adapt, prepareBody, waitForResume, announceTask, schedule
+    /// The steps of ``HopOrder``.
+    case hops
+    case announceTaskEnd, waitForCookies, acceptResult, validate
+  }
+
+  private(set) var result = StageEvent.done
+  /// Whether observers know the task of the attempt and have yet to be notified of its end.
+  private(set) var taskIsAnnounced = false
+  private var step: Step?
+  private var hasFailed = false
+  private let hasBody: Bool
+  /// Whether the request is a transfer of a background session, which waits for its turn.
+  private let isScheduled: Bool
+
+  init(hasBody: Bool, isScheduled: Bool) {
+    self.hasBody = hasBody
+    self.isScheduled = isScheduled
+  }
+
+  mutating func next(after event: StageEvent) -> Step? {
+    guard let step else {
+      step = .convert
+      return step
+    }
+    if step == .announceTaskEnd { taskIsAnnounced = false }
+    self.step = event == .failed ? fail() : self.step(after: step, event)
+    return self.step
+  }
+
+  private mutating func step(after step: Step, _ event: StageEvent) -> Step? {
+    switch step {
+    case .convert: .adapt
+    case .adapt: hasBody ? .prepareBody : .waitForResume
+    case .prepareBody: .waitForResume
+    case .waitForResume: event == .observed ? announceTask() : afterResume
+    case .announceTask: afterResume
+    case .schedule: .hops
+    case .hops: afterHops
+    case .announceTaskEnd: .waitForCookies
+    case .waitForCookies: hasFailed ? over(.failed) : .acceptResult
+    case .acceptResult: event == .continued ? over(.continued) : .validate
+    case .validate: nil
+    }
+  }
+
+  private mutating func announceTask() -> Step {
     taskIsAnnounced = true
     return .announceTask
   }
 
-  /// Only downloads and uploads may belong to a background session.
-  private var afterResume: AttemptStep { kind == .download || kind == .upload ? .schedule : .makeRequest }
+  private var afterResume: Step { isScheduled ? .schedule : .hops }
 
-  /// Only uploads have a body that a delegate can replace.
-  private var beforeSending: AttemptStep { kind == .upload ? .provideBodyStream : .applyCachePolicy }
+  private var afterHops: Step { taskIsAnnounced ? .announceTaskEnd : .waitForCookies }
 
-  private mutating func addCookies(_ event: AttemptEvent) -> AttemptStep {
-    asksCache = event == .cache(.lookUp)
-    return .addCookies
+  /// Continues after the first failure: the task ends, then the attempt.
+  private mutating func fail() -> Step {
+    hasFailed = true
+    return afterHops
   }
 
-  private mutating func afterExchange(_ event: AttemptEvent) -> AttemptStep {
-    switch event {
-    case .responded(let facts):
-      response = facts
-      return facts.concernsCache ? .updateCache : afterCache
-    case .transferFailed(let failure): return recover(from: failure)
-    case .cache(.replay): return .replay
-    case .cache(.revalidate): return .revalidate
-    case .cache(.send): return .send
-    default: return unexpected(event)
-    }
-  }
-
-  private var afterCache: AttemptStep { response.mayContinue ? .evaluateCredentials : .storeResult }
-
-  private mutating func recover(from failure: TransferFailureFacts) -> AttemptStep {
-    switch failure {
-    case .rangeMismatch: return .askForWholeBody
-    case .trust, .identity:
-      guard trustEvaluations < Self.trustEvaluationLimit else { return .recordTransferFailure }
-      trustEvaluations += 1
-      return failure == .trust ? .evaluateTrust : .chooseIdentity
-    case .offline: return .waitForConnectivity
-    case .other: return .recordTransferFailure
-    }
-  }
-
-  private var afterCookies: AttemptStep {
-    switch kind {
-    case .download: .moveDownload
-    case .stream: .completeStream
-    case .upload: .processUploadResponse
-    case .data: .waitForHeadDecision
-    }
-  }
-
-  private mutating func beginAgain() -> AttemptStep {
-    self = RequestAttempt(kind)
-    return .convert
-  }
-
-  private var afterRefusal: AttemptStep { isSerializing ? .serialize : .settle }
-
-  private mutating func afterSerialization(_ event: AttemptEvent) -> AttemptStep {
-    switch event {
-    case .serialized(.all): return .finished
-    case .serialized(.failed):
-      isSerializing = true
-      return .askRetriers
-    default: return unexpected(event)
-    }
-  }
-
-  private func unexpected(_ event: AttemptEvent) -> AttemptStep {
-    preconditionFailure("\(step) of an attempt cannot end with \(event)")
+  private mutating func over(_ result: StageEvent) -> Step? {
+    self.result = result
+    return nil
   }
 }
 
-/// The steps of one attempt. ``RequestAttempt`` knows their order, ``RequestRun`` performs them.
-enum AttemptStep: UInt8, Sendable, CaseIterable {
-  /// The start of the attempt, before any step.
-  case begin
-  // The request
-  case convert, adapt, prepareBody, waitForResume, announceTask, schedule, makeRequest
-  // One hop: a request that goes over the wire, and its response
-  case chooseHandler, addCredentials, provideBodyStream, applyCachePolicy, addCookies, beginHop
-  case lookUpCache, send, replay, revalidate
-  // Recovery from a failed transfer
-  case askForWholeBody, evaluateTrust, chooseIdentity, waitForConnectivity, recordTransferFailure
-  // The response of a hop
-  case updateCache, evaluateCredentials, answerChallenge, followRedirect
-  // The result
-  case storeResult, announceTaskEnd, waitForCookies, processUploadResponse, prepareContinuation
-  case moveDownload, keepAnswer, completeStream, waitForHeadDecision
-  case validate, recordSuccess
-  // Failure and retry
-  case recordFailure, askRetriers, prepareRetry
-  // The end of the request
-  case prepareLateHandlers, settle, serialize, finished
-}
-
-/// The outcome of a step. Events carry facts alone; the values that the facts are about belong to ``AttemptValues``, so
-/// that events cost nothing to pass on.
-enum AttemptEvent: Sendable, Equatable {
-  /// The attempt begins.
+/// The outcome of a stage, as far as an order depends on it. Events carry facts alone; the values that the facts are
+/// about belong to the owners, so that events cost nothing to pass on.
+enum StageEvent: Sendable, Equatable {
+  /// The first event of an order.
   case begun
   /// Handlers were added to a request that has ended or was never sent. These handlers receive the existing outcome.
   case begunForLateHandlers
   case done
-  /// ``AttemptValues/error`` has the reason.
+  /// The owner has the error.
   case failed
   /// The task of the attempt has observers, which are notified of it before it is sent.
   case observed
@@ -206,7 +152,7 @@ enum AttemptEvent: Sendable, Equatable {
   case cache(CacheVerdict)
   case challenge(isAnswered: Bool)
   case redirect(RedirectVerdict)
-  /// Another request of a resumable upload follows.
+  /// Another attempt follows, which is no retry: the next request of a resumable upload.
   case continued
   case retry(isWanted: Bool)
   case serialized(SerializationVerdict)

@@ -4,263 +4,322 @@ import Testing
 
 @testable import Alamofire
 
-/// The order of the steps, without a request.
-struct RequestAttemptTests {
-  typealias Kind = RequestAttempt.Kind
+/// The orders of the steps of a run, its attempts and their hops, without a request.
+@Suite("The orders of the steps") struct OrderTests {
+  /// A step of one of the three orders.
+  enum Step: Equatable, Hashable {
+    case run(RunOrder.Step)
+    case attempt(AttemptOrder.Step)
+    case hop(HopOrder.Step)
+  }
 
-  private static let request: [AttemptStep] = [.convert, .adapt, .waitForResume, .makeRequest]
-  private static let hop: [AttemptStep] = [.chooseHandler, .addCredentials] + again
-  private static let again: [AttemptStep] = [.applyCachePolicy, .addCookies, .beginHop, .send]
-  private static let challenge: [AttemptStep] = [.evaluateCredentials, .answerChallenge]
-  private static let result: [AttemptStep] = [
-    .storeResult, .waitForCookies, .waitForHeadDecision, .validate, .recordSuccess,
-  ]
-  private static let end: [AttemptStep] = [.settle, .serialize]
-  private static let failure: [AttemptStep] = [.waitForCookies, .recordFailure, .askRetriers]
+  /// The three orders, one inside the other, as a run asks them.
+  struct Orders {
+    private let hasBody: Bool
+    private let isScheduled: Bool
+    private var run = RunOrder()
+    private var attempt: AttemptOrder?
+    private var hops: HopOrder?
 
-  /// Performs an attempt. Its steps end as those of a plain GET, except for `events`, which replace the outcomes of
-  /// their steps in this order.
+    init(hasBody: Bool = false, isScheduled: Bool = false) {
+      self.hasBody = hasBody
+      self.isScheduled = isScheduled
+    }
+
+    mutating func next(after first: StageEvent) -> Step? {
+      var event = first
+      while true {
+        if var order = hops {
+          let step = order.next(after: event)
+          hops = step == nil ? nil : order
+          if let step { return .hop(step) }
+          event = order.result
+        } else if var order = attempt {
+          let step = order.next(after: event)
+          attempt = step == nil ? nil : order
+          if let step, step != .hops { return .attempt(step) }
+          if step == nil {
+            event = order.result
+          } else {
+            (hops, event) = (HopOrder(hasBody: hasBody), .begun)
+          }
+        } else {
+          guard let step = run.next(after: event) else { return nil }
+          guard step == .attempt else { return .run(step) }
+          (attempt, event) = (AttemptOrder(hasBody: hasBody, isScheduled: isScheduled), .begun)
+        }
+      }
+    }
+  }
+
+  private static func run(_ steps: RunOrder.Step...) -> [Step] { steps.map { .run($0) } }
+  private static func attempt(_ steps: AttemptOrder.Step...) -> [Step] { steps.map { .attempt($0) } }
+  private static func hop(_ steps: HopOrder.Step...) -> [Step] { steps.map { .hop($0) } }
+
+  private static let request = attempt(.convert, .adapt, .waitForResume)
+  private static let first = hop(.makeRequest) + again
+  private static let again = hop(.chooseHandler, .addCredentials) + sent
+  private static let sent = hop(.addCookies, .beginHop, .send)
+  private static let challenge = hop(.evaluateCredentials, .answerChallenge)
+  private static let stored = hop(.storeResult)
+  private static let result = attempt(.waitForCookies, .acceptResult, .validate)
+  private static let end = run(.settle, .serialize)
+  private static let failure = attempt(.waitForCookies) + run(.recordFailure, .askRetriers)
+
+  /// Performs a run. Its steps end as those of a plain GET, except for `events`, which replace the outcomes of their
+  /// steps in this order.
   private static func steps(
-    kind: Kind = .data, after first: AttemptEvent = .begun, _ events: (AttemptStep, AttemptEvent)...
-  ) -> [AttemptStep] {
-    var attempt = RequestAttempt(kind)
+    of orders: Orders = Orders(), after first: StageEvent = .begun, _ events: (Step, StageEvent)...
+  ) -> [Step] {
+    var orders = orders
     var rest = events[...]
-    var steps: [AttemptStep] = []
-    var step = attempt.next(after: first)
-    while step != .finished, steps.count < 200 {
+    var steps: [Step] = []
+    var next = orders.next(after: first)
+    while let step = next, steps.count < 200 {
       steps.append(step)
       var event = usual(step)
-      if let next = rest.first, next.0 == step {
-        event = next.1
+      if let scripted = rest.first, scripted.0 == step {
+        event = scripted.1
         rest.removeFirst()
       }
-      step = attempt.next(after: event)
+      next = orders.next(after: event)
     }
     #expect(rest.isEmpty, "never performed: \(rest)")
     return steps
   }
 
-  private static func usual(_ step: AttemptStep) -> AttemptEvent {
+  private static func usual(_ step: Step) -> StageEvent {
     switch step {
-    case .applyCachePolicy: .cache(.none)
-    case .send, .replay, .revalidate: .responded(ResponseFacts(status: 200, isHTTP: true))
-    case .answerChallenge: .challenge(isAnswered: false)
-    case .followRedirect: .redirect(.none)
-    case .recordTransferFailure: .failed
-    case .askRetriers: .retry(isWanted: false)
-    case .serialize: .serialized(.all)
+    case .hop(.beginHop): .cache(.none)
+    case .hop(.send), .hop(.replay), .hop(.revalidate): .responded(ResponseFacts(status: 200, isHTTP: true))
+    case .hop(.answerChallenge): .challenge(isAnswered: false)
+    case .hop(.followRedirect): .redirect(.none)
+    case .hop(.recordTransferFailure): .failed
+    case .run(.askRetriers): .retry(isWanted: false)
+    case .run(.serialize): .serialized(.all)
     default: .done
     }
   }
 
-  private static func responded(_ status: UInt16, concernsCache: Bool = false) -> AttemptEvent {
+  private static func responded(_ status: UInt16, concernsCache: Bool = false) -> StageEvent {
     .responded(ResponseFacts(status: status, isHTTP: true, concernsCache: concernsCache))
   }
 
   @Test("A plain GET passes each stage once")
   func plainGET() {
-    #expect(Self.steps() == Self.request + Self.hop + Self.result + Self.end)
+    let steps = Self.steps()
+    #expect(steps == Self.request + Self.first + Self.stored + Self.result + Self.end)
+    #expect(steps.count == Set(steps).count)
   }
 
   @Test("A redirect begins another hop, a refused one is the response")
   func redirects() {
+    let before = Self.request + Self.first + Self.challenge + Self.hop(.followRedirect)
     #expect(
-      Self.steps((.send, Self.responded(302)), (.followRedirect, .redirect(.followed)))
-        == Self.request + Self.hop + Self.challenge + [.followRedirect] + Self.hop + Self.result + Self.end)
+      Self.steps((.hop(.send), Self.responded(302)), (.hop(.followRedirect), .redirect(.followed)))
+        == before + Self.again + Self.stored + Self.result + Self.end)
     #expect(
-      Self.steps((.send, Self.responded(302)), (.followRedirect, .redirect(.declined)))
-        == Self.request + Self.hop + Self.challenge + [.followRedirect] + Self.result + Self.end)
+      Self.steps((.hop(.send), Self.responded(302)), (.hop(.followRedirect), .redirect(.declined)))
+        == before + Self.stored + Self.result + Self.end)
   }
 
   @Test("An answered challenge sends the request again without choosing a handler or credentials")
   func challenges() {
+    let before = Self.request + Self.first + Self.challenge
     #expect(
-      Self.steps((.send, Self.responded(401)), (.answerChallenge, .challenge(isAnswered: true)))
-        == Self.request + Self.hop + Self.challenge + Self.again + Self.result + Self.end)
+      Self.steps((.hop(.send), Self.responded(401)), (.hop(.answerChallenge), .challenge(isAnswered: true)))
+        == before + Self.sent + Self.stored + Self.result + Self.end)
     #expect(
-      Self.steps((.send, Self.responded(401)))
-        == Self.request + Self.hop + Self.challenge + [.followRedirect] + Self.result + Self.end)
+      Self.steps((.hop(.send), Self.responded(401)))
+        == before + Self.hop(.followRedirect) + Self.stored + Self.result + Self.end)
   }
 
   @Test("A response to credentials is evaluated even if it is successful")
   func credentialsAreEvaluated() {
-    let accepted = AttemptEvent.responded(ResponseFacts(status: 200, isHTTP: true, hasAuthentication: true))
-    #expect(Self.steps((.send, accepted)).contains(.evaluateCredentials))
-    let local = AttemptEvent.responded(ResponseFacts(status: 404, isHTTP: false))
-    #expect(!Self.steps((.send, local)).contains(.evaluateCredentials))
+    let accepted = StageEvent.responded(ResponseFacts(status: 200, isHTTP: true, hasAuthentication: true))
+    #expect(Self.steps((.hop(.send), accepted)).contains(.hop(.evaluateCredentials)))
+    let local = StageEvent.responded(ResponseFacts(status: 404, isHTTP: false))
+    #expect(!Self.steps((.hop(.send), local)).contains(.hop(.evaluateCredentials)))
   }
 
   @Test("A stored response is replayed or revalidated before the request is sent")
   func caching() {
-    let looked = Self.request + Array(Self.hop.dropLast()) + [.lookUpCache]
+    let looked = Self.request + Array(Self.first.dropLast()) + Self.hop(.lookUpCache)
+    let end = Self.stored + Self.result + Self.end
+    let asks = (Step.hop(.beginHop), StageEvent.cache(.lookUp))
     #expect(
-      Self.steps((.applyCachePolicy, .cache(.lookUp)), (.lookUpCache, .cache(.replay)))
-        == looked + [.replay] + Self.result + Self.end)
+      Self.steps(asks, (.hop(.lookUpCache), .cache(.replay))) == looked + Self.hop(.replay) + end)
+    #expect(
+      Self.steps(asks, (.hop(.lookUpCache), .cache(.revalidate)), (.hop(.revalidate), .cache(.replay)))
+        == looked + Self.hop(.revalidate, .replay) + end)
     #expect(
       Self.steps(
-        (.applyCachePolicy, .cache(.lookUp)), (.lookUpCache, .cache(.revalidate)),
-        (.revalidate, .cache(.replay))) == looked + [.revalidate, .replay] + Self.result + Self.end)
-    #expect(
-      Self.steps(
-        (.applyCachePolicy, .cache(.lookUp)), (.lookUpCache, .cache(.revalidate)),
-        (.revalidate, .cache(.send)), (.send, Self.responded(200, concernsCache: true)))
-        == looked + [.revalidate, .send, .updateCache] + Self.result + Self.end)
+        asks, (.hop(.lookUpCache), .cache(.revalidate)), (.hop(.revalidate), .cache(.send)),
+        (.hop(.send), Self.responded(200, concernsCache: true)))
+        == looked + Self.hop(.revalidate, .send, .updateCache) + end)
   }
 
   @Test("The second hop looks up the cache again")
   func cachePolicyOfTheSecondHop() {
     let steps = Self.steps(
-      (.applyCachePolicy, .cache(.lookUp)), (.lookUpCache, .cache(.send)),
-      (.send, Self.responded(302)), (.followRedirect, .redirect(.followed)))
-    #expect(steps.filter { $0 == .lookUpCache }.count == 1)
-    #expect(steps.filter { $0 == .applyCachePolicy }.count == 2)
+      (.hop(.beginHop), .cache(.lookUp)), (.hop(.lookUpCache), .cache(.send)),
+      (.hop(.send), Self.responded(302)), (.hop(.followRedirect), .redirect(.followed)))
+    #expect(steps.count { $0 == .hop(.lookUpCache) } == 1)
+    #expect(steps.count { $0 == .hop(.beginHop) } == 2)
   }
 
   @Test(
     "Each remedy sends the hop again",
     arguments: [
-      (TransferFailureFacts.rangeMismatch, AttemptStep.askForWholeBody), (.trust, .evaluateTrust),
+      (TransferFailureFacts.rangeMismatch, HopOrder.Step.askForWholeBody), (.trust, .evaluateTrust),
       (.identity, .chooseIdentity), (.offline, .waitForConnectivity),
     ])
-  func recovery(failure: TransferFailureFacts, remedy: AttemptStep) {
+  func recovery(failure: TransferFailureFacts, remedy: HopOrder.Step) {
     #expect(
-      Self.steps((.send, .transferFailed(failure)))
-        == Self.request + Self.hop + [remedy] + Self.again + Self.result + Self.end)
+      Self.steps((.hop(.send), .transferFailed(failure)))
+        == Self.request + Self.first + Self.hop(remedy) + Self.sent + Self.stored + Self.result + Self.end)
   }
 
   @Test("A failure without a remedy ends the attempt")
   func transferFailure() {
     #expect(
-      Self.steps((.send, .transferFailed(.other)))
-        == Self.request + Self.hop + [.recordTransferFailure] + Self.failure + Self.end)
+      Self.steps((.hop(.send), .transferFailed(.other)))
+        == Self.request + Self.first + Self.hop(.recordTransferFailure) + Self.failure + Self.end)
   }
 
   @Test("Certificates are evaluated at most eight times")
   func trustEvaluations() {
-    let events = Array(repeating: (AttemptStep.send, AttemptEvent.transferFailed(.trust)), count: 9)
-    var attempt = RequestAttempt(.data)
-    var rest = events[...]
-    var steps: [AttemptStep] = []
-    var step = attempt.next(after: .begun)
-    while step != .finished {
+    var orders = Orders()
+    var steps: [Step] = []
+    var next = orders.next(after: .begun)
+    while let step = next, steps.count < 200 {
       steps.append(step)
-      step = attempt.next(after: step == .send ? rest.popFirst()?.1 ?? .done : Self.usual(step))
+      next = orders.next(after: step == .hop(.send) ? .transferFailed(.trust) : Self.usual(step))
     }
-    #expect(steps.filter { $0 == .evaluateTrust }.count == Int(RequestAttempt.trustEvaluationLimit))
-    #expect(steps.contains(.recordTransferFailure))
+    #expect(steps.count { $0 == .hop(.evaluateTrust) } == Int(HopOrder.trustEvaluationLimit))
+    #expect(steps.contains(.hop(.recordTransferFailure)))
   }
 
   @Test("An upload prepares its body once and may replace its stream before each hop")
   func uploads() {
     let steps = Self.steps(
-      kind: .upload, (.send, Self.responded(307)), (.followRedirect, .redirect(.followed)))
-    #expect(Array(steps.prefix(4)) == [.convert, .adapt, .prepareBody, .waitForResume])
-    #expect(steps.filter { $0 == .provideBodyStream }.count == 2)
+      of: Orders(hasBody: true), (.hop(.send), Self.responded(307)),
+      (.hop(.followRedirect), .redirect(.followed)))
+    #expect(steps.starts(with: Self.attempt(.convert, .adapt, .prepareBody, .waitForResume)))
+    #expect(steps.count { $0 == .hop(.provideBody) } == 2)
   }
 
   @Test("A further request of a resumable upload begins with the conversion, and is no retry")
   func continuedUploads() {
     let steps = Self.steps(
-      kind: .upload, (.processUploadResponse, .continued), (.processUploadResponse, .failed))
-    let once = Array(steps.prefix { $0 != .processUploadResponse }) + [.processUploadResponse]
-    #expect(
-      steps == once + [.prepareContinuation] + once + Self.failure + Self.end && !once.contains(.validate))
+      of: Orders(hasBody: true), (.attempt(.acceptResult), .continued), (.attempt(.acceptResult), .failed))
+    let once = steps.prefix { $0 != .attempt(.acceptResult) } + Self.attempt(.acceptResult)
+    #expect(!once.contains(.attempt(.validate)))
+    #expect(steps == once + Self.run(.prepareContinuation) + once + Self.failure + Self.end)
+  }
+
+  @Test("A continuation that is refused ends the request with its failure")
+  func refusedContinuation() {
+    let steps = Self.steps(
+      of: Orders(hasBody: true), (.attempt(.acceptResult), .continued), (.run(.prepareContinuation), .failed))
+    #expect(steps.suffix(5) == Self.run(.prepareContinuation, .recordFailure, .askRetriers) + Self.end)
   }
 
   @Test(
-    "Downloads and uploads are scheduled before their request is made",
-    arguments: [(Kind.data, false), (.stream, false), (.download, true), (.upload, true)])
-  func scheduling(kind: Kind, isScheduled: Bool) {
-    let steps = Self.steps(kind: kind)
-    let expected: [AttemptStep] =
-      isScheduled ? [.waitForResume, .schedule, .makeRequest] : [.waitForResume, .makeRequest]
-    let first = steps.firstIndex(of: .waitForResume) ?? 0
-    #expect(Array(steps[first...].prefix(expected.count)) == expected)
-    #expect(steps.contains(.keepAnswer) == (kind == .upload))
-  }
-
-  @Test(
-    "Downloads move their file, streams complete",
-    arguments: [
-      (Kind.download, AttemptStep.moveDownload), (.stream, .completeStream),
-    ])
-  func results(kind: Kind, step: AttemptStep) {
-    let steps = Self.steps(kind: kind)
-    #expect(steps.filter { $0 == step }.count == 1)
-    #expect(Self.steps(kind: kind, (.send, .transferFailed(.other))).contains(step) == false)
+    "A transfer of a background session waits for its turn after it is resumed", arguments: [false, true])
+  func scheduling(isScheduled: Bool) {
+    let steps = Self.steps(of: Orders(isScheduled: isScheduled))
+    let turn = isScheduled ? Self.attempt(.schedule) : []
+    #expect(steps.starts(with: Self.request + turn + Self.hop(.makeRequest)))
   }
 
   @Test(
     "The end of an announced task is announced, after a failure too",
     arguments: [
-      AttemptStep.announceTask, .makeRequest, .addCredentials, .evaluateTrust, .validate, .storeResult,
+      Step.attempt(.announceTask), .hop(.makeRequest), .hop(.addCredentials), .hop(.evaluateTrust),
+      .attempt(.validate), .hop(.storeResult),
     ])
-  func announcements(failing: AttemptStep) {
-    let trust = (AttemptStep.send, AttemptEvent.transferFailed(.trust))
+  func announcements(failing: Step) {
+    let trust = (Step.hop(.send), StageEvent.transferFailed(.trust))
+    let observed = (Step.attempt(.waitForResume), StageEvent.observed)
     let steps =
-      failing == .evaluateTrust
-      ? Self.steps((.waitForResume, .observed), trust, (failing, .failed))
-      : Self.steps((.waitForResume, .observed), (failing, .failed))
-    #expect(steps.filter { $0 == .announceTaskEnd }.count == 1)
-    #expect(steps.suffix(5).contains(.recordFailure))
+      failing == .hop(.evaluateTrust)
+      ? Self.steps(observed, trust, (failing, .failed)) : Self.steps(observed, (failing, .failed))
+    #expect(steps.count { $0 == .attempt(.announceTaskEnd) } == 1)
+    #expect(steps.suffix(5).contains(.run(.recordFailure)))
   }
 
   @Test("A retry begins with the conversion, a refused one delivers the failure")
   func retries() {
+    let failed = Self.request + Self.first + Self.stored + Self.result + Self.failure
+    let asks = (Step.run(.askRetriers), StageEvent.retry(isWanted: true))
     #expect(
-      Self.steps((.validate, .failed), (.askRetriers, .retry(isWanted: true)))
-        == Self.request + Self.hop + Self.result.dropLast() + Self.failure + [.prepareRetry] + Self.request
-        + Self.hop + Self.result + Self.end)
+      Self.steps((.attempt(.validate), .failed), asks)
+        == failed + Self.run(.prepareRetry) + Self.request + Self.first + Self.stored + Self.result + Self.end
+    )
     #expect(
-      Self.steps((.validate, .failed), (.askRetriers, .retry(isWanted: true)), (.prepareRetry, .failed))
-        == Self.request + Self.hop + Self.result.dropLast() + Self.failure + [.prepareRetry] + Self.end)
+      Self.steps((.attempt(.validate), .failed), asks, (.run(.prepareRetry), .failed))
+        == failed + Self.run(.prepareRetry) + Self.end)
   }
 
   @Test("A failed serializer can cause another attempt; otherwise the next handler follows")
   func serializers() {
-    let before = Self.request + Self.hop + Self.result + Self.end
+    let before = Self.request + Self.first + Self.stored + Self.result + Self.end
     #expect(
-      Self.steps((.serialize, .serialized(.failed)), (.askRetriers, .retry(isWanted: true)))
-        == before + [.askRetriers, .prepareRetry] + before)
+      Self.steps((.run(.serialize), .serialized(.failed)), (.run(.askRetriers), .retry(isWanted: true)))
+        == before + Self.run(.askRetriers, .prepareRetry) + before)
     #expect(
-      Self.steps((.serialize, .serialized(.failed))) == before + [.askRetriers, .serialize])
+      Self.steps((.run(.serialize), .serialized(.failed))) == before + Self.run(.askRetriers, .serialize))
   }
 
   @Test("Late handlers receive the outcome without another attempt, unless a retrier asks for one")
   func lateHandlers() {
-    #expect(Self.steps(after: .begunForLateHandlers) == [.prepareLateHandlers, .serialize])
+    #expect(Self.steps(after: .begunForLateHandlers) == Self.run(.prepareLateHandlers, .serialize))
     #expect(
       Self.steps(
-        after: .begunForLateHandlers, (.serialize, .serialized(.failed)),
-        (.askRetriers, .retry(isWanted: true)))
-        == [.prepareLateHandlers, .serialize, .askRetriers, .prepareRetry] + Self.request + Self.hop
-        + Self.result + Self.end)
+        after: .begunForLateHandlers, (.run(.serialize), .serialized(.failed)),
+        (.run(.askRetriers), .retry(isWanted: true)))
+        == Self.run(.prepareLateHandlers, .serialize, .askRetriers, .prepareRetry) + Self.request
+        + Self.first + Self.stored + Self.result + Self.end)
   }
 
-  @Test("Attempts with random events end, and announce as many ends as tasks", .seeded)
+  @Test("Runs with random events end, and announce as many ends as tasks", .seeded)
   func randomEvents() {
     var generator = Seed.generator()
     for _ in 0..<20_000 {
-      var attempt = RequestAttempt(
-        [.data, .upload, .download, .stream].randomElement(using: &generator) ?? .data)
-      var step = attempt.next(after: .begun)
+      var orders = Orders(
+        hasBody: .random(using: &generator), isScheduled: .random(using: &generator))
+      var next = orders.next(after: .begun)
       var (count, open) = (0, 0)
-      while step != .finished, count < 100_000 {
+      while let step = next, count < 100_000 {
         count += 1
-        if step == .announceTask { open += 1 }
-        if step == .announceTaskEnd { open -= 1 }
-        if step == .recordFailure { #expect(open == 0) }
-        step = attempt.next(after: Self.events(of: step).randomElement(using: &generator) ?? .done)
+        if step == .attempt(.announceTask) { open += 1 }
+        if step == .attempt(.announceTaskEnd) { open -= 1 }
+        if step == .run(.recordFailure) { #expect(open == 0) }
+        next = orders.next(after: Self.events(of: step).randomElement(using: &generator) ?? .done)
       }
-      #expect(step == .finished && open == 0)
+      #expect(next == nil && open == 0)
     }
   }
 
   /// Returns the events with which a step may end.
-  private static func events(of step: AttemptStep) -> [AttemptEvent] {
+  private static func events(of step: Step) -> [StageEvent] {
     switch step {
-    case .waitForResume: [.done, .observed, .failed]
-    case .applyCachePolicy: [.cache(.none), .cache(.lookUp)]
+    case .hop(let step): events(of: step)
+    case .attempt(.waitForResume): [.done, .observed, .failed]
+    case .attempt(.acceptResult): [.done, .done, .continued, .failed]
+    case .attempt(.announceTaskEnd), .attempt(.waitForCookies): [.done]
+    case .attempt: [.done, .done, .failed]
+    case .run(.askRetriers): [.retry(isWanted: true), .retry(isWanted: false), .retry(isWanted: false)]
+    case .run(.prepareRetry), .run(.prepareContinuation): [.done, .failed]
+    case .run(.serialize): [.serialized(.all), .serialized(.all), .serialized(.failed)]
+    case .run: [.done]
+    }
+  }
+
+  private static func events(of step: HopOrder.Step) -> [StageEvent] {
+    switch step {
+    case .beginHop: [.cache(.none), .cache(.lookUp)]
     case .lookUpCache: [.cache(.send), .cache(.replay), .cache(.revalidate), .transferFailed(.other)]
     case .send, .replay:
       [200, 302, 401].map { responded($0) } + [responded(200, concernsCache: true)]
@@ -269,15 +328,10 @@ struct RequestAttemptTests {
     case .recordTransferFailure: [.failed]
     case .answerChallenge: [.challenge(isAnswered: true), .challenge(isAnswered: false), .failed]
     case .followRedirect: [.redirect(.none), .redirect(.followed), .redirect(.declined), .failed]
-    case .askRetriers: [.retry(isWanted: true), .retry(isWanted: false), .retry(isWanted: false)]
-    case .prepareRetry, .prepareContinuation: [.done, .failed]
-    case .processUploadResponse: [.done, .done, .continued, .failed]
-    case .serialize: [.serialized(.all), .serialized(.all), .serialized(.failed)]
-    case .convert, .adapt, .prepareBody, .announceTask, .schedule, .makeRequest, .chooseHandler,
-      .addCredentials,
-      .provideBodyStream, .evaluateTrust, .chooseIdentity, .waitForConnectivity, .moveDownload, .validate:
+    case .addCookies, .askForWholeBody, .updateCache, .evaluateCredentials: [.done]
+    case .makeRequest, .chooseHandler, .addCredentials, .provideBody, .evaluateTrust, .chooseIdentity,
+      .waitForConnectivity, .storeResult:
       [.done, .done, .failed]
-    default: [.done]
     }
   }
 }

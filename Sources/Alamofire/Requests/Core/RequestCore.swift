@@ -221,17 +221,6 @@ enum RequestKind: Sendable {
   case download(DownloadPlan)
   case stream(StreamFlow)
   case webSocket(WebSocketFlow)
-
-  /// The kind as the order of the steps depends on it.
-  var ofAttempt: RequestAttempt.Kind {
-    switch self {
-    // The connection is the last hop, and has the result of a response without a body.
-    case .data, .webSocket: .data
-    case .upload: .upload
-    case .download: .download
-    case .stream: .stream
-    }
-  }
 }
 
 extension RequestCore {

@@ -1,0 +1,131 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// The hops of an attempt: one request over the wire after the other, until a response is the last one.
+struct HopLoop: StageOwner {
+  var order: HopOrder
+  let core: RequestCore
+  /// The request as the caller's code sees it.
+  let owner: Request
+
+  /// The request that is sent next, or was sent last, without the cookies of the session's storage.
+  @inline(__always) var request: WireRequest {
+    get { wireRequest ?? Self.missing("a request to send") }
+    set { wireRequest = newValue }
+  }
+  private var wireRequest: WireRequest?
+
+  /// The request of the caller, converted and adapted.
+  @inline(__always) var urlRequest: URLRequest {
+    get { convertedRequest ?? Self.missing("a converted request") }
+    set { convertedRequest = newValue }
+  }
+  private var convertedRequest: URLRequest?
+
+  /// The origin of the caller's request. Credentials go to no other origin.
+  @inline(__always) var initialOrigin: Origin {
+    get { originOfRequest ?? Self.missing("an origin") }
+    set { originOfRequest = newValue }
+  }
+  private var originOfRequest: Origin?
+
+  /// Whether observers know the task of the attempt.
+  private(set) var taskIsAnnounced = false
+  /// ``request`` with the cookies of the session's storage; `nil` without such cookies.
+  var requestWithCookies: WireRequest?
+  /// The server or the code that answers the next hop.
+  var handler = HopHandler.engine
+  /// The fault of the request's method or fields, which the engine must not send.
+  var violation: HeaderFieldRules.Violation?
+  var redirectCount = 0
+  /// Whether a hop went to another origin. Nothing is sent preemptively any more.
+  var leftInitialOrigin = false
+  /// The challenges that were answered; `nil` for most attempts.
+  var authentication: Authentication?
+  var hasWaitedForConnectivity = false
+
+  var cachePolicy: CacheDecision.Policy?
+  /// The number of removals from the cache at the time when the hop was sent.
+  var removalCount: UInt64 = 0
+  var storedAnswer: StoredAnswer?
+  var revalidation: Revalidation?
+
+  var response: WireResponse?
+  var transferFailure: TransportFailure?
+  /// Whether the body of the last response is delivered to the caller.
+  var deliversBody = true
+  /// The hops that went over the wire.
+  var records: ShortList<Exchange.Hop> = []
+  /// The start of the first hop that the engine does not measure.
+  var startDate: Date?
+  /// The last response, with the records of all hops.
+  var exchange: Exchange?
+  private(set) var error: AFError?
+
+  init(_ owner: Request, _ core: RequestCore) {
+    self.owner = owner
+    self.core = core
+    order = HopOrder(hasBody: core.body != nil)
+  }
+
+  /// The request that goes over the wire.
+  var outgoing: WireRequest { requestWithCookies ?? request }
+
+  /// Takes the request of the attempt, before the first step.
+  mutating func begin(_ urlRequest: URLRequest, taskIsAnnounced: Bool) {
+    convertedRequest = urlRequest
+    self.taskIsAnnounced = taskIsAnnounced
+  }
+
+  mutating func fail(with error: AFError) {
+    self.error = error.naming(method: wireRequest?.method ?? convertedRequest?.httpMethod)
+  }
+
+  /// Returns the result for the attempt.
+  func result() -> HopResult {
+    HopResult(
+      exchange: exchange, url: wireRequest?.url, method: wireRequest?.method, isRedirected: redirectCount > 0)
+  }
+
+  static func entry(_ continuation: @escaping Continuation<HopLoop>) -> RunEntry { .hops(continuation) }
+
+  mutating func perform(_ step: HopOrder.Step) throws(AFError) -> Outcome<HopLoop> {
+    switch step {
+    case .makeRequest: try makeRequest()
+    case .chooseHandler: try chooseHandler()
+    case .addCredentials: try addCredentials()
+    case .provideBody: provideBody()
+    case .addCookies: addCookies()
+    case .beginHop: beginHop()
+    case .lookUpCache: lookUpCache()
+    case .send: send()
+    case .replay: replay()
+    case .revalidate: revalidate()
+    case .askForWholeBody: askForWholeBody()
+    case .evaluateTrust: try evaluateTrust()
+    case .chooseIdentity: chooseIdentity()
+    case .waitForConnectivity: waitForConnectivity()
+    case .recordTransferFailure: try recordTransferFailure()
+    case .updateCache: updateCache()
+    case .evaluateCredentials: evaluateCredentials()
+    case .answerChallenge: try answerChallenge()
+    case .followRedirect: try followRedirect()
+    case .storeResult: storeResult()
+    }
+  }
+
+  private static func missing<Value>(_ value: String) -> Value {
+    preconditionFailure("a step of a hop needs \(value), which an earlier step makes")
+  }
+}
+
+/// The result of the hops of an attempt.
+struct HopResult: Sendable {
+  /// The last response; `nil` if there is none.
+  var exchange: Exchange?
+  /// The URL and the method of the last request over the wire.
+  var url: String?
+  var method: String?
+  var isRedirected = false
+}

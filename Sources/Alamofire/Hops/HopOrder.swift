@@ -1,0 +1,91 @@
+/// The order of one request over the wire after the other, until a response is the last one.
+struct HopOrder: StepOrder {
+  enum Step: UInt8, Sendable, CaseIterable {
+    // The request
+    case makeRequest, chooseHandler, addCredentials, provideBody, addCookies, beginHop
+    case lookUpCache, send, replay, revalidate
+    // Recovery from a failed transfer
+    case askForWholeBody, evaluateTrust, chooseIdentity, waitForConnectivity, recordTransferFailure
+    // The response
+    case updateCache, evaluateCredentials, answerChallenge, followRedirect, storeResult
+  }
+
+  /// A server that presents other certificates each time is not evaluated endlessly.
+  static let trustEvaluationLimit: UInt8 = 8
+
+  private(set) var result = StageEvent.done
+  private var step: Step?
+  /// Whether the request has a body that a delegate can replace.
+  private let hasBody: Bool
+  private var response = ResponseFacts()
+  private var trustEvaluations: UInt8 = 0
+
+  init(hasBody: Bool) {
+    self.hasBody = hasBody
+  }
+
+  mutating func next(after event: StageEvent) -> Step? {
+    guard event != .failed else {
+      result = .failed
+      return nil
+    }
+    guard let step else {
+      step = .makeRequest
+      return step
+    }
+    self.step = self.step(after: step, event)
+    return self.step
+  }
+
+  private mutating func step(after step: Step, _ event: StageEvent) -> Step? {
+    switch step {
+    case .makeRequest: .chooseHandler
+    case .chooseHandler: .addCredentials
+    case .addCredentials: beforeSending
+    case .provideBody: .addCookies
+    case .addCookies: .beginHop
+    case .beginHop: event == .cache(.lookUp) ? .lookUpCache : .send
+    case .lookUpCache, .send, .replay, .revalidate: afterExchange(step, event)
+    case .askForWholeBody, .evaluateTrust, .chooseIdentity, .waitForConnectivity: beforeSending
+    case .updateCache: afterCache
+    case .evaluateCredentials: .answerChallenge
+    case .answerChallenge: event == .challenge(isAnswered: true) ? beforeSending : .followRedirect
+    case .followRedirect: event == .redirect(.followed) ? .chooseHandler : .storeResult
+    case .storeResult: nil
+    case .recordTransferFailure: unexpected(event, of: step)
+    }
+  }
+
+  private var beforeSending: Step { hasBody ? .provideBody : .addCookies }
+
+  private var afterCache: Step { response.mayContinue ? .evaluateCredentials : .storeResult }
+
+  private mutating func afterExchange(_ step: Step, _ event: StageEvent) -> Step {
+    switch event {
+    case .responded(let facts):
+      response = facts
+      return facts.concernsCache ? .updateCache : afterCache
+    case .transferFailed(let failure): return recover(from: failure)
+    case .cache(.replay): return .replay
+    case .cache(.revalidate): return .revalidate
+    case .cache(.send): return .send
+    default: return unexpected(event, of: step)
+    }
+  }
+
+  private mutating func recover(from failure: TransferFailureFacts) -> Step {
+    switch failure {
+    case .rangeMismatch: return .askForWholeBody
+    case .trust, .identity:
+      guard trustEvaluations < Self.trustEvaluationLimit else { return .recordTransferFailure }
+      trustEvaluations += 1
+      return failure == .trust ? .evaluateTrust : .chooseIdentity
+    case .offline: return .waitForConnectivity
+    case .other: return .recordTransferFailure
+    }
+  }
+
+  private func unexpected(_ event: StageEvent, of step: Step) -> Step {
+    preconditionFailure("\(step) of a hop cannot end with \(event)")
+  }
+}

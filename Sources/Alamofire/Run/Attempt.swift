@@ -1,0 +1,255 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// An attempt: from the conversion of the request to a validated response, or to a failure. A retry is another attempt.
+struct Attempt: StageOwner {
+  var order: AttemptOrder
+  let core: RequestCore
+  /// The request as the caller's code sees it.
+  let request: Request
+
+  /// The request of the caller, converted and adapted.
+  @inline(__always) var urlRequest: URLRequest {
+    get {
+      guard let converted else { preconditionFailure("a step needs the request before its conversion") }
+      return converted
+    }
+    set { converted = newValue }
+  }
+  private var converted: URLRequest?
+  /// The result of the hops.
+  var hops = HopResult()
+  /// The first failure.
+  var error: AFError?
+
+  init(_ request: Request, _ core: RequestCore) {
+    self.request = request
+    self.core = core
+    order = AttemptOrder(hasBody: core.body != nil, isScheduled: core.transfer != nil)
+  }
+
+  mutating func fail(with error: AFError) {
+    self.error = error.naming(method: hops.method ?? converted?.httpMethod)
+  }
+
+  static func entry(_ continuation: @escaping Continuation<Attempt>) -> RunEntry { .attempt(continuation) }
+
+  mutating func perform(_ step: AttemptOrder.Step) throws(AFError) -> Outcome<Attempt> {
+    switch step {
+    case .convert: try convert()
+    case .adapt: adapt()
+    case .prepareBody: try prepareBody()
+    case .waitForResume: try waitForResume()
+    case .announceTask: announceTask()
+    case .schedule: schedule()
+    case .hops: .inner
+    case .announceTaskEnd: announceTaskEnd()
+    case .waitForCookies: waitForCookies()
+    case .acceptResult: try acceptResult()
+    case .validate: try validate()
+    }
+  }
+
+  // MARK: The request
+
+  /// Makes a `URLRequest` of the caller's description, and validates it.
+  private mutating func convert() throws(AFError) -> Outcome<Attempt> {
+    guard core.convertsByUserCode || core.resumer != nil else {
+      urlRequest = try core.converted(for: request)
+      return .done
+    }
+    return .task { [core, request] () throws(AFError) in
+      try core.converted(for: request)
+    } then: { attempt, converted in
+      attempt.urlRequest = converted
+      return .done
+    }
+  }
+
+  /// Lets the adapters change the request, and validates it again.
+  private func adapt() -> Outcome<Attempt> {
+    let initial = urlRequest
+    // A monitor is notified of an adaptation that changes nothing, too.
+    guard core.has(.adapters) || core.isIntercepted && core.notifiesMonitors else {
+      core.created(initial, of: request)
+      if core.notifiesMonitors { core.tellInitial(initial, of: request) }
+      return .done
+    }
+    if core.notifiesMonitors { core.tellInitial(initial, of: request) }
+    return .task { [core, request] () throws(AFError) in
+      try await core.adapted(initial, for: request)
+    } then: { attempt, adapted in
+      attempt.urlRequest = adapted
+      return .done
+    }
+  }
+
+  private func waitForResume() throws(AFError) -> Outcome<Attempt> {
+    guard core.observers.contains(.task) || !core.maySend else { return .done }
+    if core.notifiesMonitors { core.tellCreated(urlRequest, of: request) }
+    guard !core.observers.contains(.task), core.mayWaitUnobserved() else {
+      try core.checkAlive()
+      return .event(.observed)
+    }
+    return .gate(.resumed) { (attempt) throws(AFError) in
+      try attempt.core.checkAlive()
+      // Observers may have been added while the request waited.
+      return .event(attempt.core.observers.contains(.task) ? .observed : .done)
+    }
+  }
+
+  /// Announces the task of the attempt and waits until the request is resumed. If the body is a stream, the delegate
+  /// may provide another one.
+  private func announceTask() -> Outcome<Attempt> {
+    .task { [core, request] in
+      await core.tellTask(of: request)
+    } then: { _, _ in
+      .gate(.resumed) { (attempt) throws(AFError) in
+        try attempt.core.checkAlive()
+        return attempt.core.body == nil ? .done : attempt.askForBodyStream()
+      }
+    }
+  }
+
+  private func announceTaskEnd() -> Outcome<Attempt> {
+    let error = error
+    if error != nil { core.makeMissingExchange() }
+    let exchange = error == nil ? hops.exchange : core.state.withLock { $0.results.exchange }
+    return .task { [core, request] in
+      if let exchange, error == nil { await core.storeCandidates(exchange, of: request) }
+      if let metrics = exchange?.metrics {
+        await core.callDelegate(for: request) { delegate, session, task in
+          delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+        }
+      }
+      let failure = error?.ofTask
+      await core.callDelegate(for: request) { delegate, session, task in
+        delegate.urlSession(session, task: task, didCompleteWithError: failure)
+      }
+    }
+  }
+
+  // MARK: The response
+
+  /// Waits until the cookies of the response are where the caller will look for them.
+  private func waitForCookies() -> Outcome<Attempt> {
+    core.hasPendingCookies ? .gate(.cookies) { _ in .done } : .done
+  }
+
+  /// Handles the response as the kind of the request requires.
+  private func acceptResult() throws(AFError) -> Outcome<Attempt> {
+    switch core.kind {
+    case .data, .webSocket: return .done
+    case .upload: return try processUploadResponse()
+    case .download: return try moveDownload()
+    case .stream(let flow):
+      flow.complete()
+      return .done
+    }
+  }
+
+  /// Validates the response, once a handler has decided about its head.
+  private func validate() throws(AFError) -> Outcome<Attempt> {
+    guard core.mayAwaitHeadDecision else { return try runValidators() }
+    return .gate(.headDecision) { (attempt) throws(AFError) in try attempt.runValidators() }
+  }
+
+  /// Runs the validators in the order in which they were added, until one fails. Those that may run code of the caller
+  /// do so in a task.
+  private func runValidators() throws(AFError) -> Outcome<Attempt> {
+    // The response to a WebSocket handshake was validated before.
+    guard core.webSocket == nil else { return succeeded() }
+    try core.checkAlive()
+    guard core.hasValidators, let exchange = hops.exchange else { return succeeded() }
+    let (validators, urlRequest, body) = core.validationInputs()
+    guard core.notifiesMonitors || validators.contains(where: \.runsUserCode) else {
+      for validator in validators { try validator.check(urlRequest, exchange, body) }
+      return succeeded()
+    }
+    return .task { [core, request] () throws(AFError) in
+      for validator in validators {
+        let failure = validator.failure(urlRequest, exchange, body)
+        if let failure { core.fail(failure) }
+        if core.notifiesMonitors { core.tellValidated(urlRequest, exchange, body.data, failure, of: request) }
+        if let failure { throw failure }
+      }
+    } then: { attempt, _ in
+      attempt.succeeded()
+    }
+  }
+
+  private func succeeded() -> Outcome<Attempt> {
+    if core.observers.contains(.task) { core.tellCompleted(nil, of: request) }
+    return .done
+  }
+}
+
+extension RequestCore {
+  @inline(never)
+  fileprivate func converted(for owner: Request) throws(AFError) -> URLRequest {
+    do {
+      var request = try convertible.asURLRequest()
+      if transfer?.isDescribed == false { state.withLock { $0.extras.initialRequest = request } }
+      if let body, let resumer = body.resumer, transfer?.completed == nil {
+        request = try resumer.request(from: request) { body.made() }
+      }
+      try check(request)
+      return request
+    } catch {
+      let failure = error as? AFError ?? .createURLRequestFailed(error: error)
+      fail(failure)
+      creationFailed(of: owner)
+      if notifiesMonitors { tellCreationFailure(failure, of: owner) }
+      throw failure
+    }
+  }
+
+  private func check(_ request: URLRequest) throws {
+    try request.validate(allowingBodyInGET: profile.options.allowsBodyInGETRequests)
+  }
+
+  fileprivate func adapted(_ initial: URLRequest, for owner: Request) async throws(AFError) -> URLRequest {
+    do {
+      let adapted = try await answerOfAdapters(to: initial).get()
+      try check(adapted)
+      created(adapted, of: owner)
+      if notifiesMonitors { tellAdapted(initial, adapted, of: owner) }
+      return adapted
+    } catch {
+      if let ended = error as? AFError, ended.isSessionDeinitializedError { throw ended }
+      let failure = AFError.requestAdaptationFailed(error: error)
+      fail(failure)
+      adaptationFailed(initial, of: owner)
+      if notifiesMonitors { tellAdaptationFailure(initial, failure, of: owner) }
+      throw failure
+    }
+  }
+
+  private func answerOfAdapters(to initial: URLRequest) async -> Result<URLRequest, any Error> {
+    let adapters = interceptorsInOrder
+    guard session.owner != nil else { return .failure(AFError.sessionDeinitialized) }
+    var current = initial
+    for adapter in adapters {
+      switch await answer(of: adapter, for: current) {
+      case .success(let next): current = next
+      case .failure(let error): return .failure(error)
+      }
+    }
+    return .success(current)
+  }
+
+  private func answer(of adapter: any RequestInterceptor, for request: URLRequest) async
+    -> Result<URLRequest, any Error>
+  {
+    await SingleCompletion.answer(
+      whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion()),
+      whenCancelled: .failure(CancellationError())
+    ) { completion in
+      // The session is retained during the call alone, so that an adapter that never answers cannot keep it alive.
+      guard let session = session.owner else { return completion(.failure(AFError.sessionDeinitialized)) }
+      adapter.adapt(request, using: RequestAdapterState(of: self, in: session)) { completion($0) }
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The end of a request: retriers are asked about a failure, and every handler receives its response, in the order in
+/// which they were added.
+struct AttemptLoop: StageOwner {
+  var order = RunOrder()
+  let core: RequestCore
+  /// The request as the caller's code sees it.
+  let request: Request
+  /// The index of the request in the registry of its session; `nil` if the session has ended.
+  let registryIndex: Int?
+  /// The failure of the attempt, or that of a handler.
+  var error: AFError?
+  /// The handler whose serializer failed.
+  var failedSink: (any ResponseSink)?
+
+  init(_ request: Request, _ core: RequestCore, registryIndex: Int?) {
+    self.request = request
+    self.core = core
+    self.registryIndex = registryIndex
+  }
+
+  mutating func fail(with error: AFError) { self.error = error }
+
+  static func entry(_ continuation: @escaping Continuation<AttemptLoop>) -> RunEntry { .run(continuation) }
+
+  mutating func perform(_ step: RunOrder.Step) throws(AFError) -> Outcome<AttemptLoop> {
+    switch step {
+    case .attempt: .inner
+    case .prepareContinuation: try prepareContinuation()
+    case .recordFailure: recordFailure()
+    case .askRetriers: askRetriers()
+    case .prepareRetry: prepareRetry()
+    case .prepareLateHandlers: prepareLateHandlers()
+    case .settle: settle()
+    case .serialize: serialize()
+    }
+  }
+
+  func prepareLateHandlers() -> Outcome<AttemptLoop> {
+    core.webSocket?.end(with: core.error)
+    if core.error != nil { core.makeMissingExchange() }
+    return awaitNotifications()
+  }
+
+  /// Waits for the readers of a stream, whose errors belong to the result, and for pending notifications.
+  func settle() -> Outcome<AttemptLoop> {
+    // Before the end of the run, because from then on the request may be sent anew.
+    core.webSocket?.end(with: core.error)
+    settleDownload()
+    return core.stream == nil ? awaitNotifications() : .gate(.readers) { loop in loop.awaitNotifications() }
+  }
+
+  private func awaitNotifications() -> Outcome<AttemptLoop> {
+    core.notifiesMonitors ? .gate(.notifications) { _ in .done } : .done
+  }
+
+  mutating func serialize() -> Outcome<AttemptLoop> {
+    core.notifiesMonitors ? .gate(.notifications) { loop in loop.serveNext() } : serveNext()
+  }
+
+  /// Serves the handlers in their order. One that may run code of the caller does so in a task.
+  private mutating func serveNext() -> Outcome<AttemptLoop> {
+    guard let sink = nextPendingSink() else {
+      return .event(.serialized(failedSink == nil ? .all : .failed))
+    }
+    return .task { [core] in
+      if core.hasBodySink, let reader = sink as? ResponseChunkReader { await reader.handOutRest(of: core) }
+      return await core.serialized(sink)
+    } then: { loop, failure in
+      guard let failure, loop.core.mayBeRetried else { return loop.serialize() }
+      loop.error = failure
+      loop.failedSink = sink
+      return .event(.serialized(.failed))
+    }
+  }
+
+  /// Serves the handlers whose response can be made at once. It stops at the first that runs code of the caller, and at
+  /// one whose failure a retrier may undo. Without one, ends the request and delivers all responses.
+  private mutating func nextPendingSink() -> (any ResponseSink)? {
+    // Before the end, because from then on the request may be sent anew, with a file of its own.
+    core.removeUploadedFile()
+    // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
+    let notifies = core.notifiesMonitors
+    let retries = core.mayBeRetried
+    let hasQueue = core.session.userSerializationQueue != nil
+    while true {
+      let (next, served) = core.nextSink()
+      guard let sink = next else {
+        deliver(served, notifiesMonitors: notifies)
+        return nil
+      }
+      guard !notifies else { return sink }
+      let outcome = core.outcome
+      if !hasQueue, !retries, sink.postpone(outcome) { continue }
+      guard !sink.runsUserCode else { return sink }
+      guard let failure = sink.serialize(outcome), retries else { continue }
+      error = failure
+      failedSink = sink
+      return nil
+    }
+  }
+
+  private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
+    answerResumeDataHandlers()
+    if let registryIndex { core.session.unregister(at: registryIndex) }
+    if core.has(.progress) { core.completeProgress() }
+    if notifiesMonitors { core.tellFinished(served, of: request) }
+    if let transfer = core.transfer {
+      end(transfer, served)
+    } else {
+      for sink in served { sink.deliver() }
+    }
+  }
+}
+
+extension RequestCore {
+  /// Serializes the response of a handler. Code of the caller runs on the session's serialization queue, if the caller
+  /// gave one, else in the current task.
+  fileprivate func serialized(_ sink: any ResponseSink) async -> AFError? {
+    let outcome = outcome
+    guard sink.runsUserCode, let queue = session.userSerializationQueue else {
+      return sink.serialize(outcome)
+    }
+    return await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: sink.serialize(outcome)) }
+    }
+  }
+}
