@@ -158,13 +158,14 @@ extension HopLoop {
   }
 
   /// Delivers a stored response as the transfer of a request would.
-  func replay(_ answer: StoredAnswer, of request: WireRequest, then: @escaping Transfer.End) -> Outcome<
-    HopLoop
-  > {
+  mutating func replay(_ answer: StoredAnswer, of request: WireRequest, then: @escaping Transfer.End)
+    -> Outcome<
+      HopLoop
+    >
+  {
     let transport = StoredTransport(answer: answer, sink: core.hasBodySink ? request.sink : nil)
     let observer = StoredAnswerObserver(core)
-    return .wait(
-      .transfer(Transfer(transport: transport, request: request, observer: observer, then: then)))
+    return wait(for: Transfer(transport: transport, request: request, observer: observer, then: then))
   }
 
   private mutating func replayed(_ result: Result<WireResponse, TransportFailure>) -> StageEvent {

@@ -40,7 +40,7 @@ extension HopLoop {
 
   /// Delivers the response with a challenge that was not answered. Handlers and the sink of the request get it if they
   /// have waited for the decision.
-  private func leaveChallenge() throws(AFError) -> Outcome<HopLoop> {
+  private mutating func leaveChallenge() throws(AFError) -> Outcome<HopLoop> {
     guard let response = response, core.isUndecided(response.head) else {
       return .event(.challenge(isAnswered: false))
     }

@@ -51,6 +51,10 @@ struct HopLoop: StageOwner {
   var storedAnswer: StoredAnswer?
   var revalidation: Revalidation?
 
+  /// The transfer that begins next.
+  private(set) var transfer: Transfer?
+  /// The rest of the stage that waits for a transfer.
+  private var afterTransfer: Transfer.End?
   var response: WireResponse?
   var transferFailure: TransportFailure?
   /// Whether the body of the last response is delivered to the caller.
@@ -76,6 +80,27 @@ struct HopLoop: StageOwner {
   mutating func begin(_ urlRequest: URLRequest, taskIsAnnounced: Bool) {
     convertedRequest = urlRequest
     self.taskIsAnnounced = taskIsAnnounced
+  }
+
+  /// Waits for a transfer, which begins when the stage is left.
+  mutating func wait(for transfer: Transfer) -> Outcome<HopLoop> {
+    self.transfer = transfer
+    afterTransfer = transfer.then
+    return .wait(.transfer)
+  }
+
+  /// Returns the transfer that begins now.
+  mutating func takeTransfer() -> Transfer {
+    guard let taken = transfer.take() else { preconditionFailure("the hops wait for a transfer without one") }
+    return taken
+  }
+
+  /// Returns the outcome of the stage that waits for the transfer.
+  mutating func transferEnded(_ result: Result<WireResponse, TransportFailure>) -> Outcome<HopLoop> {
+    guard let then = afterTransfer.take() else {
+      preconditionFailure("a transfer ended that nothing waits for")
+    }
+    return outcome { (hops) throws(AFError) in try then(&hops, result) }
   }
 
   mutating func fail(with error: AFError) {

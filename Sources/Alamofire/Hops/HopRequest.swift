@@ -189,20 +189,18 @@ extension HopLoop {
 
   mutating func send() -> Outcome<HopLoop> {
     noteRemovals()
-    return transfer(outgoing, observer: core) { hops, result in .event(hops.accept(result)) }
+    return send(outgoing, observer: core) { hops, result in .event(hops.accept(result)) }
   }
 
-  /// Returns the transfer of a request to the server of the hop.
-  mutating func transfer(
+  /// Sends a request to the server of the hop.
+  mutating func send(
     _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
   ) -> Outcome<HopLoop> {
     let needsNoTask = needsNoTask
     let transport = needsNoTask ? handler.transport(of: core.session) : transport
-    return .wait(
-      .transfer(
-        Transfer(
-          transport: transport, request: request, observer: observer, mayNeedNoTask: needsNoTask, then: then)
-      ))
+    return wait(
+      for: Transfer(
+        transport: transport, request: request, observer: observer, mayNeedNoTask: needsNoTask, then: then))
   }
 
   /// Takes the outcome of the transfer of a hop.

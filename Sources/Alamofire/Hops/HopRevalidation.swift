@@ -40,7 +40,7 @@ extension HopLoop {
     let observer = ValidationObserver(core) { head in
       head.status == 304 && isConditional || question.mayServe(insteadOf: head.status)
     }
-    return transfer(request, observer: observer) { hops, result in
+    return send(request, observer: observer) { hops, result in
       switch result {
       case .success(let response):
         hops.recordHop(response.metrics, response.head, as: request)
@@ -79,7 +79,7 @@ extension HopLoop {
   ) -> Outcome<HopLoop> {
     let request = outgoing.collecting(adding: conditions)
     let observer = ValidationObserver(core) { $0.status == 304 }
-    return transfer(request, observer: observer) { hops, result in
+    return send(request, observer: observer) { hops, result in
       switch result {
       case .success(let response):
         hops.recordHop(response.metrics, response.head, as: request)

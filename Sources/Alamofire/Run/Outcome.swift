@@ -51,13 +51,15 @@ enum Wait: Sendable, ~Copyable {
   case task(@Sendable () async -> RunEntry)
   /// The request has the run until the gate opens.
   case gate(Gate, then: RunEntry)
-  /// The transport has the run until the transfer ends.
-  case transfer(Transfer)
+  /// The transport has the run until ``HopLoop/transfer`` ends.
+  case transfer
 }
 
 /// The place where a run continues: the order of the current owner after an event, or the rest of a stage.
 enum RunEntry: Sendable {
   case event(StageEvent)
+  /// The transfer of the hops, which has not begun.
+  case transfer
   case hops(Continuation<HopLoop>)
   case attempt(Continuation<Attempt>)
   case run(Continuation<AttemptLoop>)
@@ -120,7 +122,7 @@ enum Gate: Sendable, CaseIterable {
 }
 
 /// A transfer that the hops of a run wait for.
-struct Transfer: Sendable, ~Copyable {
+struct Transfer: Sendable {
   typealias End =
     @Sendable (inout HopLoop, Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome<HopLoop>
 
@@ -132,30 +134,16 @@ struct Transfer: Sendable, ~Copyable {
   /// The rest of the stage, after the transfer.
   let then: End
 
-  /// Returns the entry that waits for this transfer.
-  consuming func again() -> RunEntry {
-    let (transport, request, observer) = (transport, request, observer)
-    let (mayNeedNoTask, then) = (mayNeedNoTask, then)
-    return .hops { _ in
-      .wait(
-        .transfer(
-          Transfer(
-            transport: transport, request: request, observer: observer, mayNeedNoTask: mayNeedNoTask,
-            then: then)))
-    }
-  }
-
   /// Performs the transfer in a task.
-  consuming func work() -> @Sendable () async -> RunEntry {
-    let (transport, request, observer, then) = (transport, request, observer, then)
-    return {
+  var work: @Sendable () async -> RunEntry {
+    {
       let outcome: Result<WireResponse, TransportFailure>
       do throws(TransportFailure) {
         outcome = .success(try await transport.send(request, observer: observer))
       } catch {
         outcome = .failure(error)
       }
-      return .hops { (hops) throws(AFError) in try then(&hops, outcome) }
+      return .hops { hops in hops.transferEnded(outcome) }
     }
   }
 }

@@ -38,8 +38,6 @@ final class RequestRun: @unchecked Sendable {
   @exclusivity(unchecked) private var isFirstAttempt = true
   /// The place where the loop's thread goes on; `nil` at the beginning.
   @exclusivity(unchecked) private var next: RunEntry?
-  /// The rest of the stage that waits for a transfer.
-  @exclusivity(unchecked) private var afterTransfer: Transfer.End?
 
   /// Makes the run of a request, which begins later.
   ///
@@ -70,7 +68,7 @@ final class RequestRun: @unchecked Sendable {
         enter()
         pause = self.pause(after: .event(.begun))
       case .wait(.task(let work)): return .task(work)
-      case .wait(.transfer(let transfer)): return begin(transfer, in: place)
+      case .wait(.transfer): return beginTransfer(in: place)
       case .wait(.gate(let gate, let then)):
         if place == .task, staysInTask {
           return .task { [core] in
@@ -92,6 +90,7 @@ final class RequestRun: @unchecked Sendable {
       case .attempt: return attempt.turn(after: .event(event))
       case .hops: return hops.turn(after: .event(event))
       }
+    case .transfer: return .wait(.transfer)
     case .run(let then):
       let outcome = attempts.outcome(of: then)
       return attempts.turn(after: outcome)
@@ -138,17 +137,16 @@ final class RequestRun: @unchecked Sendable {
   // MARK: Waits
 
   /// Passes the run to the transport, if that needs no task.
-  private func begin(_ transfer: consuming Transfer, in place: Place) -> Turn {
-    guard transfer.mayNeedNoTask else { return .task(transfer.work()) }
-    if place == .task {
-      if staysInTask { return .task(transfer.work()) }
-      proceed(from: transfer.again())
+  private func beginTransfer(in place: Place) -> Turn {
+    if place == .task, !staysInTask, hops.transfer?.mayNeedNoTask == true {
+      proceed(from: .transfer)
       return .passedOn
     }
-    afterTransfer = transfer.then
+    let transfer = hops.takeTransfer()
+    guard place == .loop, transfer.mayNeedNoTask else { return .task(transfer.work) }
     // From here on the transport owns the run.
     let isTaken = transfer.transport.send(transfer.request, observer: transfer.observer, completion: self)
-    return isTaken ? .passedOn : .task(transfer.work())
+    return isTaken ? .passedOn : .task(transfer.work)
   }
 
   private var staysInTask: Bool { core.session.enqueue == nil || core.keepsTask }
@@ -194,11 +192,7 @@ extension RequestRun: LoopWork {
 
 extension RequestRun: TransferCompletion {
   func transferEnded(_ result: consuming Result<WireResponse, TransportFailure>) {
-    guard let then = afterTransfer.take() else {
-      preconditionFailure("a transfer ended that nothing waits for")
-    }
-    let result = result
-    let outcome = hops.outcome { (hops) throws(AFError) in try then(&hops, result) }
+    let outcome = hops.transferEnded(result)
     advance(after: hops.turn(after: outcome))
   }
 }
