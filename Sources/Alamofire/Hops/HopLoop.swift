@@ -70,7 +70,7 @@ struct HopLoop: StageOwner {
   init(_ owner: Request, _ core: RequestCore) {
     self.owner = owner
     self.core = core
-    order = HopOrder(hasBody: core.body != nil)
+    order = HopOrder(hasBody: core.kind.traits.contains(.hasBody))
   }
 
   /// The request that goes over the wire.

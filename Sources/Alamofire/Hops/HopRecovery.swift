@@ -60,15 +60,8 @@ extension HopLoop {
       handler.isOverNetwork
       ? failure.explained(host: request.origin.host, by: core.session.network) : failure
     throw AFError(
-      explained, url: request.url, method: request.method, resumeData: resumeData(after: failure))
-  }
-
-  /// Returns the resume data for the error of a download. If the download was cancelled,
-  /// `cancel(byProducingResumeData:)` returns the data.
-  private func resumeData(after failure: TransportFailure) -> Data? {
-    // The file of a background transfer stays with its journal until the request ends.
-    guard failure.kind != .cancelled, core.transfer == nil, let plan = core.download else { return nil }
-    return plan.resumeData(of: core.state.withLock { $0.results.request })
+      explained, url: request.url, method: request.method,
+      resumeData: core.kind.resumeData(after: failure, of: core))
   }
 
   /// The metrics of a hop that failed before anything was measured.

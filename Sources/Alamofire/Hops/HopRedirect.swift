@@ -66,11 +66,11 @@ extension HopLoop {
     return .event(.redirect(.followed))
   }
 
-  /// Lets an event source remember a permanent redirect. One that code of the caller has changed is not known to be
+  /// Notes a redirect that is followed as proposed. One that code of the caller has changed is not known to be
   /// permanent.
   private func noteRedirect(_ plan: RedirectPlan) {
-    guard let source = core.stream?.eventSource, let status = response?.head.status else { return }
-    source.redirected(by: plan, from: request.method, status: status)
+    guard let status = response?.head.status else { return }
+    core.kind.redirected(by: plan, from: request.method, status: status)
   }
 
   private mutating func follow(_ plan: RedirectPlan) {
@@ -120,8 +120,7 @@ extension HopLoop {
   private func redirectTarget(of changed: URLRequest, proposed: URLRequest) throws(AFError) -> WireTarget {
     if changed.url == proposed.url, let target = WireTarget(request.url) { return target }
     guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
-    if let target = WireTarget(url.absoluteString) { return target }
-    if core.webSocket != nil, let target = WireTarget(WebSocketURL.http(url.absoluteString)) { return target }
+    if let target = WireTarget(core.kind.engineURL(of: url.absoluteString)) { return target }
     guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https" else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }
@@ -153,7 +152,7 @@ extension RequestCore {
     if let known, known.status == head.status, known.location == location { return known.decision }
     let options = request.profile.options
     let decision = Redirect.decide(
-      status: head.status, location: webSocket == nil ? location : location.map(WebSocketURL.http),
+      status: head.status, location: location.map { kind.engineURL(of: $0) },
       request: Redirect.Request(
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
       hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)

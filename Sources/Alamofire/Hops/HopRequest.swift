@@ -13,17 +13,16 @@ extension HopLoop {
     self.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
     initialOrigin = request.origin
     followPermanentRedirects()
-    if let resumer = core.resumer { keepSecrets(at: resumer.owner(orFirst: request.url, request.origin)) }
+    keepSecrets(at: core.kind.ownerOfSecrets(in: request))
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
     handler = try handler(of: request)
     return .done
   }
 
-  /// Sends the connection of an event source to the URL where permanent redirects of earlier ones led.
+  /// Sends the request to the URL where permanent redirects of earlier ones led.
   private mutating func followPermanentRedirects() {
-    guard let source = core.stream?.eventSource else { return }
     let request = request
-    let url = source.target(of: request.url)
+    let url = core.kind.redirectedURL(of: request.url)
     guard url != request.url, let target = WireTarget(url) else { return }
     self.request =
       request.changing { parts in
@@ -45,27 +44,8 @@ extension HopLoop {
   }
 
   private func handler(of request: WireRequest) throws(AFError) -> HopHandler {
-    if let stored = core.storedResponse { return .journal(stored) }
-    guard let flow = core.webSocket else { return HopHandler(scheme: request.origin.scheme) ?? .local }
-    guard ["http", "https"].contains(request.origin.scheme) else {
-      throw .sessionTaskFailed(
-        error: URLError.made(
-          .unsupportedURL, "The URL of a WebSocket request has the scheme ws, wss, http or https.",
-          url: request.url))
-    }
-    guard request.method == "GET", !request.body.isPresent else {
-      throw .sessionTaskFailed(
-        error: URLError.made(
-          .badURL,
-          "A WebSocket handshake is a GET request without a body (RFC 6455 §4.1). Use the method GET.",
-          url: request.url))
-    }
-    guard let transport = flow.transport(of: core.session) else {
-      throw .sessionTaskFailed(
-        error: URLError.made(
-          .unsupportedURL, "The transport of this session has no WebSocket connections.", url: request.url))
-    }
-    return .webSocket(transport)
+    if let handler = try core.kind.handler(of: request, in: core.session) { return handler }
+    return HopHandler(scheme: request.origin.scheme) ?? .local
   }
 
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
@@ -73,7 +53,7 @@ extension HopLoop {
     if case .journal = handler { return .done }
     if mustChooseHandler {
       try checkScheme()
-      guard core.session.settings.protocolClasses.isEmpty || core.webSocket != nil else {
+      guard core.session.settings.protocolClasses.isEmpty || core.kind.traits.contains(.needsEngine) else {
         return askProtocolClasses()
       }
     }
@@ -120,7 +100,7 @@ extension HopLoop {
     let request = request
     let scheme = request.origin.scheme
     guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
-    if core.webSocket != nil, allowed.contains(scheme == "https" ? "wss" : "ws") { return }
+    if allowed.contains(core.kind.callerScheme(for: scheme)) { return }
     throw .sessionTaskFailed(
       error: URLError.made(
         .unsupportedURL,
@@ -144,8 +124,11 @@ extension HopLoop {
       made.httpBody = nil
       made.httpBodyStream = nil
     case .bytes(let data): made.httpBody = data
-    case .source where core.resumer?.isActive == true: made.httpBody = core.resumer?.contentInMemory()
     case .source:
+      if let content = core.kind.contentInMemory() {
+        made.httpBody = content
+        break
+      }
       switch core.state.withLock({ $0.extras.uploadable }) {
       case .file(let url, _): made.httpBodyStream = InputStream(url: url)
       case .stream(let stream): made.httpBodyStream = stream
@@ -331,7 +314,7 @@ extension RequestCore {
     guard let url = request.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     let method = request.httpMethod ?? "GET"
     let text = url.absoluteString
-    let target = WireTarget(text) ?? webSocket.flatMap { _ in WireTarget(WebSocketURL.http(text)) }
+    let target = WireTarget(kind.engineURL(of: text))
     guard let origin = target?.origin ?? otherOrigin(url) else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }
@@ -343,8 +326,7 @@ extension RequestCore {
     let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
     violation = session.settings.violation(method: method, own: own, all: fields)
     let body = try body(of: request, own: own)
-    let file = try download?.sink(limit: profile.options.bodySizeLimit)
-    let sink = keepingChallenges(file ?? stream) ?? observedBody
+    let sink = keepingChallenges(try kind.sink(limit: profile.options.bodySizeLimit)) ?? observedBody
     return WireRequest(url: target?.url ?? text, origin: origin, profile: profile) { parts in
       parts.method = method
       parts.fields = fields
@@ -369,43 +351,15 @@ extension RequestCore {
 
   /// The trailer fields of an ordinary upload.
   private var trailers: RequestTrailers? {
-    guard let body, body.resumer == nil, body.transfer == nil else { return nil }
+    guard kind.traits == .hasBody else { return nil }
     return state.withLock { $0.hasExtras ? $0.extras.trailers : nil }
   }
 
   private func body(of request: URLRequest, own: [String: String]?) throws(AFError) -> RequestBody {
-    // Nothing is sent if the outcome is in the journal.
-    if transfer?.completed != nil { return .none }
-    if let resumer = resumer {
-      do throws(TransportFailure) {
-        if let content = try resumer.content() { return content }
-      } catch {
-        throw AFError(error, url: request.url?.absoluteString ?? "")
-      }
-    }
-    switch self.body == nil ? nil : state.withLock({ $0.extras.uploadable }) {
-    case .data(let data): return .bytes(data)
-    case .file(let url, _): return .source(journalled(try Self.fileSource(url)))
-    case .stream(let stream): return .source(source(of: stream, length: WireRequest.contentLength(own)))
-    case nil: break
-    }
+    if let content = try kind.content(for: request, of: self) { return content }
     if let data = request.httpBody { return .bytes(data) }
     guard let stream = request.httpBodyStream else { return .none }
     return .source(source(of: stream, length: WireRequest.contentLength(own)))
-  }
-
-  private static func fileSource(_ url: URL) throws(AFError) -> any BodySource {
-    guard url.isFileURL else {
-      throw .sessionTaskFailed(
-        error: URLError.made(
-          .badURL, "\(url.shownText) is no file: URL; only files can be uploaded by URL.",
-          url: url.absoluteString))
-    }
-    do throws(TransportFailure) {
-      return try BodyFiles.source(path: url.path)
-    } catch {
-      throw AFError(error, url: url.absoluteString)
-    }
   }
 }
 

@@ -4,26 +4,22 @@ import HTTPWire
 
 // The last response becomes that of the request.
 extension HopLoop {
-  /// Keeps the last response. One that refuses a WebSocket handshake ends the request, which has no other result than a
-  /// connection.
+  /// Keeps the last response, unless the kind of the request refuses it.
   mutating func storeResult() -> Outcome<HopLoop> {
-    guard core.webSocket != nil, let response, response.head.status != 101 else {
-      keepResult()
-      return .done
-    }
+    let refusal = core.kind.traits.contains(.validatesEarly) ? self.refusal() : nil
     keepResult()
+    guard let refusal else { return .done }
     return .task { [core] in
       await core.handshakeFailure()
-    } then: { (hops, failure) throws(AFError) in
+    } then: { (_, failure) throws(AFError) in
       // The error is that of a validator, if one rejects the response.
-      if let failure { throw failure.keepingBody(of: response) }
-      let error = WebSocketHandshakeError.status(
-        response.head.status,
-        supportedVersions: response.head.block.values(of: "Sec-WebSocket-Version").first)
-      let excerpt = response.body.map { BodyExcerpt.sentence($0) } ?? ""
-      throw .sessionTaskFailed(
-        error: URLError.made(.badServerResponse, error.message + excerpt, url: hops.request.url))
+      throw failure?.keepingBody(of: refusal.response) ?? refusal.error
     }
+  }
+
+  private func refusal() -> (response: WireResponse, error: AFError)? {
+    guard let response, let error = core.kind.refusal(of: response, to: request.url) else { return nil }
+    return (response, error)
   }
 
   /// Keeps the last response as that of the request.
@@ -43,7 +39,7 @@ extension HopLoop {
   func makeExchange(_ head: ResponseHead?, trailers: FieldBlock? = nil) -> Exchange {
     // The URL of the caller's request is parsed already.
     var url = redirectCount == 0 ? urlRequest.url : shownURL(of: request)
-    if case .journal = handler { url = core.transfer?.location ?? url }
+    if case .journal = handler { url = core.kind.storedLocation ?? url }
     // Without hops nothing went over the network that the transport could measure.
     let metrics = records.isEmpty ? TaskMetrics(from: startDate ?? Date()) : nil
     let given = handler.given?.response
@@ -58,6 +54,6 @@ extension HopLoop {
 
   /// Returns the URL of a hop as the caller writes it.
   func shownURL(of request: WireRequest) -> URL? {
-    URL(wire: core.webSocket == nil ? request.url : WebSocketURL.webSocket(request.url))
+    URL(wire: core.kind.shownURL(of: request.url))
   }
 }

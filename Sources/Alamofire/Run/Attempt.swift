@@ -27,7 +27,8 @@ struct Attempt: StageOwner {
   init(_ request: Request, _ core: RequestCore) {
     self.request = request
     self.core = core
-    order = AttemptOrder(hasBody: core.body != nil, isScheduled: core.transfer != nil)
+    let traits = core.kind.traits
+    order = AttemptOrder(hasBody: traits.contains(.hasBody), isScheduled: traits.contains(.isScheduled))
   }
 
   mutating func fail(with error: AFError) {
@@ -40,14 +41,14 @@ struct Attempt: StageOwner {
     switch step {
     case .convert: try convert()
     case .adapt: adapt()
-    case .prepareBody: try prepareBody()
+    case .prepareBody: try core.kind.prepareBody(for: self)
     case .waitForResume: try waitForResume()
     case .announceTask: announceTask()
-    case .schedule: schedule()
+    case .schedule: core.kind.schedule(self)
     case .hops: .inner
     case .announceTaskEnd: announceTaskEnd()
     case .waitForCookies: waitForCookies()
-    case .acceptResult: try acceptResult()
+    case .acceptResult: try core.kind.acceptResult(of: self)
     case .validate: try validate()
     }
   }
@@ -56,7 +57,7 @@ struct Attempt: StageOwner {
 
   /// Makes a `URLRequest` of the caller's description, and validates it.
   private mutating func convert() throws(AFError) -> Outcome<Attempt> {
-    guard core.convertsByUserCode || core.resumer != nil else {
+    guard core.convertsByUserCode || core.kind.traits.contains(.convertsInTask) else {
       urlRequest = try core.converted(for: request)
       return .done
     }
@@ -108,7 +109,8 @@ struct Attempt: StageOwner {
     } then: { _, _ in
       .gate(.resumed) { (attempt) throws(AFError) in
         try attempt.core.checkAlive()
-        return attempt.core.body == nil ? .done : attempt.askForBodyStream()
+        guard let work = attempt.core.askForBodyStream(of: attempt.request) else { return .done }
+        return .task(work)
       }
     }
   }
@@ -138,18 +140,6 @@ struct Attempt: StageOwner {
     core.hasPendingCookies ? .gate(.cookies) { _ in .done } : .done
   }
 
-  /// Handles the response as the kind of the request requires.
-  private func acceptResult() throws(AFError) -> Outcome<Attempt> {
-    switch core.kind {
-    case .data, .webSocket: return .done
-    case .upload: return try processUploadResponse()
-    case .download: return try moveDownload()
-    case .stream(let flow):
-      flow.complete()
-      return .done
-    }
-  }
-
   /// Validates the response, once a handler has decided about its head.
   private func validate() throws(AFError) -> Outcome<Attempt> {
     guard core.mayAwaitHeadDecision else { return try runValidators() }
@@ -159,8 +149,7 @@ struct Attempt: StageOwner {
   /// Runs the validators in the order in which they were added, until one fails. Those that may run code of the caller
   /// do so in a task.
   private func runValidators() throws(AFError) -> Outcome<Attempt> {
-    // The response to a WebSocket handshake was validated before.
-    guard core.webSocket == nil else { return succeeded() }
+    guard !core.kind.traits.contains(.validatesEarly) else { return succeeded() }
     try core.checkAlive()
     guard core.hasValidators, let exchange = hops.exchange else { return succeeded() }
     let (validators, urlRequest, body) = core.validationInputs()
@@ -191,10 +180,7 @@ extension RequestCore {
   fileprivate func converted(for owner: Request) throws(AFError) -> URLRequest {
     do {
       var request = try convertible.asURLRequest()
-      if transfer?.isDescribed == false { state.withLock { $0.extras.initialRequest = request } }
-      if let body, let resumer = body.resumer, transfer?.completed == nil {
-        request = try resumer.request(from: request) { body.made() }
-      }
+      request = try kind.convert(request, for: self)
       try check(request)
       return request
     } catch {

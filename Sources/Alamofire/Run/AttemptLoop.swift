@@ -41,7 +41,7 @@ struct AttemptLoop: StageOwner {
   }
 
   func prepareLateHandlers() -> Outcome<AttemptLoop> {
-    core.webSocket?.end(with: core.error)
+    core.kind.settle(core, isLate: true)
     if core.error != nil { core.makeMissingExchange() }
     return awaitNotifications()
   }
@@ -49,9 +49,9 @@ struct AttemptLoop: StageOwner {
   /// Waits for the readers of a stream, whose errors belong to the result, and for pending notifications.
   func settle() -> Outcome<AttemptLoop> {
     // Before the end of the run, because from then on the request may be sent anew.
-    core.webSocket?.end(with: core.error)
-    settleDownload()
-    return core.stream == nil ? awaitNotifications() : .gate(.readers) { loop in loop.awaitNotifications() }
+    core.kind.settle(core, isLate: false)
+    guard core.kind.traits.contains(.hasReaders) else { return awaitNotifications() }
+    return .gate(.readers) { loop in loop.awaitNotifications() }
   }
 
   private func awaitNotifications() -> Outcome<AttemptLoop> {
@@ -105,15 +105,11 @@ struct AttemptLoop: StageOwner {
   }
 
   private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
-    answerResumeDataHandlers()
+    core.kind.ended(core)
     if let registryIndex { core.session.unregister(at: registryIndex) }
     if core.has(.progress) { core.completeProgress() }
     if notifiesMonitors { core.tellFinished(served, of: request) }
-    if let transfer = core.transfer {
-      end(transfer, served)
-    } else {
-      for sink in served { sink.deliver() }
-    }
+    core.kind.deliver(served, of: core)
   }
 }
 

@@ -26,7 +26,7 @@ extension AttemptLoop {
   mutating func askRetriers() -> Outcome<AttemptLoop> {
     guard core.mayBeRetried else { return .event(.retry(isWanted: false)) }
     // The readers have received a part of the body and could not tell that of another attempt apart.
-    guard core.chunks?.mayBeginAgain ?? true else { return refuseRetry() }
+    guard core.kind.mayBeginAgain(core) else { return refuseRetry() }
     return .task { [core, request, failure] in
       await core.retryDecision(about: failure, of: request)
     } then: { loop, decision in
@@ -41,9 +41,7 @@ extension AttemptLoop {
   ///
   /// - Parameter error: Replaces the failure.
   private mutating func refuseRetry(with error: AFError? = nil) -> Outcome<AttemptLoop> {
-    // The end of a connection is not the outcome of an event source that its owner has cancelled.
-    let isCancelledSource = core.stream?.eventSource != nil && core.isCancelled
-    if let error = error ?? (isCancelledSource ? .explicitlyCancelled : nil) {
+    if let error = error ?? core.kind.finalError(of: core) {
       if let sink = failedSink { sink.replaceFailure(with: error) } else { core.replaceError(error) }
     }
     failedSink = nil
@@ -55,7 +53,6 @@ extension AttemptLoop {
       failedSink = nil
       return .event(.failed)
     }
-    core.transfer?.noteRetry()
     (error, failedSink) = (nil, nil)
     return .done
   }

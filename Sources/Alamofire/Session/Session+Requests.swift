@@ -43,7 +43,7 @@ extension Session {
   ) -> DataRequest {
     let request = DataRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .data,
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: DataKind(),
         interceptor: interceptor,
         shouldAutomaticallyResume: shouldAutomaticallyResume))
     request.core.setUp(request, requestSetup)
@@ -62,7 +62,7 @@ extension Session {
       core: RequestCore(
         session: core,
         convertible: transfer == nil ? convertible : BackgroundDownload(base: convertible, plan: plan),
-        convertsByUserCode: runsUserCode || transfer != nil, kind: .download(plan),
+        convertsByUserCode: runsUserCode || transfer != nil, kind: DownloadKind(plan: plan),
         interceptor: core.interceptor(interceptor, of: transfer),
         shouldAutomaticallyResume: shouldAutomaticallyResume))
     request.core.useIdentifierOfTransfer()
@@ -118,7 +118,7 @@ extension Session {
         session: core,
         convertible: transfer.map { BackgroundUpload(base: convertible, transfer: $0) } ?? convertible,
         convertsByUserCode: runsUserCode ?? !(convertible is URLRequest),
-        kind: .upload(body), interceptor: core.interceptor(interceptor, of: transfer),
+        kind: UploadKind(upload: body), interceptor: core.interceptor(interceptor, of: transfer),
         shouldAutomaticallyResume: shouldAutomaticallyResume))
     request.core.useIdentifierOfTransfer()
     if let resumer { request.core.resume(by: resumer) }
@@ -133,7 +133,8 @@ extension Session {
     let flow = StreamFlow(executor: core.executor)
     let request = DataStreamRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .stream(flow),
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode,
+        kind: StreamKind(flow: flow),
         interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume),
       flow: flow, automaticallyCancelOnStreamError: cancelsOnStreamError)
     request.core.setUp(request, requestSetup)

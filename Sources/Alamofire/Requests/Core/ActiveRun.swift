@@ -158,7 +158,7 @@ extension RequestCore {
 
   /// Cancels the run and ends its waits.
   func cancelRun() {
-    stream?.readersLeave()
+    kind.readersLeave()
     state.withLock { $0.run.takeCancellation() }.perform()
   }
 
@@ -183,7 +183,7 @@ extension RequestCore {
   func park(at gate: Gate, _ proceed: @escaping @Sendable () -> Void) -> Bool {
     switch gate {
     case .cookies: return awaitCookies(proceed)
-    case .readers: return stream?.settled(proceed) ?? false
+    case .readers: return kind.readersSettled(proceed)
     case .resumed, .headDecision, .notifications: break
     }
     return state.withLock { state in

@@ -42,14 +42,9 @@ extension RequestCore: TransferObserver {
   package func bytesMoved(_ count: ByteCount) {
     let isObserved = observers.contains(.task)
     guard has(.progress) || isObserved else { return }
-    var count = count
-    if let offset = download?.offset, offset > 0 {
-      count.received += offset
-      if count.expectedToReceive >= 0 { count.expectedToReceive += offset }
-    }
-    let window = resumer?.window
+    // A kind may have a lock of its own. Only this transfer counts.
+    let count = kind.count(count, after: state.withLock { $0.extras.progress.count })
     let (notices, before, counted) = state.withLock { state in
-      let count = window.map { count.inside($0, last: state.extras.progress.count) } ?? count
       let before = state.extras.progress.count
       let listeners = state.extras.listeners
       return (state.extras.progress.moved(count, listeners), before, count)
@@ -59,8 +54,7 @@ extension RequestCore: TransferObserver {
   }
 
   package func informationalHeadReceived(_ head: ResponseHead) {
-    guard head.status == 104, let resumer, let hop = state.withLock({ $0.run.hop }) else { return }
-    resumer.informational(head, at: hop.request.url)
+    if let hop = state.withLock({ $0.run.hop }) { kind.informational(head, at: hop.request.url) }
   }
 
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
@@ -86,7 +80,7 @@ extension ResponseHead {
 extension ByteCount {
   /// Returns the count for the whole of a resumable upload, from the count for one request. The count never falls
   /// within an attempt.
-  fileprivate func inside(_ window: UploadResumer.Window, last: ByteCount) -> ByteCount {
+  func inside(_ window: UploadResumer.Window, last: ByteCount) -> ByteCount {
     var count = self
     count.sent = max(last.sent, window.offset.map { $0 + sent } ?? 0)
     count.expectedToSend = window.length
@@ -205,7 +199,7 @@ extension RequestCore {
 
   private func meaning(of head: ResponseHead, _ hop: CurrentHop?) -> HeadMeaning {
     guard head.role == .hop, let hop else { return .last }
-    if let resumer, resumer.isIntermediate(head, at: hop.request.url) { return .uploadStep }
+    if kind.isIntermediate(head, at: hop.request.url) { return .uploadStep }
     switch head.status {
     case 300..<400:
       return redirect(by: head, of: hop.request, after: hop.redirectCount) == .notARedirect

@@ -23,7 +23,7 @@ package final class RequestCore: Sendable {
   package let convertible: any URLRequestConvertible
   /// Whether the conversion runs code of the caller: a router, a modifier, the encoding of a value.
   let convertsByUserCode: Bool
-  let kind: RequestKind
+  let kind: any RequestKind
   let interceptor: (any RequestInterceptor)?
   let shouldAutomaticallyResume: Bool?
   let state = Mutex(State())
@@ -34,7 +34,7 @@ package final class RequestCore: Sendable {
 
   init(
     session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
-    kind: RequestKind, interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+    kind: any RequestKind, interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
   ) {
     self.session = session
     self.convertible = convertible
@@ -67,14 +67,7 @@ package final class RequestCore: Sendable {
 
   func cancel(_ request: Request, because error: AFError = .explicitlyCancelled) {
     change(request, to: .cancelled) { $0.cancel(because: error) }
-    endDelivery()
-  }
-
-  /// Drops the messages or events that handlers have not received yet, so that the completion is next. The chunks of
-  /// any other stream are delivered nevertheless, as upstream does.
-  private func endDelivery() {
-    webSocket?.endDelivery()
-    if let stream, stream.eventSource != nil { stream.muteAll() }
+    kind.endDelivery()
   }
 
   /// Cancels a WebSocket request by a closing handshake, which `beginClosing` begins. A request that has not been
@@ -139,7 +132,7 @@ package final class RequestCore: Sendable {
       return action
     }
     perform(action, for: request)
-    endDelivery()
+    kind.endDelivery()
   }
 
   /// Cancels a running request because of `error`.
@@ -160,7 +153,7 @@ package final class RequestCore: Sendable {
     case .hold:
       alignControl()
       // Other transfers of a discretionary session do not wait for this one.
-      transfer?.endTurn()
+      kind.held()
     case .cancel: cancelRun()
     }
   }
@@ -214,53 +207,15 @@ extension RequestCore.State {
   }
 }
 
-/// The kind of a request, with the source of its body or the destination of the response.
-enum RequestKind: Sendable {
-  case data
-  case upload(UploadBody)
-  case download(DownloadPlan)
-  case stream(StreamFlow)
-  case webSocket(WebSocketFlow)
-}
-
 extension RequestCore {
-  /// The body of an upload.
-  var body: UploadBody? {
-    if case .upload(let body) = kind { body } else { nil }
-  }
-
-  /// The file of a download.
-  var download: DownloadPlan? {
-    if case .download(let plan) = kind { plan } else { nil }
-  }
-
-  /// The background transfer of a download or an upload.
-  var transfer: BackgroundTransfer? {
-    switch kind {
-    case .download(let plan): plan.transfer
-    case .upload(let body): body.transfer
-    case .data, .stream, .webSocket: nil
-    }
-  }
-
-  /// The destination of the body of a stream request.
-  var stream: StreamFlow? {
-    if case .stream(let flow) = kind { flow } else { nil }
-  }
-
-  /// The messages of a WebSocket request.
-  var webSocket: WebSocketFlow? {
-    if case .webSocket(let flow) = kind { flow } else { nil }
-  }
+  var body: UploadBody? { kind.body }
+  var download: DownloadPlan? { kind.download }
+  var transfer: BackgroundTransfer? { kind.transfer }
+  var stream: StreamFlow? { kind.stream }
+  var webSocket: WebSocketFlow? { kind.webSocket }
 
   /// Whether the body of the response is passed on as it arrives, so that only the body for the caller may be.
-  var hasBodySink: Bool {
-    switch kind {
-    case .download, .stream: true
-    case .data, .upload: has(.body)
-    case .webSocket: false
-    }
-  }
+  var hasBodySink: Bool { kind.traits.contains(.passesBodyOn) || has(.body) }
 }
 
 /// The options of a request, or those of its session.
@@ -275,12 +230,11 @@ extension RequestCore {
     }
   }
 
-  /// The session's interceptor first, then the request's own, then those added to it, then that of a resumable upload.
+  /// The session's interceptor first, then the request's own, then those added to it, then those of its kind.
   var interceptorsInOrder: [any RequestInterceptor] {
     let added = state.withLock { $0.extras.interceptors }
-    let resumer = resumer.map { [UploadRetrier(upload: $0)] } ?? []
-    guard session.interceptor != nil || interceptor != nil else { return added + resumer }
-    return [session.interceptor, interceptor].compactMap { $0 } + added + resumer
+    guard session.interceptor != nil || interceptor != nil else { return added + kind.interceptors }
+    return [session.interceptor, interceptor].compactMap { $0 } + added + kind.interceptors
   }
 
   /// Adds an interceptor after all others.

@@ -34,11 +34,9 @@ extension RequestCore {
       if let file, let download, download.destination == nil { try? FileManager.default.removeItem(at: file) }
     case .demand:
       remove(.body)
-      resumer?.restart()
-      transfer?.beginAgain(continuing: resumer?.description.1)
-      webSocket?.beginAgain()
     case .continuation: return true
     }
+    kind.beginAgain(because: cause)
     download?.forget()
     if notifiesMonitors {
       sink?.announce(to: request)

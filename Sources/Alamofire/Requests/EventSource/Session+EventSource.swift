@@ -57,7 +57,8 @@ extension Session {
     let own = EventSourceInterceptor(source: source)
     let request = EventSourceRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .stream(flow),
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode,
+        kind: StreamKind(flow: flow),
         interceptor: interceptor.map { Interceptor(interceptors: [$0, own]) } ?? own,
         shouldAutomaticallyResume: shouldAutomaticallyResume),
       flow: flow, source: source)

@@ -12,7 +12,8 @@ extension Session {
     let flow = WebSocketFlow(configuration.channelOptions, subprotocols: names)
     let request = WebSocketRequest(
       core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: .webSocket(flow),
+        session: core, convertible: convertible, convertsByUserCode: runsUserCode,
+        kind: WebSocketKind(flow: flow),
         interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume),
       flow: flow, configuration: configuration)
     request.core.setUp(request, requestSetup)

@@ -1,0 +1,199 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A download. Its file goes to its destination, or stays as resume data.
+struct DownloadKind: RequestKind {
+  let plan: DownloadPlan
+
+  var traits: KindTraits { plan.transfer == nil ? .passesBodyOn : [.passesBodyOn, .isScheduled] }
+  var download: DownloadPlan? { plan }
+  var transfer: BackgroundTransfer? { plan.transfer }
+
+  func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
+    core.noteInitialRequest(request)
+    return request
+  }
+
+  func schedule(_ attempt: Attempt) -> Outcome<Attempt> { attempt.schedule(transfer) }
+
+  // MARK: The hops
+
+  func handler(of request: WireRequest, in session: SessionCore) throws(AFError) -> HopHandler? {
+    transfer?.storedResponse.map { .journal($0) }
+  }
+
+  func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? {
+    // Nothing is sent if the outcome is in the journal.
+    transfer?.completed == nil ? nil : RequestBody.none
+  }
+
+  func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { try plan.sink(limit: limit) }
+
+  func count(_ count: ByteCount, after last: ByteCount) -> ByteCount {
+    var count = count
+    let offset = plan.offset
+    guard offset > 0 else { return count }
+    count.received += offset
+    if count.expectedToReceive >= 0 { count.expectedToReceive += offset }
+    return count
+  }
+
+  var storedLocation: URL? { transfer?.location }
+
+  // If the download was cancelled, `cancel(byProducingResumeData:)` returns the data.
+  func resumeData(after failure: TransportFailure, of core: RequestCore) -> Data? {
+    // The file of a background transfer stays with its journal until the request ends.
+    guard failure.kind != .cancelled, transfer == nil else { return nil }
+    return plan.resumeData(of: core.state.withLock { $0.results.request })
+  }
+
+  // MARK: The file
+
+  func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
+    guard let exchange = attempt.hops.exchange, let source = plan.takeFile() else { return .done }
+    let (core, request) = (attempt.core, attempt.request)
+    guard core.observers.contains(.task) else { return try move(source, exchange, of: attempt) }
+    return .task {
+      await core.tellDownloaded(to: source, of: request)
+    } then: { (attempt, _) throws(AFError) in
+      try move(source, exchange, of: attempt)
+    }
+  }
+
+  private func move(_ source: URL, _ exchange: Exchange, of attempt: Attempt) throws(AFError) -> Outcome<
+    Attempt
+  > {
+    let (core, request) = (attempt.core, attempt.request)
+    if let transfer { return move(source, of: transfer, exchange, of: attempt) }
+    guard let destination = plan.destination, let response = exchange.responseForDestination else {
+      if core.notifiesMonitors { core.tellDestination(source, of: request) }
+      return try attempt.fileMoved(.success(source))
+    }
+    return .task { () -> Result<URL, AFError> in
+      let (target, options) = core.isCancelled ? (source, []) : destination(source, response)
+      guard !core.isCancelled else {
+        try? FileManager.default.removeItem(at: source)
+        return .failure(.explicitlyCancelled)
+      }
+      if core.notifiesMonitors { core.tellDestination(target, of: request) }
+      return DownloadPlan.move(source, to: target, options)
+    } then: { (attempt, result) throws(AFError) in
+      try attempt.fileMoved(result)
+    }
+  }
+
+  /// Moves the file of a complete background download. Without a destination it is moved to the temporary folder,
+  /// because the folder of the session is not the caller's.
+  private func move(
+    _ source: URL, of transfer: BackgroundTransfer, _ exchange: Exchange, of attempt: Attempt
+  ) -> Outcome<Attempt> {
+    let (core, request) = (attempt.core, attempt.request)
+    let url = attempt.hops.isRedirected ? exchange.url : nil
+    return .task { [plan] () -> Result<URL, AFError> in
+      if let url { transfer.noteLocation(url) }
+      do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
+      return core.moved(source, of: transfer, plan, exchange, for: request)
+    } then: { (attempt, result) throws(AFError) in
+      try attempt.fileMoved(result)
+    }
+  }
+
+  // MARK: The end
+
+  /// Keeps the rest of a broken download as resume data, or removes it.
+  func settle(_ core: RequestCore, isLate: Bool) {
+    guard !isLate else { return }
+    forgetFileOfCancelled(core)
+    // The next session continues the transfer with this file.
+    if transfer != nil, core.isSuspendedInBackground { return plan.close() }
+    let (request, isCancelled, isWanted) = core.state.withLock { state in
+      (state.results.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
+    }
+    guard let data = plan.takeResumeData(of: request) else { return }
+    if isCancelled, !isWanted {
+      // Also the file of a background transfer, which has left its folder for the resume data.
+      if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
+    } else {
+      core.state.withLock { $0.extras.resumeData = data }
+    }
+  }
+
+  /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a
+  /// file at a destination stays.
+  private func forgetFileOfCancelled(_ core: RequestCore) {
+    let file = core.state.withLock { state -> URL? in
+      guard state.lifecycle.state == .cancelled, state.hasExtras, let file = state.extras.fileURL else {
+        return nil
+      }
+      state.extras.fileURL = nil
+      return file
+    }
+    if let file, plan.destination == nil { try? FileManager.default.removeItem(at: file) }
+  }
+
+  /// Calls the handlers of `cancel(byProducingResumeData:)`, once.
+  func ended(_ core: RequestCore) {
+    let (handlers, data) = core.state.withLock { state in
+      defer { state.extras.resumeDataHandlers = [] }
+      return (state.extras.resumeDataHandlers, state.extras.resumeData)
+    }
+    guard !handlers.isEmpty else { return }
+    core.session.rootQueue.async { for handler in handlers { handler(data) } }
+  }
+
+  func held() { transfer?.endTurn() }
+
+  func beginAgain(because cause: RequestCore.RetryCause) {
+    if cause == .retrier { transfer?.noteRetry() }
+    if cause == .demand { transfer?.beginAgain(continuing: nil) }
+  }
+
+  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore) {
+    core.deliver(served, of: transfer)
+  }
+}
+
+extension Attempt {
+  /// Keeps the place of the file of a download.
+  func fileMoved(_ result: Result<URL, AFError>) throws(AFError) -> Outcome<Attempt> {
+    if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
+    if core.notifiesMonitors { core.tellStored(result, of: request) }
+    _ = try result.get()
+    return .done
+  }
+}
+
+extension RequestCore {
+  fileprivate func moved(
+    _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange,
+    for request: Request
+  ) -> Result<URL, AFError> {
+    if case .moved(let path) = transfer.completed?.phase { return .success(URL(fileURLWithPath: path)) }
+    // A cancelled request ends without a file; that of a released session stays for the next one.
+    guard !isCancelled, !isAbandoned else { return .failure(error ?? .explicitlyCancelled) }
+    let target: URL
+    let options: DownloadRequest.Options
+    if case .moving(let path, let bits) = transfer.completed?.phase {
+      (target, options) = (URL(fileURLWithPath: path), DownloadRequest.Options(rawValue: bits))
+      if transfer.isAtDestination(path) {
+        transfer.noteMoved()
+        return .success(target)
+      }
+    } else {
+      let place = exchange.responseForDestination.flatMap { plan.destination?(source, $0) }
+      (target, options) = place ?? (plan.temporaryTarget, [])
+    }
+    if notifiesMonitors { tellDestination(target, of: request) }
+    // A delegate may have moved the file.
+    if plan.destination == nil, !FileManager.default.fileExists(atPath: source.path) {
+      return .success(source)
+    }
+    let result = transfer.move(to: target.path, options: options.rawValue) {
+      // Other users may read the temporary folder.
+      DownloadPlan.move(source, to: target, options, isShared: plan.destination != nil)
+    }
+    return result ?? .failure(error ?? .sessionDeinitialized)
+  }
+}

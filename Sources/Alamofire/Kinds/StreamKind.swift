@@ -1,0 +1,98 @@
+import Foundation
+import HTTPWire
+
+/// A request whose response goes to readers, chunk by chunk or event by event.
+struct StreamKind: RequestKind {
+  let flow: StreamFlow
+
+  var traits: KindTraits { [.hasReaders, .passesBodyOn] }
+  var stream: StreamFlow? { flow }
+
+  func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
+    flow.complete()
+    return .done
+  }
+
+  // MARK: The hops
+
+  func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { flow }
+
+  // Permanent redirects of an event source hold for its next connections.
+  func redirectedURL(of url: String) -> String { flow.eventSource?.target(of: url) ?? url }
+
+  func redirected(by plan: RedirectPlan, from method: String, status: Int) {
+    flow.eventSource?.redirected(by: plan, from: method, status: status)
+  }
+
+  // MARK: The end
+
+  func readersSettled(_ proceed: @escaping @Sendable () -> Void) -> Bool { flow.settled(proceed) }
+
+  func readersLeave() { flow.readersLeave() }
+
+  // The chunks of any other stream are delivered nevertheless, as upstream does.
+  func endDelivery() {
+    if flow.eventSource != nil { flow.muteAll() }
+  }
+
+  // The end of a connection is not the outcome of an event source that its owner has cancelled.
+  func finalError(of core: RequestCore) -> AFError? {
+    flow.eventSource != nil && core.isCancelled ? .explicitlyCancelled : nil
+  }
+}
+
+/// A WebSocket connection. It is the last hop, and has the result of a response without a body.
+struct WebSocketKind: RequestKind {
+  let flow: WebSocketFlow
+
+  var traits: KindTraits { [.validatesEarly, .needsEngine] }
+  var webSocket: WebSocketFlow? { flow }
+
+  func engineURL(of url: String) -> String { WebSocketURL.http(url) }
+
+  func shownURL(of url: String) -> String { WebSocketURL.webSocket(url) }
+
+  func callerScheme(for scheme: String) -> String { scheme == "https" ? "wss" : "ws" }
+
+  func handler(of request: WireRequest, in session: SessionCore) throws(AFError) -> HopHandler? {
+    guard ["http", "https"].contains(request.origin.scheme) else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .unsupportedURL, "The URL of a WebSocket request has the scheme ws, wss, http or https.",
+          url: request.url))
+    }
+    guard request.method == "GET", !request.body.isPresent else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .badURL,
+          "A WebSocket handshake is a GET request without a body (RFC 6455 §4.1). Use the method GET.",
+          url: request.url))
+    }
+    guard let transport = flow.transport(of: session) else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .unsupportedURL, "The transport of this session has no WebSocket connections.", url: request.url))
+    }
+    return .webSocket(transport)
+  }
+
+  // There is no other result than a connection.
+  func refusal(of response: WireResponse, to url: String) -> AFError? {
+    guard response.head.status != 101 else { return nil }
+    let error = WebSocketHandshakeError.status(
+      response.head.status,
+      supportedVersions: response.head.block.values(of: "Sec-WebSocket-Version").first)
+    let excerpt = response.body.map { BodyExcerpt.sentence($0) } ?? ""
+    return .sessionTaskFailed(error: URLError.made(.badServerResponse, error.message + excerpt, url: url))
+  }
+
+  func endDelivery() { flow.endDelivery() }
+
+  func settle(_ core: RequestCore, isLate: Bool) {
+    flow.end(with: core.error)
+  }
+
+  func beginAgain(because cause: RequestCore.RetryCause) {
+    if cause == .demand { flow.beginAgain() }
+  }
+}
