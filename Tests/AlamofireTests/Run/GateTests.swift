@@ -1,0 +1,96 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import Synchronization
+import Testing
+
+@testable import Alamofire
+
+/// Runs that wait hold no task. The request, or the transport, has them.
+@Suite("Runs that wait", .timeLimit(.minutes(2)))
+struct GateTests {
+  /// The kinds of requests that send bytes or receive them.
+  enum Kind: CaseIterable { case data, upload, download, stream }
+
+  private let gate = Gate()
+  /// Monitors of notifications become active while any test observes one.
+  private let session = Session.real(configuration: .isolated, eventMonitors: [])
+
+  private func request(_ kind: Kind, _ url: String) -> Request {
+    switch kind {
+    case .data: session.request(url).response { _ in }
+    case .upload: session.upload(Data("body".utf8), to: url).response { _ in }
+    case .download: session.download(url).response { _ in }
+    case .stream: session.streamRequest(url).responseStream { _ in }
+    }
+  }
+
+  private func hasTask(_ request: Request) -> Bool { request.core.state.withLock { $0.run.task != nil } }
+
+  @Test("No kind of request needs a task while its server holds the response", arguments: Kind.allCases)
+  func transfer(kind: Kind) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("ok").held(by: gate))
+    let request = request(kind, server.url("/"))
+    #expect(await eventually { server.requestCount == 1 })
+    #expect(!hasTask(request), "a task waits for the transfer of a \(kind) request")
+    gate.open()
+    #expect(await eventually { request.isFinished })
+    #expect(request.response?.statusCode == 200)
+  }
+
+  @Test("A suspended request needs no task, and is sent once", arguments: Kind.allCases)
+  func suspension(kind: Kind) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("ok"))
+    let session = Session.real(
+      configuration: .isolated, startRequestsImmediately: false, requestSetup: .eager, eventMonitors: [])
+    let request: Request =
+      switch kind {
+      case .data: session.request(server.url("/")).response { _ in }
+      case .upload: session.upload(Data("body".utf8), to: server.url("/")).response { _ in }
+      case .download: session.download(server.url("/")).response { _ in }
+      case .stream: session.streamRequest(server.url("/")).responseStream { _ in }
+      }
+    #expect(await eventually { request.core.state.withLock { $0.lifecycle.run } == .gated })
+    #expect(!hasTask(request))
+    request.resume()
+    request.resume()
+    #expect(await eventually { request.isFinished })
+    #expect(server.requestCount == 1)
+  }
+
+  // MARK: The place of a run that waits
+
+  @Test(
+    "A cancellation continues a run that waits until it is resumed, or for a decision",
+    arguments: Alamofire.Gate.allCases)
+  func cancellation(gate: Alamofire.Gate) {
+    var run = ActiveRun()
+    let count = Mutex(0)
+    run.park(at: gate) { count.withLock { $0 += 1 } }
+    run.takeCancellation().perform()
+    run.takeCancellation().perform()
+    let isContinued = gate == .resumed || gate == .headDecision
+    #expect(count.withLock { $0 } == (isContinued ? 1 : 0))
+    #expect((run.leave(gate) == nil) == isContinued, "a run at another gate waits on")
+  }
+
+  @Test("Another gate does not continue a run, and its own does so once", arguments: Alamofire.Gate.allCases)
+  func leaving(gate: Alamofire.Gate) {
+    var run = ActiveRun()
+    run.park(at: gate) {}
+    for other in Alamofire.Gate.allCases where other != gate { #expect(run.leave(other) == nil) }
+    #expect(run.leave(gate) != nil)
+    #expect(run.leave(gate) == nil)
+  }
+
+  @Test("A run is not parked at a gate that is open")
+  func openGates() {
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
+    request.core.state.withLock { _ = $0.lifecycle.resumed() }
+    for gate in Alamofire.Gate.allCases {
+      #expect(!request.core.park(at: gate) { Issue.record("continued at \(gate)") })
+    }
+  }
+}
