@@ -1,3 +1,5 @@
+import COpenSSL
+import Glibc
 import Synchronization
 
 /// An HTTP server inside the process of a test, which sends the enqueued replies and records the requests.
@@ -138,4 +140,115 @@ public enum ConnectionEffect: Sendable, Equatable {
   /// Answers the first bytes of the client with a fatal alert of TLS (RFC 8446 §6), such as 40 for
   /// `handshake_failure`, then closes.
   case alert(UInt8)
+}
+
+/// A port on 127.0.0.1 that neither accepts nor refuses: connecting to it takes for ever, for tests of connection
+/// timeouts. The port is given back with its last reference.
+///
+/// ```swift
+/// let target = try UnresponsivePort()
+/// let url = "http://127.0.0.1:\(target.port)/"
+/// ```
+public final class UnresponsivePort: Sendable {
+  private let listener: Listener
+  private let fillers: [Int32]
+
+  /// Binds a free port and fills its queue of pending connections, which are never accepted.
+  public init() throws(ServerError) {
+    listener = try Listener(backlog: 0)
+    // A queue of length 0 holds one connection; the kernel drops the requests behind it.
+    var fillers: [Int32] = []
+    for _ in 0..<2 {
+      let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      guard filler >= 0 else { break }
+      DescriptorFlags.set(on: filler)
+      var address = LoopbackAddress.make(port: listener.port)
+      _ = withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          connect(filler, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+      }
+      fillers.append(filler)
+    }
+    self.fillers = fillers
+    if fillers.count < 2 { throw .system(call: "socket", code: errno) }
+  }
+
+  deinit {
+    for filler in fillers { close(filler) }
+  }
+
+  /// The port on 127.0.0.1.
+  public var port: Int { listener.port }
+}
+
+extension HTTPTestServer {
+  private static let refusingListener: Result<Listener, ServerError> = {
+    do throws(ServerError) { return .success(try Listener(backlog: nil)) } catch { return .failure(error) }
+  }()
+
+  /// Returns a port on 127.0.0.1 that refuses connections. The process keeps the port bound until it exits, so that
+  /// no other process can listen on it.
+  public static func refusedPort() throws(ServerError) -> Int {
+    try refusingListener.get().port
+  }
+}
+
+/// The error of the test server.
+public enum ServerError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// A system call failed; `code` is the value of `errno`.
+  case system(call: String, code: Int32)
+  /// OpenSSL refused an operation; the text names it, followed by OpenSSL's message.
+  case tls(String)
+  /// A ``TestIdentity/Specification`` cannot be made into a certificate; the text says why.
+  case invalidSpecification(String)
+  /// No request came within the time that ``HTTPTestServer/takeRequest(timeout:)`` was given.
+  case timedOut(after: Duration)
+  /// The server was stopped, and every request that it had recorded has been taken.
+  case stopped
+  /// The task that waited was cancelled.
+  case cancelled
+
+  /// One sentence for the log of a test.
+  public var description: String {
+    switch self {
+    case .system(let call, let code):
+      "\(call) failed with errno \(code) (\(SystemMessage.text(of: code)))"
+    case .tls(let text): "TLS: \(text)"
+    case .invalidSpecification(let text): "the certificate cannot be made: \(text)"
+    case .timedOut(let duration): "no request came within \(duration)"
+    case .stopped: "the test server is stopped and has no further request"
+    case .cancelled: "the task that waited for a request was cancelled"
+    }
+  }
+}
+
+/// The C library's description of an error number.
+enum SystemMessage {
+  static func text(of code: Int32) -> String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      guard let base = buffer.baseAddress, strerror_r(code, base, buffer.count) == 0 else {
+        return "unknown error"
+      }
+      return String(cString: base)
+    }
+  }
+}
+
+extension ServerError {
+  /// Returns the errors in OpenSSL's queue of this thread as one error, and empties the queue.
+  static func openSSL(_ attempt: String) -> ServerError {
+    var messages: [String] = []
+    var code = ERR_get_error()
+    while code != 0 {
+      messages.append(
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+          guard let base = buffer.baseAddress else { return "" }
+          ERR_error_string_n(code, base, buffer.count)
+          return String(cString: base)
+        })
+      code = ERR_get_error()
+    }
+    return .tls(messages.isEmpty ? attempt : "\(attempt): \(messages.joined(separator: "; "))")
+  }
 }

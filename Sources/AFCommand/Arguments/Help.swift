@@ -75,3 +75,127 @@ package enum Help {
     return "\(names)\(gap)\(option.summary)\n"
   }
 }
+
+/// The manual page, in the language of man(7), made of the table of options.
+package enum ManualPage {
+  package static var text: String {
+    """
+    .TH AF 1 "" "af \(AFInfo.version)" "User Commands"
+    .SH NAME
+    af \\- send HTTP requests and show the responses
+    .SH SYNOPSIS
+    .B af
+    [\\fIOPTION\\fR ...] [\\fIMETHOD\\fR] \\fIURL\\fR [\\fIITEM\\fR ...]
+    .br
+    .B af
+    [\\fIOPTION\\fR ...] ws \\fIURL\\fR [\\fIITEM\\fR ...]
+    .br
+    .B af
+    [\\fIOPTION\\fR ...] sse [\\fIMETHOD\\fR] \\fIURL\\fR [\\fIITEM\\fR ...]
+    .SH DESCRIPTION
+    .B af
+    sends a request. On a terminal it shows the head of the response and its body, with JSON laid out.
+    In a pipe it writes the body as it comes.
+    .PP
+    \\fIMETHOD\\fR is GET, or POST when there is data. Without a scheme, \\fIURL\\fR is an https URL, or an http
+    URL for this machine; \\fI:8080/path\\fR stands for \\fIhttp://localhost:8080/path\\fR.
+    .PP
+    \\fBaf ws\\fR opens a WebSocket connection. Each line of the standard input is sent as a message, and each message
+    of the server is written as a line. At the end of the input the connection is closed.
+    \\fBaf sse\\fR writes the data of server-sent events, and connects again when a connection ends.
+    With data it sends one POST, and ends with the events of the response.
+    .SH ITEMS
+    \(items.map { ".TP\n.B \(escaped($0.0))\n\(escaped($0.1))" }.joined(separator: "\n"))
+    .SH OPTIONS
+    \(options)
+    .PP
+    \\fB\\-\\-no\\-\\fIOPTION\\fR undoes an option that stands before it, or in the file of default options.
+    .SH EXAMPLES
+    \(Help.exampleCommands.map { ".TP\n.B \(escaped($0.0))\n\(escaped($0.1))" }.joined(separator: "\n"))
+    .SH EXIT STATUS
+    .TP
+    .B 0
+    A response, of another class than those below.
+    .TP
+    .B 1
+    No response came, or it could not be read or saved to its end.
+    .TP
+    .B 2
+    The arguments are wrong.
+    .TP
+    .B 3, 4, 5
+    A status of 3xx, 4xx or 5xx. \\fB\\-\\-no\\-check\\-status\\fR makes it 0.
+    .TP
+    .B 23
+    The standard output could not be written. A reader that has seen enough, as in \\fIaf URL | head\\fR, is no error.
+    .TP
+    .B 130, 143
+    SIGINT or SIGTERM has ended the request.
+    .SH ENVIRONMENT
+    .TP
+    .B AF_CONFIG
+    The file of default options; none if it is empty.
+    .TP
+    .B NO_COLOR
+    If it is set, no colours are used.
+    .TP
+    .B http_proxy, https_proxy, all_proxy, no_proxy
+    The proxies of requests.
+    .SH FILES
+    .TP
+    .B ~/.config/af/config
+    Default options, one per line, with the value after a space. It is in \\fI$XDG_CONFIG_HOME\\fR if that is set.
+    .TP
+    .B FILE.af-continue
+    The validator and the length of a file that \\fB\\-\\-output\\fR has not completed. \\fB\\-\\-continue\\fR sends
+    the validator, so that parts of two versions are never joined.
+    .SH SEE ALSO
+    .BR curl (1)
+
+    """
+  }
+
+  private static let items = [
+    ("name==text", "A query parameter."),
+    ("Name:text", "A header field."),
+    ("Name:", "Leaves out a header field that af would add, or that a session has."),
+    ("Name;", "A header field without a value."),
+    ("name=text", "A string of a JSON object, or a field of a form."),
+    ("name:=json", "A JSON value, such as 36, true or [1, 2]."),
+    ("name@file", "A file of a form. ;type=TYPE and ;filename=NAME after the path change its head."),
+    ("@file", "The whole body; @- is standard input."),
+    ("name=@file, name:=@file, name==@file, Name:@file", "The value is the content of a file."),
+    (
+      "a[b][c]=x, a[]=x, a[0]=x",
+      "Members of nested objects and arrays. A backslash before a bracket keeps it literal."
+    ),
+  ]
+
+  private static var options: String {
+    Option.Group.allCases.map { group in
+      ".SS \(group.rawValue)\n"
+        + Option.all.filter { $0.group == group }.map { option in
+          let value = option.placeholder.map { " \\fI\(escaped($0))\\fR" } ?? ""
+          let names = option.names.map { "\\fB\(escaped($0))\\fR\(value)" }.joined(separator: ", ")
+          return ".TP\n\(names)\n\(escaped(sentence(option.summary)))"
+        }.joined(separator: "\n")
+    }.joined(separator: "\n")
+  }
+
+  private static func sentence(_ summary: String) -> String {
+    summary.prefix(1).uppercased() + summary.dropFirst() + "."
+  }
+
+  /// Escapes backslashes and minuses, because an unescaped minus is a hyphen. A dot or an apostrophe at the start of
+  /// a line would begin a request.
+  private static func escaped(_ text: String) -> String {
+    let body = text.map { character in
+      switch character {
+      case "\\": "\\e"
+      case "-": "\\-"
+      default: String(character)
+      }
+    }.joined()
+    return body.hasPrefix(".") || body.hasPrefix("'") ? "\\&" + body : body
+  }
+}

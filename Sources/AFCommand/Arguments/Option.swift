@@ -85,3 +85,126 @@ struct Option: Sendable {
     throw UsageError("There is no option \(name); did you mean \(nearest.name)?")
   }
 }
+
+/// Options of curl, HTTPie and xh that this command does not have, and what to write instead. A letter with two
+/// meanings has the advice for both.
+enum ForeignOption {
+  static func advice(_ name: String) -> String? {
+    request[name] ?? output[name] ?? access[name] ?? connection[name]
+  }
+
+  private static let method = "write the method before the URL: af PUT URL"
+  private static let field = "write the field after the URL: Name:text"
+  private static let data = "write data after the URL: name=text; --raw TEXT or @FILE is a whole body"
+  private static let query = "write the query after the URL: name==text"
+  private static let brackets = "brackets of the URL have no meaning, and are sent as %5B and %5D"
+
+  private static let config = "default options are read from ~/.config/af/config"
+  private static let status = "write --status for %{http_code}, --timing for the times, -h for the fields"
+
+  private static let request: [String: String] = [
+    "-X": method, "--request": method, "-H": field, "--header": field,
+    "--data": data, "--data-raw": data, "--data-binary": data, "--data-urlencode": data, "--data-ascii": data,
+    "-G": query, "--get": query, "--url-query": query,
+    "-e": "write Referer:URL", "--referer": "write Referer:URL",
+    "--user-agent": "write User-Agent:text", "--cookie": "write Cookie:name=value, or --cookie-jar FILE",
+    "--head": "write af HEAD URL", "-T": "write @FILE", "--upload-file": "write @FILE",
+    "-r": "write Range:bytes=0-99", "--range": "write Range:bytes=0-99",
+    "-z": "write If-Modified-Since:date", "--time-cond": "write If-Modified-Since:date",
+    "--form-string": "write -f URL name=text",
+    "--boundary": "write Content-Type:multipart/form-data;boundary=text and the whole body as @FILE",
+    "--url": "write the URL without an option", "--next": "run af again",
+    "--default-scheme": "write the scheme before the host",
+    "--proto-default": "write the scheme before the host",
+    "--path-as-is": "the path is sent as it is written", "-g": brackets, "--globoff": brackets,
+    "-K": config, "--config": config, "--expect100-timeout": "write Expect: to leave it out",
+  ]
+
+  private static let output: [String: String] = [
+    "-i": "write -p hb", "--include": "write -p hb", "-D": "write -h", "--dump-header": "write -h",
+    "-s": "write -q; for the -s of HTTPie, the colours are those of the terminal",
+    "--silent": "write -q", "--show-error": "errors are always shown",
+    "-O": "write -d", "--remote-name": "write -d", "-J": "write -d", "--remote-header-name": "write -d",
+    "-C": "write -c -o FILE", "--continue-at": "write -c -o FILE",
+    "-R": "the time of a file is that of its download",
+    "--remote-time": "the time of a file is that of its download", "--output-dir": "write -o FOLDER/FILE",
+    "--create-dirs": "make the folder first", "--no-clobber": "write -d, which never replaces a file",
+    "--max-filesize": "pipe the body through head -c N",
+    "--compressed": "responses are decoded", "--fail": "4xx and 5xx have an exit status of their own",
+    "--fail-with-body": "4xx and 5xx have an exit status of their own",
+    "-w": status, "--write-out": status, "--meta": "write --timing",
+    "-S": "bodies are written as they come, and errors are always shown",
+    "--stream": "bodies are written as they come", "-N": "bodies are written as they come",
+    "--no-buffer": "bodies are written as they come", "-#": "write --progress",
+    "--progress-bar": "write --progress", "--no-progress-meter": "write -q",
+    "--trace": "write -v", "--trace-ascii": "write -v", "--debug": "write -v", "--traceback": "write -v",
+    "--all": "write -v, which shows every hop", "-P": "write -v, which shows every hop",
+    "--history-print": "write -v, which shows every hop",
+    "--style": "the colours are those of the terminal", "--unsorted": "fields keep their order",
+    "--sorted": "fields keep their order", "--format-options": "write --pretty HOW",
+    "--response-charset": "pipe the body through iconv -f CHARSET",
+    "--response-mime": "write --pretty HOW", "--libcurl": "write --curl", "--manual": "write --man",
+  ]
+
+  private static let access: [String: String] = [
+    "-u": "write -a USER:PASS", "--user": "write -a USER:PASS", "--basic": "write -a USER:PASS",
+    "--digest": "write -A digest -a USER:PASS", "--oauth2-bearer": "write --bearer TOKEN",
+    "--anyauth": "write -A digest or -A basic", "--ntlm": "write -A digest or -A basic",
+    "--negotiate": "write -A digest or -A basic", "--ignore-netrc": "it is read with -n alone",
+    "--netrc-optional": "write -n if there is a ~/.netrc",
+    "--junk-session-cookies": "remove their lines from the file of --cookie-jar",
+    "--location-trusted": "credentials are for the first host alone",
+  ]
+
+  private static let connection: [String: String] = [
+    "-L": "redirects are followed", "--location": "redirects are followed",
+    "--max-redirs": "write --max-redirects N", "--post301": "write --no-follow, then the method again",
+    "--post302": "write --no-follow, then the method again",
+    "--cacert": "write --ca FILE", "--capath": "write --ca FILE", "-E": "write --cert FILE",
+    "--cert-type": "PEM and .p12 files are recognised by their names",
+    "--key": "write --cert-key FILE", "--pass": "write --cert-key-pass PASS",
+    "--pinnedpubkey": "write --ca FILE with the certificate of the server",
+    "--ssl": "TLS 1.2 and 1.3 are used", "--tlsv1.2": "TLS 1.2 and 1.3 are used",
+    "--tlsv1.3": "TLS 1.2 and 1.3 are used", "--tls-max": "TLS 1.2 and 1.3 are used",
+    "--ciphers": "the ciphers are those of the system's OpenSSL",
+    "--tls13-ciphers": "the ciphers are those of the system's OpenSSL",
+    "-x": "write --proxy URL; for the -x of HTTPie, --compress",
+    "-U": "write --proxy http://USER:PASS@HOST:PORT",
+    "--proxy-user": "write --proxy http://USER:PASS@HOST:PORT",
+    "--noproxy": "write --proxy none, or set the variable no_proxy",
+    "--socks4": "write --proxy socks4://HOST:PORT", "--socks4a": "write --proxy socks4a://HOST:PORT",
+    "--socks5": "write --proxy socks5://HOST:PORT", "--socks5-hostname": "write --proxy socks5h://HOST:PORT",
+    "--proxytunnel": "https URLs use CONNECT", "--connect-to": "write --resolve HOST:PORT:ADDRESS",
+    "--abstract-unix-socket": "write --unix-socket PATH",
+    "-m": "write --max-time SECONDS; for the -m of HTTPie, --timing",
+    "-Y": "write --timeout SECONDS", "--speed-limit": "write --timeout SECONDS",
+    "-y": "write --timeout SECONDS", "--speed-time": "write --timeout SECONDS",
+    "--interface": "the routes of the system select the interface",
+    "--rate": "one request is sent; write --limit-rate RATE to limit its bytes in a second",
+    "--retry-max-time": "write --retry N, under timeout(1)",
+    "--retry-delay": "write --retry N; the delays double", "--retry-all-errors": "write --retry N",
+    "--retry-connrefused": "write --retry N", "--http-version": "write --http1.1 or --http2",
+    "-0": "write --http1.1", "--http1.0": "write --http1.1",
+    "--http2-prior-knowledge": "write --http2", "--http3": "write --http2",
+    "--max-headers": "heads have a limit of 256 KiB", "-Z": "run af once for each URL",
+    "--parallel": "run af once for each URL",
+  ]
+}
+
+/// The Levenshtein distance of two words: the smallest number of characters to add, remove or replace.
+enum EditDistance {
+  static func between(_ first: String, _ second: String) -> Int {
+    let second = Array(second)
+    var row = Array(0...second.count)
+    for (i, letter) in first.enumerated() {
+      var diagonal = row[0]
+      row[0] = i + 1
+      for (j, other) in second.enumerated() {
+        let change = diagonal + (letter == other ? 0 : 1)
+        diagonal = row[j + 1]
+        row[j + 1] = min(change, row[j] + 1, row[j + 1] + 1)
+      }
+    }
+    return row[second.count]
+  }
+}

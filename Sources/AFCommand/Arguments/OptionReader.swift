@@ -1,3 +1,7 @@
+import Alamofire
+import Foundation
+import Glibc
+
 /// A reader of options, which can be anywhere among the arguments. Arguments after `--` are not options.
 struct OptionReader {
   /// An option that was written, and its value.
@@ -118,6 +122,154 @@ struct OptionReader {
       }
       noteSecrets(of: value, option, in: attached == nil ? value : argument)
       choices.append(Choice(option: option, value: value))
+    }
+  }
+}
+
+/// An option of the file of defaults. Each line of the file has one option, and its value after a space or `=`, without
+/// quotes. Empty lines and lines that begin with `#` are ignored.
+package struct DefaultOption: Sendable {
+  let choice: OptionReader.Choice
+
+  /// Returns the path of the file: that of `AF_CONFIG`, or `af/config` in the folder for configurations (XDG Base
+  /// Directory Specification); `nil` if `AF_CONFIG` is empty, or there is no such folder.
+  static func path(_ variables: [String: String]) -> String? {
+    if let path = variables["AF_CONFIG"] { return path.isEmpty ? nil : path }
+    // A relative path is to be ignored.
+    if let folder = variables["XDG_CONFIG_HOME"], folder.hasPrefix("/") { return "\(folder)/af/config" }
+    return variables["HOME"].flatMap { $0.isEmpty ? nil : "\($0)/.config/af/config" }
+  }
+
+  /// Reads the file; none if there is no file, unless `AF_CONFIG` names it.
+  static func read(_ variables: [String: String]) throws(UsageError) -> [DefaultOption] {
+    guard let path = path(variables) else { return [] }
+    guard variables["AF_CONFIG"] != nil || FileManager.default.fileExists(atPath: path) else { return [] }
+    let content = try LocalFile.content(path, limit: LocalFile.largestSettings)
+    guard let text = String(validating: content, as: UTF8.self) else {
+      throw UsageError("The options in '\(path)' are not text in UTF-8.")
+    }
+    return try read(text, path: path)
+  }
+
+  static func read(_ text: String, path: String) throws(UsageError) -> [DefaultOption] {
+    var options: [DefaultOption] = []
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      let line = line.trimmingCharacters(in: .whitespaces.union(["\r"]))
+      if line.isEmpty || line.hasPrefix("#") { continue }
+      let place = "\(path), line \(index + 1)"
+      do throws(UsageError) {
+        options += try read(line: line).map { choice in
+          var choice = choice
+          choice.place = place
+          return DefaultOption(choice: choice)
+        }
+      } catch {
+        throw UsageError("\(place): \(error.message)")
+      }
+    }
+    return options
+  }
+
+  private static func read(line: String) throws(UsageError) -> [OptionReader.Choice] {
+    let parts = line.split(maxSplits: 1, whereSeparator: \.isWhitespace).map {
+      $0.trimmingCharacters(in: .whitespaces)
+    }
+    guard parts[0].hasPrefix("-") else {
+      throw UsageError("'\(line)' is not an option. Header fields for every request belong into a --session.")
+    }
+    var reader = OptionReader(parts)
+    try reader.readAll()
+    guard reader.positionals.isEmpty else { throw UsageError("\(parts[0]) does not take a value.") }
+    let hasText = reader.choices.contains { ["--completion", "--no-config"].contains($0.option.longName) }
+    guard reader.text == nil, !hasText else { throw UsageError("\(parts[0]) is for the command line.") }
+    return reader.choices
+  }
+}
+
+/// The secrets among the arguments of the process, which other users can read in the list of processes. As curl does,
+/// the command overwrites them as soon as it has read them. Until then, and in the history of the shell, they can be
+/// read.
+package enum SecretArguments {
+  /// A part of an argument.
+  package struct Part: Equatable, Sendable {
+    /// The number of the argument, without the name of the program.
+    package let index: Int
+    /// The positions in its bytes.
+    package let bytes: Range<Int>
+
+    package init(index: Int, bytes: Range<Int>) {
+      self.index = index
+      self.bytes = bytes
+    }
+  }
+
+  /// Overwrites the secrets of the process.
+  ///
+  /// - Parameter arguments: The arguments of the process without the name of the program.
+  static func hide(_ arguments: [String]) {
+    let count = Int(CommandLine.argc)
+    for part in OptionReader.secrets(in: arguments) where part.index + 1 < count {
+      guard let bytes = CommandLine.unsafeArgv[part.index + 1] else { continue }
+      let length = strlen(bytes)
+      // Bytes that are no text have another length in a string.
+      let isText = length == arguments[part.index].utf8.count
+      let range = isText ? part.bytes.clamped(to: 0..<length) : 0..<length
+      memset(bytes + range.lowerBound, Int32(UInt8(ascii: "*")), range.count)
+    }
+  }
+
+  /// Returns the secrets in the value of an option.
+  static func ranges(in value: String, of option: Option) -> [Range<Int>] {
+    switch option.secret {
+    case .none: []
+    case .whole: value.isEmpty ? [] : [0..<value.utf8.count]
+    case .userInformation: [userInformation(of: value)].compactMap { $0 }
+    }
+  }
+
+  /// Returns the secrets in a URL, or in an item: the values of fields and data that are secret by their names.
+  static func ranges(inItem argument: String) -> [Range<Int>] {
+    let whole = argument.utf8.count
+    // The separator of an item stands in front of any query.
+    if let item = RequestItem.parts(of: argument), !item.value.isEmpty, !item.name.contains("?") {
+      let value = (whole - item.value.utf8.count)..<whole
+      switch item.separator {
+      case ":" where !item.value.hasPrefix("//"):
+        if Redaction.standard.isSecret(headerField: item.name) { return [value] }
+      case "=", ":=", "==": if Redaction.standard.isSecret(queryItem: item.name) { return [value] }
+      // The value is the path of a file.
+      case "@", "=@", ":=@", "==@", ":@": return []
+      default: break
+      }
+    }
+    return [userInformation(of: argument)].compactMap { $0 } + query(of: argument)
+  }
+
+  /// Returns the bytes of the user information of a URL; `nil` without any.
+  private static func userInformation(of url: String) -> Range<Int>? {
+    let bytes = Array(url.utf8)
+    let start = position(behind: "//", in: bytes) ?? 0
+    let end = bytes[start...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
+    guard let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")), at > start else { return nil }
+    return start..<at
+  }
+
+  /// Returns the position behind the first `text` in front of any query.
+  private static func position(behind text: String, in bytes: [UInt8]) -> Int? {
+    let text = Array(text.utf8)
+    let end = bytes.firstIndex { "?#".utf8.contains($0) } ?? bytes.endIndex
+    return bytes[..<end].indices.first { bytes[$0..<end].starts(with: text) }.map { $0 + text.count }
+  }
+
+  /// Returns the secrets in the query of a URL.
+  private static func query(of url: String) -> [Range<Int>] {
+    let bytes = Array(url.utf8)
+    guard let start = bytes.firstIndex(of: UInt8(ascii: "?")) else { return [] }
+    return bytes[(start + 1)...].split { "&;#".utf8.contains($0) }.compactMap { pair in
+      guard let equals = pair.firstIndex(of: UInt8(ascii: "=")), equals + 1 < pair.endIndex,
+        Redaction.standard.isSecret(queryItem: String(decoding: pair[..<equals], as: UTF8.self))
+      else { return nil }
+      return (equals + 1)..<pair.endIndex
     }
   }
 }

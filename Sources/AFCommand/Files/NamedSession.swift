@@ -1,4 +1,5 @@
 package import Foundation
+package import FoundationNetworking
 
 /// The state of a session of the command, from one request to the next: header fields, credentials and cookies. It is
 /// stored as JSON.
@@ -48,5 +49,102 @@ package struct NamedSession: Codable, Equatable, Sendable {
   package var cookieLines: [CookieJarLine] {
     // A line feed in an entry would divide a line that looks like one cookie.
     cookies.filter { !$0.utf8.contains(0x0A) }.compactMap { CookieJarLine($0.utf8) }
+  }
+}
+
+/// A cookie as a line of a cookie jar. The format is Netscape's, which curl and browsers' tools read too: seven fields
+/// with tabs between them.
+package struct CookieJarLine: Equatable, Sendable {
+  /// The domain without a dot in front.
+  package var domain: String
+  package var includesSubdomains: Bool
+  package var path: String
+  package var isSecure: Bool
+  package var isHTTPOnly: Bool
+  /// The second since 1970 in which the cookie expires; `nil` if it ends with the session.
+  package var expiry: Int64?
+  package var name: String
+  package var value: String
+
+  /// The end of the year 9999. Foundation's calendar and other programs do not know later ones.
+  package static let latestExpiry: Int64 = 253_402_300_799
+  private static let httpOnlyMark = "#HttpOnly_"
+
+  /// Parses a line without its line feed. Returns `nil` for a comment, and for any line that is no cookie.
+  ///
+  /// Only the value may have tabs, because it is the last field. curl skips such a line.
+  package init?(_ line: some Collection<UInt8>) {
+    // Files that were edited on Windows have a carriage return there.
+    let bytes = Array(line)
+    var rest = bytes.last == 0x0D ? bytes.dropLast() : bytes[...]
+    isHTTPOnly = rest.starts(with: Self.httpOnlyMark.utf8)
+    if isHTTPOnly { rest = rest.dropFirst(Self.httpOnlyMark.utf8.count) }
+    let parts = rest.split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)
+    guard parts.count == 7, rest.first != UInt8(ascii: "#"),
+      rest.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+    else { return nil }
+    let fields = parts.compactMap { String(validating: $0, as: UTF8.self) }
+    guard fields.count == 7 else { return nil }
+    let hasDot = fields[0].utf8.first == UInt8(ascii: ".")
+    domain = hasDot ? String(decoding: fields[0].utf8.dropFirst(), as: UTF8.self) : fields[0]
+    includesSubdomains = fields[1].uppercased() == "TRUE"
+    path = fields[2]
+    isSecure = fields[3].uppercased() == "TRUE"
+    expiry = Self.expiry(fields[4])
+    (name, value) = (fields[5], fields[6])
+    guard let first = domain.utf8.first, !".#".utf8.contains(first), path.utf8.first == UInt8(ascii: "/"),
+      !name.isEmpty || !value.isEmpty
+    else { return nil }
+  }
+
+  /// The line without its line feed. `nil` for a cookie that could not be read back as it is: a name or a path with a
+  /// tab would be another cookie, and so would anything with a line break.
+  package var text: String? {
+    let fields = [
+      (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
+      includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE",
+      expiry.map { String($0) } ?? "0", name, value,
+    ]
+    let text = fields.joined(separator: "\t")
+    guard !text.utf8.contains(0x0A), CookieJarLine(text.utf8) == self else { return nil }
+    return text
+  }
+
+  /// Reads all lines of a jar, which line feeds alone divide.
+  package static func all(in jar: Data) -> [CookieJarLine] {
+    jar.split(separator: 0x0A).compactMap { CookieJarLine($0) }
+  }
+
+  /// Returns the seconds of a field, which some programs write with a fraction; `nil` for none, and for 0.
+  private static func expiry(_ text: String) -> Int64? {
+    guard let seconds = Double(text), seconds >= 1 else { return nil }
+    return seconds < Double(latestExpiry) ? Int64(seconds) : latestExpiry
+  }
+}
+
+extension CookieJarLine {
+  /// Makes the line of a cookie.
+  package init(_ cookie: HTTPCookie) {
+    includesSubdomains = cookie.domain.hasPrefix(".")
+    domain = includesSubdomains ? String(cookie.domain.dropFirst()) : cookie.domain
+    path = cookie.path
+    isSecure = cookie.isSecure
+    isHTTPOnly = cookie.isHTTPOnly
+    expiry = cookie.expiresDate.map { date in
+      let seconds = date.timeIntervalSince1970
+      return seconds < Double(Self.latestExpiry) ? Int64(max(0, seconds)) : Self.latestExpiry
+    }
+    (name, value) = (cookie.name, cookie.value)
+  }
+
+  /// The cookie of the line; `nil` if Foundation makes none of it.
+  package var cookie: HTTPCookie? {
+    var properties: [HTTPCookiePropertyKey: Any] = [
+      .domain: (includesSubdomains ? "." : "") + domain, .path: path, .name: name, .value: value,
+    ]
+    if isSecure { properties[.secure] = "TRUE" }
+    if isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
+    if let expiry { properties[.expires] = Date(timeIntervalSince1970: TimeInterval(expiry)) }
+    return HTTPCookie(properties: properties)
   }
 }

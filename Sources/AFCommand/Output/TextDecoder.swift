@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import Glibc
 
 /// Decodes text that comes in pieces. A character may be divided between two of them, and bytes that are no character
@@ -111,5 +111,108 @@ final class TextDecoder: @unchecked Sendable {
       }
     }
     return (rest.count - position - left, room.count - space, code)
+  }
+}
+
+/// A charset that text on a terminal is converted from.
+///
+/// A server selects one by a label of the Encoding Standard (https://encoding.spec.whatwg.org). Other names are never
+/// given to the system, because its less common converters have had faults that a server could reach.
+package enum TextCharset: Equatable, Sendable {
+  case utf8
+  /// A converter of iconv(3) by its names, the preferred one first, and the number of bytes of its units.
+  case converter(names: [String], unit: Int)
+
+  /// Returns the charset of a label; `nil` for an unknown one.
+  package init?(label: String) {
+    let label = label.lowercased().trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
+    if ["utf-8", "utf8", "us-ascii", "ascii"].contains(label) {
+      self = .utf8
+      return
+    }
+    if let unit = Self.wideNames[label] {
+      self = .converter(names: [label.uppercased()], unit: unit)
+      return
+    }
+    guard let names = Self.names[label] ?? Self.numbered(label) else { return nil }
+    self = .converter(names: names, unit: 1)
+  }
+
+  private static let wideNames = [
+    "utf-16": 2, "utf-16le": 2, "utf-16be": 2, "utf-32": 4, "utf-32le": 4, "utf-32be": 4,
+  ]
+
+  /// The converters by label. Browsers read some charsets as a larger one of Windows, and so does this table.
+  private static let names: [String: [String]] = {
+    let groups: [(labels: String, names: [String])] = [
+      ("iso-8859-1 iso8859-1 latin1 l1 windows-1252 cp1252", ["CP1252", "ISO-8859-1"]),
+      ("iso-8859-9 latin5 windows-1254", ["CP1254", "ISO-8859-9"]),
+      ("iso-8859-11 tis-620 windows-874", ["CP874", "TIS-620"]),
+      ("shift_jis shift-jis sjis x-sjis windows-31j ms_kanji", ["CP932", "SHIFT_JIS"]),
+      ("euc-jp x-euc-jp", ["EUC-JP"]), ("iso-2022-jp", ["ISO-2022-JP"]),
+      ("gb2312 gbk x-gbk gb18030", ["GB18030", "GBK"]), ("big5 big5-hkscs", ["BIG5-HKSCS", "BIG5"]),
+      ("euc-kr ks_c_5601-1987 korean", ["CP949", "EUC-KR"]), ("koi8-r koi8 koi", ["KOI8-R"]),
+      ("koi8-u", ["KOI8-U"]), ("ibm866 cp866", ["CP866"]), ("macintosh mac", ["MACINTOSH"]),
+    ]
+    return Dictionary(
+      groups.flatMap { group in group.labels.split(separator: " ").map { (String($0), group.names) } },
+      uniquingKeysWith: { first, _ in first })
+  }()
+
+  /// Returns the names of a charset of a numbered family: `iso-8859-2` to `iso-8859-16`, `windows-1250` to
+  /// `windows-1258`.
+  private static func numbered(_ label: String) -> [String]? {
+    if label.hasPrefix("iso-8859-"), let number = Int(label.dropFirst(9)), (2...16).contains(number) {
+      return ["ISO-8859-\(number)"]
+    }
+    if label.hasPrefix("windows-"), let number = Int(label.dropFirst(8)), (1250...1258).contains(number) {
+      return ["CP\(number)"]
+    }
+    return nil
+  }
+
+  /// Whether its text can have zero bytes, which mean a binary body elsewhere.
+  package var hasWideUnits: Bool {
+    if case .converter(_, let unit) = self { unit > 1 } else { false }
+  }
+
+  // MARK: The charset of a message
+
+  /// Returns the label in the value of a `Content-Type` field; `nil` without one.
+  package static func label(ofContentType value: String?) -> String? {
+    for parameter in (value ?? "").split(separator: ";").dropFirst() {
+      let parts = parameter.split(separator: "=", maxSplits: 1)
+      guard parts.count == 2, parts[0].trimmingCharacters(in: .whitespaces).lowercased() == "charset" else {
+        continue
+      }
+      let label = parts[1].trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
+      return label.isEmpty ? nil : label
+    }
+    return nil
+  }
+
+  /// Returns the label that a document itself has: a byte order mark, the declaration of XML or the `meta` element of
+  /// HTML. `nil` without one.
+  package static func label(of document: Data, contentType: String?) -> String? {
+    let start = [UInt8](document.prefix(1024))
+    if start.starts(with: [0xEF, 0xBB, 0xBF]) { return "utf-8" }
+    if start.starts(with: [0xFF, 0xFE, 0, 0]) { return "utf-32" }
+    if start.starts(with: [0xFE, 0xFF]) || start.starts(with: [0xFF, 0xFE]) { return "utf-16" }
+    let text = String(decoding: start, as: UTF8.self)
+    if text.hasPrefix("<?xml") {
+      return text.range(of: "?>").flatMap { value(of: "encoding", in: text[..<$0.lowerBound]) }
+    }
+    guard BodyText.mediaType(contentType).hasSuffix("html"),
+      let element = text.range(of: "<meta", options: .caseInsensitive)
+    else { return nil }
+    return value(of: "charset", in: text[element.upperBound...])
+  }
+
+  /// Returns the value behind `name=`, with or without quotes.
+  private static func value(of name: String, in text: Substring) -> String? {
+    guard let found = text.range(of: name + "=", options: .caseInsensitive) else { return nil }
+    let value = text[found.upperBound...].drop { "\"'".contains($0) }
+      .prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "-_:.".contains($0)) }
+    return value.isEmpty ? nil : String(value)
   }
 }

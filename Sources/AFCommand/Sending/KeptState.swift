@@ -1,5 +1,6 @@
 import Alamofire
-import Foundation
+package import Foundation
+import FoundationNetworking
 import Glibc
 
 /// The state that is kept from one run of the command to the next: a session, a cookie jar, or both.
@@ -75,5 +76,177 @@ final class KeptState: Sendable {
 
   private func note(_ write: () throws(UsageError) -> Void) {
     do throws(UsageError) { try write() } catch { storeFailure.withLock { $0 = $0 ?? error.message } }
+  }
+}
+
+extension NamedSession {
+  /// Returns the file of a session. If its name is a path, the path is the file; otherwise the file is in the folder
+  /// for the data of programs. There each host has its own folder, so that no host sees the secrets of another.
+  static func path(_ name: String, host: String, variables: [String: String]) throws(UsageError) -> String {
+    if name.contains("/") { return LocalFile.expanded(name) }
+    let home =
+      variables["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? LocalFile.expanded("~/.local/share")
+    let folder = "\(home)/af/sessions/\(host.replacingOccurrences(of: "/", with: "_"))"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw UsageError("The folder '\(folder)' cannot be created.")
+    }
+    return "\(folder)/\(name).json"
+  }
+
+  /// Reads a session from its file; an empty one if there is no file yet.
+  init(path: String) throws(UsageError) {
+    self.init()
+    guard FileManager.default.fileExists(atPath: path) else { return }
+    do {
+      self = try NamedSession(try LocalFile.content(path, limit: LocalFile.largestSettings))
+    } catch let error as UsageError {
+      throw error
+    } catch {
+      throw UsageError("'\(path)' is not a session of af.")
+    }
+  }
+
+  func write(to path: String) throws(UsageError) {
+    guard let data = try? encoded() else { throw UsageError("'\(path)' cannot be written.") }
+    try KeptState.write(data, to: path)
+  }
+
+  // MARK: Use
+
+  /// Returns the invocation with the fields and credentials of the session behind those that were typed.
+  func applied(to invocation: Invocation) -> Invocation {
+    var invocation = invocation
+    let typed = Set(
+      invocation.items.compactMap { item in
+        switch item {
+        case .header(let name, _), .omission(let name): name.lowercased()
+        default: nil
+        }
+      })
+    invocation.items += headers.filter { !typed.contains($0.name.lowercased()) }
+      .map { .header(name: $0.name, value: $0.value) }
+    if invocation.credentials == nil, let credentials {
+      invocation.credentials = Invocation.Credentials(user: credentials.user, password: credentials.password)
+      invocation.authentication = Invocation.Authentication(rawValue: credentials.type) ?? .basic
+    }
+    return invocation
+  }
+
+  /// Remembers what was typed: fields, but those of one body or of one condition, and credentials.
+  mutating func remember(_ invocation: Invocation) {
+    var typed: [Field] = []
+    for item in invocation.items {
+      switch item {
+      case .header(let name, let value) where Self.isKept(name): typed.append(Field(name: name, value: value))
+      case .omission(let name): typed.removeAll { $0.name.lowercased() == name.lowercased() }
+      default: continue
+      }
+    }
+    let names = Set(typed.map { $0.name.lowercased() })
+    headers = headers.filter { !names.contains($0.name.lowercased()) } + typed
+    if let typed = invocation.credentials, let password = typed.password {
+      credentials = Credentials(
+        type: invocation.authentication.rawValue, user: typed.user, password: password)
+    }
+  }
+
+  private static func isKept(_ name: String) -> Bool {
+    let key = name.lowercased()
+    return !key.hasPrefix("content-") && !key.hasPrefix("if-") && key != "range" && key != "cookie"
+  }
+}
+
+/// Cookies in a file, a line each (``CookieJarLine``).
+enum CookieJar {
+  private static let header = "# Netscape HTTP Cookie File\n"
+
+  /// Returns the cookies of a file; none if there is no file yet.
+  static func read(_ path: String) throws(UsageError) -> [HTTPCookie] {
+    guard FileManager.default.fileExists(atPath: path) else { return [] }
+    let content = try LocalFile.content(path, limit: LocalFile.largestSettings)
+    guard String(validating: content, as: UTF8.self) != nil else {
+      throw UsageError("The cookies in '\(path)' are not text.")
+    }
+    return CookieJarLine.all(in: content).compactMap(\.cookie)
+  }
+
+  /// Returns the lines of cookies, in a fixed order. Cookies that a line cannot hold are left out.
+  static func lines(_ cookies: [HTTPCookie]) -> [String] {
+    cookies.sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
+      .compactMap { CookieJarLine($0).text }
+  }
+
+  /// Writes a file that only its owner can read.
+  static func write(_ cookies: [HTTPCookie], to path: String) throws(UsageError) {
+    try KeptState.write(Data((header + lines(cookies).map { $0 + "\n" }.joined()).utf8), to: path)
+  }
+}
+
+/// Files with secrets, which only their owner may read: sessions, cookie jars and archives.
+package enum PrivateFile {
+  /// The reason why a file could not be written.
+  package struct Failure: Error, Sendable {
+    package let code: Int32
+  }
+
+  /// Replaces a file as a whole, so that an earlier one stays if this fails. The new one has the mode 0600 from its
+  /// beginning on. A link is followed. A device or a pipe is written to, because a new file would take its place.
+  ///
+  /// - Parameter keepsMode: Whether an earlier file keeps its permissions.
+  package static func write(_ data: Data, to path: String, keepsMode: Bool = false) throws(Failure) {
+    let target = destination(of: path)
+    var information = stat()
+    let exists = stat(target, &information) == 0
+    if exists, information.st_mode & S_IFMT != S_IFREG { return try overwrite(target, data) }
+    let new = "\(target).\(UUID().uuidString.prefix(8))"
+    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      let code = errno
+      // A file can be there in a folder that takes no other one.
+      guard exists, keepsMode else { throw Failure(code: code) }
+      return try overwrite(target, data)
+    }
+    if exists, keepsMode { fchmod(descriptor, information.st_mode & 0o7777) }
+    var failure: Failure?
+    do throws(Failure) { try write(data, to: descriptor) } catch { failure = error }
+    if close(descriptor) != 0, failure == nil { failure = Failure(code: errno) }
+    if failure == nil, rename(new, target) != 0 { failure = Failure(code: errno) }
+    guard let failure else { return }
+    unlink(new)
+    throw failure
+  }
+
+  /// Returns the path behind a link and its further links, also if there is no file yet. Foundation resolves a link
+  /// only if its target exists.
+  private static func destination(of path: String) -> String {
+    var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    for _ in 0..<40 {
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: url.path) else { break }
+      url = URL(fileURLWithPath: target, relativeTo: url.deletingLastPathComponent())
+        .resolvingSymlinksInPath()
+    }
+    return url.path
+  }
+
+  private static func overwrite(_ path: String, _ data: Data) throws(Failure) {
+    let descriptor = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
+    guard descriptor >= 0 else { throw Failure(code: errno) }
+    defer { close(descriptor) }
+    try write(data, to: descriptor)
+  }
+
+  private static func write(_ data: Data, to descriptor: Int32) throws(Failure) {
+    var rest = data[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if errno != EINTR {
+        throw Failure(code: errno)
+      }
+    }
   }
 }

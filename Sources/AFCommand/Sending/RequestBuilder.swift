@@ -203,3 +203,140 @@ package struct RequestBuilder {
     return try (tree ?? .object([])).text()
   }
 }
+
+extension OutgoingRequest {
+  /// The largest body that is compressed, in bytes. It is held in memory.
+  private static let largestCompressed = 100_000_000
+
+  /// Compresses the body (`Content-Encoding: deflate`), unless it would not become smaller.
+  mutating func compress() throws {
+    guard request.value(forHTTPHeaderField: "Content-Encoding") == nil else {
+      throw UsageError("--compress sets Content-Encoding; leave out the field or the option.")
+    }
+    try takeBody()
+    guard let plain = request.httpBody, !plain.isEmpty else { return }
+    let result = Mutex<Result<URLRequest, any Error>?>(nil)
+    DeflateRequestCompressor().adapt(request, for: .default) { adapted in result.withLock { $0 = adapted } }
+    guard let compressed = try result.withLock({ $0 })?.get(), let body = compressed.httpBody,
+      body.count < plain.count
+    else { return }
+    request = compressed
+    plainBody = plain
+  }
+
+  /// Makes the body a part of the request.
+  private mutating func takeBody() throws {
+    switch body {
+    case .ofRequest: return
+    case .file(let url):
+      let size =
+        (try FileManager.default.attributesOfItem(atPath: url.path)[.size] as? NSNumber)?.intValue ?? 0
+      guard size <= Self.largestCompressed else { throw Self.tooLarge }
+      request.httpBody = try Data(contentsOf: url)
+    case .form(let form):
+      guard form.contentLength <= UInt64(Self.largestCompressed) else { throw Self.tooLarge }
+      request.httpBody = try form.encode()
+    case .stream(let stream): request.httpBody = try Self.content(of: stream)
+    }
+    body = .ofRequest
+  }
+
+  private static let tooLarge = UsageError(
+    "--compress takes a body of at most 100 MB. Write gzip -c FILE | af URL @- Content-Encoding:gzip.")
+
+  private static func content(of stream: InputStream) throws -> Data {
+    stream.open()
+    defer { stream.close() }
+    var data = Data()
+    var room = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = stream.read(&room, maxLength: room.count)
+      guard count >= 0 else { throw stream.streamError ?? UsageError("The standard input cannot be read.") }
+      if count == 0 { return data }
+      data += room[..<count]
+      guard data.count <= largestCompressed else { throw tooLarge }
+    }
+  }
+}
+
+/// JSON that is made of data items. Values keep the text in which they were written.
+indirect enum JSONTree {
+  case text(String)
+  case object([(name: String, value: JSONTree)])
+  case array([JSONTree])
+
+  /// Returns the text, with a space behind commas and colons.
+  func text() throws -> String {
+    switch self {
+    case .text(let text): return text
+    case .object(let members):
+      let texts = try members.map { "\(try Self.quoted($0.name)): \(try $0.value.text())" }
+      return "{\(texts.joined(separator: ", "))}"
+    case .array(let elements): return "[\(try elements.map { try $0.text() }.joined(separator: ", "))]"
+    }
+  }
+
+  /// Returns a JSON string.
+  static func quoted(_ text: String) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    return String(decoding: try encoder.encode(text), as: UTF8.self)
+  }
+
+  /// Puts a value in its place. If a place is taken, the last value is used, because duplicate names are undefined in
+  /// JSON (RFC 8259 §4).
+  ///
+  /// - Parameter name: The name of the item, for errors.
+  static func set(
+    _ value: String, at steps: ArraySlice<JSONPath.Step>, in tree: JSONTree?, name: String
+  ) throws(UsageError) -> JSONTree {
+    guard let step = steps.first else { return .text(value) }
+    let rest = steps.dropFirst()
+    switch (step, tree) {
+    case (.key(let key), .object(let members)):
+      return .object(try setting(value, key, rest, in: members, name: name))
+    case (.key(let key), nil): return .object(try setting(value, key, rest, in: [], name: name))
+    case (.index(let index), .array(let elements)):
+      return .array(try setting(value, index, rest, in: elements, name: name))
+    case (.index(let index), nil): return .array(try setting(value, index, rest, in: [], name: name))
+    case (.append, .array(let elements)):
+      return .array(try setting(value, elements.count, rest, in: elements, name: name))
+    case (.append, nil): return .array(try setting(value, 0, rest, in: [], name: name))
+    case (.key, .array):
+      throw UsageError("'\(name)' names a member of an object, and an earlier item made an array there.")
+    case (.index, .object), (.append, .object):
+      throw UsageError("'\(name)' names an element of an array, and an earlier item made an object there.")
+    case (_, .text):
+      throw UsageError("'\(name)' is inside a value that an earlier item has set.")
+    }
+  }
+
+  private static func setting(
+    _ value: String, _ key: String, _ rest: ArraySlice<JSONPath.Step>,
+    in members: [(name: String, value: JSONTree)], name: String
+  ) throws(UsageError) -> [(name: String, value: JSONTree)] {
+    var members = members
+    let index = members.firstIndex { $0.name == key }
+    let tree = try set(value, at: rest, in: rest.isEmpty ? nil : index.map { members[$0].value }, name: name)
+    if let index, !rest.isEmpty {
+      members[index].value = tree
+    } else {
+      if let index { members.remove(at: index) }
+      members.append((name: key, value: tree))
+    }
+    return members
+  }
+
+  /// Sets the value in an element. Elements between the last one and a new one are `null`.
+  private static func setting(
+    _ value: String, _ index: Int, _ rest: ArraySlice<JSONPath.Step>, in elements: [JSONTree], name: String
+  ) throws(UsageError) -> [JSONTree] {
+    var elements = elements
+    var present: JSONTree?
+    if index < elements.count, !rest.isEmpty { present = elements[index] }
+    if case .text("null") = present { present = nil }
+    while elements.count <= index { elements.append(.text("null")) }
+    elements[index] = try set(value, at: rest, in: present, name: name)
+    return elements
+  }
+}

@@ -1,3 +1,4 @@
+import FoundationEssentials
 public import HTTPWire
 
 /// A reply of the server: its content, its timing and its failure.
@@ -124,5 +125,216 @@ extension Reply: CustomStringConvertible {
     case .raw(let bytes, _): "\(bytes.count) raw bytes"
     default: "\(text), \(effect)"
     }
+  }
+}
+
+extension Reply {
+  /// The content of a reply.
+  public enum Body: Sendable {
+    /// An empty body, with a length of 0.
+    case empty
+    /// These bytes.
+    case bytes([UInt8])
+    /// The given number of bytes of ``Reply/patternByte(at:)``, made while they are sent.
+    case pattern(Int)
+    /// Part after part, each as a chunk of its own, with pauses and gates between them.
+    case parts([Part])
+
+    /// Makes a body of text chunks.
+    public static func chunks(_ chunks: [String]) -> Body {
+      .parts(chunks.map { .bytes(Array($0.utf8)) })
+    }
+
+    /// The parts of which it is made.
+    var parts: [Part] {
+      switch self {
+      case .empty: []
+      case .bytes(let bytes): [.bytes(bytes)]
+      case .pattern(let count): [.pattern(count)]
+      case .parts(let parts): parts
+      }
+    }
+
+    /// The length in bytes.
+    var length: Int { parts.reduce(0) { $0 + $1.length } }
+  }
+
+  /// A part of a body that is sent bit by bit.
+  ///
+  /// ```swift
+  /// let gate = Gate()
+  /// let reply = Reply(body: .parts(["first ", .gate(gate), .text(rest)]))
+  /// ```
+  public enum Part: Sendable, ExpressibleByStringLiteral {
+    /// These bytes, as one chunk; an empty part sends nothing.
+    case bytes([UInt8])
+    /// The given number of bytes of ``Reply/patternByte(at:)``, which begins anew with every such part.
+    case pattern(Int)
+    /// A pause of this duration.
+    case pause(Duration)
+    /// A pause until the gate is opened.
+    case gate(Gate)
+
+    /// Makes a part of the UTF-8 of a text.
+    public static func text(_ text: some StringProtocol) -> Part {
+      .bytes(Array(text.utf8))
+    }
+
+    /// Makes a part of the UTF-8 of a literal. For a text that is not a literal, see ``text(_:)``.
+    public init(stringLiteral value: String) {
+      self = .text(value)
+    }
+
+    /// The length in bytes.
+    var length: Int {
+      switch self {
+      case .bytes(let bytes): bytes.count
+      case .pattern(let count): max(0, count)
+      case .pause, .gate: 0
+      }
+    }
+  }
+}
+
+extension Reply {
+  /// Returns the byte at an offset of the deterministic content of `/bytes/{n}` and of pattern bodies. The content
+  /// has a prime period, so that blocks which were lost, doubled or exchanged are noticed.
+  public static func patternByte(at offset: Int) -> UInt8 {
+    pattern[offset % patternPeriod]
+  }
+
+  /// Returns the first bytes of the deterministic content; none for a negative count.
+  public static func patternBytes(_ count: Int) -> [UInt8] {
+    patternBytes(0..<max(0, count))
+  }
+
+  static func patternBytes(_ range: Range<Int>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(range.count)
+    while bytes.count < range.count {
+      let rest = pattern[((range.lowerBound + bytes.count) % patternPeriod)...]
+      bytes += rest.prefix(range.count - bytes.count)
+    }
+    return bytes
+  }
+
+  private static let patternPeriod = 65_521
+
+  private static let pattern: [UInt8] = (0..<patternPeriod).map { offset in
+    UInt8(truncatingIfNeeded: offset &* 167 &+ (offset >> 7) &* 13)
+  }
+}
+
+extension Reply {
+  /// 200 without a body.
+  public static let ok = Reply()
+
+  /// Makes a 200 with `text/plain; charset=utf-8`.
+  public static func text(_ text: String) -> Reply {
+    Reply(headers: [.contentType("text/plain; charset=utf-8")], body: .bytes(Array(text.utf8)))
+  }
+
+  /// Makes a 200 with `application/json`; the text is sent as it is, valid or not.
+  public static func json(_ text: String) -> Reply {
+    Reply(headers: [.contentType("application/json")], body: .bytes(Array(text.utf8)))
+  }
+
+  /// Makes a 200 with `application/json`, written by `JSONEncoder` with sorted keys.
+  public static func json(encoding value: some Encodable) throws -> Reply {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    let data = try encoder.encode(value)
+    return Reply(headers: [.contentType("application/json")], body: .bytes(Array(data)))
+  }
+
+  /// Makes a reply of this status, without a body.
+  public static func status(_ status: Int) -> Reply { Reply(status: status) }
+
+  /// Makes a 200 with `count` bytes of ``patternByte(at:)`` as `application/octet-stream`.
+  public static func bytes(_ count: Int) -> Reply {
+    Reply(headers: [.contentType("application/octet-stream")], body: .pattern(count))
+  }
+
+  /// Makes a 200 with these bytes as `application/octet-stream`.
+  public static func data(_ bytes: [UInt8]) -> Reply {
+    Reply(headers: [.contentType("application/octet-stream")], body: .bytes(bytes))
+  }
+
+  /// Makes a 200 with these parts in the chunked coding, each a chunk of its own.
+  public static func parts(_ parts: Part...) -> Reply {
+    Reply(headers: [.contentType("application/octet-stream")], body: .parts(parts))
+  }
+
+  /// Makes a redirect to `location`, an absolute URL or a reference, 302 by default.
+  public static func redirect(to location: String, status: Int = 302) -> Reply {
+    Reply(status: status, headers: [HTTPHeader(name: "Location", value: location)])
+  }
+
+  /// Makes a reply that sends only these bytes, then ends the connection unless `closes` is `false`.
+  public static func raw(_ bytes: [UInt8], closes: Bool = true) -> Reply {
+    Reply(effect: .raw(bytes, closes: closes))
+  }
+
+  /// Makes a reply that sends only the UTF-8 of a text, then ends the connection unless `closes` is `false`.
+  public static func raw(_ text: String, closes: Bool = true) -> Reply {
+    raw(Array(text.utf8), closes: closes)
+  }
+}
+
+extension Reply {
+  /// Returns a copy with another status, such as a body of an error.
+  public func with(status: Int) -> Reply {
+    changed { $0.status = status }
+  }
+
+  /// Returns a copy with one more header field.
+  public func with(header name: String, value: String) -> Reply {
+    changed { $0.headers.append(HTTPHeader(name: name, value: value)) }
+  }
+
+  /// Returns a copy that is sent so much later.
+  public func delayed(by delay: Duration) -> Reply {
+    changed { $0.delay = delay }
+  }
+
+  /// Returns a copy that is held, as a whole, until the gate is opened.
+  public func held(by gate: Gate) -> Reply {
+    changed { $0.gate = gate }
+  }
+
+  /// Returns a copy that fails by this effect.
+  public func with(effect: Effect) -> Reply {
+    changed { $0.effect = effect }
+  }
+
+  /// Returns a copy whose body is delimited by this framing.
+  public func framed(_ framing: Framing) -> Reply {
+    changed { $0.framing = framing }
+  }
+
+  /// Returns a copy with these fields behind its last chunk.
+  public func with(trailers: [HTTPHeader]) -> Reply {
+    changed { $0.trailers = trailers }
+  }
+
+  /// Returns a copy that sends an informational answer first, such as 103 with `Link` fields.
+  public func preceded(by status: Int, headers: [HTTPHeader] = []) -> Reply {
+    changed { $0.informational.append(Informational(status: status, headers: headers)) }
+  }
+
+  /// Returns a copy that treats the body of the request in this way.
+  public func requestBody(_ treatment: RequestBody) -> Reply {
+    changed { $0.requestBody = treatment }
+  }
+
+  /// Returns a copy after which the connection is closed, announced by `Connection: close`.
+  public func closing() -> Reply {
+    changed { $0.closesConnection = true }
+  }
+
+  private func changed(_ change: (inout Reply) -> Void) -> Reply {
+    var copy = self
+    change(&copy)
+    return copy
   }
 }

@@ -1,3 +1,4 @@
+import CZlib
 import HTTPWire
 
 /// The bytes and pauses that a connection sends for a reply, computed before the first byte is sent.
@@ -166,4 +167,89 @@ enum ConnectionEnding: Sendable, Equatable {
   case cut
   /// RST.
   case reset
+}
+
+/// Cutting bodies that come in parts.
+extension [Reply.Part] {
+  /// Returns the parts up to `limit` bytes; later parts are omitted.
+  func prefix(bytes limit: Int) -> [Reply.Part] {
+    var result: [Reply.Part] = []
+    var left = Swift.max(0, limit)
+    for part in self {
+      guard left > 0 else { break }
+      switch part {
+      case .bytes(let bytes): result.append(.bytes([UInt8](bytes.prefix(left))))
+      case .pattern(let count): result.append(.pattern(Swift.min(count, left)))
+      case .pause, .gate: result.append(part)
+      }
+      left -= part.length
+    }
+    return result
+  }
+
+  /// Returns the parts as steps of at most `bytesPerStep` bytes, with a pause between steps.
+  func split(bytesPerStep: Int, interval: Duration) -> [Reply.Part] {
+    let step = Swift.max(1, bytesPerStep)
+    var result: [Reply.Part] = []
+    var isFirst = true
+    for part in self {
+      guard part.length > 0 else {
+        result.append(part)
+        continue
+      }
+      let bytes = part.collected()
+      for start in stride(from: 0, to: bytes.count, by: step) {
+        if !isFirst { result.append(.pause(interval)) }
+        isFirst = false
+        result.append(.bytes([UInt8](bytes[start..<Swift.min(start + step, bytes.count)])))
+      }
+    }
+    return result
+  }
+}
+
+extension Reply.Part {
+  func collected() -> [UInt8] {
+    switch self {
+    case .bytes(let bytes): bytes
+    case .pattern(let count): Reply.patternBytes(count)
+    case .pause, .gate: []
+    }
+  }
+}
+
+extension Reply.Body {
+  /// Returns all bytes, in memory.
+  func collected() -> [UInt8] { parts.flatMap { $0.collected() } }
+}
+
+/// Content codings of replies (RFC 1950, RFC 1952).
+enum Compression {
+  /// Compresses bytes in the gzip format.
+  static func gzip(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15 + 16) }
+
+  /// Compresses bytes in the zlib format, which HTTP calls `deflate` (RFC 9110 §8.4.1.2).
+  static func zlib(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15) }
+
+  private static func compress(_ bytes: [UInt8], windowBits: Int32) -> [UInt8] {
+    var stream = z_stream()
+    let status = deflateInit2_(
+      &stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, windowBits, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+      Int32(MemoryLayout<z_stream>.size))
+    precondition(status == Z_OK, "zlib refuses its default settings")
+    defer { deflateEnd(&stream) }
+    var input = bytes
+    return input.withUnsafeMutableBufferPointer { input in
+      let capacity = Int(deflateBound(&stream, UInt(input.count)))
+      return [UInt8](unsafeUninitializedCapacity: capacity) { output, count in
+        stream.next_in = input.baseAddress
+        stream.avail_in = UInt32(input.count)
+        stream.next_out = output.baseAddress
+        stream.avail_out = UInt32(capacity)
+        let status = deflate(&stream, Z_FINISH)
+        precondition(status == Z_STREAM_END, "zlib needs more room than it asked for")
+        count = capacity - Int(stream.avail_out)
+      }
+    }
+  }
 }

@@ -123,3 +123,162 @@ public final class StreamTestServer: Sendable {
     }
   }
 }
+
+/// A connection of a ``StreamTestServer``; used by its script only. Every wait throws if the client is gone or the
+/// server is stopped.
+public final class StreamTestConnection {
+  let channel: Channel
+  private let core: StreamTestServer.Core
+  let stopSignal: Waker
+  private(set) var isReset = false
+
+  init(_ channel: Channel, _ core: StreamTestServer.Core, _ stopSignal: Waker) {
+    self.channel = channel
+    self.core = core
+    self.stopSignal = stopSignal
+  }
+
+  /// The protocol that ALPN chose (RFC 7301), or `nil`.
+  public var applicationProtocol: String? { channel.tls?.details.applicationProtocol }
+
+  /// Reads available bytes, up to `count`; waits for the first. Empty at the end.
+  public func read(atMost count: Int = 65_536) throws -> [UInt8] {
+    let bytes = try channel.read(atMost: count)
+    core.state.withLock { $0.received += bytes.count }
+    return bytes
+  }
+
+  /// Reads a line without its end, byte for byte, so that no later byte is read. The rest at the end of the stream is
+  /// a line.
+  public func line() throws -> String {
+    var bytes: [UInt8] = []
+    while let byte = try read(atMost: 1).first, byte != UInt8(ascii: "\n") { bytes.append(byte) }
+    if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Reads until the other side sends no more.
+  public func readToEnd() throws -> [UInt8] {
+    var all: [UInt8] = []
+    while true {
+      let bytes = try read()
+      if bytes.isEmpty { return all }
+      all += bytes
+    }
+  }
+
+  /// Writes all bytes.
+  public func write(_ bytes: [UInt8]) throws { try channel.write(bytes) }
+
+  /// Writes a text as UTF-8.
+  public func write(_ text: String) throws { try channel.write(Array(text.utf8)) }
+
+  /// Sends received bytes back until the peer closes its side.
+  public func echo() throws {
+    while true {
+      let bytes = try read()
+      if bytes.isEmpty { return }
+      try write(bytes)
+    }
+  }
+
+  /// Closes the writing side; reads are still possible.
+  public func closeWriting() {
+    channel.tls?.sendClosingAlert()
+    shutdown(channel.descriptor, Int32(SHUT_WR))
+  }
+
+  /// Ends the sending side of TCP without the closing alert of TLS, as an attacker on the network path could.
+  public func cutOff() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
+
+  /// Changes the keys of both directions (RFC 8446 §4.6.3), before the next bytes are written. Only for TLS 1.3.
+  public func updateKeys() throws { try channel.tls?.updateKeys() }
+
+  /// Changes bytes of the next TLS record that is written, as someone on the network path could. Nothing happens
+  /// without TLS.
+  ///
+  /// - Parameter changes: Masks for an exclusive or, by their offsets in the record, whose header has five bytes.
+  public func changeNextRecord(_ changes: [Int: UInt8]) { channel.tls?.changeNextRecord(changes) }
+
+  /// Resets the connection when the script ends.
+  public func reset() { isReset = true }
+
+  /// Waits until the gate is open.
+  public func pass(_ gate: Gate) throws { try channel.pass(gate) }
+
+  /// Does nothing until the client closes its side or the server is stopped; then throws.
+  public func stall() throws { try channel.stall() }
+
+  /// Begins TLS as a server.
+  public func startTLS(_ identity: TestIdentity, _ options: TLSOptions = TLSOptions()) throws {
+    try startTLS(TLSContext(identity, options))
+  }
+
+  func startTLS(_ context: TLSContext) throws {
+    guard let session = context.makeSession(descriptor: channel.descriptor) else {
+      throw ServerError.tls("there is no memory for a session")
+    }
+    try session.accept(over: channel)
+    channel.tls = session
+  }
+}
+
+extension StreamTestConnection {
+  /// Connects to another port on 127.0.0.1 and forwards the bytes of both sides, as a proxy does, until both have
+  /// ended.
+  ///
+  /// - Parameters:
+  ///   - port: The port of the other server, on 127.0.0.1.
+  ///   - begun: Called when the connection is made.
+  public func relay(toPort port: Int, begun: () throws -> Void = {}) throws {
+    let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard other >= 0 else { throw ServerError.system(call: "socket", code: errno) }
+    defer { close(other) }
+    var address = LoopbackAddress.make(port: port)
+    let status = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(other, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard status == 0 else { throw ServerError.system(call: "connect", code: errno) }
+    DescriptorFlags.set(on: other)
+    try begun()
+    let signal = stopSignal
+    guard channel.tls == nil else {
+      return try takeTurns(with: Channel(descriptor: other, stopSignal: signal))
+    }
+    let back = try ServerThread.start { [descriptor = channel.descriptor] in
+      Self.copy(from: other, to: descriptor, signal)
+    }
+    Self.copy(from: channel.descriptor, to: other, signal)
+    pthread_join(back, nil)
+  }
+
+  /// Relays both directions on one thread, because only one can use TLS. As long as one side writes without reading,
+  /// the other must not do so.
+  private func takeTurns(with far: Channel) throws {
+    var isOpen = (near: true, far: true)
+    while isOpen.near || isOpen.far {
+      let isNear = try isOpen.near && (!isOpen.far || channel.isReadable(before: far))
+      let (source, target) = isNear ? (channel, far) : (far, channel)
+      // An end without the alert of TLS is handed on as an end.
+      let bytes = (try? source.read(atMost: 65_536)) ?? []
+      guard bytes.isEmpty else {
+        try target.write(bytes)
+        continue
+      }
+      target.tls?.sendClosingAlert()
+      shutdown(target.descriptor, Int32(SHUT_WR))
+      if isNear { isOpen.near = false } else { isOpen.far = false }
+    }
+  }
+
+  private static func copy(from source: Int32, to target: Int32, _ signal: Waker) {
+    let input = Channel(descriptor: source, stopSignal: signal)
+    let output = Channel(descriptor: target, stopSignal: signal)
+    while let bytes = try? input.read(atMost: 65_536), !bytes.isEmpty {
+      guard (try? output.write(bytes)) != nil else { break }
+    }
+    shutdown(target, Int32(SHUT_WR))
+  }
+}

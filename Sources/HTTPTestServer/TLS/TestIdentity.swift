@@ -1,3 +1,6 @@
+import COpenSSL
+import Glibc
+
 /// A certificate with its private key, made at run time, for a server or a client.
 ///
 /// ```swift
@@ -74,5 +77,156 @@ private struct DefaultIdentities: Sendable {
     } catch {
       preconditionFailure("a fixed specification cannot fail, but: \(error)")
     }
+  }
+}
+
+extension TestIdentity {
+  /// The contents of a certificate. Properties that are not parameters of the initialiser can be set afterwards:
+  ///
+  /// ```swift
+  /// var weak = TestIdentity.Specification(commonName: "weak", dnsNames: ["localhost"], issuer: authority)
+  /// weak.digest = .sha1
+  /// let server = try HTTPTestServer(.tls(TestIdentity(weak)))
+  /// ```
+  public struct Specification: Sendable, Equatable {
+    /// The kind of a key.
+    public enum Key: Sendable, Equatable {
+      /// Elliptic curve P-256.
+      case ec
+      /// RSA with this many bits; clients require at least 2048.
+      case rsa(bits: Int)
+    }
+
+    /// The digest that a certificate is signed with.
+    public enum Digest: Sendable, Equatable {
+      /// The usual one.
+      case sha256
+      /// Too weak for clients of today.
+      case sha1
+      /// Broken.
+      case md5
+    }
+
+    /// The extended key usage of a certificate (`extKeyUsage`, RFC 5280 §4.2.1.12).
+    public enum Usage: String, Sendable, Equatable {
+      /// The certificate of a server.
+      case server = "serverAuth"
+      /// The certificate of a client.
+      case client = "clientAuth"
+      /// Answers about revocation, in the name of the issuer.
+      case ocspSigning = "OCSPSigning"
+      /// Signatures of programs.
+      case code = "codeSigning"
+    }
+
+    /// The name of the subject.
+    public var commonName: String
+    /// The host names for which it is valid (`subjectAltName`); `*` is allowed in the first label.
+    public var dnsNames: [String]
+    /// The addresses for which it is valid, IPv4 or IPv6.
+    public var ipAddresses: [String]
+    /// The start of its validity, counted from now; a day ago by default. Whole seconds count.
+    public var notBefore: Duration
+    /// The end of its validity, counted from now; in a year by default. Whole seconds count.
+    public var notAfter: Duration
+    /// Whether it may issue certificates; `false` by default.
+    public var isCA: Bool
+    /// The issuer; `nil` makes the certificate self-signed.
+    public var issuer: TestIdentity?
+    /// The type of the key; P-256 by default.
+    public var key: Key
+    /// The identity whose key is used; `nil`, the default, makes a new key. With the key of another authority the
+    /// certificate is a cross-signed one.
+    public var keyOwner: TestIdentity?
+    /// The digest of the signature; SHA-256 by default.
+    public var digest: Digest = .sha256
+    /// The extended key usages; `nil`, the default, is server and client, and none for an authority.
+    public var usages: [Usage]?
+    /// The maximum number of authorities between this one and a server; `nil`, the default, is unlimited.
+    public var pathLength: Int?
+    /// The domains that an authority may issue for (RFC 5280 §4.2.1.10); empty, the default, are all.
+    public var permittedDomains: [String] = []
+    /// The domains that an authority must not issue for; none by default.
+    public var excludedDomains: [String] = []
+    /// Whether an authority may sign lists (`cRLSign`); `true` by default.
+    public var signsLists = true
+    /// Whether it says whether it is an authority (`basicConstraints`); `true` by default.
+    public var hasBasicConstraints = true
+    /// Whether it has a subject; `true` by default. An authority needs one (RFC 5280 §4.1.2.6).
+    public var hasSubject = true
+    /// Whether its serial number is negative, which is not allowed (RFC 5280 §4.1.2.2); `false` by default.
+    public var hasNegativeSerialNumber = false
+    /// The key that it names as that of its issuer (`authorityKeyIdentifier`). `nil`, the default, is the right one. A
+    /// self-signed certificate then names none.
+    public var authorityKeyIdentifier: [UInt8]?
+    /// The address of its issuer's OCSP responder; `nil` by default.
+    public var statusURL: String?
+    /// The address of its issuer's revocation list (CRL); `nil` by default.
+    public var listURL: String?
+
+    /// Makes a specification; all but the name have defaults.
+    public init(
+      commonName: String, dnsNames: [String] = [], ipAddresses: [String] = [],
+      notBefore: Duration = .seconds(-86_400), notAfter: Duration = .seconds(365 * 86_400),
+      isCA: Bool = false, issuer: TestIdentity? = nil, key: Key = .ec
+    ) {
+      self.commonName = commonName
+      self.dnsNames = dnsNames
+      self.ipAddresses = ipAddresses
+      self.notBefore = notBefore
+      self.notAfter = notAfter
+      self.isCA = isCA
+      self.issuer = issuer
+      self.key = key
+    }
+
+    func validate() throws(ServerError) {
+      guard (1...64).contains(commonName.utf8.count), !commonName.utf8.contains(0) else {
+        throw .invalidSpecification("a common name has 1 to 64 bytes")
+      }
+      for name in dnsNames where !Self.isName(name) {
+        throw .invalidSpecification("\(name) is no host name")
+      }
+      for address in ipAddresses where !Self.isAddress(address) {
+        throw .invalidSpecification("\(address) is no IP address")
+      }
+      for domain in permittedDomains + excludedDomains where !Self.isName(domain) {
+        throw .invalidSpecification("\(domain) is no domain")
+      }
+      for url in [statusURL, listURL].compactMap(\.self) where url.contains(where: { ",;\n".contains($0) }) {
+        throw .invalidSpecification("\(url) cannot be written into a certificate")
+      }
+      if notAfter < notBefore { throw .invalidSpecification("the validity ends before it starts") }
+    }
+
+    private static func isName(_ name: String) -> Bool {
+      let label = name.prefix { $0 != "." }
+      let rest = label.contains("*") ? name.dropFirst(label.count + 1) : name[...]
+      return !rest.isEmpty
+        && rest.utf8.allSatisfy { byte in
+          switch byte {
+          case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+          default: false
+          }
+        }
+    }
+
+    private static func isAddress(_ address: String) -> Bool {
+      var buffer = in6_addr()
+      return inet_pton(AF_INET, address, &buffer) == 1 || inet_pton(AF_INET6, address, &buffer) == 1
+    }
+  }
+}
+
+extension TestIdentity.Specification.Key {
+  func generate() throws(ServerError) -> KeyHandle {
+    ERR_clear_error()
+    let pointer =
+      switch self {
+      case .ec: openssl_generate_ec_key("P-256")
+      case .rsa(let bits): openssl_generate_rsa_key(max(0, bits))
+      }
+    guard let pointer else { throw .openSSL("making a key (\(self))") }
+    return KeyHandle(owning: pointer)
   }
 }
