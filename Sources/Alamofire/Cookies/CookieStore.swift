@@ -153,3 +153,143 @@ final class CookieStores: Sendable {
     }
   }
 }
+
+/// A snapshot of the cookies of a storage, by domain. The snapshot is valid as long as the storage returns the same
+/// objects, because these are immutable; so a comparison of identities is enough.
+final class CookieIndex: Sendable {
+  /// Retained, so that no address is reused for another cookie.
+  let objects: [HTTPCookie]
+  /// The attributes of each object.
+  let cookies: [Cookie]
+  private let byDomain: [String: [Int]]
+  private let cache = Mutex(CookieFieldCache())
+
+  init(_ objects: [HTTPCookie] = []) {
+    self.objects = objects
+    let cookies = objects.map { Cookie($0) }
+    self.cookies = cookies
+    byDomain = Dictionary(grouping: cookies.indices) { cookies[$0].domain }
+  }
+
+  /// Whether these are the objects that were looked at, in the same order; a storage that has not
+  /// changed keeps it.
+  func describes(_ objects: [HTTPCookie]) -> Bool {
+    guard objects.count == self.objects.count else { return false }
+    for place in objects.indices where objects[place] !== self.objects[place] { return false }
+    return true
+  }
+
+  /// Returns the cookies of a host and of its parent domains, for any path.
+  func candidates(for host: String) -> [Cookie] {
+    var found: [Int] = byDomain[host] ?? []
+    if !CookieTarget.isAddress(host) {
+      var rest = host[...]
+      while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
+        rest = rest[rest.utf8.index(after: dot)...]
+        if let more = byDomain[String(rest)] { found += more }
+      }
+    }
+    return found.isEmpty ? [] : found.map { cookies[$0] }
+  }
+
+  /// Returns the `Cookie` field for a target; `nil` without cookies. The field is kept as long as the storage does not
+  /// change and none of its cookies expires.
+  ///
+  /// - Parameter cause: Asked only when a cookie depends on it.
+  func field(for target: CookieTarget, now: HTTPDate, cause: () -> CookieSelection.Cause) -> String? {
+    var asked: CookieSelection.Cause?
+    switch cache.withLock({ $0.entry(for: target, now: now) }) {
+    case .field(let field, _, _): return field
+    case .dependsOnCause:
+      let known = cause()
+      if case .field(let field, _, _) = cache.withLock({ $0.entry(for: target, cause: known, now: now) }) {
+        return field
+      }
+    case nil: break
+    }
+    let cookies = CookieSelection.cookies(for: target, from: candidates(for: target.host), now: now) {
+      let known = cause()
+      asked = known
+      return known
+    }
+    let field = CookieSelection.field(cookies)
+    cache.withLock { [asked] in $0.remember(field, of: cookies, for: target, cause: asked, now: now) }
+    return field
+  }
+}
+
+/// A storage and a copy of its cookies, while one response's cookies are stored.
+struct CookieStorageBridge {
+  private let storage: HTTPCookieStorage
+  private(set) var objects: [HTTPCookie]
+  private(set) var cookies: [Cookie]
+  private var lastCreation: Int64 = 0
+
+  init(_ index: CookieIndex, in storage: HTTPCookieStorage) {
+    self.storage = storage
+    objects = index.objects
+    cookies = index.cookies
+  }
+
+  /// Returns a time for a new cookie, later than the one before, in microseconds.
+  mutating func nextCreation() -> Int64 {
+    let now = Int64((Date().timeIntervalSince1970 * 1e6).rounded())
+    lastCreation = max(now, lastCreation + 1)
+    return lastCreation
+  }
+
+  /// Applies a decision to the storage and to the copy.
+  mutating func apply(_ decision: CookieRules.Decision, by rules: CookieRules) {
+    switch decision {
+    case .nothing, .refuse: break
+    case .remove(let place): remove(at: place)
+    case .store(let cookie, let old):
+      // Setting a cookie may write a file, so an unchanged cookie is skipped.
+      if let old, cookies[old].isKept(as: cookie) { return }
+      guard let object = StoredCookie(cookie), maySet(object, by: rules) else { return }
+      // A cookie that a user made may spell the domain differently; then the new one would not replace it.
+      if let old, !Self.haveOneKey(objects[old], object) { storage.deleteCookie(objects[old]) }
+      storage.setCookie(object)
+      if let old {
+        objects[old] = object
+        cookies[old] = cookie
+      } else {
+        objects.append(object)
+        cookies.append(cookie)
+        removeSurplus(of: cookie.domain, now: rules.now)
+      }
+    }
+  }
+
+  private mutating func remove(at place: Int) {
+    storage.deleteCookie(objects[place])
+    objects.remove(at: place)
+    cookies.remove(at: place)
+  }
+
+  /// Whether a cookie can be set without replacing a secure one from an insecure origin. Foundation's key joins
+  /// domain, path and name without a separator, so that `/b` and `c` equal `/` and `bc`.
+  private func maySet(_ object: StoredCookie, by rules: CookieRules) -> Bool {
+    guard !rules.target.isSecure else { return true }
+    return !objects.indices.contains { cookies[$0].isSecure && Self.haveOneKey(objects[$0], object) }
+  }
+
+  private static func haveOneKey(_ left: HTTPCookie, _ right: HTTPCookie) -> Bool {
+    left.domain == right.domain && left.path + left.name == right.path + right.name
+  }
+
+  /// Removes the cookies above the limit of a domain, and above the total limit.
+  private mutating func removeSurplus(of domain: String, now: HTTPDate) {
+    removeSurplus(
+      at: cookies.indices.filter { cookies[$0].domain == domain }, limit: CookieRules.domainLimit, now: now)
+    if cookies.count > CookieRules.totalLimit {
+      removeSurplus(at: Array(cookies.indices), limit: CookieRules.totalLimit, now: now)
+    }
+  }
+
+  private mutating func removeSurplus(at places: [Int], limit: Int, now: HTTPDate) {
+    guard places.count > limit else { return }
+    let surplus = CookieRules.surplus(of: places.map { cookies[$0] }, limit: limit, now: now)
+    for place in surplus.map({ places[$0] }).sorted(by: >) { remove(at: place) }
+  }
+}

@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPWire
 
 extension MultipartFormData {
   /// Encodes the form in memory.
@@ -131,5 +132,86 @@ extension MultipartFormData {
 
   private static func makeBuffer() -> [UInt8] {
     [UInt8](repeating: 0, count: InputStream.chunkSize)
+  }
+}
+
+/// The head of a part: its fields and the delimiters between them (RFC 7578 §4.2, RFC 2046 §5.1).
+enum MultipartHead {
+  static func headers(name: String, fileName: String?, mimeType: String?) -> HTTPHeaders {
+    var disposition = "form-data; name=\"\(escaped(name))\""
+    if let fileName { disposition += "; filename=\"\(escaped(fileName))\"" }
+    var headers = HTTPHeaders([.contentDisposition(disposition)])
+    if let mimeType { headers.add(.contentType(mimeType)) }
+    return headers
+  }
+
+  /// Returns a name for use between quotation marks: `"` and control characters become `%XX`.
+  ///
+  /// Browsers escape `"`, CR and LF in this way (WHATWG HTML, "Multipart form data"). The other control characters
+  /// are escaped because no field may contain them (RFC 9110 §5.5). So is a backslash at the end, because many
+  /// parsers take it and the closing quotation mark for an escape (RFC 9110 §5.6.4).
+  static func escaped(_ name: String) -> String {
+    guard name.utf8.contains(where: mustEscape) || name.utf8.last == UInt8(ascii: "\\") else { return name }
+    let digits = Array("0123456789ABCDEF".utf8)
+    var bytes: [UInt8] = []
+    for (index, byte) in zip(name.utf8.indices, name.utf8) {
+      let endsWithBackslash =
+        byte == UInt8(ascii: "\\") && name.utf8.index(after: index) == name.utf8.endIndex
+      if mustEscape(byte) || endsWithBackslash {
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Returns the bytes of the fields, with the empty line after them.
+  ///
+  /// - Throws: An error if a field could add another one.
+  static func bytes(of headers: HTTPHeaders) throws(AFError.MultipartFormFailure) -> [UInt8] {
+    do {
+      try HeaderFieldRules.validate(method: "POST", fields: Array(headers))
+    } catch {
+      throw AFError.MultipartFormFailure(.invalidHeaderField, error.message)
+    }
+    var bytes: [UInt8] = []
+    for header in headers { bytes += "\(header.name): \(header.value)\r\n".utf8 }
+    bytes += "\r\n".utf8
+    return bytes
+  }
+
+  private static func mustEscape(_ byte: UInt8) -> Bool {
+    byte < 0x20 || byte == 0x22 || byte == 0x7F
+  }
+}
+
+/// The delimiter between the parts of a form (RFC 2046 §5.1.1).
+enum MultipartBoundary {
+  static func random() -> String {
+    String(
+      format: "alamofire.boundary.%08x%08x", UInt32.random(in: 0...(.max)), UInt32.random(in: 0...(.max)))
+  }
+
+  /// Returns whether a boundary has 1 to 70 of the characters that the RFC calls `bchars`, the last of which is no
+  /// space.
+  static func isValid(_ boundary: String) -> Bool {
+    let bytes = boundary.utf8
+    return (1...70).contains(bytes.count) && bytes.allSatisfy(isBoundaryByte) && bytes.last != 0x20
+  }
+
+  /// Returns the content type of a form; a boundary that is no token is quoted (RFC 2045 §5.1).
+  static func contentType(_ boundary: String) -> String {
+    let isQuoted = isValid(boundary) && !HeaderFieldRules.isToken(boundary)
+    return "multipart/form-data; boundary=" + (isQuoted ? "\"\(boundary)\"" : boundary)
+  }
+
+  private static func isBoundaryByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x61...0x7A, 0x41...0x5A, 0x30...0x39: true
+    // ( ) + , - . / : and the rest, one by one.
+    case 0x28, 0x29, 0x2B...0x2F, 0x3A, 0x20, 0x27, 0x3D, 0x3F, 0x5F: true
+    default: false
+    }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPWire
 import Synchronization
 
 /// A completion for user code, which has exactly one value: that of its first call, or a default if it is released
@@ -121,3 +122,6 @@ final class GuardedCompletion<Value: Sendable>: Sendable {
     handler?(value)
   }
 }
+
+/// The lock of this module; see ``TrackedMutex``.
+typealias Mutex = TrackedMutex

@@ -179,3 +179,231 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
 
 /// Apple's name for ``ServerTrust``.
 public typealias SecTrust = ServerTrust
+
+extension ServerTrust {
+  /// The reason why a server is not trusted.
+  ///
+  /// It is the error of `AFError.ServerTrustFailureReason.trustEvaluationFailed(error:)`:
+  ///
+  /// ```swift
+  /// if let failure = response.error?.underlyingError as? ServerTrust.Failure, failure.kind == .expired {
+  ///   show(failure.localizedDescription)
+  /// }
+  /// ```
+  public struct Failure: LocalizedError, Sendable, Hashable {
+    /// The kind of a failure. Later versions may add kinds.
+    public struct Kind: Sendable, Hashable, CustomStringConvertible {
+      /// The name of the kind, such as `expired`.
+      public let description: String
+
+      /// The certificate is for other hosts, or has no subject alternative name (SAN).
+      public static let hostMismatch = Kind(description: "hostMismatch")
+      /// A certificate has expired.
+      public static let expired = Kind(description: "expired")
+      /// A certificate is not valid yet.
+      public static let notYetValid = Kind(description: "notYetValid")
+      /// No path leads to a trusted certificate.
+      public static let unknownRoot = Kind(description: "unknownRoot")
+      /// A certificate was revoked.
+      public static let revoked = Kind(description: "revoked")
+      /// The status of a certificate is unknown, but was required.
+      public static let revocationUnknown = Kind(description: "revocationUnknown")
+      /// A certificate is too weak, for another purpose, violates a constraint, or is invalid.
+      public static let untrusted = Kind(description: "untrusted")
+      /// The evaluation failed on this machine, for example because of a lack of memory.
+      public static let unavailable = Kind(description: "unavailable")
+    }
+
+    /// The kind of the failure.
+    public let kind: Kind
+    /// The index of the untrusted certificate in the path; 0 is the server's own.
+    public let certificateIndex: Int
+    /// The error message: the failure and its remedy.
+    public let errorDescription: String?
+
+    init(kind: Kind, certificateIndex: Int, message: String) {
+      self.kind = kind
+      self.certificateIndex = certificateIndex
+      errorDescription = message
+    }
+
+    init(_ failure: ChainFailure, host: String) {
+      self.init(
+        kind: Kind(description: failure.kind.rawValue), certificateIndex: failure.certificateIndex,
+        message: failure.message(for: host))
+    }
+
+    /// The status code of Apple's Security framework.
+    public var status: OSStatus {
+      switch kind {
+      case .hostMismatch: -67602
+      case .expired: -67818
+      case .notYetValid: -67819
+      case .revoked: -67820
+      case .revocationUnknown: -67635
+      case .unavailable: -108
+      default: -67843
+      }
+    }
+  }
+}
+
+extension ServerTrust.Failure: NSErrorConvertible {}
+
+extension ServerTrust: AlamofireExtended {}
+
+extension AlamofireExtension where ExtendedType == SecTrust {
+  /// The public keys of `certificates`.
+  public var publicKeys: [SecKey] { type.serverCertificates.compactMap(\.publicKey) }
+
+  /// The certificates that really are the server's; see ``ServerTrust/serverCertificates``.
+  public var certificates: [SecCertificate] { type.serverCertificates }
+
+  /// The DER encoding of each of `certificates`.
+  public var certificateData: [Data] { type.serverCertificates.map(\.data) }
+
+  /// Puts `policy` in the place of the policies so far, and evaluates.
+  ///
+  /// - Throws: `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`.
+  public func evaluate(afterApplying policy: SecPolicy) throws {
+    try apply(policy: policy).af.evaluate()
+  }
+
+  /// Puts `policy` in the place of the policies so far. Throws nothing here.
+  ///
+  /// - Returns: The trust itself, which is changed.
+  public func apply(policy: SecPolicy) throws -> SecTrust {
+    type.policies = [policy]
+    return type
+  }
+
+  /// Evaluates with the policies and anchors that are set.
+  ///
+  /// - Throws: `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`, and a ``ServerTrust/Failure`` in
+  ///   it.
+  public func evaluate() throws {
+    do {
+      try type.evaluate()
+    } catch {
+      throw AFError.serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: error))
+    }
+  }
+
+  /// Evaluates the lists of the program alone, where neither chain nor host are verified: these lists always count.
+  ///
+  /// - Throws: `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`.
+  func evaluateLists() throws {
+    do {
+      try type.evaluateLists()
+    } catch {
+      throw AFError.serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: error))
+    }
+  }
+
+  /// Makes these certificates the only ones that chains may end at. Throws nothing here.
+  public func setAnchorCertificates(_ certificates: [SecCertificate]) throws {
+    type.anchors = certificates
+  }
+
+  /// Evaluates without a host name: that a path leads to a trusted certificate, and the dates.
+  ///
+  /// - Throws: `AFError.serverTrustEvaluationFailed`.
+  public func performDefaultValidation(forHost host: String) throws {
+    try evaluate(afterApplying: .default)
+  }
+
+  /// Evaluates as for `host`: that, and that the certificate is valid for this name or address.
+  ///
+  /// - Throws: `AFError.serverTrustEvaluationFailed`.
+  public func performValidation(forHost host: String) throws {
+    try evaluate(afterApplying: .hostname(host))
+  }
+
+  /// Puts `policy` in the place of the policies so far, evaluates, and throws the error that is made of the
+  /// result.
+  @available(*, deprecated, message: "evaluate(afterApplying:) says what is wrong")
+  public func validate(
+    policy: SecPolicy, errorProducer: (_ status: OSStatus, _ result: SecTrustResultType) -> any Error
+  ) throws {
+    type.policies = [policy]
+    try evaluate(errorProducer)
+  }
+
+  /// Evaluates, and throws the error that is made of the result.
+  @available(*, deprecated, message: "evaluate() says what is wrong")
+  public func validate(
+    errorProducer: (_ status: OSStatus, _ result: SecTrustResultType) -> any Error
+  ) throws {
+    try evaluate(errorProducer)
+  }
+
+  private func evaluate(_ makeError: (OSStatus, SecTrustResultType) -> any Error) throws {
+    do {
+      try type.evaluate()
+    } catch {
+      throw makeError(error.status, error.result)
+    }
+  }
+}
+
+/// A requirement for a server besides a chain to a trusted certificate: the counterpart of Apple's `SecPolicy`.
+///
+/// ```swift
+/// let policy = TrustPolicy.hostname("example.com")
+/// try trust.af.evaluate(afterApplying: policy)
+/// ```
+public struct TrustPolicy: Sendable, Hashable, CustomStringConvertible {
+  enum Requirement: Hashable {
+    case server(host: String?)
+    case revocation(RevocationTrustEvaluator.Options)
+  }
+
+  let requirement: Requirement
+
+  /// The host that is required.
+  var host: String? {
+    guard case .server(let host) = requirement else { return nil }
+    return host
+  }
+
+  /// The certificates are those of a server, with any name.
+  public static let `default` = TrustPolicy(requirement: .server(host: nil))
+
+  /// Requires a certificate that is valid for `host`, a name or an address without brackets (RFC 9525), by a subject
+  /// alternative name (SAN). A leading `*.` stands for one label. The common name is not used.
+  public static func hostname(_ host: String) -> TrustPolicy {
+    TrustPolicy(requirement: .server(host: host))
+  }
+
+  /// Requires that no certificate of the chain is revoked; see ``RevocationTrustEvaluator``.
+  public static func revocation(options: RevocationTrustEvaluator.Options) -> TrustPolicy {
+    TrustPolicy(requirement: .revocation(options))
+  }
+
+  /// The name of the policy.
+  public var description: String {
+    switch requirement {
+    case .server(nil): "TrustPolicy.default"
+    case .server(let host?): "TrustPolicy.hostname(\(host))"
+    case .revocation(let options): "TrustPolicy.revocation(\(options.rawValue))"
+    }
+  }
+}
+
+/// Apple's name for ``TrustPolicy``.
+public typealias SecPolicy = TrustPolicy
+
+extension TrustPolicy: AlamofireExtended {}
+
+extension AlamofireExtension where ExtendedType == SecPolicy {
+  /// ``TrustPolicy/default``.
+  public static var `default`: SecPolicy { .default }
+
+  /// Makes ``TrustPolicy/hostname(_:)``.
+  public static func hostname(_ hostname: String) -> SecPolicy { .hostname(hostname) }
+
+  /// Makes ``TrustPolicy/revocation(options:)``. Never throws; on Apple's systems it may.
+  public static func revocation(options: RevocationTrustEvaluator.Options) throws -> SecPolicy {
+    .revocation(options: options)
+  }
+}

@@ -1,6 +1,6 @@
 public import Foundation
 public import FoundationNetworking
-import HTTPWire
+public import HTTPWire
 
 /// The method of a challenge with the certificates of a server; Foundation's own constant is unavailable on Linux.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
@@ -63,4 +63,118 @@ final class ServerProtectionSpace: URLProtectionSpace, @unchecked Sendable {
   }
 
   required init?(coder: NSCoder) { nil }
+}
+
+/// The decision of a delegate about a server.
+enum TrustAnswer: Sendable {
+  case accept
+  /// The client certificate to present.
+  case identity(ClientIdentity)
+  /// The evaluators decide.
+  case usual
+  case refuse
+  case cancel
+
+  init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+    switch disposition {
+    case .useCredential:
+      if let credential = credential as? ClientIdentityCredential {
+        self = .identity(credential.clientIdentity)
+      } else {
+        // A delegate that answers every challenge with the same password says nothing about certificates.
+        self = credential?.meansTrust == true ? .accept : .usual
+      }
+    case .performDefaultHandling: self = .usual
+    case .cancelAuthenticationChallenge: self = .cancel
+    case .rejectProtectionSpace: self = .refuse
+    @unknown default: self = .refuse
+    }
+  }
+}
+
+extension URLAuthenticationChallenge {
+  /// Makes the challenge that shows a delegate the certificates of a server.
+  static func challenge(_ trust: ServerTrust, _ chain: PresentedChain) -> URLAuthenticationChallenge {
+    URLAuthenticationChallenge(
+      protectionSpace: ServerProtectionSpace(trust, chain), proposedCredential: nil,
+      previousFailureCount: 0, failureResponse: nil, error: nil, sender: SilentSender())
+  }
+
+  /// Makes the challenge that asks a delegate for a client certificate.
+  static func challengeForIdentity(of origin: Origin) -> URLAuthenticationChallenge {
+    let space = URLProtectionSpace(
+      host: origin.host, port: origin.port, protocol: "https", realm: nil,
+      authenticationMethod: NSURLAuthenticationMethodClientCertificate)
+    return URLAuthenticationChallenge(
+      protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
+      error: nil, sender: SilentSender())
+  }
+}
+
+/// The sender of our challenges. It does nothing, because challenges are answered by the completion handler of the
+/// delegate's method.
+final class SilentSender: NSObject, URLAuthenticationChallengeSender, Sendable {
+  func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+  func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+  func cancel(_ challenge: URLAuthenticationChallenge) {}
+  func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+  func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}
+
+extension ClientIdentity {
+  /// The reasons why an identity could not be made.
+  public enum Failure: Error, Sendable, Equatable, LocalizedError {
+    /// The bytes are neither a PKCS#12 file nor PEM; the text is OpenSSL's message.
+    case unreadable(String)
+    /// The passphrase is wrong, or missing.
+    case wrongPassphrase
+    /// The bytes contain no certificate.
+    case noCertificate
+    /// The bytes contain no private key.
+    case noPrivateKey
+    /// The private key is not that of the first certificate.
+    case keyDoesNotMatch
+    /// The certificate is not valid any more.
+    case expired
+    /// The certificate is not valid yet.
+    case notYetValid
+
+    /// The fault and its remedy.
+    public var errorDescription: String? {
+      switch self {
+      case .unreadable(let detail):
+        "The client identity could not be read; it has to be PKCS#12, or PEM. (\(detail))"
+      case .wrongPassphrase: "The passphrase of the client identity is wrong, or missing."
+      case .noCertificate: "The client identity has no certificate."
+      case .noPrivateKey: "The client identity has no private key."
+      case .keyDoesNotMatch:
+        "The private key of the client identity does not belong to its certificate, which has to be the first one."
+      case .expired: "The certificate of the client identity has expired."
+      case .notYetValid:
+        "The certificate of the client identity is not valid yet; check the clock of this machine."
+      }
+    }
+  }
+
+  /// Reads a PKCS#12 file (RFC 7292; `.p12`, `.pfx`).
+  ///
+  /// Files with ciphers of before 2010 (RC2, 40 bits) are refused as unreadable where OpenSSL's legacy provider is not
+  /// loaded; `openssl pkcs12 -legacy` converts them.
+  ///
+  /// - Parameters:
+  ///   - data: The whole file.
+  ///   - passphrase: Its passphrase; empty for a file without one.
+  public init(pkcs12 data: Data, passphrase: String) throws(Failure) {
+    self = try Identities.read(pkcs12: data, passphrase: passphrase)
+  }
+
+  /// Reads PEM texts (RFC 7468).
+  ///
+  /// - Parameters:
+  ///   - certificates: The client's certificate, then those of its issuers, in one text.
+  ///   - privateKey: A text with the private key, PKCS#8 or of an older kind; may be the same one.
+  ///   - passphrase: For a key that is encrypted; without meaning for others.
+  public init(pem certificates: Data, privateKey: Data, passphrase: String? = nil) throws(Failure) {
+    self = try Identities.read(certificates: certificates, privateKey: privateKey, passphrase: passphrase)
+  }
 }

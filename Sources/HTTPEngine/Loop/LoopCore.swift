@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import HTTPWire
+package import HTTPWire
 
 /// The state of the thread of an ``EventLoop``: the requests, the streams of bytes and the jobs. The state is a class
 /// because a job that starts a request changes it while the loop, which runs the job, uses it.
@@ -214,4 +214,125 @@ final class LoopCore {
 
   private static let shutDown = TransportFailure(
     .shutDown, "The session of the request was released or invalidated.")
+}
+
+/// The facts about a loop that its exchanges and connections ask for all the time. They hold it themselves, because a
+/// question by way of the loop would count references. Belongs to the loop's thread.
+final class LoopState {
+  /// The time of this turn of the loop.
+  @exclusivity(unchecked) var now: UInt64 = Clock.now()
+  @exclusivity(unchecked) var isShutDown = false
+  /// Whether an exchange has ended since the loop last yielded.
+  @exclusivity(unchecked) var hasAnswered = false
+}
+
+/// The bandwidth of a session, and the exchanges that wait for bandwidth. Belongs to the loop's thread.
+struct SessionThrottle {
+  private var limits = TransportOptions.Bandwidth()
+  var meter: BandwidthMeter?
+  private var waiting: [UInt64: (time: UInt64, place: UInt64)] = [:]
+  private var lastPlace: UInt64 = 0
+  /// The time at which a waiting exchange may continue.
+  private(set) var releaseTime: UInt64 = .max
+
+  mutating func limit(_ limits: TransportOptions.Bandwidth) {
+    guard self.limits != limits else { return }
+    self.limits = limits
+    meter = limits.isLimited ? BandwidthMeter(limits) : nil
+  }
+
+  /// Lets an exchange wait. Returns its place among the waiting ones.
+  ///
+  /// - Parameter place: The place that the exchange has had since it last moved bytes; `nil` for the last place. With
+  ///   its place, others that wait until the same time do not always come first.
+  mutating func wait(_ ticket: UInt64, until time: UInt64, at place: UInt64?) -> UInt64 {
+    if place == nil { lastPlace += 1 }
+    let place = place ?? lastPlace
+    waiting[ticket] = (time, place)
+    releaseTime = min(releaseTime, time)
+    return place
+  }
+
+  /// Returns the exchanges that may continue, those that have waited longest first.
+  mutating func release(_ now: UInt64) -> [UInt64] {
+    let released = waiting.filter { $0.value.time <= now }.sorted { $0.value.place < $1.value.place }
+    for (ticket, _) in released { waiting[ticket] = nil }
+    releaseTime = waiting.values.map { $0.time }.min() ?? .max
+    return released.map(\.key)
+  }
+}
+
+extension LoopCore {
+  /// Continues the exchanges for which there is bandwidth again.
+  func continueThrottled() {
+    for ticket in throttle.release(now) { exchanges.continueThrottled(ticket) }
+  }
+}
+
+extension LoopCore {
+  /// Returns the requests and connections of this moment.
+  func snapshot() -> TransportSnapshot {
+    var scenes: [Origin: Scene] = [:]
+    for exchange in exchanges.exchanges.values.sorted(by: { $0.ticket < $1.ticket }) {
+      guard let request = exchange.request else { continue }
+      scenes[request.origin, default: Scene()].exchanges.append(exchange)
+    }
+    for (origin, open, idle) in exchanges.connectionCounts where open > 0 {
+      scenes[origin, default: Scene()].openConnections += open
+      scenes[origin, default: Scene()].idleConnections += idle
+    }
+    let hosts = scenes.sorted { $0.key.description < $1.key.description }.map { origin, scene in
+      TransportSnapshot.Host(
+        origin: origin.description, waiting: waiting(scene.exchanges.filter { !$0.phase.isAdmitted }),
+        running: scene.exchanges.filter(\.phase.isAdmitted).map(\.running),
+        openConnections: scene.openConnections, idleConnections: scene.idleConnections)
+    }
+    return TransportSnapshot(hosts: hosts)
+  }
+
+  /// The requests and connections of one origin.
+  private struct Scene {
+    var exchanges: [Exchange] = []
+    var openConnections = 0
+    var idleConnections = 0
+  }
+
+  private func waiting(_ exchanges: [Exchange]) -> [TransportSnapshot.WaitingRequest] {
+    let places = HostQueues.places(of: exchanges)
+    let sorted = exchanges.sorted { left, right in
+      (places[left.ticket] ?? .max, left.ticket) < (places[right.ticket] ?? .max, right.ticket)
+    }
+    return sorted.compactMap { exchange in
+      guard let request = exchange.request else { return nil }
+      let reason = exchange.isHeldBack ? .suspended : hostQueues.reason(exchange, now) ?? .connections
+      return TransportSnapshot.WaitingRequest(
+        method: request.method, url: request.url, priority: exchange.priority, reason: reason)
+    }
+  }
+}
+
+extension Exchange {
+  fileprivate var isHeldBack: Bool { flow.isSuspended || phase == .withheld }
+
+  fileprivate var running: TransportSnapshot.RunningRequest {
+    TransportSnapshot.RunningRequest(
+      method: request?.method ?? "", url: request?.url ?? "", bytesSent: count.sent,
+      bytesReceived: count.received, isSuspended: isHeldBack, isThrottled: flow.isThrottled)
+  }
+}
+
+extension EventLoop {
+  /// Returns the requests and connections of this moment. Callable from any thread.
+  package func snapshot() async -> TransportSnapshot {
+    await withCheckedContinuation { continuation in
+      post(.run { continuation.resume(returning: $0.snapshot()) })
+    }
+  }
+
+  /// Returns the number of hosts whose queues are kept. Callable from any thread.
+  package func hostQueueCount() async -> Int {
+    await withCheckedContinuation { continuation in
+      post(.run { continuation.resume(returning: $0.hostQueues.hostQueues.count) })
+    }
+  }
 }

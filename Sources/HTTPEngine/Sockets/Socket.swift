@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HTTPSystem
 import HTTPWire
 
 /// One socket of the loop, watched by its poller, and closed exactly once. Belongs to the loop's thread.
@@ -154,4 +155,74 @@ extension TransportFailure {
     TransportFailure(
       .connectionLost, "The connection to \(host) broke: \(String(cString: strerror(code))).")
   }
+}
+
+/// The result of an attempt to move bytes without waiting.
+enum PipeStep {
+  case moved(Int)
+  /// The wait until the socket can be read; until then nothing can be done.
+  case waitsToRead
+  /// The wait until the socket can be written; until then nothing can be done.
+  case waitsToWrite
+  /// The peer sends no more bytes.
+  case ended
+  case failed(TransportFailure)
+  /// The watcher has to evaluate the server first.
+  case undecided(PresentedChain)
+  /// The server asks for a client certificate, and the watcher chooses it.
+  case asksForIdentity
+}
+
+/// A connection as its user sees it: a socket, or a tunnel that is secure itself. Belongs to the loop's thread, and
+/// lasts until ``close()``.
+protocol Pipe: AnyObject {
+  var descriptor: Int32 { get }
+  /// The user of the connection, called when bytes may move.
+  var owner: (any PipeOwner)? { get set }
+  /// Whether a write that has to wait must be repeated with the same bytes.
+  var keepsWrites: Bool { get }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep
+  func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep
+  func shutReading()
+  /// Ends writing. Returns `.moved` if the peer will learn of it.
+  func shutWriting() -> PipeStep
+  func close()
+}
+
+/// The user of a connection, called when bytes may move.
+protocol PipeOwner: AnyObject {
+  func pipeIsReady()
+}
+
+/// A connection of which more was read than was wanted: the rest is read first. Belongs to the loop's thread.
+final class UnreadPipe: Pipe {
+  private let pipe: any Pipe
+  private var unread: ArraySlice<UInt8>
+
+  init(_ unread: ArraySlice<UInt8>, before pipe: any Pipe) {
+    self.unread = unread
+    self.pipe = pipe
+  }
+
+  var hasUnread: Bool { !unread.isEmpty }
+  var descriptor: Int32 { pipe.descriptor }
+  var owner: (any PipeOwner)? {
+    get { pipe.owner }
+    set { pipe.owner = newValue }
+  }
+  var keepsWrites: Bool { pipe.keepsWrites }
+
+  func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
+    guard !unread.isEmpty else { return pipe.read(into: room) }
+    let count = min(room.count, unread.count)
+    room.copyBytes(from: unread.prefix(count))
+    unread = unread.dropFirst(count)
+    return .moved(count)
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep { pipe.write(bytes) }
+  func shutReading() { pipe.shutReading() }
+  func shutWriting() -> PipeStep { pipe.shutWriting() }
+  func close() { pipe.close() }
 }

@@ -1,4 +1,5 @@
 import COpenSSL
+import FoundationEssentials
 import Glibc
 import HTTPSystem
 import HTTPWire
@@ -79,5 +80,128 @@ final class TLSContexts {
 
   private static func number(_ version: TransportOptions.TLSVersion) -> Int32 {
     version == .tls13 ? TLS1_3_VERSION : TLS1_2_VERSION
+  }
+}
+
+/// The peer of a handshake, and the code that decides about it.
+struct TLSPeer {
+  let origin: Origin
+  let profile: ConnectionProfile
+  /// The proxy, if the handshake is with one. A proxy has a name and a trust store of its own.
+  let proxy: ProxyServer?
+  /// The protocols that are offered, the best one first (RFC 7301); empty to offer none.
+  let protocols: [String]
+
+  init(
+    _ origin: Origin, _ profile: ConnectionProfile, proxy: ProxyServer? = nil, protocols: [String] = []
+  ) {
+    self.protocols = protocols
+    self.origin = origin
+    self.profile = profile
+    self.proxy = proxy
+  }
+
+  /// The name for which the certificate has to hold.
+  var host: String { proxy?.host ?? origin.host }
+
+  /// The name in messages.
+  var description: String { proxy.map { "the proxy \($0.host)" } ?? origin.host }
+
+  var settings: TLSSettings { TLSSettings(profile.options, isForProxy: proxy != nil) }
+
+  /// The name that is asked for (RFC 6066 §3); `nil` for addresses, which are not sent.
+  var serverName: String? {
+    guard HostLookup.addresses(of: host, literalsOnly: true).isEmpty else { return nil }
+    return host.hasSuffix(".") ? String(host.dropLast()) : host
+  }
+
+  /// Whether the evaluator needs the stapled response.
+  var wantsStapledResponse: Bool {
+    guard proxy == nil else { return false }
+    return profile.evaluator?.wantsStapledResponse(ofHost: origin.host) ?? false
+  }
+
+  /// Whether the identity of the client is chosen when the server asks for it.
+  var wantsToChooseIdentity: Bool {
+    guard proxy == nil, profile.options.clientIdentity == nil else { return false }
+    return profile.evaluator?.wantsToChooseIdentity(forHost: origin.host, port: origin.port) ?? false
+  }
+
+  /// Returns the failure if the peer is not accepted; `.trustUndecided` if code outside of the handshake has to decide.
+  func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
+    guard let proxy else {
+      return ServerEvaluation(profile: profile, host: origin.host, port: origin.port)
+        .failure(of: certificates, stapled: stapled)
+    }
+    let verdict = TrustAnchors.of(proxy.trustStore).flatMap { anchors in
+      ChainVerifier(anchors: anchors, host: proxy.host).verify(certificates)
+    }
+    guard case .failure(let fault) = verdict else { return nil }
+    return TransportFailure(fault.kind, fault.message(for: description))
+  }
+}
+
+/// The TLS sessions of one loop that may be resumed (RFC 8446 §2.2, RFC 5077). Belongs to the loop's thread.
+///
+/// OpenSSL verifies no certificate when a session is resumed. So the owner of a handshake evaluates the chain of a
+/// session again before it is offered.
+final class TLSSessions {
+  /// The number of keys beyond which the sessions of all are forgotten.
+  private static let capacity = 256
+  /// The number of sessions of one key. A server of TLS 1.3 sends two tickets, each of which is used once.
+  private static let sessionsPerKey = 2
+
+  @exclusivity(unchecked) private var sessions: [AnyHashable: [OpaquePointer]] = [:]
+
+  deinit { removeAll() }
+
+  /// Keeps a session, of which the caller gives up its reference.
+  func keep(_ session: OpaquePointer, for key: AnyHashable) {
+    if sessions[key] == nil, sessions.count >= Self.capacity { removeAll() }
+    var kept = sessions[key] ?? []
+    kept.append(session)
+    if kept.count > Self.sessionsPerKey { SSL_SESSION_free(kept.removeFirst()) }
+    sessions[key] = kept
+  }
+
+  /// Calls `use` with the newest session of the key, if there is one. A session of TLS 1.3 is used once, so that
+  /// observers of the network cannot link two connections by it (RFC 8446 §C.4).
+  func withSession(for key: AnyHashable, _ use: (OpaquePointer) -> Void) {
+    guard let session = sessions[key]?.last else { return }
+    use(session)
+    guard SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION else { return }
+    sessions[key]?.removeLast()
+    SSL_SESSION_free(session)
+  }
+
+  private func removeAll() {
+    for session in sessions.values.joined() { SSL_SESSION_free(session) }
+    sessions.removeAll()
+  }
+}
+
+/// The file with the secrets of TLS connections, for the analysis of recorded traffic.
+enum TLSKeyLog {
+  /// The file that the environment of the process names for every program with TLS, as it was when it was first asked
+  /// for: reading the environment while another thread changes it is not safe.
+  private static let usual: String? = getenv("SSLKEYLOGFILE").flatMap { name in
+    let file = String(cString: name)
+    return file.isEmpty ? nil : file
+  }
+
+  /// Appends one line to a file and to the one that the environment names.
+  static func append(_ line: UnsafePointer<CChar>, to file: String?) {
+    if let file { write(line, to: file) }
+    if let usual, usual != file { write(line, to: usual) }
+  }
+
+  /// Appends one line to the file.
+  private static func write(_ line: UnsafePointer<CChar>, to file: String) {
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return }
+    // One write, so that lines of several processes do not mix.
+    let text = String(cString: line) + "\n"
+    _ = text.utf8CString.withUnsafeBufferPointer { Glibc.write(descriptor, $0.baseAddress, $0.count - 1) }
+    close(descriptor)
   }
 }

@@ -1,3 +1,4 @@
+import COpenSSL
 import HTTPWire
 
 /// A connection that is secure below what uses it: the one to a proxy over TLS. Belongs to the loop's thread.
@@ -32,5 +33,63 @@ final class TLSPipe: Pipe {
     // Without the alert, OpenSSL gives up the session, too.
     if descriptor >= 0 { _ = tls.shut() }
     socket.close()
+  }
+}
+
+/// The reads and writes of OpenSSL on a connection other than a socket: TLS within a tunnel that is secure itself.
+enum PipeBIO {
+  /// Attaches a session to the connection of `tls`. Returns false if there is no memory.
+  static func attach(_ session: OpaquePointer, to tls: TLSConnection) -> Bool {
+    guard let kind, let pipe = BIO_new(kind) else { return false }
+    BIO_set_data(pipe, Unmanaged.passUnretained(tls).toOpaque())
+    BIO_set_init(pipe, 1)
+    // The session owns it.
+    SSL_set_bio(session, pipe, pipe)
+    return true
+  }
+
+  /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table behind it never
+  /// changes.
+  private nonisolated(unsafe) static let kind: OpaquePointer? = {
+    let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection of a stream")
+    guard let kind, BIO_meth_set_read(kind, read) == 1, BIO_meth_set_write(kind, write) == 1,
+      BIO_meth_set_ctrl(kind, control) == 1
+    else { return nil }
+    return kind
+  }()
+
+  private static let read: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
+    pipe, room, count in
+    step(of: pipe) {
+      $0.connection.read(into: UnsafeMutableRawBufferPointer(start: room, count: Int(max(0, count))))
+    }
+  }
+
+  private static let write: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+    pipe, bytes, count in
+    step(of: pipe) { $0.connection.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count)))) }
+  }
+
+  /// Accepts a flush, which has nothing to do, and no other command.
+  private static let control: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
+    _, command, _, _ in
+    command == BIO_CTRL_FLUSH ? 1 : 0
+  }
+
+  private static func step(of pipe: OpaquePointer?, _ move: (TLSConnection) -> PipeStep) -> Int32 {
+    guard let pipe, let reference = BIO_get_data(pipe) else { return -1 }
+    openssl_waits_for_nothing(pipe)
+    return Unmanaged<TLSConnection>.fromOpaque(reference)._withUnsafeGuaranteedRef { tls in
+      guard !tls.renegotiation.isCut else { return -1 }
+      switch move(tls) {
+      case .moved(let count): return Int32(clamping: count)
+      case .waitsToRead: openssl_waits_to_read(pipe)
+      case .waitsToWrite: openssl_waits_to_write(pipe)
+      case .failed(let failure): tls.failure = failure
+      case .ended: return 0
+      case .undecided, .asksForIdentity: break
+      }
+      return -1
+    }
   }
 }

@@ -1,3 +1,6 @@
+import CBrotli
+import CZlib
+import CZstd
 import Glibc
 package import HTTPWire
 
@@ -123,5 +126,242 @@ private final class DecodingStage {
       end = step.produced
     }
     return .filled
+  }
+}
+
+/// A decoder of one content coding. Belongs to one thread at a time.
+protocol ContentDecoder: AnyObject {
+  /// Whether the input so far ends where the coding ends.
+  var isAtEnd: Bool { get }
+
+  /// Reads from `input` and writes to `output`, as much of both as possible.
+  ///
+  /// If `output` is full afterwards, there may be more to write without further input.
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep
+}
+
+/// The progress of one call of a ``ContentDecoder``.
+struct DecodingStep {
+  var consumed = 0
+  var produced = 0
+  var fault: DecodingFault?
+}
+
+/// The reason why a body cannot be decoded.
+enum DecodingFault: Error, Equatable {
+  /// The bytes are not in the coding; in the words of the library, if it has any.
+  case malformed(String)
+  case outOfMemory
+}
+
+/// A decoder of gzip (RFC 1952) with any number of members, and of `deflate`. Like browsers, it accepts `deflate` with
+/// its wrapping (RFC 1950) and without (RFC 1951).
+final class InflateDecoder: ContentDecoder {
+  enum Format {
+    case gzip
+    case deflate
+  }
+
+  private enum State {
+    /// The state before the first bytes. The first two bytes of `deflate` tell whether it is wrapped.
+    case unopened(first: UInt8?)
+    case inflating
+    /// The state after the end of the stream, or of a member of gzip. The first byte that follows may have been read.
+    case ended(first: UInt8?)
+  }
+
+  private let format: Format
+  /// At an address that does not change, because zlib refers to it.
+  private let stream: UnsafeMutablePointer<z_stream>
+  private var isOpen = false
+  private var state = State.unopened(first: nil)
+  /// The number of bytes that may follow `deflate` without its wrapping. As in curl, they are a checksum, which some
+  /// servers send although they send no header.
+  private var trailerLeft = 0
+
+  init(_ format: Format) {
+    self.format = format
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+  }
+
+  deinit {
+    if isOpen { inflateEnd(stream) }
+    stream.deinitialize(count: 1)
+    stream.deallocate()
+  }
+
+  var isAtEnd: Bool {
+    if case .ended(first: nil) = state { true } else { false }
+  }
+
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+    switch state {
+    case .inflating: inflate(input, output)
+    case .ended(let first): readOn(input, output, after: first)
+    case .unopened(let first):
+      switch format {
+      case .gzip: open(windowBits: MAX_WBITS + 16) ?? inflate(input, output)
+      case .deflate: begin(input, output, after: first)
+      }
+    }
+  }
+
+  // MARK: The beginning
+
+  private func begin(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, after first: UInt8?
+  ) -> DecodingStep {
+    guard let next = input.first else { return DecodingStep() }
+    guard let first else {
+      guard input.count == 1 else {
+        return open(windowBits: Self.windowBits(next, input[1])) ?? inflate(input, output)
+      }
+      state = .unopened(first: next)
+      return DecodingStep(consumed: 1)
+    }
+    if let failure = open(windowBits: Self.windowBits(first, next)) { return failure }
+    // One byte of either form is too short to produce anything.
+    let opening = withUnsafeBytes(of: first) { inflate($0, output) }
+    return opening.fault == nil ? inflate(input, output) : opening
+  }
+
+  /// Returns the window bits by the first two bytes: with the header of zlib (RFC 1950 §2.2), or negative without.
+  private static func windowBits(_ first: UInt8, _ second: UInt8) -> Int32 {
+    let isWrapped = first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
+    return isWrapped ? MAX_WBITS : -MAX_WBITS
+  }
+
+  /// Returns a failed step if there is no memory.
+  private func open(windowBits: Int32) -> DecodingStep? {
+    let status = inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    guard status == Z_OK else { return DecodingStep(fault: .outOfMemory) }
+    trailerLeft = windowBits < 0 ? 4 : 0
+    isOpen = true
+    state = .inflating
+    return nil
+  }
+
+  // MARK: The middle and the end
+
+  private func inflate(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
+  ) -> DecodingStep {
+    // zlib only reads the input, but its type does not say so.
+    stream.pointee.next_in = UnsafeMutablePointer(mutating: input.bindMemory(to: UInt8.self).baseAddress)
+    stream.pointee.avail_in = UInt32(input.count)
+    stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
+    stream.pointee.avail_out = UInt32(output.count)
+    let status = CZlib.inflate(stream, Z_NO_FLUSH)
+    var step = DecodingStep(
+      consumed: input.count - Int(stream.pointee.avail_in),
+      produced: output.count - Int(stream.pointee.avail_out))
+    switch status {
+    case Z_OK, Z_BUF_ERROR: break
+    case Z_STREAM_END: state = .ended(first: nil)
+    case Z_MEM_ERROR: step.fault = .outOfMemory
+    case Z_NEED_DICT: step.fault = .malformed("a preset dictionary is needed")
+    default: step.fault = .malformed(stream.pointee.msg.map { String(cString: $0) } ?? "invalid data")
+    }
+    return step
+  }
+
+  /// Begins the next member of gzip. Zeros between members and after the last one are padding, as gzip(1) takes them.
+  /// Other bytes are recognised by the first two, which may come one by one.
+  private func readOn(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, after first: UInt8?
+  ) -> DecodingStep {
+    guard let next = input.first else { return DecodingStep() }
+    guard format == .gzip else { return readTrailer(input) }
+    if first == nil, next == 0 { return DecodingStep(consumed: input.prefix { $0 == 0 }.count) }
+    if first == nil, next == Self.magic.0 {
+      state = .ended(first: next)
+      return DecodingStep(consumed: 1)
+    }
+    guard let first, next == Self.magic.1, inflateReset(stream) == Z_OK else {
+      return DecodingStep(fault: .malformed("bytes follow its end"))
+    }
+    state = .inflating
+    // One byte is too short to produce anything.
+    let opening = withUnsafeBytes(of: first) { inflate($0, output) }
+    return opening.fault == nil ? inflate(input, output) : opening
+  }
+
+  /// The first two bytes of a member of gzip (RFC 1952 §2.3.1).
+  private static let magic: (UInt8, UInt8) = (0x1F, 0x8B)
+
+  private func readTrailer(_ input: UnsafeRawBufferPointer) -> DecodingStep {
+    guard input.count <= trailerLeft else { return DecodingStep(fault: .malformed("bytes follow its end")) }
+    trailerLeft -= input.count
+    return DecodingStep(consumed: input.count)
+  }
+}
+
+/// A decoder of `br` (RFC 7932). The window is at most 16 MiB, because the format allows no larger one.
+final class BrotliDecoder: ContentDecoder {
+  private let decoder: OpaquePointer
+  private(set) var isAtEnd = false
+
+  init?() {
+    guard let decoder = BrotliDecoderCreateInstance(nil, nil, nil) else { return nil }
+    self.decoder = decoder
+  }
+
+  deinit { BrotliDecoderDestroyInstance(decoder) }
+
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+    guard !isAtEnd else {
+      return DecodingStep(fault: input.isEmpty ? nil : .malformed("bytes follow its end"))
+    }
+    var unread = input.count
+    var unwritten = output.count
+    var source = input.bindMemory(to: UInt8.self).baseAddress
+    var target = output.bindMemory(to: UInt8.self).baseAddress
+    let result = BrotliDecoderDecompressStream(decoder, &unread, &source, &unwritten, &target, nil)
+    var step = DecodingStep(consumed: input.count - unread, produced: output.count - unwritten)
+    switch result {
+    case BROTLI_DECODER_RESULT_SUCCESS: isAtEnd = true
+    case BROTLI_DECODER_RESULT_ERROR: step.fault = fault
+    default: break
+    }
+    return step
+  }
+
+  private var fault: DecodingFault {
+    let code = BrotliDecoderGetErrorCode(decoder)
+    // The codes of failed allocations are those from -30 to -21 (decode.h).
+    if (-30...(-21)).contains(code.rawValue) { return .outOfMemory }
+    return .malformed(BrotliDecoderErrorString(code).map { String(cString: $0) } ?? "invalid data")
+  }
+}
+
+/// A decoder of `zstd` (RFC 8878) with any number of frames.
+final class ZstdDecoder: ContentDecoder {
+  /// 8 MiB, the largest window that a sender may use for HTTP (RFC 9659 §3). The format itself allows terabytes.
+  private static let largestWindowLog: Int32 = 23
+
+  private let decoder: OpaquePointer
+  private(set) var isAtEnd = false
+
+  init?() {
+    guard let decoder = ZSTD_createDCtx() else { return nil }
+    self.decoder = decoder
+    ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, Self.largestWindowLog)
+  }
+
+  deinit { ZSTD_freeDCtx(decoder) }
+
+  func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+    var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
+    var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
+    let result = ZSTD_decompressStream(decoder, &target, &source)
+    var step = DecodingStep(consumed: source.pos, produced: target.pos)
+    if ZSTD_isError(result) != 0 {
+      step.fault = .malformed(ZSTD_getErrorName(result).map { String(cString: $0) } ?? "invalid data")
+    } else if step.consumed > 0 || step.produced > 0 {
+      // Without input the result is that of the next frame, which need not come.
+      isAtEnd = result == 0
+    }
+    return step
   }
 }

@@ -62,3 +62,61 @@ package enum BoundedFile {
     }
   }
 }
+
+/// Regular files whose size in the file system is not the number of their bytes, such as those of `/proc` (size 0) and
+/// `/sys` (size 4096). The kernel makes their bytes when they are read.
+package enum GeneratedFile {
+  /// Whether a file is one. `false` also for a file that cannot be opened.
+  package static func isGenerated(_ path: String) -> Bool {
+    guard let descriptor = open(path) else { return false }
+    defer { close(descriptor) }
+    return isGenerated(descriptor)
+  }
+
+  /// Reads a generated file to its end. Returns `nil` for any other file, and for one that cannot be opened.
+  package static func content(of path: String) throws(TransportFailure) -> [UInt8]? {
+    guard let descriptor = open(path) else { return nil }
+    defer { close(descriptor) }
+    guard isGenerated(descriptor) else { return nil }
+    do {
+      return try BoundedFile.content(of: descriptor)
+    } catch  where error.kind == .dataLengthExceedsMaximum {
+      throw TransportFailure(
+        .cannotReadBody, "\(path) has no size, and \(error.reason); upload it as an InputStream instead.")
+    } catch {
+      throw TransportFailure(.cannotReadBody, "\(path) cannot be read to its end: \(error.reason).")
+    }
+  }
+
+  /// Opens a regular file without blocks on the disk. Other files have the size that they say, and are not read.
+  private static func open(_ path: String) -> Int32? {
+    // Some generated files wait for bytes.
+    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { return nil }
+    var status = stat()
+    if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_blocks == 0 {
+      return descriptor
+    }
+    close(descriptor)
+    return nil
+  }
+
+  /// Whether the last byte of the size is missing, or bytes follow it. A sparse file has all bytes of its size.
+  private static func isGenerated(_ descriptor: Int32) -> Bool {
+    guard let size = size(of: descriptor) else { return false }
+    if !hasByte(descriptor, at: size), size == 0 || hasByte(descriptor, at: size - 1) { return false }
+    // The file may have grown, or become shorter, since its size was read.
+    return self.size(of: descriptor) == size
+  }
+
+  private static func size(of descriptor: Int32) -> Int? {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? Int(status.st_size) : nil
+  }
+
+  private static func hasByte(_ descriptor: Int32, at offset: Int) -> Bool {
+    var byte: UInt8 = 0
+    // A file that cannot be read at an offset is not one of a disk.
+    return pread(descriptor, &byte, 1, off_t(offset)) != 0
+  }
+}

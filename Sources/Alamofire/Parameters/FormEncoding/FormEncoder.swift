@@ -74,3 +74,213 @@ struct FormIndexKey: CodingKey {
   var stringValue: String { String(index) }
   var intValue: Int? { index }
 }
+
+/// The properties of a value.
+struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
+  let encoder: FormEncoder
+
+  var codingPath: [any CodingKey] { encoder.codingPath }
+
+  private func property(_ key: Key) -> FormEncoder {
+    encoder.nested(encoder.node.property(key.stringValue, encoder.turn), key)
+  }
+
+  mutating func encodeNil(forKey key: Key) throws {
+    try property(key).write(encoder.options.nilEncoding.encode(), for: String?.none as Any)
+  }
+
+  mutating func encode(_ value: Int128, forKey key: Key) throws { try property(key).encode(value) }
+  mutating func encode(_ value: UInt128, forKey key: Key) throws { try property(key).encode(value) }
+  mutating func encode(_ value: some Encodable, forKey key: Key) throws { try property(key).encode(value) }
+
+  mutating func nestedContainer<NestedKey: CodingKey>(
+    keyedBy keyType: NestedKey.Type, forKey key: Key
+  ) -> KeyedEncodingContainer<NestedKey> {
+    property(key).container(keyedBy: keyType)
+  }
+
+  mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+    property(key).unkeyedContainer()
+  }
+
+  /// Returns an encoder for a superclass, which adds its properties to the same ones, without a name of its own.
+  mutating func superEncoder() -> any Encoder { encoder }
+
+  mutating func superEncoder(forKey key: Key) -> any Encoder { property(key) }
+}
+
+// Synthesized conformances write optionals with these, and by default they write nothing for `nil`:
+// then the nil encoding would not be asked.
+extension FormKeyedContainer {
+  private mutating func encodePresentOrNil(_ value: (some Encodable)?, forKey key: Key) throws {
+    if let value {
+      try encode(value, forKey: key)
+    } else {
+      try property(key).write(encoder.options.absentEncoding.encode(), for: String?.none as Any)
+    }
+  }
+
+  mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Float?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Int?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Int8?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Int16?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Int32?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Int64?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: Int128?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: UInt?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: UInt8?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: UInt16?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: UInt32?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: UInt128?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+
+  mutating func encodeIfPresent(_ value: (some Encodable)?, forKey key: Key) throws {
+    try encodePresentOrNil(value, forKey: key)
+  }
+}
+
+/// The items of an array.
+struct FormUnkeyedContainer: UnkeyedEncodingContainer {
+  let encoder: FormEncoder
+  /// Whether another encoder wrote items before: the first item of this container takes the place of the first one.
+  private let isMerging: Bool
+  private(set) var count = 0
+
+  init(encoder: FormEncoder, isMerging: Bool) {
+    self.encoder = encoder
+    self.isMerging = isMerging
+  }
+
+  var codingPath: [any CodingKey] { encoder.codingPath }
+
+  private mutating func nextItem() -> FormEncoder {
+    defer { count += 1 }
+    let item = encoder.node.item(at: isMerging ? count : nil, encoder.turn)
+    return encoder.nested(item, FormIndexKey(count))
+  }
+
+  mutating func encodeNil() throws {
+    try nextItem().write(encoder.options.nilEncoding.encode(), for: String?.none as Any)
+  }
+
+  mutating func encode(_ value: Int128) throws { try nextItem().encode(value) }
+  mutating func encode(_ value: UInt128) throws { try nextItem().encode(value) }
+  mutating func encode(_ value: some Encodable) throws { try nextItem().encode(value) }
+
+  mutating func nestedContainer<NestedKey: CodingKey>(
+    keyedBy keyType: NestedKey.Type
+  ) -> KeyedEncodingContainer<NestedKey> {
+    nextItem().container(keyedBy: keyType)
+  }
+
+  mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+    nextItem().unkeyedContainer()
+  }
+
+  /// Returns an encoder for a superclass, which adds to the same list, because there is no name for it.
+  mutating func superEncoder() -> any Encoder {
+    count += 1
+    return encoder
+  }
+}
+
+/// One value; a second one is refused.
+struct FormSingleValueContainer: SingleValueEncodingContainer {
+  let encoder: FormEncoder
+  private var isFull = false
+
+  init(encoder: FormEncoder) {
+    self.encoder = encoder
+  }
+
+  var codingPath: [any CodingKey] { encoder.codingPath }
+
+  private mutating func write(_ text: String?, for value: Any) throws {
+    try fill(with: value)
+    try encoder.write(text, for: value)
+  }
+
+  private mutating func fill(with value: Any) throws {
+    guard !isFull else { throw encoder.conflict(value) }
+    isFull = true
+  }
+
+  mutating func encodeNil() throws {
+    try write(encoder.options.nilEncoding.encode(), for: String?.none as Any)
+  }
+
+  mutating func encode(_ value: Bool) throws {
+    try write(encoder.options.boolEncoding.encode(value), for: value)
+  }
+
+  mutating func encode(_ value: String) throws { try write(value, for: value) }
+  mutating func encode(_ value: Double) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: Float) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: Int) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: Int8) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: Int16) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: Int32) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: Int64) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: Int128) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: UInt) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: UInt8) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: UInt16) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: UInt32) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: UInt64) throws { try write(value.description, for: value) }
+  mutating func encode(_ value: UInt128) throws { try write(value.description, for: value) }
+
+  mutating func encode(_ value: some Encodable) throws {
+    try fill(with: value)
+    try encoder.encode(value)
+  }
+}
