@@ -1,5 +1,5 @@
-import Foundation
-package import HTTPWire
+public import Foundation
+public import HTTPWire
 
 /// The file of a ``HostPolicyStore``. Every call may wait for the disk.
 package protocol HostPolicyFile: Sendable {
@@ -113,5 +113,97 @@ extension HostPolicyStore {
     } catch {
       self.init(table, error: error)
     }
+  }
+}
+
+/// A file that only its owner can read and that is replaced atomically.
+final class AtomicFile: HostPolicyFile {
+  /// A larger file is not one of ours.
+  private static let largest = 16 << 20
+
+  private let path: String
+  private let name: String
+  private let folder: any EntryFiles
+  /// The latest edition that was written. The file is written under this lock, so that the later of two editions stays.
+  private let edition = Mutex<UInt64>(0)
+
+  init(_ url: URL) throws(HostStorageError) {
+    guard url.isFileURL, !url.hasDirectoryPath,
+      let folder = CacheFolder.open(url.deletingLastPathComponent().path)
+    else { throw .folderNotOurs }
+    path = url.path
+    name = url.lastPathComponent
+    self.folder = folder
+    folder.removeLeftovers()
+  }
+
+  func read() throws(HostStorageError) -> String? {
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
+    let size = (attributes[.size] as? NSNumber)?.intValue ?? 0
+    guard size <= Self.largest, let data = folder.read(name).data,
+      let text = String(bytes: data, encoding: .utf8)
+    else { throw .unreadable }
+    // An empty file was created and never written.
+    return text.isEmpty ? nil : text
+  }
+
+  func write(_ text: String, edition: UInt64) throws(HostStorageError) {
+    let isWritten = self.edition.withLock { latest in
+      guard edition > latest else { return true }
+      guard folder.write(name, Data(text.utf8)) else { return false }
+      latest = edition
+      return true
+    }
+    guard isWritten else { throw .notWritten }
+  }
+}
+
+extension StrictTransportSecurity {
+  /// Makes an empty object in memory.
+  ///
+  /// - Parameter hostLimit: The most hosts with a policy, without preloaded ones. At the limit, another host is noted
+  ///   when a policy has expired, because one host must not evict the policies of others.
+  public convenience init(hostLimit: Int = 10_000) {
+    self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit)))
+  }
+
+  /// Makes an object with a file, which is read now and written in the background after each change.
+  ///
+  /// ```swift
+  /// let folder = URL(fileURLWithPath: "/var/lib/shop", isDirectory: true)
+  /// let hosts = StrictTransportSecurity(file: folder.appendingPathComponent("hosts.txt"))
+  /// if let error = hosts.storageError { print(error.localizedDescription) }
+  /// ```
+  ///
+  /// Only its owner can read the file, which contains the names of visited hosts. It is replaced atomically. If two
+  /// processes share a file, the last write stays. A file that is broken or cannot be used counts as empty, and
+  /// ``storageError`` has the reason. The file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
+  ///
+  /// - Parameters:
+  ///   - file:      The URL of the file. Its folder is made if it does not exist. The folder must belong to the user of
+  ///                the process, and no other user may write to it.
+  ///   - hostLimit: The most hosts that are noted, as in ``init(hostLimit:)``.
+  public convenience init(file: URL, hostLimit: Int = 10_000) {
+    self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit), at: file))
+  }
+}
+
+extension AlternativeServices {
+  /// Makes an empty object in memory.
+  ///
+  /// - Parameter originLimit: The most pairs of host and port with services. One more evicts the pair that expires
+  ///   first.
+  public convenience init(originLimit: Int = 1_000) {
+    self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit)))
+  }
+
+  /// Makes an object with a file, as ``StrictTransportSecurity/init(file:hostLimit:)`` does. The file contains only
+  /// services that outlast a change of the network (`persist=1`).
+  ///
+  /// - Parameters:
+  ///   - file:        The URL of the file, in a folder that only this user may write to.
+  ///   - originLimit: The most pairs of host and port, as in ``init(originLimit:)``.
+  public convenience init(file: URL, originLimit: Int = 1_000) {
+    self.init(storage: HostPolicyStore(AlternativeTable(limit: originLimit), at: file))
   }
 }

@@ -140,3 +140,135 @@ extension RequestInterceptor where Self == Interceptor {
     Interceptor(adapters: adapters, retriers: retriers, interceptors: interceptors)
   }
 }
+
+/// Adapts a request; calls its completion once, from any thread, at once or later.
+public typealias AdaptHandler =
+  @Sendable (
+    _ urlRequest: URLRequest, _ session: Session,
+    _ completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) -> Void
+
+/// An adapter that is a closure. It never retries.
+///
+/// ```swift
+/// let adapter = Adapter { urlRequest, session, completion in
+///   var urlRequest = urlRequest
+///   urlRequest.headers.add(.userAgent("Weather/2.0"))
+///   completion(.success(urlRequest))
+/// }
+/// let session = Session(interceptor: adapter)
+/// ```
+open class Adapter: RequestInterceptor, @unchecked Sendable {
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
+  private let adaptHandler: AdaptHandler
+
+  /// Makes an adapter of a closure, which is called once for each attempt and not on the engine's thread.
+  @preconcurrency
+  public init(_ adaptHandler: @escaping AdaptHandler) {
+    self.adaptHandler = adaptHandler
+  }
+
+  /// Calls the closure.
+  @preconcurrency
+  open func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    adaptHandler(urlRequest, session, completion)
+  }
+
+  /// Forwards to ``adapt(_:for:completion:)``. The library calls this method.
+  @preconcurrency
+  open func adapt(
+    _ urlRequest: URLRequest, using state: RequestAdapterState,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    adapt(urlRequest, for: state.session, completion: completion)
+  }
+}
+
+extension RequestAdapter where Self == Adapter {
+  /// Makes an ``Adapter`` of a closure.
+  @preconcurrency
+  public static func adapter(using closure: @escaping AdaptHandler) -> Adapter {
+    Adapter(closure)
+  }
+}
+
+/// Decides about a failed request; calls its completion once, from any thread, at once or later.
+public typealias RetryHandler =
+  @Sendable (
+    _ request: Request, _ session: Session, _ error: any Error,
+    _ completion: @escaping @Sendable (RetryResult) -> Void
+  ) -> Void
+
+/// A retrier that is a closure. It adapts nothing.
+///
+/// ```swift
+/// let retrier = Retrier { request, session, error, completion in
+///   completion(request.retryCount < 3 ? .retryWithDelay(1) : .doNotRetry)
+/// }
+/// let session = Session(interceptor: retrier)
+/// ```
+open class Retrier: RequestInterceptor, @unchecked Sendable {
+  // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
+  private let retryHandler: RetryHandler
+
+  /// Makes a retrier of a closure, which is called once for each failure and not on the engine's thread.
+  @preconcurrency
+  public init(_ retryHandler: @escaping RetryHandler) {
+    self.retryHandler = retryHandler
+  }
+
+  /// Calls the closure.
+  @preconcurrency
+  open func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    retryHandler(request, session, error, completion)
+  }
+}
+
+extension RequestRetrier where Self == Retrier {
+  /// Makes a ``Retrier`` of a closure.
+  @preconcurrency
+  public static func retrier(using closure: @escaping RetryHandler) -> Retrier {
+    Retrier(closure)
+  }
+}
+
+/// Interceptors that are added to a request.
+///
+/// They run after those of the session and the one that the request was made with, in the order in which they were
+/// added. Add them before the request starts. An adapter that is added later applies to the next attempt, a retrier
+/// to later failures. After the end, these are only failures of handlers that are added even later.
+extension Request {
+  /// Adapts and retries the request with `interceptor`, after all that do so already.
+  @discardableResult
+  public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
+    core.add(interceptor)
+    return self
+  }
+
+  /// Adapts the request with `adapter`, after all adapters that it has already.
+  ///
+  /// ```swift
+  /// AF.request("https://example.com/user")
+  ///   .adapt(using: TokenAdapter(token: token))
+  ///   .retry(using: .retryPolicy)
+  ///   .responseDecodable(of: User.self) { response in print(response.result) }
+  /// ```
+  @discardableResult
+  public func adapt(using adapter: any RequestAdapter) -> Self {
+    core.add(Interceptor(adapters: [adapter]))
+    return self
+  }
+
+  /// Asks `retrier` about failures, after all retriers that the request has already.
+  @discardableResult
+  public func retry(using retrier: any RequestRetrier) -> Self {
+    core.add(Interceptor(retriers: [retrier]))
+    return self
+  }
+}

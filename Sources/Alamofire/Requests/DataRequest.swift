@@ -113,3 +113,162 @@ extension Request {
     case cancel
   }
 }
+
+extension DataRequest {
+  /// Adds a handler that gets the body without serialization: `nil` for an empty one.
+  ///
+  /// Handlers are called in the order in which they were added, each on its queue, after all responses are made. The
+  /// first one resumes the request, unless the session or the request disables that. A handler that is added after
+  /// the end gets the same outcome.
+  @preconcurrency
+  @discardableResult
+  public func response(
+    queue: DispatchQueue = .main, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
+  ) -> Self {
+    add(Serialization(mirroring: { $0 }), queue, completionHandler)
+  }
+
+  /// Adds a handler with a serializer for data.
+  @preconcurrency
+  @discardableResult
+  public func response<Serializer: DataResponseSerializerProtocol>(
+    queue: DispatchQueue = .main, responseSerializer: Serializer,
+    completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
+  ) -> Self {
+    add(Serialization(responseSerializer), queue, completionHandler)
+  }
+
+  /// Adds a handler with a serializer.
+  @preconcurrency
+  @discardableResult
+  public func response<Serializer: ResponseSerializer>(
+    queue: DispatchQueue = .main, responseSerializer: Serializer,
+    completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
+  ) -> Self {
+    add(Serialization(responseSerializer), queue, completionHandler)
+  }
+
+  /// Adds a handler that gets the body as data.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
+  ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
+  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
+  ///   - completionHandler: Called once.
+  @preconcurrency
+  @discardableResult
+  public func responseData(
+    queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+    emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
+    completionHandler: @escaping @Sendable (AFDataResponse<Data>) -> Void
+  ) -> Self {
+    add(.data(dataPreprocessor, emptyResponseCodes, emptyRequestMethods), queue, completionHandler)
+  }
+
+  /// Adds a handler that gets the body as text.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
+  ///   - encoding: The encoding of the text. Default: that of the response, otherwise ISO Latin 1.
+  ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
+  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
+  ///   - completionHandler: Called once.
+  @preconcurrency
+  @discardableResult
+  public func responseString(
+    queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+    encoding: String.Encoding? = nil,
+    emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods,
+    completionHandler: @escaping @Sendable (AFDataResponse<String>) -> Void
+  ) -> Self {
+    let serializer = StringResponseSerializer(
+      dataPreprocessor: dataPreprocessor, encoding: encoding, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
+  }
+
+  /// Adds a handler that gets the decoded body.
+  ///
+  /// - Parameters:
+  ///   - type: The type of the value; inferred by default.
+  ///   - queue: The queue of the handler. Default: the main queue.
+  ///   - dataPreprocessor: The transformation of the body before it is decoded. Default: none.
+  ///   - decoder: Default: a `JSONDecoder`.
+  ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
+  ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
+  ///   - completionHandler: Called once.
+  @preconcurrency
+  @discardableResult
+  public func responseDecodable<Value: Decodable & Sendable>(
+    of type: Value.Type = Value.self, queue: DispatchQueue = .main,
+    dataPreprocessor: any DataPreprocessor = DecodableResponseSerializer<Value>.defaultDataPreprocessor,
+    decoder: any DataDecoder = defaultJSONDecoder,
+    emptyResponseCodes: Set<Int> = DecodableResponseSerializer<Value>.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = DecodableResponseSerializer<Value>.defaultEmptyRequestMethods,
+    completionHandler: @escaping @Sendable (AFDataResponse<Value>) -> Void
+  ) -> Self {
+    let serializer = DecodableResponseSerializer<Value>(
+      dataPreprocessor: dataPreprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,
+      emptyRequestMethods: emptyRequestMethods)
+    return add(Serialization(wire: serializer, runsUserCode: true), queue, completionHandler)
+  }
+
+  func add<Value: Sendable>(
+    _ serialization: Serialization<Value>, _ queue: DispatchQueue,
+    _ completion: @escaping @Sendable (AFDataResponse<Value>) -> Void
+  ) -> Self {
+    core.add(
+      QueueSink<DataHandler>(queue: queue, serialization: serialization, completion: completion), for: self)
+    return self
+  }
+}
+
+extension DataRequest {
+  /// Delivers the body of the response in chunks instead of keeping it in memory. Like a response handler it resumes
+  /// the request, so add validators before.
+  ///
+  /// ```swift
+  /// AF.request("https://example.com/log")
+  ///   .validate()
+  ///   .responseChunks(on: queue) { chunk in print("\(chunk.count) more bytes") }
+  ///   .response { response in print(response.error ?? "all of it is there") }
+  /// ```
+  ///
+  /// Chunks are delivered in order, one at a time; their boundaries are arbitrary. If the handler is slow, about a
+  /// mebibyte is buffered, then the server has to wait. Response handlers are called after the last chunk. These
+  /// handlers, validators, ``data`` and monitors see no data; content types are validated by whether there was a chunk.
+  /// An error or ``Request/cancel()`` ends the chunks; earlier ones have been delivered, validated or not.
+  ///
+  /// - Several handlers each get all chunks from the moment they are added; the slowest one determines the speed.
+  /// - If a handler is added before the request is resumed, it gets the whole body in chunks. Added later, it may get
+  ///   the bytes so far, or the whole body, as one large chunk; added after the end, a kept body. With
+  ///   ``TransportOptions/makesRequestsAtOnce``, or an observer of transfers, further bytes still come in chunks.
+  /// - Followed redirects and answered challenges have no chunks.
+  /// - The cache is neither read nor written.
+  /// - While a retrier may retry, a body of a status other than 200 to 299 is kept, up to a mebibyte. It is one chunk
+  ///   at the end.
+  ///
+  /// If the request is retried after chunks were delivered, `onRestart` is called before the first chunk of the new
+  /// response. Without `onRestart`, no retrier is called and the request fails, because the chunks of two bodies must
+  /// not be mixed.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of the closures. Default: the main queue.
+  ///   - onRestart: Called if the chunks so far are void because the body begins again. Default: none.
+  ///   - handler: Called with each chunk.
+  @preconcurrency
+  @discardableResult
+  public func responseChunks(
+    on queue: DispatchQueue = .main, onRestart: (@Sendable () -> Void)? = nil,
+    perform handler: @escaping @Sendable (_ chunk: Data) -> Void
+  ) -> Self {
+    core.handOutBody(of: self, on: queue, onRestart: onRestart, handler)
+    return self
+  }
+}

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
-import HTTPWire
+package import HTTPWire
+import Synchronization
 
 /// The performance of one request by a `URLProtocol`, and the client of that object.
 ///
@@ -217,5 +218,91 @@ extension ProtocolExchange: TransferControl {
       _ = reply.event(.cancel)
       end(.failure(Self.cancelled))
     }
+  }
+}
+
+/// A transport that serves one hop by an object of a user's `URLProtocol` class.
+final class ProtocolTransport: Transport {
+  /// The response and the error as the class returned them.
+  struct Given: Sendable {
+    var response: URLResponse?
+    var error: (any Error)?
+  }
+
+  private let type: URLProtocol.Type
+  private let request: URLRequest
+  private let credential: URLCredential?
+  private let outcome = Mutex(Given())
+
+  init(_ type: URLProtocol.Type, request: URLRequest, credential: URLCredential?) {
+    self.type = type
+    self.request = request
+    self.credential = credential
+  }
+
+  var given: Given { outcome.withLock { $0 } }
+
+  nonisolated(nonsending) func send(
+    _ request: WireRequest, observer: any TransferObserver
+  ) async throws(TransportFailure) -> WireResponse {
+    let exchange = ProtocolExchange(
+      type, self.request, credential: credential, wire: request, observer: observer)
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { waiter in
+        exchange.begin { result, given in
+          self.outcome.withLock { $0 = given }
+          waiter.resume(returning: result)
+        }
+      }
+    } onCancel: {
+      exchange.cancel()
+    }
+    // The lock makes the order of the two threads visible to ThreadSanitizer, which misses it for a continuation that
+    // is resumed before it is awaited.
+    outcome.withLock { _ in }
+    return try result.get()
+  }
+}
+
+/// The idle timeout and the deadline of a request. Pure.
+package struct ProtocolClock: Sendable {
+  private let idle: Duration?
+  private let deadline: ContinuousClock.Instant?
+  private var lastMove: ContinuousClock.Instant
+
+  package init(idle: Duration?, deadline: ContinuousClock.Instant?, now: ContinuousClock.Instant) {
+    self.idle = idle
+    self.deadline = deadline
+    lastMove = now
+  }
+
+  package mutating func moved(at now: ContinuousClock.Instant) {
+    lastMove = now
+  }
+
+  private var end: ContinuousClock.Instant? {
+    [idle.map { lastMove + $0 }, deadline].compactMap { $0 }.min()
+  }
+
+  package func isOver(at now: ContinuousClock.Instant) -> Bool {
+    end.map { $0 <= now } ?? false
+  }
+
+  /// Returns the phase whose limit is exceeded after ``isOver(at:)``.
+  package func exceededPhase(at now: ContinuousClock.Instant) -> TransportOptions.TimeLimits.Phase {
+    deadline.map { $0 <= now } ?? false ? .total : .idle
+  }
+
+  /// Returns the time until the next timeout; `nil` without one.
+  package func untilNext(at now: ContinuousClock.Instant) -> Duration? {
+    end.map { max(.milliseconds(1), now.duration(to: $0)) }
+  }
+}
+
+extension Duration {
+  /// The interval for a timer, at most a day; a timer that fires early is set again.
+  var dispatchInterval: DispatchTimeInterval {
+    let (seconds, attoseconds) = min(self, .seconds(86_400)).components
+    return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000) + 1)
   }
 }

@@ -1,6 +1,6 @@
 public import Foundation
 import FoundationNetworking
-import HTTPWire
+public import HTTPWire
 
 /// Retries requests that may be sent twice, after temporary failures, with increasing delays.
 ///
@@ -184,5 +184,164 @@ extension RequestRetrier where Self == RetryPolicy {
       exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
       retryableHTTPStatusCodes: retryableHTTPStatusCodes, retryableURLErrorCodes: retryableURLErrorCodes,
       maximumRetryAfter: maximumRetryAfter, jitter: jitter)
+  }
+}
+
+extension RetryPolicy {
+  /// 2.
+  public static let defaultRetryLimit: UInt = 2
+
+  /// 2.
+  public static let defaultExponentialBackoffBase: UInt = 2
+
+  /// Half a second.
+  public static let defaultExponentialBackoffScale: Double = 0.5
+
+  /// The idempotent methods (RFC 9110 §9.2.2): DELETE, GET, HEAD, OPTIONS, PUT, TRACE.
+  public static let defaultRetryableHTTPMethods: Set<HTTPMethod> = [
+    .delete, .get, .head, .options, .put, .trace,
+  ]
+
+  /// 408, 500, 502, 503 and 504.
+  public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 500, 502, 503, 504]
+
+  /// The codes of temporary failures: a lost connection, an unknown host, a missing route, an interrupted transfer, a
+  /// failed handshake, a wrong clock.
+  ///
+  /// Failures that another attempt would meet again are not included: a cancellation, an invalid URL, an untrusted
+  /// certificate, a missing file, too many redirects.
+  public static let defaultRetryableURLErrorCodes: Set<URLError.Code> = [
+    .backgroundSessionInUseByAnotherProcess,
+    .backgroundSessionWasDisconnected,
+    .badServerResponse,
+    .callIsActive,
+    .cannotConnectToHost,
+    .cannotFindHost,
+    .cannotLoadFromNetwork,
+    .dataNotAllowed,
+    .dnsLookupFailed,
+    .downloadDecodingFailedMidStream,
+    .downloadDecodingFailedToComplete,
+    .internationalRoamingOff,
+    .networkConnectionLost,
+    .notConnectedToInternet,
+    .secureConnectionFailed,
+    .serverCertificateHasBadDate,
+    .serverCertificateNotYetValid,
+    .timedOut,
+  ]
+}
+
+/// Retries requests whose connection was lost, and nothing else.
+///
+/// A ``RetryPolicy`` without status codes, and with `URLError.networkConnectionLost` as its only code.
+///
+/// ```swift
+/// let session = Session(interceptor: ConnectionLostRetryPolicy(retryLimit: 1))
+/// ```
+open class ConnectionLostRetryPolicy: RetryPolicy, @unchecked Sendable {
+  // Unchecked, as ``RetryPolicy`` is: it adds nothing that is stored.
+
+  /// Makes a policy.
+  ///
+  /// - Parameters:
+  ///   - retryLimit: The maximum number of retries of a request. Default: 2.
+  ///   - exponentialBackoffBase: The factor of the delay with each retry. Default and minimum: 2.
+  ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5.
+  ///   - retryableHTTPMethods: The methods of requests that are sent again. Default: the idempotent ones.
+  public init(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods
+  ) {
+    super.init(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+      retryableHTTPStatusCodes: [], retryableURLErrorCodes: [.networkConnectionLost])
+  }
+
+  /// Makes a policy that spreads its delays.
+  ///
+  /// - Parameters:
+  ///   - retryLimit: The maximum number of retries of a request. Default: 2.
+  ///   - exponentialBackoffBase: The factor of the delay with each retry. Default and minimum: 2.
+  ///   - exponentialBackoffScale: The first delay, in seconds. Default: 0.5.
+  ///   - retryableHTTPMethods: The methods of requests that are sent again. Default: the idempotent ones.
+  ///   - jitter: Whether delays are randomized.
+  public init(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    jitter: Jitter
+  ) {
+    super.init(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+      retryableHTTPStatusCodes: [], retryableURLErrorCodes: [.networkConnectionLost], jitter: jitter)
+  }
+}
+
+extension RequestRetrier where Self == ConnectionLostRetryPolicy {
+  /// A ``ConnectionLostRetryPolicy`` with its defaults.
+  public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
+
+  /// Makes a ``ConnectionLostRetryPolicy``; the parameters are those of its initialiser.
+  public static func connectionLostRetryPolicy(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods
+  ) -> ConnectionLostRetryPolicy {
+    ConnectionLostRetryPolicy(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods)
+  }
+
+  /// Makes a ``ConnectionLostRetryPolicy`` that spreads its delays; the parameters are those of its initialiser.
+  public static func connectionLostRetryPolicy(
+    retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+    exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+    exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+    retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+    jitter: RetryPolicy.Jitter
+  ) -> ConnectionLostRetryPolicy {
+    ConnectionLostRetryPolicy(
+      retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+      exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+      jitter: jitter)
+  }
+}
+
+/// The delay before a retry. Pure: the random number is a parameter.
+package struct Backoff: Sendable {
+  package let base: UInt
+  package let scale: Double
+  package let isJittered: Bool
+
+  package init(base: UInt, scale: Double, isJittered: Bool) {
+    self.base = base
+    self.scale = scale
+    self.isJittered = isJittered
+  }
+
+  /// The maximum delay in seconds: a year.
+  package static let longest: TimeInterval = 31_536_000
+
+  /// Returns the delay in seconds after `retryCount` retries: `base` to the power of `retryCount`, times `scale`.
+  /// With jitter it is a part of that, chosen by `random` (0 to 1). `retryAfter`, the delay of a `Retry-After`
+  /// field, is the minimum. Jitter is added to it, so that clients with the same field do not retry at the same time.
+  ///
+  /// The result is finite, from 0 to ``longest``. A scale that is negative or not a number gives no delay.
+  package func delay(retryCount: Int, retryAfter: TimeInterval? = nil, random: Double) -> TimeInterval {
+    let minimum = clamped(retryAfter ?? 0)
+    // An infinite power times a scale of zero is not a number, which gives no delay.
+    let full = clamped(pow(Double(base), Double(max(0, retryCount))) * scale)
+    return isJittered ? clamped(minimum + full * random) : max(minimum, full)
+  }
+
+  private func clamped(_ seconds: TimeInterval) -> TimeInterval {
+    seconds > 0 ? min(seconds, Self.longest) : 0
   }
 }

@@ -104,3 +104,114 @@ struct RecordedTransaction: Sendable {
   let request: UUID
   var entry: HARDocument.Entry
 }
+
+/// An HTML page with a line for each request, and a bar for each of its phases.
+struct TimelinePage {
+  let entries: [HARDocument.Entry]
+
+  var html: String {
+    let start = entries.map(\.start).min() ?? 0
+    let end = entries.map { $0.start + $0.time / 1_000 }.max() ?? start
+    let span = max((end - start) * 1_000, 0.001)
+    let rows = entries.map { Self.row($0, offset: ($0.start - start) * 1_000, span: span) }
+    let requests = entries.count == 1 ? "1 request" : "\(entries.count) requests"
+    return """
+      <!doctype html>
+      <html lang="en">
+      <head>
+      <meta charset="utf-8">
+      <meta name="viewport" content="width=device-width">
+      <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+      <title>Requests</title>
+      <style>\(Self.style)</style>
+      </head>
+      <body>
+      <h1>\(requests) in \(Milliseconds(span * 1_000))</h1>
+      <p>\(Self.phases.map { "<span><b class=\"\($0.name)\"></b>\($0.title)</span>" }.joined(separator: " "))</p>
+      <table>
+      <thead><tr><th>Request</th><th>Status</th><th>Size</th><th>Start</th><th>Duration</th><th>Timeline</th></tr></thead>
+      <tbody>
+      \(rows.joined(separator: "\n"))
+      </tbody>
+      </table>
+      </body>
+      </html>
+
+      """
+  }
+
+  private struct Phase {
+    let name: String
+    let title: String
+    let duration: @Sendable (HARDocument.Timings) -> Double
+  }
+
+  private static let phases = [
+    Phase(name: "blocked", title: "queue") { $0.blocked },
+    Phase(name: "dns", title: "name look-up") { $0.dns },
+    Phase(name: "connect", title: "connection") { max(0, $0.connect) - max(0, $0.ssl) },
+    Phase(name: "ssl", title: "TLS handshake") { $0.ssl },
+    Phase(name: "send", title: "request") { $0.send },
+    Phase(name: "wait", title: "waiting") { $0.wait },
+    Phase(name: "receive", title: "response") { $0.receive },
+  ]
+
+  private static func row(_ entry: HARDocument.Entry, offset: Double, span: Double) -> String {
+    var left = offset
+    var bars = ""
+    for phase in phases {
+      let duration = max(0, phase.duration(entry.timings))
+      guard duration > 0 else { continue }
+      bars += bar(phase, from: left, duration, span)
+      left += duration
+    }
+    let status = entry.response.status
+    let shownStatus = status > 0 ? "\(status)" : "failed"
+    let isBad = status == 0 || status >= 400
+    let note = entry.comment.map { "<small>\(escaped($0))</small>" } ?? ""
+    return """
+      <tr\(isBad ? " class=\"bad\"" : "")>\
+      <td class="name">\(escaped(entry.request.method)) \(escaped(entry.request.url))\(note)</td>\
+      <td>\(shownStatus)</td><td>\(entry.response.content.size)</td>\
+      <td>\(Milliseconds(offset * 1_000))</td><td>\(Milliseconds(entry.time * 1_000))</td>\
+      <td class="line"><div>\(bars)</div></td></tr>
+      """
+  }
+
+  private static func bar(_ phase: Phase, from left: Double, _ duration: Double, _ span: Double) -> String {
+    let percent = { (value: Double) in String(format: "%.3f", value / span * 100) }
+    return "<i class=\"\(phase.name)\" style=\"left:\(percent(left))%;width:\(percent(duration))%\" "
+      + "title=\"\(phase.title): \(Milliseconds(duration * 1_000))\"></i>"
+  }
+
+  /// Returns a text in which no character is markup. Servers choose parts of it.
+  private static func escaped(_ text: String) -> String {
+    ReadableText.line(text).map { character in
+      switch character {
+      case "&": "&amp;"
+      case "<": "&lt;"
+      case ">": "&gt;"
+      case "\"": "&quot;"
+      case "'": "&#39;"
+      default: String(character)
+      }
+    }.joined()
+  }
+
+  private static let style = """
+    body{font:14px/1.4 system-ui,sans-serif;margin:24px;color:#222;background:#fff}
+    table{border-collapse:collapse;width:100%}
+    th,td{text-align:left;padding:3px 8px;border-bottom:1px solid #ddd;white-space:nowrap}
+    .name{max-width:32em;overflow:hidden;text-overflow:ellipsis}
+    .name small{display:block;color:#666;white-space:normal}
+    p span{white-space:nowrap;margin-right:12px}
+    .bad{color:#a00}
+    .line{width:45%}.line div{position:relative;height:14px}
+    i{position:absolute;top:0;height:14px;min-width:1px}
+    b{display:inline-block;width:12px;height:12px;margin-right:4px}
+    .blocked{background:#ccc}.dns{background:#1f8a70}.connect{background:#e08e0b}.ssl{background:#a33ea1}
+    .send{background:#3b6fb6}.wait{background:#7bb662}.receive{background:#2aa1c0}
+    @media(max-width:1000px){body{margin:12px}th,td{padding:3px 4px}.line{width:20%}
+    .name{min-width:12em;max-width:none;white-space:normal;overflow-wrap:anywhere}}
+    """
+}

@@ -75,3 +75,130 @@ extension ResumableUploadError: LocalizedError {
   /// The failure and its remedy.
   public var errorDescription: String? { message }
 }
+
+extension UploadRequest {
+  /// Makes the upload resumable: if it breaks, it continues at the offset that the server names.
+  ///
+  /// - Each request of the protocol is adapted, and has credentials, cookies and redirects as any request. Its response
+  ///   is not shown. The response of the request is that of the last one.
+  /// - If the network fails or the server fails temporarily, retriers are asked first. If none of them decides, the
+  ///   upload waits and asks the server for the offset.
+  /// - A request that creates an upload is not repeated if its response was lost and the server has not named the
+  ///   upload. A background session repeats it as long as the server cannot have had all bytes. An upload that the
+  ///   server made before stays there incomplete.
+  /// - Secrets, such as `Authorization` and cookies, are sent to the origin of the request alone, as with redirects.
+  /// - An `InputStream` cannot be uploaded resumably. The request then fails with
+  ///   ``ResumableUploadError/bodyIsStream``.
+  /// - ``Request/requests`` and ``Request/allMetrics`` hold the last request alone.
+  ///
+  /// In a background session the upload continues in another process too, with the options of ``ResumableUpload``. The
+  /// call has no effect for ``Session/restoredRequests``, which are resumable if they were before.
+  ///
+  /// Call it before the request is resumed. For an ordinary upload that has begun, a later call concerns the next
+  /// attempt. A further call changes the options, unless the upload has begun.
+  ///
+  /// ```swift
+  /// AF.upload(fileURL, to: "https://example.com/files").resumable().validate()
+  ///   .response { print($0.result) }
+  /// ```
+  ///
+  /// - Parameter upload: The protocol, delays and limits. Default: the protocol of the server.
+  @discardableResult
+  public func resumable(_ upload: ResumableUpload = .automatic) -> Self {
+    guard core.transfer?.isRestored != true else { return self }
+    core.makeResumable(upload)
+    return self
+  }
+
+  /// The data with which another process can continue the upload: the URL of the upload, and the size and the
+  /// modification time of the file. `nil` before the server has named the upload, and for other bodies than files.
+  ///
+  /// The data contain no credentials, but many servers let everybody continue an upload whose URL is known.
+  public var uploadCheckpoint: Data? { core.body?.resumer?.currentCheckpoint }
+
+  /// Calls a closure with ``uploadCheckpoint`` when the server has named the upload. Call it behind
+  /// ``resumable(_:)``.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue of the closure. Default: the main queue.
+  ///   - closure: Called once for each upload that the request creates; mostly once.
+  @preconcurrency
+  @discardableResult
+  public func onUploadCheckpoint(
+    on queue: DispatchQueue = .main, perform closure: @escaping @Sendable (Data) -> Void
+  ) -> Self {
+    core.body?.resumer?.setCheckpointHandler(queue, closure)
+    return self
+  }
+}
+
+extension Session {
+  /// Makes a request that continues the upload of another request, also of another process.
+  ///
+  /// The request fails with ``ResumableUploadError/fileHasChanged`` if size or modification time of the file differ,
+  /// and with ``ResumableUploadError/uploadIsGone`` if the server no longer has the upload.
+  ///
+  /// - Parameters:
+  ///   - checkpoint: The value of ``UploadRequest/uploadCheckpoint``.
+  ///   - fileURL: The file.
+  ///   - upload: Delays and limits; the protocol is that of the checkpoint.
+  ///   - headers: Header fields of the requests, such as credentials; the checkpoint has none. Default: none.
+  ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
+  ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
+  public func upload(
+    resumingWith checkpoint: Data, file fileURL: URL, as upload: ResumableUpload = .automatic,
+    headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+    shouldAutomaticallyResume: Bool? = nil
+  ) -> UploadRequest {
+    continued(
+      checkpoint, .file(fileURL, shouldRemove: false), upload, headers, interceptor, shouldAutomaticallyResume
+    )
+  }
+
+  /// Makes a request that removes an unfinished upload from the server (DELETE).
+  ///
+  /// - Parameters:
+  ///   - checkpoint: The value of ``UploadRequest/uploadCheckpoint``. The upload should not be under way.
+  ///   - headers: Header fields of the request, such as credentials. Default: none.
+  ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
+  public func removeUpload(
+    _ checkpoint: Data, headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil
+  ) -> DataRequest {
+    continued(checkpoint, .data(Data()), .automatic, headers, interceptor, nil, isRemoved: true)
+  }
+
+  private func continued(
+    _ checkpoint: Data, _ body: UploadRequest.Uploadable, _ upload: ResumableUpload, _ headers: HTTPHeaders?,
+    _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?, isRemoved: Bool = false
+  ) -> UploadRequest {
+    let transfer = isRemoved ? nil : core.background?.make()
+    return self.upload(
+      body, with: CheckpointRequest(checkpoint: checkpoint, headers: headers), runsUserCode: true,
+      interceptor,
+      shouldAutomaticallyResume, .default, transfer: transfer,
+      resumer: UploadResumer(upload, checkpoint: checkpoint, isRemoved: isRemoved, transfer: transfer))
+  }
+}
+
+extension RequestCore {
+  /// Makes the upload resumable, or changes the options of a resumable one. The decisions stay those of one object,
+  /// because a request may be on its way.
+  func makeResumable(_ upload: ResumableUpload) {
+    guard let body else { return }
+    let added = UploadResumer(upload, transfer: transfer)
+    let used = body.resumer(orAdd: added)
+    if used === added { watchResumption() } else { used.use(upload) }
+  }
+
+  /// Makes a new upload resumable.
+  func resume(by resumer: UploadResumer) {
+    guard let body else { return }
+    _ = body.resumer(orAdd: resumer)
+    watchResumption()
+  }
+
+  private func watchResumption() {
+    state.withLock { $0.extras.forgetsEarlierAttempts = true }
+    add([.interceptors, .adapters, .retriers])
+  }
+}

@@ -1,4 +1,5 @@
 public import Foundation
+public import FoundationNetworking
 import HTTPWire
 
 extension DataStreamRequest {
@@ -81,5 +82,95 @@ extension DataStreamRequest {
     }
     core.add(mailbox, for: self)
     return self
+  }
+}
+
+extension DataStreamRequest {
+  /// An event of a stream, and the token that cancels its request.
+  public struct Stream<Success: Sendable, Failure: Error>: Sendable {
+    /// The event.
+    public let event: Event<Success, Failure>
+    /// The token that cancels the request.
+    public let token: CancellationToken
+
+    /// Cancels the request; see ``DataStreamRequest/CancellationToken/cancel()``.
+    public func cancel() { token.cancel() }
+  }
+
+  /// The events of a stream: chunks, then the completion.
+  public enum Event<Success: Sendable, Failure: Error>: Sendable {
+    /// A chunk of the body, or the error of its serializer.
+    case stream(Result<Success, Failure>)
+    /// The end of the request. The last event, once.
+    case complete(Completion)
+  }
+
+  /// The outcome of a request.
+  public struct Completion: Sendable {
+    /// The request that was sent last, if one was made.
+    public let request: URLRequest?
+    /// The response, if one came.
+    public let response: HTTPURLResponse?
+    /// The metrics of the last attempt.
+    public let metrics: URLSessionTaskMetrics?
+    /// The trailer fields, which the server sent after the body (RFC 9110 §6.5); `nil` if there were none. See
+    /// ``Request/responseTrailers``.
+    public let trailers: HTTPHeaders?
+    /// The error of the request; `nil` if it succeeded.
+    public let error: AFError?
+  }
+
+  /// Cancels the request whose stream it came with.
+  public struct CancellationToken: Sendable {
+    let request: DataStreamRequest
+    /// The number of the handler or loop.
+    let reader: Int
+    /// The end of the run to which it belongs.
+    let runEnd: RunEnd
+
+    /// Cancels the request. The handler or loop with this token gets no further chunks, and the completion with
+    /// `AFError.explicitlyCancelled`. Other handlers and loops get the chunks received so far; those of an event source
+    /// get no further events either. Callable on any thread; further calls, and calls after the end, have no effect.
+    public func cancel() {
+      if !runEnd.isReached { request.cancel() }
+      mute()
+    }
+
+    /// Stops the events of the handler or loop with this token, except for the completion.
+    func mute() { request.flow.mute(reader) }
+  }
+
+  /// Returns the outcome of a run, for the last event.
+  func completion(at end: RunEnd) -> Completion {
+    let outcome = end.outcome ?? core.outcome
+    return Completion(
+      request: outcome.request, response: outcome.exchange?.httpResponse, metrics: outcome.exchange?.metrics,
+      trailers: outcome.exchange?.trailers, error: outcome.error)
+  }
+}
+
+extension DataStreamRequest.Stream {
+  /// The chunk, or why there is none; `nil` for the completion.
+  public var result: Result<Success, Failure>? {
+    guard case .stream(let result) = event else { return nil }
+    return result
+  }
+
+  /// The chunk; `nil` for a failure and for the completion.
+  public var value: Success? {
+    guard case .stream(.success(let value)) = event else { return nil }
+    return value
+  }
+
+  /// The reason why a serializer could not make a value; `nil` for chunks and for the completion.
+  public var error: Failure? {
+    guard case .stream(.failure(let error)) = event else { return nil }
+    return error
+  }
+
+  /// The completion; `nil` for chunks and failures.
+  public var completion: DataStreamRequest.Completion? {
+    guard case .complete(let completion) = event else { return nil }
+    return completion
   }
 }

@@ -246,3 +246,132 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 }
 
 extension SessionDelegate: URLSessionDownloadDelegate, URLSessionWebSocketDelegate {}
+
+extension SessionDelegate {
+  /// The events for which a delegate is called.
+  ///
+  /// Each event costs a call on the session's ``Session/rootQueue``; the request waits for the calls that decide.
+  /// Some events need further objects: heads, metrics, proposed responses. A delegate that limits its events leaves
+  /// the others as fast as without a delegate.
+  ///
+  /// ```swift
+  /// final class Gatekeeper: SessionDelegate, @unchecked Sendable {
+  ///   init() {
+  ///     super.init()
+  ///     wantedEvents = .trust
+  ///   }
+  ///
+  ///   override func urlSession(
+  ///     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+  ///     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ///   ) {
+  ///     completionHandler(.performDefaultHandling, nil)
+  ///   }
+  /// }
+  /// ```
+  public struct Events: OptionSet, Sendable {
+    /// One bit for each event.
+    public let rawValue: UInt8
+
+    /// Makes a set of events.
+    ///
+    /// - Parameter rawValue: One bit for each event.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Challenges of connections: a server presents its certificates, or requests a client certificate.
+    public static let trust = Events(rawValue: 1)
+    /// Challenges of responses: a server requires credentials.
+    public static let authentication = Events(rawValue: 2)
+    /// Redirects that are about to be followed.
+    public static let redirects = Events(rawValue: 4)
+    /// Responses that are about to be stored.
+    public static let caching = Events(rawValue: 8)
+    /// All other events of tasks: received heads and bodies, sent bytes, requested body streams, downloaded files,
+    /// metrics, waiting for a network, the end.
+    public static let transfers = Events(rawValue: 16)
+    /// Everything.
+    public static let all: Events = [.trust, .authentication, .redirects, .caching, .transfers]
+  }
+
+  /// The events for which the methods of this delegate have to be called. Default: ``Events/all`` in a subclass.
+  ///
+  /// The delegate may be called for more events, in particular if the session has monitors, because the base class
+  /// calls these. The end of the session is always reported. The property may be changed at any time, on any thread; a
+  /// request mostly uses its value at the time of the event. Earlier decisions about servers, and open connections, are
+  /// kept. The property has no effect unless the delegate is a subclass.
+  public final var wantedEvents: Events {
+    get { Events(rawValue: wanted.load(ordering: .relaxed)) }
+    set { wanted.store(newValue.rawValue, ordering: .relaxed) }
+  }
+}
+
+/// The delegate, the handlers and the monitors of a session. A class, because each request reads it several times,
+/// and a copy of a structure would count a reference for each member.
+package final class SessionObservers: Sendable {
+  let delegate: SessionDelegate
+  /// Whether the delegate is a subclass, whose methods have to be called.
+  let hasOwnDelegate: Bool
+  let redirectHandler: (any RedirectHandler)?
+  let cachedResponseHandler: (any CachedResponseHandler)?
+  /// The events whose observers never change.
+  private let constantEvents: RequestObservers
+  let eventMonitor: CompositeEventMonitor
+
+  package init(
+    delegate: SessionDelegate = SessionDelegate(), redirectHandler: (any RedirectHandler)? = nil,
+    cachedResponseHandler: (any CachedResponseHandler)? = nil,
+    eventMonitors: [any EventMonitor] = [AlamofireNotifications.onDemand]
+  ) {
+    self.delegate = delegate
+    hasOwnDelegate = type(of: delegate) != SessionDelegate.self
+    self.redirectHandler = redirectHandler
+    self.cachedResponseHandler = cachedResponseHandler
+    eventMonitor = CompositeEventMonitor(monitors: eventMonitors)
+    var events: RequestObservers = []
+    if redirectHandler != nil { events.insert(.redirects) }
+    if cachedResponseHandler != nil { events.formUnion([.wholeTask, .storing]) }
+    if eventMonitor.hearsBodies { events.insert(.bodies) }
+    constantEvents = events
+  }
+
+  /// Whether the delegate is a subclass that wants any of these events.
+  func wants(_ events: SessionDelegate.Events) -> Bool {
+    hasOwnDelegate && !delegate.wantedEvents.isDisjoint(with: events)
+  }
+
+  /// The events of all requests that have observers in the session at present.
+  var observedEvents: RequestObservers {
+    var events = constantEvents
+    if eventMonitor.isActive { events.formUnion(.monitors) }
+    if hasOwnDelegate { events.formUnion(RequestObservers(delegate.wantedEvents)) }
+    return events
+  }
+}
+
+extension SessionObservers: TrustObservers {
+  var mayObserveTrust: Bool { hasOwnDelegate || eventMonitor.seesMore }
+  var delegateAnswersTrust: Bool { wants(.trust) }
+  var observesTrust: Bool { wants(.trust) || eventMonitor.seesMore }
+}
+
+extension SessionCore {
+  var delegate: SessionDelegate { observers.delegate }
+  var hasOwnDelegate: Bool { observers.hasOwnDelegate }
+  var redirectHandler: (any RedirectHandler)? { observers.redirectHandler }
+  var cachedResponseHandler: (any CachedResponseHandler)? { observers.cachedResponseHandler }
+  var eventMonitor: CompositeEventMonitor { observers.eventMonitor }
+
+  /// The tasks of running requests.
+  var runningTasks: [URLSessionTask] { activeRequests.compactMap { $0.task } }
+
+  /// Calls the delegate after the end of the session.
+  func tellInvalid() {
+    guard hasOwnDelegate || eventMonitor.isActive else { return }
+    let delegate = delegate
+    let facade = facade
+    // The delegate finds its monitors in the core, of which this may be the last reference.
+    rootQueue.async { [self] in
+      withExtendedLifetime(self) { delegate.urlSession(facade, didBecomeInvalidWithError: nil) }
+    }
+  }
+}
