@@ -145,3 +145,146 @@ package struct NTLMClient: Sendable {
     }
   }
 }
+
+/// The flags that both sides of NTLM negotiate (MS-NLMP 2.2.2.5).
+struct NTLMFlags: OptionSet, Sendable {
+  let rawValue: UInt32
+
+  static let unicode = NTLMFlags(rawValue: 0x0000_0001)
+  /// Texts in the code page of the server.
+  static let oem = NTLMFlags(rawValue: 0x0000_0002)
+  static let requestTarget = NTLMFlags(rawValue: 0x0000_0004)
+  static let ntlm = NTLMFlags(rawValue: 0x0000_0200)
+  static let alwaysSign = NTLMFlags(rawValue: 0x0000_8000)
+  static let extendedSessionSecurity = NTLMFlags(rawValue: 0x0008_0000)
+  static let targetInfo = NTLMFlags(rawValue: 0x0080_0000)
+  static let version = NTLMFlags(rawValue: 0x0200_0000)
+  static let key128 = NTLMFlags(rawValue: 0x2000_0000)
+  static let key56 = NTLMFlags(rawValue: 0x8000_0000)
+
+  /// The flags of the first message. Servers may insist on keys of 128 bits and on extended session security, although
+  /// HTTP neither signs nor encrypts with the keys. A key exchange is never offered, so the session key is the one
+  /// that both sides derive.
+  ///
+  /// The target information is not asked for: servers that have it send it anyway, and others repeat the flag without
+  /// having it.
+  static let offered: NTLMFlags = [
+    .unicode, .oem, .requestTarget, .ntlm, .alwaysSign, .extendedSessionSecurity, .version, .key128, .key56,
+  ]
+}
+
+/// The challenge of an NTLM server: its CHALLENGE_MESSAGE (MS-NLMP 2.2.1.2). Offsets and lengths of the message are
+/// checked, so bytes that are not such a message give `nil` and nothing else.
+package struct NTLMChallenge: Sendable, Equatable {
+  /// More than any server has to say; the answer contains the target information, whose length has 16 bits.
+  static let longestMessage = 16_384
+
+  /// The whole message, which the integrity code of the answer covers.
+  let message: [UInt8]
+  let flags: NTLMFlags
+  /// Eight bytes.
+  let serverChallenge: [UInt8]
+  /// `nil` for a server that sends none.
+  package let targetInfo: NTLMTargetInfo?
+
+  package init?(_ message: [UInt8]) {
+    guard message.count >= 32, message.count <= Self.longestMessage,
+      message.starts(with: NTLMClient.signature), Self.number(message, at: 8) == 2
+    else { return nil }
+    self.message = message
+    flags = NTLMFlags(rawValue: Self.number(message, at: 20))
+    serverChallenge = Array(message[24..<32])
+    // The message of an old server ends here, with or without eight reserved bytes.
+    guard flags.contains(.targetInfo), message.count >= 48 else {
+      targetInfo = nil
+      return
+    }
+    let length = Int(Self.number(message, at: 40) & 0xFFFF)
+    let offset = Int(Self.number(message, at: 44))
+    if length == 0 {
+      targetInfo = nil
+      return
+    }
+    guard offset >= 48, offset <= message.count, length <= message.count - offset,
+      let info = NTLMTargetInfo(message[offset..<offset + length])
+    else { return nil }
+    targetInfo = info
+  }
+
+  /// Reads a number of four bytes, which the caller knows to be there.
+  private static func number(_ bytes: [UInt8], at offset: Int) -> UInt32 {
+    (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32($1 * 8) }
+  }
+}
+
+/// The target information of a challenge: a list of attributes, each with an identifier (MS-NLMP 2.2.2.1, AV_PAIR).
+package struct NTLMTargetInfo: Sendable, Equatable {
+  package struct Attribute: Sendable, Equatable {
+    package var identifier: UInt16
+    package var value: [UInt8]
+  }
+
+  /// Identifiers of attributes.
+  enum Identifier {
+    static let end: UInt16 = 0
+    static let flags: UInt16 = 6
+    static let timestamp: UInt16 = 7
+    static let targetName: UInt16 = 9
+    static let channelBindings: UInt16 = 10
+  }
+
+  /// The attributes in their order, without the one that marks the end.
+  package private(set) var attributes: [Attribute] = []
+
+  /// Reads a list. A list whose last attribute ends with the bytes needs no mark; `nil` if an attribute is incomplete.
+  package init?(_ bytes: some Collection<UInt8>) {
+    var rest = Array(bytes)[...]
+    while !rest.isEmpty {
+      guard let identifier = Self.number(&rest), let length = Self.number(&rest) else { return nil }
+      if identifier == Identifier.end { return }
+      guard rest.count >= Int(length) else { return nil }
+      attributes.append(Attribute(identifier: identifier, value: Array(rest.prefix(Int(length)))))
+      rest = rest.dropFirst(Int(length))
+    }
+  }
+
+  private static func number(_ bytes: inout ArraySlice<UInt8>) -> UInt16? {
+    guard bytes.count >= 2, let low = bytes.popFirst(), let high = bytes.popFirst() else { return nil }
+    return UInt16(high) << 8 | UInt16(low)
+  }
+
+  /// The eight bytes of the server's clock. A server that sends them expects an integrity code.
+  var timestamp: [UInt8]? {
+    attributes.first { $0.identifier == Identifier.timestamp && $0.value.count == 8 }?.value
+  }
+
+  /// Returns a copy with the attributes of a client that sends an integrity code (MS-NLMP 3.1.5.1.2).
+  ///
+  /// - Parameter targetName: The service principal name, in UTF-16.
+  func answered(targetName: [UInt8]) -> NTLMTargetInfo {
+    var copy = self
+    let flags = attributes.first { $0.identifier == Identifier.flags && $0.value.count == 4 }
+    var value = flags?.value ?? [0, 0, 0, 0]
+    value[0] |= 2
+    copy.set(Identifier.flags, value)
+    copy.set(Identifier.channelBindings, [UInt8](repeating: 0, count: 16))
+    copy.set(Identifier.targetName, targetName)
+    return copy
+  }
+
+  private mutating func set(_ identifier: UInt16, _ value: [UInt8]) {
+    attributes.removeAll { $0.identifier == identifier }
+    attributes.append(Attribute(identifier: identifier, value: value))
+  }
+
+  /// The list with the mark of its end.
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    for attribute in attributes {
+      bytes.appendLittleEndian(attribute.identifier)
+      bytes.appendLittleEndian(UInt16(truncatingIfNeeded: attribute.value.count))
+      bytes += attribute.value
+    }
+    return bytes + [0, 0, 0, 0]
+  }
+}

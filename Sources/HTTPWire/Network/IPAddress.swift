@@ -39,3 +39,51 @@ package struct IPAddress: Sendable, Hashable {
     self.zone = zone
   }
 }
+
+extension IPAddress {
+  /// Whether the address belongs to the public Internet. A public address is not private, loopback, link-local or
+  /// reserved, and embeds no such address (RFC 6890 and its registries).
+  package var isPublic: Bool {
+    switch family {
+    case .v4: Self.isPublic(v4: bytes[...])
+    case .v6: isPublicV6
+    }
+  }
+
+  private static func isPublic(v4 bytes: ArraySlice<UInt8>) -> Bool {
+    let address = bytes.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    return !reservedV4.contains { network, length in (address ^ network) >> (32 - length) == 0 }
+  }
+
+  private static let reservedV4: [(UInt32, UInt32)] = [
+    (0x0000_0000, 8),  // this network
+    (0x0A00_0000, 8),  // private, RFC 1918
+    (0x6440_0000, 10),  // shared with a provider, RFC 6598
+    (0x7F00_0000, 8),  // this machine
+    (0xA9FE_0000, 16),  // this link, and the metadata of clouds
+    (0xAC10_0000, 12),  // private
+    (0xC000_0000, 24),  // protocol assignments
+    (0xC000_0200, 24),  // documentation
+    (0xC058_6300, 24),  // 6to4 relays
+    (0xC0A8_0000, 16),  // private
+    (0xC612_0000, 15),  // benchmarks
+    (0xC633_6400, 24),  // documentation
+    (0xCB00_7100, 24),  // documentation
+    (0xE000_0000, 4),  // multicast
+    (0xF000_0000, 4),  // reserved, and broadcast
+  ]
+
+  private var isPublicV6: Bool {
+    // Addresses of the other family in this one's clothes: mapped, compatible, translated (NAT64), 6to4.
+    if starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) { return Self.isPublic(v4: bytes[12...]) }
+    if starts(with: [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0]) { return Self.isPublic(v4: bytes[12...]) }
+    if starts(with: [0x20, 0x02]) { return Self.isPublic(v4: bytes[2..<6]) }
+    // Only 2000::/3 is given out to the public; within it Teredo, benchmarks, ORCHID and documentation are not.
+    guard bytes[0] & 0xE0 == 0x20 else { return false }
+    if starts(with: [0x20, 0x01]), bytes[2] & 0xFE == 0 { return false }
+    if starts(with: [0x20, 0x01, 0x0D, 0xB8]) { return false }
+    return !(starts(with: [0x3F, 0xFF]) && bytes[2] & 0xF0 == 0)
+  }
+
+  private func starts(with prefix: [UInt8]) -> Bool { bytes.starts(with: prefix) }
+}

@@ -89,3 +89,151 @@ package struct ProxyTable: Sendable, Hashable {
     return entry.choice
   }
 }
+
+/// The hosts for which a proxy is not used: the entries of `no_proxy`, as curl and others read them.
+package struct ProxyBypass: Sendable {
+  private enum Entry: Sendable {
+    case all
+    case name(String, port: Int?)
+    case range(IPAddress, bits: Int, port: Int?)
+  }
+
+  private let entries: [Entry]
+
+  package init(_ entries: [String]) {
+    self.entries = entries.compactMap { Self.entry($0) }
+  }
+
+  /// Splits the value of a variable at commas and spaces.
+  package static func words(_ text: String) -> [String] {
+    text.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
+  }
+
+  /// Whether an origin is reached without the proxy.
+  package func covers(_ origin: Origin) -> Bool {
+    guard !entries.isEmpty else { return false }
+    let host = Self.plain(origin.host)
+    let address = IPAddress(text: host)
+    return entries.contains { entry in
+      switch entry {
+      case .all: return true
+      case .name(let name, let port):
+        guard port == nil || port == origin.port else { return false }
+        return host == name || (address == nil && host.hasSuffix("." + name))
+      case .range(let base, let bits, let port):
+        guard port == nil || port == origin.port, let address else { return false }
+        return address.isWithin(base, bits: bits)
+      }
+    }
+  }
+
+  private static func entry(_ text: String) -> Entry? {
+    if text == "*" { return .all }
+    var text = text.lowercased()
+    if text.hasPrefix("*.") { text.removeFirst() }
+    if text.hasPrefix(".") { text.removeFirst() }
+    if let slash = text.firstIndex(of: "/") {
+      guard let bits = Int(text[text.index(after: slash)...]),
+        let base = IPAddress(text: padded(unbracketed(String(text[..<slash])))),
+        (0...base.bytes.count * 8).contains(bits)
+      else { return nil }
+      return .range(base, bits: bits, port: nil)
+    }
+    let (host, port) = split(text)
+    if let address = IPAddress(text: host) {
+      return .range(address, bits: address.bytes.count * 8, port: port)
+    }
+    let name = plain(host)
+    return name.isEmpty ? nil : .name(name, port: port)
+  }
+
+  /// Splits host and port; an IPv6 address with a port is in brackets.
+  private static func split(_ text: String) -> (String, Int?) {
+    if text.hasPrefix("[") {
+      guard let end = text.firstIndex(of: "]") else { return (text, nil) }
+      let rest = text[text.index(after: end)...]
+      return (String(text[..<end].dropFirst()), rest.hasPrefix(":") ? Int(rest.dropFirst()) : nil)
+    }
+    guard let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon,
+      let port = Int(text[text.index(after: colon)...])
+    else { return (text, nil) }
+    return (String(text[..<colon]), port)
+  }
+
+  private static func unbracketed(_ text: String) -> String {
+    text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+  }
+
+  /// Completes an abbreviated network, because Apple's systems write `169.254.0.0/16` as `169.254/16`.
+  private static func padded(_ text: String) -> String {
+    guard !text.contains(":") else { return text }
+    let missing = 4 - text.split(separator: ".").count
+    return missing > 0 && missing < 4 ? text + String(repeating: ".0", count: missing) : text
+  }
+
+  /// Removes the dot of a name in absolute form, which is the same name.
+  private static func plain(_ host: String) -> String {
+    host.hasSuffix(".") ? String(host.dropLast()) : host
+  }
+}
+
+extension IPAddress {
+  /// Reads an address as written in a URL, without brackets (RFC 3986 §3.2.2); `nil` for any other text. A zone is
+  /// ignored.
+  package init?(text: String) {
+    if let bytes = Self.four(text[...]) {
+      self.init(.v4, bytes: bytes)
+      return
+    }
+    let text = text.prefix { $0 != "%" }
+    guard text.contains(":") else { return nil }
+    let halves = text.split(separator: "::", maxSplits: 2, omittingEmptySubsequences: false)
+    guard halves.count == 1 || (halves.count == 2 && !halves[0].contains(".")),
+      let head = Self.groups(halves[0])
+    else { return nil }
+    guard halves.count == 2 else {
+      self.init(.v6, bytes: head)
+      return
+    }
+    guard let tail = Self.groups(halves[1]), head.count + tail.count <= 14 else { return nil }
+    self.init(.v6, bytes: head + [UInt8](repeating: 0, count: 16 - head.count - tail.count) + tail)
+  }
+
+  private static func four(_ text: Substring) -> [UInt8]? {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 4 else { return nil }
+    let bytes = parts.compactMap { part in
+      part.utf8.allSatisfy { (0x30...0x39).contains($0) } && part.utf8.count <= 3 ? UInt8(part) : nil
+    }
+    return bytes.count == 4 ? bytes : nil
+  }
+
+  private static func groups(_ text: Substring) -> [UInt8]? {
+    guard !text.isEmpty else { return [] }
+    var bytes: [UInt8] = []
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    for (index, part) in parts.enumerated() {
+      if index == parts.count - 1, part.contains(".") {
+        guard let four = four(part) else { return nil }
+        bytes += four
+      } else {
+        guard (1...4).contains(part.utf8.count), part.utf8.allSatisfy({ $0 != 0x2B && $0 != 0x2D }),
+          let value = UInt16(part, radix: 16)
+        else { return nil }
+        bytes += [UInt8(value >> 8), UInt8(value & 255)]
+      }
+    }
+    return bytes.count <= 16 ? bytes : nil
+  }
+
+  /// Whether the first `bits` are those of `base`.
+  package func isWithin(_ base: IPAddress, bits: Int) -> Bool {
+    guard family == base.family, bits >= 0, bits <= bytes.count * 8 else { return false }
+    let whole = bits / 8
+    guard bytes.prefix(whole) == base.bytes.prefix(whole) else { return false }
+    let rest = bits % 8
+    guard rest > 0 else { return true }
+    let mask = UInt8(truncatingIfNeeded: 0xFF00 >> rest)
+    return bytes[whole] & mask == base.bytes[whole] & mask
+  }
+}

@@ -99,3 +99,217 @@ public struct Redaction: Sendable, Hashable {
     return String(decoding: mask(SecretMasking(self), Array(text.utf8)[...]), as: UTF8.self)
   }
 }
+
+extension Redaction {
+  /// Returns the value of a header field without its secrets.
+  ///
+  /// Shown are the scheme of `Authorization` if it is known, the names of cookies, and the attributes with which a
+  /// server sets them. URLs in other fields lose their secrets.
+  public func value(_ value: String, ofHeaderField name: String) -> String {
+    let normalized = SecretNames.normalized(name.utf8)
+    guard isSecret(headerField: name) else {
+      return Self.urlFields.contains(normalized) ? location(value) : urls(in: value)
+    }
+    switch normalized {
+    case "cookie", "cookie2": return cookies(value)
+    case "setcookie", "setcookie2": return setCookie(value)
+    case let name where name.hasSuffix("authorization"):
+      let words = value.split(separator: " ", maxSplits: 1)
+      guard words.count == 2, Self.schemes.contains(words[0].lowercased()) else { return Self.fieldMask }
+      return "\(words[0]) \(Self.fieldMask)"
+    default: return Self.fieldMask
+    }
+  }
+
+  /// Returns header fields with masked values, in their order.
+  public func fields(_ fields: some Sequence<HTTPHeader>) -> [HTTPHeader] {
+    fields.map { HTTPHeader(name: $0.name, value: value($0.value, ofHeaderField: $0.name)) }
+  }
+
+  /// Returns the names of the cookies of a field; empty for one without a name.
+  package static func cookieNames(_ value: String, isSet: Bool) -> [String] {
+    let pairs = value.split(separator: ";")
+    return (isSet ? pairs.prefix(1) : pairs[...]).map { trimmed(name(ofPair: $0) ?? "") }
+  }
+
+  /// Fields whose whole value is a URL, or ends with one, and may contain spaces.
+  private static let urlFields: Set = ["location", "contentlocation", "referer", "refresh"]
+
+  /// The schemes of the registry of IANA and others in use. Another first word may be a part of the secret.
+  private static let schemes: Set = [
+    "basic", "bearer", "concealed", "digest", "dpop", "gnap", "hoba", "mutual", "negotiate", "ntlm", "oauth",
+    "privatetoken", "scram-sha-1", "scram-sha-256", "vapid",
+    "apikey", "aws", "aws4-ecdsa-p256-sha256", "aws4-hmac-sha256", "bot", "hawk", "jwt", "kerberos", "mac",
+    "sharedkey", "sharedkeylite", "signature", "token",
+  ]
+
+  private func location(_ value: String) -> String {
+    guard SecretMasking.canHaveSecrets(value.utf8) else { return value }
+    return String(decoding: SecretMasking(self).url(Array(value.utf8)[...], .free), as: UTF8.self)
+  }
+
+  // MARK: Cookies
+
+  private func cookies(_ value: String) -> String {
+    value.split(separator: ";", omittingEmptySubsequences: false).map(Self.maskedPair)
+      .joined(separator: ";")
+  }
+
+  private func setCookie(_ value: String) -> String {
+    let parts = value.split(separator: ";", omittingEmptySubsequences: false)
+    return parts.enumerated().map { index, part in
+      index > 0 && Self.isAttribute(part) ? String(part) : Self.maskedPair(part)
+    }.joined(separator: ";")
+  }
+
+  /// Returns a pair without its value. A cookie without a name is a value alone (RFC 6265bis §5.6).
+  private static func maskedPair(_ pair: Substring) -> String {
+    guard !trimmed(pair).isEmpty else { return String(pair) }
+    if let name = name(ofPair: pair) { return "\(name)=\(fieldMask)" }
+    return pair.prefix { $0.isWhitespace } + fieldMask
+  }
+
+  /// Returns the name with the white space around it; `nil` without one.
+  private static func name(ofPair pair: Substring) -> Substring? {
+    guard let equals = pair.firstIndex(of: "=") else { return nil }
+    return trimmed(pair[..<equals]).isEmpty ? nil : pair[..<equals]
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    var text = text
+    while text.first?.isWhitespace == true { text.removeFirst() }
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return String(text)
+  }
+
+  /// Whether a part of `Set-Cookie` is an attribute without room for a secret. Foundation joins several fields by
+  /// commas, so that another cookie may follow in a value.
+  private static func isAttribute(_ part: Substring) -> Bool {
+    guard let name = name(ofPair: part) else {
+      return ["secure", "httponly", "partitioned"].contains(trimmed(part).lowercased())
+    }
+    let value = part[part.index(after: name.endIndex)...]
+    switch trimmed(name).lowercased() {
+    case "expires":
+      return value.split { " ,-:".contains($0) }.allSatisfy { word in
+        word.allSatisfy { $0.isASCII && $0.isNumber } && word.count <= 4
+          || dateWords.contains { $0 == word.lowercased() }
+      }
+    case "path", "domain", "max-age", "samesite", "priority":
+      return !value.contains { "=,?".contains($0) }
+    default: return false
+    }
+  }
+
+  private static let dateWords: Set = [
+    "gmt", "utc", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "mon",
+    "tue", "wed", "thu", "fri", "sat", "sun", "monday", "tuesday", "wednesday", "thursday", "friday",
+    "saturday", "sunday",
+  ]
+}
+
+extension Redaction {
+  /// Returns a body of a `multipart` type without the contents of its secret fields; `nil` if the type has no boundary.
+  func multipart(_ text: String, contentType: String) -> String? {
+    guard let boundary = MediaType(contentType)?.parameter("boundary"), !boundary.isEmpty else { return nil }
+    var masking = MultipartMasking(delimiter: Array("--\(boundary)".utf8), redaction: self)
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
+      masking.add(rest[..<end])
+      rest = rest[end...]
+    }
+    return masking.result
+  }
+}
+
+/// Masks the parts of a multipart body line by line, so that the body need not be complete.
+private struct MultipartMasking {
+  let delimiter: [UInt8]
+  let redaction: Redaction
+  private var output = ""
+  private var content: [UInt8] = []
+  private var isHead = false
+  /// The header field that was read last.
+  private var field = ""
+  private var isSecret = false
+  private var contentType: String?
+
+  init(delimiter: [UInt8], redaction: Redaction) {
+    self.delimiter = delimiter
+    self.redaction = redaction
+  }
+
+  mutating func add(_ line: ArraySlice<UInt8>) {
+    if isDelimiter(line) {
+      output = result + String(decoding: line, as: UTF8.self)
+      content = []
+      (isHead, isSecret, contentType, field) = (true, false, nil, "")
+    } else if isHead {
+      let text = String(decoding: line, as: UTF8.self)
+      output += maskedField(text)
+      if line.allSatisfy(Self.isLineBreak) {
+        isHead = false
+      } else {
+        // A line that begins with white space continues the field before (RFC 5322 §2.2.3).
+        let isContinuation = text.first?.isWhitespace == true
+        field = isContinuation ? field.filter { !$0.isNewline } + text : text
+        readField(field)
+      }
+    } else {
+      content += line
+    }
+  }
+
+  /// Returns a line of the head of a part without the secrets of its field.
+  private func maskedField(_ line: String) -> String {
+    let end = line.utf8.reversed().prefix(while: Self.isLineBreak).count
+    let text = line.utf8.dropLast(end)
+    let (isContinuation, lineEnd) = (text.first.map(SecretMasking.isBlank) == true, line.utf8.suffix(end))
+    let colon = text.firstIndex(of: UInt8(ascii: ":"))
+    let start = isContinuation ? text.startIndex : colon.map { text.index(after: $0) }
+    let name = isContinuation ? field.prefix { $0 != ":" } : colon.map { Substring(text[..<$0]) }
+    guard let start, let name else { return redaction.urls(in: line) }
+    let value = Substring(text[start...])
+    let blank = value.prefix { $0 == " " || $0 == "\t" }
+    let masked = redaction.value(String(value[blank.endIndex...]), ofHeaderField: String(name))
+    return "\(Substring(text[..<start]))\(blank)\(masked)\(String(Substring(lineEnd)))"
+  }
+
+  /// The text so far.
+  var result: String {
+    guard !content.isEmpty else { return output }
+    guard isSecret else {
+      return output + redaction.body(String(decoding: content, as: UTF8.self), contentType: contentType)
+    }
+    let end = content.reversed().prefix(while: Self.isLineBreak).reversed()
+    return output + Redaction.mask + String(decoding: end, as: UTF8.self)
+  }
+
+  /// Whether a line begins a part or ends the last one (RFC 2046 §5.1.1). A longer word is content.
+  private func isDelimiter(_ line: ArraySlice<UInt8>) -> Bool {
+    guard line.starts(with: delimiter) else { return false }
+    let rest = line.dropFirst(delimiter.count)
+    let padding = rest.starts(with: Array("--".utf8)) ? rest.dropFirst(2) : rest
+    return padding.allSatisfy { Self.isLineBreak($0) || $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+  }
+
+  private mutating func readField(_ line: String) {
+    let parts = line.split(separator: ":", maxSplits: 1)
+    guard parts.count == 2 else { return }
+    let value = parts[1].drop(while: \.isWhitespace)
+    switch parts[0].lowercased() {
+    case "content-disposition":
+      let name = value.firstIndex(of: ";").flatMap { MediaType.parameter("name", in: value[$0...]) }
+      isSecret = name.map { redaction.isSecret(queryItem: $0) } ?? false
+    case "content-type":
+      // A part is not divided again, because nothing would limit the depth.
+      contentType = value.lowercased().hasPrefix("multipart/") ? nil : String(value)
+    default: break
+    }
+  }
+
+  private static func isLineBreak(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n")
+  }
+}

@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 // The boundary between the attempts of requests and the engine. One exchange:
 //
 //  1. The attempt has a request that is ready to be sent: adapted, validated, with its credentials and cookies. The
@@ -114,4 +116,136 @@ package struct ByteCount: Sendable, Equatable {
   package var expectedToReceive: Int64 = -1
 
   package init() {}
+}
+
+/// The metrics of one transfer. Times are microseconds since ``start``; −1 means that the phase did not happen (a
+/// reused connection has no look-up, no connection and no handshake).
+package final class TransferMetrics: Sendable {
+  /// Plain numbers, filled in one go where the transfer ends.
+  package struct Values: Sendable {
+    /// The time at which the transport began: seconds since 1970.
+    package var start: Double = 0
+    /// The time at which the transfer left its queue.
+    package var queueEnd: Int64 = 0
+    package var lookupEnd: Int64 = -1
+    package var connectEnd: Int64 = -1
+    package var secureEnd: Int64 = -1
+    package var requestStart: Int64 = -1
+    package var requestEnd: Int64 = -1
+    package var responseStart: Int64 = -1
+    package var end: Int64 = -1
+    package var requestHeaderBytes: Int64 = 0
+    package var requestBodyBytes: Int64 = 0
+    package var responseHeaderBytes: Int64 = 0
+    /// The body as it came over the wire, before decoding.
+    package var responseBodyBytes: Int64 = 0
+    package var decodedBodyBytes: Int64 = 0
+    package var isReusedConnection = false
+    package var isProxyConnection = false
+    package var localPort: Int32 = 0
+    package var remotePort: Int32 = 0
+
+    package init() {}
+  }
+
+  package let values: Values
+  package let version: HTTPVersion
+  /// The facts that the transfers of one connection share.
+  package let connection: ConnectionDetails
+  /// The head of the request as it was sent, if its bytes were observed.
+  package let requestHead: String?
+
+  package init(
+    values: Values = Values(), version: HTTPVersion = .http1_1, connection: ConnectionDetails = .unknown,
+    requestHead: String? = nil
+  ) {
+    self.values = values
+    self.version = version
+    self.connection = connection
+    self.requestHead = requestHead
+  }
+
+  package var localAddress: String { connection.localAddress }
+  package var remoteAddress: String { connection.remoteAddress }
+  package var tlsVersion: String? { connection.tlsVersion }
+  package var tlsCipher: UInt16? { connection.tlsCipher }
+}
+
+/// The facts about one connection, which all of its transfers share.
+package final class ConnectionDetails: Sendable {
+  /// The facts about a connection of which nothing is known, or about none.
+  package static let unknown = ConnectionDetails()
+
+  package let localAddress: String
+  package let remoteAddress: String
+  /// The version of TLS as OpenSSL names it (`TLSv1.3`), or `nil` without TLS.
+  package let tlsVersion: String?
+  /// The number of the cipher suite in a handshake (0x1302), or `nil` without TLS.
+  package let tlsCipher: UInt16?
+
+  package init(
+    localAddress: String = "", remoteAddress: String = "", tlsVersion: String? = nil,
+    tlsCipher: UInt16? = nil
+  ) {
+    self.localAddress = localAddress
+    self.remoteAddress = remoteAddress
+    self.tlsVersion = tlsVersion
+    self.tlsCipher = tlsCipher
+  }
+}
+
+/// The response of one hop.
+package struct WireResponse: Sendable {
+  package let head: ResponseHead
+  /// The decoded body; `nil` when there was none or it was empty.
+  package let body: Data?
+  /// The trailer fields (RFC 9110 §6.5); `nil` without any.
+  package let trailers: FieldBlock?
+  package let metrics: TransferMetrics
+
+  package init(head: ResponseHead, body: Data?, trailers: FieldBlock? = nil, metrics: TransferMetrics) {
+    self.head = head
+    self.body = body
+    self.trailers = trailers
+    self.metrics = metrics
+  }
+}
+
+/// Observes the bytes of one request on its connection, decrypted: of each hop, and of each attempt to send it.
+///
+/// The transport calls the methods of an observer on its own thread. The methods must return at once, because other
+/// transfers wait until it returns.
+package protocol WireObserver: AnyObject, Sendable {
+  /// Called when bytes were sent or received. The buffer is valid during the call only.
+  func bytesMoved(_ part: WirePart, _ bytes: UnsafeRawBufferPointer)
+  /// Called when the transfer has ended.
+  func wireEnded()
+}
+
+/// A part of an exchange on a connection.
+package enum WirePart: Sendable, CaseIterable {
+  /// The head of the request, in one or several pieces. One of HTTP/2 is shown as lines of HTTP/1.1.
+  case requestHead
+  case requestBody
+  /// A line of the head of a response, informational ones included, or a trailer.
+  case responseHead
+  /// Bytes of the response's body as they arrived: encoded, and with the framing of chunks.
+  case responseBody
+}
+
+/// Passes the bytes of one request to several observers.
+package final class WireObservers: WireObserver {
+  private let observers: [any WireObserver]
+
+  package init(_ observers: [any WireObserver]) {
+    self.observers = observers
+  }
+
+  package func bytesMoved(_ part: WirePart, _ bytes: UnsafeRawBufferPointer) {
+    for observer in observers { observer.bytesMoved(part, bytes) }
+  }
+
+  package func wireEnded() {
+    for observer in observers { observer.wireEnded() }
+  }
 }

@@ -225,3 +225,154 @@ public struct TransportOptions: Sendable, Equatable {
   /// Makes the default options.
   public init() {}
 }
+
+extension TransportOptions {
+  /// The limits of the number of requests. A request that exceeds one waits in the queue of its session.
+  ///
+  /// ```swift
+  /// var options = TransportOptions()
+  /// options.requestLimits.perHost = 4
+  /// options.requestLimits.perSession = 20
+  /// options.requestLimits.ratePerHost = .init(perSecond: 10, burst: 5)
+  /// let session = Session(transportOptions: options)
+  /// ```
+  ///
+  /// Of the requests that may be sent, the one with the highest priority is next, and the oldest one of equal priority.
+  /// A host is an origin: scheme, host and port. Limits below one count as one.
+  public struct RequestLimits: Sendable, Hashable {
+    /// A rate of requests.
+    public struct Rate: Sendable, Hashable {
+      /// The number of requests in a second, on average.
+      public var perSecond: Double
+      /// The number of requests that may be sent at once after a time without requests.
+      public var burst: Int
+
+      /// Makes a rate. Rates that are not positive count as one request in a day.
+      public init(perSecond: Double, burst: Int = 1) {
+        self.perSecond = perSecond
+        self.burst = burst
+      }
+    }
+
+    /// The number of requests to one host that are in flight at a time, over all of its connections. Default: `nil`,
+    /// only `httpMaximumConnectionsPerHost` limits them.
+    public var perHost: Int?
+    /// The number of requests of the session that are in flight at a time. A request cannot have another limit than its
+    /// session. Default: `nil`, no limit.
+    public var perSession: Int?
+    /// The rate at which requests to one host begin. Redirects, challenges and retries count. Default: `nil`, no limit.
+    public var ratePerHost: Rate?
+
+    /// Makes limits.
+    public init(perHost: Int? = nil, perSession: Int? = nil, ratePerHost: Rate? = nil) {
+      self.perHost = perHost
+      self.perSession = perSession
+      self.ratePerHost = ratePerHost
+    }
+  }
+}
+
+extension TransportOptions {
+  /// Limits of the speed at which bodies are sent and received, in bytes in a second.
+  ///
+  /// ```swift
+  /// var options = TransportOptions()
+  /// options.sessionBandwidth = .init(download: 1_000_000, upload: 250_000)
+  /// let session = Session(transportOptions: options)
+  /// ```
+  ///
+  /// The bytes are those on the wire, before they are decoded. Heads and bodies of requests of up to 16 KiB do not
+  /// count. Buffers of the system may receive more before the server has to wait. Limits below one count
+  /// as one.
+  public struct Bandwidth: Sendable, Hashable {
+    /// The limit of bodies of responses. Default: `nil`, no limit.
+    public var download: Int?
+    /// The limit of bodies of requests. Default: `nil`, no limit.
+    public var upload: Int?
+
+    /// Makes limits.
+    public init(download: Int? = nil, upload: Int? = nil) {
+      self.download = download
+      self.upload = upload
+    }
+
+    package var isLimited: Bool { download != nil || upload != nil }
+  }
+}
+
+/// The limits of the requests to one host; requests with the same ones share a queue.
+package struct HostLimits: Sendable, Hashable {
+  /// The number of requests in flight.
+  package let inFlight: Int
+  package let rate: TransportOptions.RequestLimits.Rate?
+
+  /// Returns `nil` if there are no limits.
+  package init?(_ limits: TransportOptions.RequestLimits) {
+    guard limits.perHost != nil || limits.ratePerHost != nil else { return nil }
+    inFlight = limits.perHost.map { max(1, $0) } ?? .max
+    rate = limits.ratePerHost
+  }
+}
+
+/// The settings of requests that may share a connection: the options of their session, or of the one request that has
+/// its own. Profiles are compared by identity, so that the hot path does not compare options one by one.
+package final class ConnectionProfile: Sendable {
+  package let options: TransportOptions
+  /// The most connections that are open to one host at a time; at least 1.
+  package let connectionsPerHost: Int
+  /// A client has no more ports for the connections to one address.
+  private static let mostConnections = 65_535
+
+  /// The evaluator of servers; `nil` leaves the decision to the engine: the trust store, the host, the dates.
+  package let evaluator: (any ServerEvaluator)?
+  /// Connections and TLS sessions of another partition are not used, because they have another identity or were
+  /// accepted by another evaluator.
+  package let partition: Int
+  /// The proxies of the session's configuration, for options that leave the choice to the environment.
+  package let systemProxies: ProxyTable?
+  /// The proxies; `nil` leaves the choice to the environment of the process.
+  package let proxies: ProxyTable?
+  /// Whether names are looked up by requests.
+  package let asksForNames: Bool
+  /// The limits of the requests to one host; `nil` without any.
+  package let hostLimits: HostLimits?
+  /// The number of requests of the session that may be in flight at a time.
+  package let mostInFlight: Int
+  /// The bandwidth of the session.
+  package let sessionBandwidth: TransportOptions.Bandwidth
+  /// Whether the request or the session has a limited bandwidth.
+  package let isThrottled: Bool
+  /// The limits of the phases of transfers; `nil` without any.
+  package let phaseLimits: PhaseLimits?
+  /// Whether anything is remembered of hosts between requests.
+  package let hasHostPolicies: Bool
+  /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
+  package let isDirect: Bool?
+
+  /// The profile of hops after a redirect to another origin, without the client identity of the request; `nil` if it
+  /// is the same.
+  package let elsewhere: ConnectionProfile?
+
+  package init(
+    options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
+    evaluator: (any ServerEvaluator)? = nil, systemProxies: ProxyTable? = nil,
+    elsewhere: ConnectionProfile? = nil,
+    session: ConnectionProfile? = nil
+  ) {
+    self.elsewhere = elsewhere
+    self.options = options
+    self.connectionsPerHost = min(max(1, connectionsPerHost), Self.mostConnections)
+    self.evaluator = evaluator
+    self.systemProxies = systemProxies
+    proxies = ProxyTable.named(by: options, system: systemProxies)
+    isDirect = proxies?.isDirect
+    asksForNames = options.nameServiceURL != nil
+    phaseLimits = PhaseLimits(options.timeLimits)
+    sessionBandwidth = session?.sessionBandwidth ?? options.sessionBandwidth
+    isThrottled = sessionBandwidth.isLimited || options.requestBandwidth.isLimited
+    hostLimits = HostLimits(options.requestLimits)
+    mostInFlight = session?.mostInFlight ?? options.requestLimits.perSession.map { max(1, $0) } ?? .max
+    hasHostPolicies = options.strictTransportSecurity != nil || options.alternativeServices != nil
+    partition = TrustPartition.number(of: options, proxies)
+  }
+}

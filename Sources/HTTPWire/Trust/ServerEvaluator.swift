@@ -46,3 +46,97 @@ package struct PresentedChain: Sendable, Hashable {
     self.stapledResponse = stapledResponse
   }
 }
+
+/// The servers that slow evaluators accepted. The number of entries has a limit: the oldest ones are removed. Entries
+/// of an hour ago are removed, too, because a certificate may expire or be revoked during the life of a session.
+package struct TrustMemory: Sendable {
+  package enum Verdict: Sendable, Equatable {
+    case accepted
+    /// No evaluator and no delegate decided: the trust store decides.
+    case usual
+  }
+
+  private struct Key: Hashable {
+    let host: String
+    let port: Int
+    let partition: Int
+    let certificates: [Data]
+    // The stapled response is part of the key, because a later one may revoke the certificate.
+    let stapledResponse: Data?
+
+    init(_ chain: PresentedChain, _ partition: Int) {
+      host = chain.host
+      port = chain.port
+      self.partition = partition
+      certificates = chain.certificates
+      stapledResponse = chain.stapledResponse
+    }
+  }
+
+  package static let capacity = 256
+  package static let lifetime = Duration.seconds(3600)
+
+  private var verdicts: [Key: (verdict: Verdict, end: ContinuousClock.Instant)] = [:]
+  private var order: [Key] = []
+
+  package init() {}
+
+  package func verdict(
+    on chain: PresentedChain, in partition: Int, at now: @autoclosure () -> ContinuousClock.Instant = .now
+  ) -> Verdict? {
+    guard !verdicts.isEmpty, let kept = verdicts[Key(chain, partition)], now() < kept.end else { return nil }
+    return kept.verdict
+  }
+
+  package mutating func remember(
+    _ verdict: Verdict, on chain: PresentedChain, in partition: Int, at now: ContinuousClock.Instant = .now
+  ) {
+    let key = Key(chain, partition)
+    if verdicts.updateValue((verdict, now + Self.lifetime), forKey: key) != nil { return }
+    order.append(key)
+    guard order.count > Self.capacity else { return }
+    verdicts[order.removeFirst()] = nil
+  }
+}
+
+/// The DNS names that an authority may issue certificates for (RFC 5280 §4.2.1.10).
+package struct NameConstraints: Sendable, Equatable {
+  /// A name that an authority must not issue for.
+  package enum Violation: Sendable, Equatable {
+    case isNotPermitted
+    case isExcluded
+  }
+
+  /// The domains with all names below them; without any, all names are permitted.
+  package let permitted: [String]
+  /// The domains with all names below them that are forbidden, also if they are permitted.
+  package let excluded: [String]
+
+  package init(permitted: [String], excluded: [String]) {
+    self.permitted = permitted
+    self.excluded = excluded
+  }
+
+  /// Returns the constraint that forbids a certificate for the host name; `nil` if none does.
+  package func violation(by host: String) -> Violation? {
+    let host = Self.labels(of: host)
+    if excluded.contains(where: { Self.labels(of: $0).isDomain(of: host) }) { return .isExcluded }
+    guard !permitted.isEmpty else { return nil }
+    return permitted.contains { Self.labels(of: $0).isDomain(of: host) } ? nil : .isNotPermitted
+  }
+
+  /// Returns lower-case labels. A dot at the end makes no difference.
+  private static func labels(of name: String) -> [Substring] {
+    let name = name.lowercased()
+    let relative = name.hasSuffix(".") ? name.dropLast() : name[...]
+    return relative.isEmpty ? [] : relative.split(separator: ".", omittingEmptySubsequences: false)
+  }
+}
+
+extension [Substring] {
+  /// Whether `host` is this domain or below it. A domain with a leading dot includes only the names below it.
+  fileprivate func isDomain(of host: [Substring]) -> Bool {
+    guard first?.isEmpty == true else { return host.suffix(count).elementsEqual(self) }
+    return host.count >= count && host.suffix(count - 1).elementsEqual(dropFirst())
+  }
+}

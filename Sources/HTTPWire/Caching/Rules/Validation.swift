@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// The validation of a stored response, and its update after a 304 (RFC 9111 §4.3).
 package enum Validation {
   /// Returns the fields that make a request for a stored response conditional; none when the response has no
@@ -93,5 +95,138 @@ package enum Validation {
     }
     return freshened(
       stored, by: head, fields: fields, requestTime: requestTime, responseTime: responseTime)
+  }
+}
+
+/// Parts of a representation (RFC 9111 §3.3, §3.4): which are stored, which requests they answer, and how they are
+/// combined.
+///
+/// One contiguous part is stored for each selection. Parts of encoded bodies are not stored, because bodies are
+/// stored decoded.
+package enum PartialContent {
+  /// Whether a 206 may be stored: it has one known range, and a strong entity tag.
+  package static func isStorable(_ head: ResponseHead) -> Bool {
+    head.status == 206 && PartRange(head) != nil && strongTag(of: head) != nil
+      && !head.block.contains("Content-Encoding")
+  }
+
+  /// Returns the range of a stored part; `nil` for any other response, and for one whose body has another length.
+  package static func range(of stored: StoredResponse) -> PartRange? {
+    guard isStorable(stored.head), let range = PartRange(stored.head),
+      range.bounds.count == stored.body.count
+    else { return nil }
+    return range
+  }
+
+  /// Whether a stored part has all bytes that a `Range` field asks for.
+  package static func covers(_ stored: StoredResponse, _ range: String) -> Bool {
+    guard let own = Self.range(of: stored), let wanted = StoredAnswer.part(range, of: own.total) else {
+      return false
+    }
+    return own.bounds.lowerBound <= wanted.lowerBound && wanted.upperBound <= own.bounds.upperBound
+  }
+
+  /// Returns the response to store after a part was received; `nil` if there is none.
+  ///
+  /// A part is combined with the stored response that has its strong entity tag. A complete response takes the fields
+  /// of the part, an adjacent or overlapping part also its bytes. A complete response of another version stays until
+  /// it is validated.
+  ///
+  /// - Parameter stored: The stored responses for the URL.
+  package static func combined(_ part: StoredResponse, with stored: [StoredResponse]) -> StoredResponse? {
+    guard let range = range(of: part) else { return nil }
+    let others = stored.filter { $0.selection == part.selection && $0.key == part.key }
+    if let whole = others.first(where: { $0.head.status == 200 }) {
+      guard isSameVersion(whole, part), whole.body.count == range.total,
+        !whole.head.block.contains("Content-Encoding")
+      else { return nil }
+      return whole.with(
+        head: Validation.merged(whole.head, with: part.head), selection: part.selection,
+        requestTime: part.requestTime, responseTime: part.responseTime)
+    }
+    for other in others {
+      guard isSameVersion(other, part), let old = Self.range(of: other),
+        let all = range.joined(with: old)
+      else { continue }
+      return joined(part, range, other, old, all)
+    }
+    return part
+  }
+
+  private static func joined(
+    _ part: StoredResponse, _ range: PartRange, _ other: StoredResponse, _ old: PartRange,
+    _ all: PartRange
+  ) -> StoredResponse {
+    var body = Data(capacity: all.bounds.count)
+    // Bytes of one version are the same: those before and after the new part come from the old one.
+    if old.bounds.lowerBound < range.bounds.lowerBound {
+      body.append(other.body.prefix(range.bounds.lowerBound - old.bounds.lowerBound))
+    }
+    body.append(part.body)
+    if old.bounds.upperBound > range.bounds.upperBound {
+      body.append(other.body.suffix(old.bounds.upperBound - range.bounds.upperBound))
+    }
+    let merged = Validation.merged(other.head, with: part.head)
+    var fields = merged.block.fields.filter {
+      !FieldName.equal($0.name, "Content-Length") && !FieldName.equal($0.name, "Content-Range")
+    }
+    fields.append(HTTPHeader(name: "Content-Length", value: "\(body.count)"))
+    if !all.isComplete { fields.append(HTTPHeader(name: "Content-Range", value: all.text)) }
+    return StoredResponse(
+      key: part.key,
+      head: ResponseHead(status: all.isComplete ? 200 : 206, version: part.head.version, fields: fields),
+      body: body, selection: part.selection, requestTime: part.requestTime, responseTime: part.responseTime,
+      attachment: part.attachment, staysInMemory: part.staysInMemory)
+  }
+
+  private static func isSameVersion(_ left: StoredResponse, _ right: StoredResponse) -> Bool {
+    guard let left = strongTag(of: left.head), let right = strongTag(of: right.head) else { return false }
+    return left.matches(right)
+  }
+
+  private static func strongTag(of head: ResponseHead) -> EntityTag? {
+    head.block.value(of: "ETag").flatMap { EntityTag($0) }.flatMap { $0.isStrong ? $0 : nil }
+  }
+}
+
+/// The range of a part in a representation of known length.
+package struct PartRange: Sendable, Equatable {
+  /// Counted in bytes from 0; never empty.
+  package let bounds: Range<Int>
+  /// The length of the whole representation.
+  package let total: Int
+
+  /// Parses one range of bytes in a representation of known length, such as `bytes 0-4/10`; `nil` for any other text.
+  package init?(_ text: String) {
+    guard let range = ContentRange(text) else { return nil }
+    self.init(range)
+  }
+
+  init?(_ head: ResponseHead) {
+    guard let range = ContentRange(head) else { return nil }
+    self.init(range)
+  }
+
+  private init?(_ range: ContentRange) {
+    guard let bounds = range.bounds, let total = range.total else { return nil }
+    self.init(Int(bounds.lowerBound)..<Int(bounds.upperBound), of: Int(total))
+  }
+
+  init(_ bounds: Range<Int>, of total: Int) {
+    self.bounds = bounds
+    self.total = total
+  }
+
+  package var isComplete: Bool { bounds == 0..<total }
+
+  package var text: String { "bytes \(bounds.lowerBound)-\(bounds.upperBound - 1)/\(total)" }
+
+  /// Joins two ranges; `nil` when there are bytes between them, or they are of different representations.
+  package func joined(with other: PartRange) -> PartRange? {
+    guard total == other.total, bounds.lowerBound <= other.bounds.upperBound,
+      other.bounds.lowerBound <= bounds.upperBound
+    else { return nil }
+    let start = min(bounds.lowerBound, other.bounds.lowerBound)
+    return PartRange(start..<max(bounds.upperBound, other.bounds.upperBound), of: total)
   }
 }

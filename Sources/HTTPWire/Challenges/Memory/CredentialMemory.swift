@@ -40,3 +40,157 @@ package final class CredentialMemory: Sendable {
     spaces.withLock { $0.refused(proof, origin: origin) }
   }
 }
+
+/// The protection spaces that accepted credentials (RFC 7617 §2.2, RFC 7616 §3.6), for preemptive credentials of
+/// later requests. Pure and bounded; the least recently used one is removed.
+package struct CredentialSpaces: Sendable {
+  /// The protection space of a target.
+  package struct Match: Sendable, Equatable {
+    package let number: UInt64
+    package let scheme: AuthenticationScheme
+    package let realm: String?
+    package let credential: PasswordCredential
+    package let source: AuthenticationProof.Source
+    package let digest: DigestChallenge?
+  }
+
+  fileprivate struct Space {
+    let match: Match
+    var prefixes: [String]
+    /// The current nonce, the number of its uses, and the values that began a `-sess` algorithm.
+    var nonce = ""
+    var count: UInt32 = 0
+    var session: DigestTicket.Session?
+    var lastUse: UInt64
+  }
+
+  private var spaces: [Origin: [Space]] = [:]
+  private var clock: UInt64 = 0
+  package private(set) var count = 0
+  private let limit: Int
+
+  package init(limit: Int = 256) {
+    self.limit = max(1, limit)
+  }
+
+  private static let mostPrefixes = 16
+
+  /// Returns the spaces of a target, the narrowest first.
+  package func matches(_ origin: Origin, target: String) -> [Match] {
+    guard let all = spaces[origin] else { return [] }
+    let found = all.compactMap { space -> (length: Int, use: UInt64, match: Match)? in
+      let lengths = space.prefixes.filter { target.hasPrefix($0) }.map(\.utf8.count)
+      return lengths.max().map { ($0, space.lastUse, space.match) }
+    }
+    return found.sorted { ($0.length, $0.use) > ($1.length, $1.use) }.map(\.match)
+  }
+
+  /// Returns the next use of the nonce of a space; `nil` if the space was removed or has none.
+  package mutating func ticket(_ number: UInt64, origin: Origin, cnonce: String) -> DigestTicket? {
+    guard let index = spaces[origin]?.firstIndex(where: { $0.match.number == number }),
+      let space = spaces[origin]?[index], !space.nonce.isEmpty, space.count < .max
+    else { return nil }
+    clock += 1
+    spaces[origin]?[index].count += 1
+    spaces[origin]?[index].lastUse = clock
+    return DigestTicket(
+      nonce: space.nonce,
+      cnonce: space.match.digest?.isSession == true ? space.session?.cnonce ?? cnonce : cnonce,
+      count: space.count + 1, session: space.session)
+  }
+
+  /// Notes that a server has accepted credentials.
+  package mutating func accepted(
+    _ proof: AuthenticationProof, origin: Origin, target: String, nextNonce: String?
+  ) {
+    // Preemptive credentials without a realm do not identify the protection space that accepts them.
+    guard let realm = proof.realm, !proof.scheme.isOfConnection else { return }
+    clock += 1
+    let prefixes =
+      proof.scheme == .basic
+      ? [ProtectionDomain.ofBasic(target: target)]
+      : ProtectionDomain.ofDigest(proof.digest?.domain, origin: origin)
+    guard !prefixes.isEmpty else { return }
+    if let index = spaces[origin]?.firstIndex(where: { $0.match.isSame(as: proof, realm: realm) }),
+      var space = spaces[origin]?[index]
+    {
+      space.lastUse = clock
+      for prefix in prefixes where !space.prefixes.contains(prefix) {
+        if space.prefixes.count >= Self.mostPrefixes { space.prefixes.removeFirst() }
+        space.prefixes.append(prefix)
+      }
+      space.noteNonce(of: proof, next: nextNonce)
+      spaces[origin]?[index] = space
+      return
+    }
+    makeRoom()
+    let match = Match(
+      number: clock, scheme: proof.scheme, realm: realm, credential: proof.credential, source: proof.source,
+      digest: proof.digest)
+    var space = Space(match: match, prefixes: prefixes, lastUse: clock)
+    space.noteNonce(of: proof, next: nextNonce)
+    // Replaces the spaces of earlier schemes or challenges for the same credential.
+    forget(proof.credential, realm: realm, origin: origin)
+    spaces[origin, default: []].append(space)
+    count += 1
+  }
+
+  /// Removes the space of credentials that a server refused.
+  package mutating func refused(_ proof: AuthenticationProof, origin: Origin) {
+    forget(proof.credential, realm: proof.realm, origin: origin)
+  }
+
+  private mutating func forget(_ credential: PasswordCredential, realm: String?, origin: Origin) {
+    guard var all = spaces[origin] else { return }
+    let before = all.count
+    all.removeAll { $0.match.credential == credential && $0.match.realm == realm }
+    count -= before - all.count
+    spaces[origin] = all.isEmpty ? nil : all
+  }
+
+  private mutating func makeRoom() {
+    guard count >= limit else { return }
+    let oldest = spaces.min { left, right in
+      (left.value.map(\.lastUse).min() ?? 0) < (right.value.map(\.lastUse).min() ?? 0)
+    }
+    guard let origin = oldest?.key, var all = oldest?.value,
+      let index = all.indices.min(by: { all[$0].lastUse < all[$1].lastUse })
+    else { return }
+    all.remove(at: index)
+    count -= 1
+    spaces[origin] = all.isEmpty ? nil : all
+  }
+}
+
+extension CredentialSpaces.Match {
+  /// Whether the proof belongs to the same space: for Digest, also the same way to compute answers.
+  fileprivate func isSame(as proof: AuthenticationProof, realm: String) -> Bool {
+    scheme == proof.scheme && self.realm == realm && credential == proof.credential && source == proof.source
+      && digest?.asksLike(proof.digest) ?? true
+  }
+}
+
+extension DigestChallenge {
+  fileprivate func asksLike(_ other: DigestChallenge?) -> Bool {
+    guard let other else { return false }
+    return algorithm == other.algorithm && isSession == other.isSession && qualities == other.qualities
+      && opaque == other.opaque && hashesUser == other.hashesUser && isUTF8 == other.isUTF8
+  }
+}
+
+extension CredentialSpaces.Space {
+  fileprivate mutating func noteNonce(of proof: AuthenticationProof, next: String?) {
+    guard let ticket = proof.ticket else { return }
+    if let next {
+      nonce = next
+      count = 0
+      session = ticket.session
+    } else if nonce == ticket.nonce {
+      count = max(count, ticket.count)
+    } else if proof.isAnswer || nonce.isEmpty {
+      nonce = ticket.nonce
+      count = ticket.count
+      session = ticket.session
+    }
+  }
+}

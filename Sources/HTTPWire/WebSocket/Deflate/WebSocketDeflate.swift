@@ -68,3 +68,127 @@ package struct WebSocketDeflateOptions: Sendable, Equatable {
     return (response, agreement)
   }
 }
+
+/// The parameters of one offer of permessage-deflate, or of the response to it (RFC 7692 §7.1).
+package struct WebSocketDeflateParameters: Sendable, Equatable {
+  /// The name of the extension.
+  package static let name = "permessage-deflate"
+
+  /// The parameter `client_max_window_bits`.
+  package enum ClientWindow: Sendable, Equatable {
+    /// Without a value: the client accepts any limit. In offers only.
+    case supported
+    case bits(Int)
+  }
+
+  package var serverNoContextTakeover = false
+  package var clientNoContextTakeover = false
+  package var serverMaxWindowBits: Int?
+  package var clientMaxWindowBits: ClientWindow?
+
+  package init() {}
+
+  /// Reads the parameters of an offer or, with other rules for one of them, of a response.
+  package init(_ parameters: WebSocketExtension, isResponse: Bool) throws(WebSocketDeflateError) {
+    var names: Set<String> = []
+    for parameter in parameters.parameters {
+      guard names.insert(parameter.name).inserted else { throw .duplicateParameter(parameter.name) }
+      switch parameter.name {
+      case "server_no_context_takeover":
+        guard parameter.value == nil else { throw .invalidValue(parameter) }
+        serverNoContextTakeover = true
+      case "client_no_context_takeover":
+        guard parameter.value == nil else { throw .invalidValue(parameter) }
+        clientNoContextTakeover = true
+      case "server_max_window_bits": serverMaxWindowBits = try Self.windowBits(parameter)
+      case "client_max_window_bits":
+        let hasNoValue = parameter.value == nil && !isResponse
+        clientMaxWindowBits = hasNoValue ? .supported : .bits(try Self.windowBits(parameter))
+      default: throw .unknownParameter(parameter.name)
+      }
+    }
+  }
+
+  /// The extension with these parameters.
+  package var webSocketExtension: WebSocketExtension {
+    var result = WebSocketExtension(Self.name)
+    if serverNoContextTakeover { result.parameters.append(.init("server_no_context_takeover")) }
+    if clientNoContextTakeover { result.parameters.append(.init("client_no_context_takeover")) }
+    if let serverMaxWindowBits {
+      result.parameters.append(.init("server_max_window_bits", String(serverMaxWindowBits)))
+    }
+    switch clientMaxWindowBits {
+    case .bits(let bits): result.parameters.append(.init("client_max_window_bits", String(bits)))
+    case .supported: result.parameters.append(.init("client_max_window_bits"))
+    case nil: break
+    }
+    return result
+  }
+
+  /// Checks a response to this offer, as a client, and returns the agreement.
+  package func agreement(
+    with response: WebSocketDeflateParameters
+  ) throws(WebSocketDeflateError) -> WebSocketDeflate {
+    if serverNoContextTakeover, !response.serverNoContextTakeover {
+      throw .parameterNotAccepted("server_no_context_takeover")
+    }
+    var agreement = WebSocketDeflate()
+    agreement.server.resetsContext = response.serverNoContextTakeover
+    agreement.client.resetsContext = clientNoContextTakeover || response.clientNoContextTakeover
+    if let offered = serverMaxWindowBits {
+      guard let bits = response.serverMaxWindowBits else {
+        throw .parameterNotAccepted("server_max_window_bits")
+      }
+      guard bits <= offered else { throw .largerWindow("server_max_window_bits") }
+    }
+    agreement.server.windowBits = response.serverMaxWindowBits ?? 15
+    if case .bits(let offered)? = clientMaxWindowBits { agreement.client.windowBits = offered }
+    if case .bits(let bits)? = response.clientMaxWindowBits {
+      guard clientMaxWindowBits != nil else { throw .clientWindowNotOffered }
+      guard bits <= agreement.client.windowBits else { throw .largerWindow("client_max_window_bits") }
+      agreement.client.windowBits = bits
+    }
+    return agreement
+  }
+
+  /// Reads a decimal number from 8 to 15 without leading zeros (RFC 7692 §7.1.2).
+  private static func windowBits(
+    _ parameter: WebSocketExtension.Parameter
+  ) throws(WebSocketDeflateError) -> Int {
+    guard let text = parameter.value, let bits = (8...15).first(where: { String($0) == text }) else {
+      throw .invalidValue(parameter)
+    }
+    return bits
+  }
+}
+
+/// The reason why parameters of permessage-deflate cannot be used.
+package enum WebSocketDeflateError: Error, Sendable, Equatable {
+  case unknownParameter(String)
+  case duplicateParameter(String)
+  case invalidValue(WebSocketExtension.Parameter)
+  /// The server limits the window of a client that did not offer it.
+  case clientWindowNotOffered
+  /// The window of a response is larger than the offered one.
+  case largerWindow(String)
+  /// The server ignored a parameter that it has to repeat.
+  case parameterNotAccepted(String)
+
+  /// One sentence with the section of the RFC.
+  package var message: String {
+    switch self {
+    case .unknownParameter(let name):
+      "permessage-deflate has no parameter \(HeaderFieldRules.quoted(name)) (RFC 7692 §7.1)."
+    case .duplicateParameter(let name):
+      "The parameter \(HeaderFieldRules.quoted(name)) of permessage-deflate is repeated (RFC 7692 §7.1)."
+    case .invalidValue(let parameter):
+      "The parameter \(HeaderFieldRules.quoted(parameter.text)) of permessage-deflate has an invalid value "
+        + "(RFC 7692 §7.1)."
+    case .clientWindowNotOffered:
+      "The server sent client_max_window_bits, which was not offered (RFC 7692 §7.1.2.2)."
+    case .largerWindow(let name): "The server sent a larger \(name) than was offered (RFC 7692 §7.1.2)."
+    case .parameterNotAccepted(let name):
+      "The server accepted permessage-deflate without the offered \(name) (RFC 7692 §7.1)."
+    }
+  }
+}

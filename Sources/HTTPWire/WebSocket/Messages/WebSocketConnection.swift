@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A WebSocket connection after its opening handshake (RFC 6455, RFC 7692), for either side. Pure: the owner passes
 /// the bytes of the transport to the connection and writes its output.
@@ -180,5 +180,131 @@ package struct WebSocketConnection: ~Copyable {
   package mutating func skipMessages() {
     skipsMessages = true
     assembly.discard()
+  }
+}
+
+extension WebSocketConnection {
+  /// Adds a message to the output.
+  ///
+  /// - Parameter outputLimit: The number of bytes to write from which on the message is refused. Default: none.
+  package mutating func send(
+    _ message: WebSocketMessage, outputLimit: Int = .max
+  ) throws(WebSocketSendError) {
+    guard phase == .open else { throw .notOpen }
+    guard outputLimit == .max || outputByteCount < outputLimit else {
+      throw .outputFull(count: outputByteCount)
+    }
+    guard output.append(message) else { throw .compressionFailed }
+  }
+
+  /// Adds a Ping frame with at most 125 bytes to the output.
+  package mutating func sendPing(_ payload: Data = Data()) throws(WebSocketSendError) {
+    try sendControl(.ping, payload)
+  }
+
+  /// Adds a Pong frame that answers no Ping frame, as a heartbeat in one direction (RFC 6455 §5.5.3).
+  package mutating func sendPong(_ payload: Data = Data()) throws(WebSocketSendError) {
+    try sendControl(.pong, payload)
+  }
+
+  /// Adds a Close frame to the output. Nothing can be sent behind it. Does nothing if the connection is closing
+  /// already.
+  ///
+  /// - Parameters:
+  ///   - code: `nil` sends a frame without a payload.
+  ///   - reason: At most 123 bytes of UTF-8.
+  package mutating func close(
+    _ code: WebSocketCloseCode? = .normalClosure, reason: String = ""
+  ) throws(WebSocketSendError) {
+    if let code {
+      guard code.canBeSent else { throw .closeCode(code) }
+    } else {
+      guard reason.isEmpty else { throw .reasonWithoutCode }
+    }
+    guard reason.utf8.count <= WebSocketFrameHeader.longestControlPayload - 2 else {
+      throw .longReason(count: reason.utf8.count)
+    }
+    guard phase == .open else { return }
+    output.appendClose(code, reason: reason)
+    beginClosing()
+  }
+
+  /// Whether there are bytes to write.
+  package var hasOutput: Bool { output.hasBytes }
+
+  /// The number of bytes to write.
+  package var outputByteCount: Int { output.byteCount }
+
+  /// The number of bytes that were taken from the output, except for those of answers to Ping frames.
+  package var takenByteCount: UInt64 { output.takenCount }
+
+  /// The value of ``takenByteCount`` once all messages so far were taken.
+  package var outputEnd: UInt64 { output.end }
+
+  /// Returns the next bytes to write; `nil` if there are none.
+  ///
+  /// - Parameter limit: The number of bytes after which a large message is interrupted. Default: none, which empties
+  ///   the output.
+  package mutating func takeOutput(_ limit: Int = .max) -> Data? { output.take(limit) }
+
+  private mutating func sendControl(
+    _ opcode: WebSocketOpcode, _ payload: Data
+  ) throws(WebSocketSendError) {
+    guard phase == .open else { throw .notOpen }
+    guard payload.count <= WebSocketFrameHeader.longestControlPayload else {
+      throw .longControlPayload(count: payload.count)
+    }
+    payload.withUnsafeBytes { output.appendControl(opcode, $0) }
+  }
+}
+
+/// A message of a WebSocket connection (RFC 6455 §5.6).
+package enum WebSocketMessage: Sendable, Equatable {
+  case text(String)
+  case binary(Data)
+}
+
+/// An event of a WebSocket connection for its owner.
+package enum WebSocketEvent: Sendable, Equatable {
+  case message(WebSocketMessage)
+  /// A Ping frame with its payload. The Pong frame is in the output already.
+  case ping(Data)
+  case pong(Data)
+  /// Both sides sent a Close frame, or the transport ended without one (``WebSocketClosure/isClean``). The last event.
+  case closed(WebSocketClosure)
+  /// The connection failed (RFC 6455 §7.1.7). A Close frame is in the output, unless one was sent before. The last
+  /// event.
+  case failed(WebSocketViolation)
+}
+
+/// The reason why something cannot be sent.
+package enum WebSocketSendError: Error, Sendable, Equatable {
+  /// The connection is closing or closed.
+  case notOpen
+  /// The payload of a Ping or Pong frame is longer than 125 bytes.
+  case longControlPayload(count: Int)
+  case closeCode(WebSocketCloseCode)
+  /// The reason is longer than 123 bytes of UTF-8.
+  case longReason(count: Int)
+  /// A reason needs a code in front of it.
+  case reasonWithoutCode
+  case compressionFailed
+  /// The bytes to write have reached the limit.
+  case outputFull(count: Int)
+
+  package var message: String {
+    switch self {
+    case .notOpen: "The WebSocket connection is closing or closed. Nothing more can be sent."
+    case .longControlPayload(let count):
+      "The payload of a ping has \(count) bytes. At most 125 are allowed (RFC 6455 §5.5)."
+    case .closeCode(let code):
+      "The close code \(code) must not be sent. Use 1000 to 1003, 1007 to 1014 or 3000 to 4999 (RFC 6455 §7.4)."
+    case .longReason(let count):
+      "The close reason has \(count) bytes of UTF-8. At most 123 are allowed (RFC 6455 §5.5)."
+    case .reasonWithoutCode: "A close reason is sent behind a close code. Add a code (RFC 6455 §5.5.1)."
+    case .outputFull(let count):
+      "\(count) bytes of earlier messages are not sent yet. Wait until a message was sent, or raise the limit."
+    case .compressionFailed: "The message could not be compressed. There may not be enough memory."
+    }
   }
 }
