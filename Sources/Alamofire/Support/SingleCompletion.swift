@@ -122,6 +122,3 @@ final class GuardedCompletion<Value: Sendable>: Sendable {
     handler?(value)
   }
 }
-
-/// The lock of this module; see ``TrackedMutex``.
-typealias Mutex = TrackedMutex

@@ -1,0 +1,4 @@
+import HTTPWire
+
+/// The lock of this module; see ``TrackedMutex``.
+typealias Mutex = TrackedMutex

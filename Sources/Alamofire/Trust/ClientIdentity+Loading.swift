@@ -1,0 +1,60 @@
+public import Foundation
+public import HTTPWire
+
+extension ClientIdentity {
+  /// The reasons why an identity could not be made.
+  public enum Failure: Error, Sendable, Equatable, LocalizedError {
+    /// The bytes are neither a PKCS#12 file nor PEM; the text is OpenSSL's message.
+    case unreadable(String)
+    /// The passphrase is wrong, or missing.
+    case wrongPassphrase
+    /// The bytes contain no certificate.
+    case noCertificate
+    /// The bytes contain no private key.
+    case noPrivateKey
+    /// The private key is not that of the first certificate.
+    case keyDoesNotMatch
+    /// The certificate is not valid any more.
+    case expired
+    /// The certificate is not valid yet.
+    case notYetValid
+
+    /// The fault and its remedy.
+    public var errorDescription: String? {
+      switch self {
+      case .unreadable(let detail):
+        "The client identity could not be read; it has to be PKCS#12, or PEM. (\(detail))"
+      case .wrongPassphrase: "The passphrase of the client identity is wrong, or missing."
+      case .noCertificate: "The client identity has no certificate."
+      case .noPrivateKey: "The client identity has no private key."
+      case .keyDoesNotMatch:
+        "The private key of the client identity does not belong to its certificate, which has to be the first one."
+      case .expired: "The certificate of the client identity has expired."
+      case .notYetValid:
+        "The certificate of the client identity is not valid yet; check the clock of this machine."
+      }
+    }
+  }
+
+  /// Reads a PKCS#12 file (RFC 7292; `.p12`, `.pfx`).
+  ///
+  /// Files with ciphers of before 2010 (RC2, 40 bits) are refused as unreadable where OpenSSL's legacy provider is not
+  /// loaded; `openssl pkcs12 -legacy` converts them.
+  ///
+  /// - Parameters:
+  ///   - data: The whole file.
+  ///   - passphrase: Its passphrase; empty for a file without one.
+  public init(pkcs12 data: Data, passphrase: String) throws(Failure) {
+    self = try Identities.read(pkcs12: data, passphrase: passphrase)
+  }
+
+  /// Reads PEM texts (RFC 7468).
+  ///
+  /// - Parameters:
+  ///   - certificates: The client's certificate, then those of its issuers, in one text.
+  ///   - privateKey: A text with the private key, PKCS#8 or of an older kind; may be the same one.
+  ///   - passphrase: For a key that is encrypted; without meaning for others.
+  public init(pem certificates: Data, privateKey: Data, passphrase: String? = nil) throws(Failure) {
+    self = try Identities.read(certificates: certificates, privateKey: privateKey, passphrase: passphrase)
+  }
+}
