@@ -134,8 +134,8 @@ extension HopLoop {
   /// The hash of the body, for Digest with the quality `auth-int`.
   enum BodyHash: Sendable {
     case unknown
-    /// The hash; `nil` if the body cannot be read.
-    case known(String?)
+    /// The hash by an algorithm; `nil` if the body cannot be read.
+    case known(String?, DigestChallenge.Algorithm)
   }
 
   /// Makes the field for a credential in the next hop.
@@ -152,11 +152,12 @@ extension HopLoop {
     let quality = try Self.quality(of: digest, for: request)
     var hash: String?
     switch bodyHash {
-    case .known(let known): hash = known
-    case .unknown where quality == .authInt:
+    // The challenge may have changed since, and name another algorithm.
+    case .known(let known, digest.algorithm): hash = known
+    case .known where quality == .authInt, .unknown where quality == .authInt:
       guard request.body.isShort else { return .needsBodyHash }
       hash = AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body)
-    case .unknown: break
+    case .known, .unknown: break
     }
     guard let ticket = ticket() else { return .made(nil, nil) }
     let answer = DigestAnswer(
@@ -175,7 +176,7 @@ extension HopLoop {
       AuthenticationFeatures.hashes.text(algorithm, of: body)
     } then: { (hops, hash) throws(AFError) in
       try hops.core.checkAlive()
-      return try then(&hops, .known(hash))
+      return try then(&hops, .known(hash, algorithm))
     }
   }
 

@@ -68,6 +68,8 @@ struct DownloadKind: RequestKind {
     let (core, request) = (attempt.core, attempt.request)
     if let transfer { return move(source, of: transfer, exchange, of: attempt) }
     guard let destination = plan.destination, let response = exchange.responseForDestination else {
+      // Before the event, whose monitors may look for the file.
+      core.state.withLock { $0.extras.fileURL = source }
       if core.notifiesMonitors { core.tellDestination(source, of: request) }
       return try attempt.fileMoved(.success(source))
     }

@@ -29,12 +29,12 @@ struct UploadKind: RequestKind {
     // The body of a resumable upload is made once.
     let isNew = upload.resumer == nil || attempt.core.uploadable == nil
     if let made = upload.resumer?.uploadable { return try attempt.bodyIsMade(made, isNew: isNew) }
-    attempt.core.removeUploadedFile()
-    guard upload.runsUserCode || upload.transfer != nil else {
+    guard upload.runsUserCode || upload.transfer != nil || attempt.core.hasUploadedFile else {
       return try attempt.bodyIsMade(upload.made(), isNew: isNew)
     }
-    return .task { [upload] in
-      upload.made()
+    return .task { [upload, core = attempt.core] in
+      core.removeUploadedFile()
+      return upload.made()
     } then: { (attempt, made) throws(AFError) in
       try attempt.bodyIsMade(made, isNew: isNew)
     }
@@ -200,6 +200,9 @@ extension RequestCore {
     }
     state.withLock { $0.extras.uploadable = answer }
   }
+
+  /// Whether there is a file that was made for the upload, and is not removed yet.
+  var hasUploadedFile: Bool { kind.body != nil && state.withLock { $0.extras.uploadedFile != nil } }
 
   /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, is no error of the
   /// request.

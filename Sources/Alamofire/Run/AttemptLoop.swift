@@ -59,7 +59,16 @@ struct AttemptLoop: StageOwner {
   }
 
   mutating func serialize() -> Outcome<AttemptLoop> {
-    core.notifiesMonitors ? .gate(.notifications) { loop in loop.serveNext() } : serveNext()
+    // Before the end, because from then on the request may be sent anew, with a file of its own. A large file takes
+    // time, and the file manager may be the caller's.
+    if core.hasUploadedFile {
+      return .task { [core] in
+        core.removeUploadedFile()
+      } then: { loop, _ in
+        loop.serialize()
+      }
+    }
+    return core.notifiesMonitors ? .gate(.notifications) { loop in loop.serveNext() } : serveNext()
   }
 
   /// Serves the handlers in their order. One that may run code of the caller does so in a task.
@@ -81,8 +90,6 @@ struct AttemptLoop: StageOwner {
   /// Serves the handlers whose response can be made at once. It stops at the first that runs code of the caller, and at
   /// one whose failure a retrier may undo. Without one, ends the request and delivers all responses.
   private mutating func nextPendingSink() -> (any ResponseSink)? {
-    // Before the end, because from then on the request may be sent anew, with a file of its own.
-    core.removeUploadedFile()
     // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
     let notifies = core.notifiesMonitors
     let retries = core.mayBeRetried

@@ -198,9 +198,13 @@ extension RequestRun: TransferCompletion {
 }
 
 extension RequestCore {
-  /// Throws if the request was cancelled or its session has ended.
+  /// Throws if the request was cancelled or its session has ended. The current task is not asked: on the loop's thread
+  /// it is that of another request, if there is one.
   func checkAlive() throws(AFError) {
+    let (error, isCancelled) = state.withLock { state in
+      (state.results.error, state.lifecycle.state == .cancelled && !state.lifecycle.isClosing)
+    }
     if let error { throw error }
-    if Task.isCancelled { throw .explicitlyCancelled }
+    if isCancelled { throw .explicitlyCancelled }
   }
 }

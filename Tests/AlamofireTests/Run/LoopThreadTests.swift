@@ -115,4 +115,53 @@ struct LoopThreadTests {
     #expect(wrong.isEmpty)
     #expect(Self.names.count > 0)
   }
+
+  /// A file manager of the caller.
+  private final class NotingFileManager: FileManager, @unchecked Sendable {
+    let names = Recorder<(String, String)>()
+    override func removeItem(at url: URL) throws {
+      LoopThreadTests.note("removeItem", in: names)
+      try super.removeItem(at: url)
+    }
+  }
+
+  @Test(
+    "The file of a body is removed by the caller's file manager, off the engine's thread",
+    arguments: [[Reply.text("ok")], [.status(500), .text("ok")], [.closeBeforeReply]])
+  func uploadedFile(replies: [Reply]) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    for reply in replies { server.enqueue(reply) }
+    let manager = NotingFileManager()
+    let retries = replies.count > 1
+    let retrier = Retrier { request, _, _, completion in
+      completion(retries && request.retryCount == 0 ? .retry : .doNotRetry)
+    }
+    // Monitors of notifications become active while any test observes one.
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
+    let request = session.upload(
+      multipartFormData: { $0.append(Data("value".utf8), withName: "name") }, to: server.url("/"),
+      usingThreshold: 0, interceptor: retries ? retrier : nil, fileManager: manager)
+    _ = await request.validate().serializingData().response
+    #expect(await eventually { manager.names.count >= replies.count }, "a file for each attempt")
+    #expect(manager.names.values.filter { $0.1 == "http-engine" }.isEmpty)
+  }
+
+  @Test("The destination of a download is asked off the engine's thread", arguments: [false, true])
+  func destination(withAdapter: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("ok"))
+    let names = Recorder<(String, String)>()
+    let adapter = Adapter { request, _, completion in completion(.success(request)) }
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
+    let request = session.download(
+      server.url("/"), interceptor: withAdapter ? adapter : nil,
+      to: { url, _ in
+        Self.note("destination", in: names)
+        return (url, [])
+      })
+    let file = try await request.serializingDownloadedFileURL().value
+    try FileManager.default.removeItem(at: file)
+    #expect(names.values.map(\.0) == ["destination"])
+    #expect(names.values.filter { $0.1 == "http-engine" }.isEmpty)
+  }
 }
