@@ -64,7 +64,9 @@ import Testing
     var present = ByteRanges()
     var growth = 0
     var kills = 0
-    while folder.names != ["file"], kills < Self.kills || growth == 0 && kills < 2 * Self.kills {
+    // A busy machine may need further kills until a process has noted bytes. The time limit of the suite ends the
+    // search.
+    while folder.names != ["file"], kills < Self.kills || growth == 0 {
       kills += 1
       var random = Seed.generator(kills)
       let gate = Gate()
