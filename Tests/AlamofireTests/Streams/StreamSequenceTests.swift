@@ -138,6 +138,23 @@ struct StreamSequenceTests {
     _ = await iterator.next()
   }
 
+  @Test("A request that is cancelled during its transfer does not wait for a loop")
+  func cancelledDuringTransfer() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    defer { gate.open() }
+    server.enqueue(.parts("first", .gate(gate), "second"))
+    let request = Session.real().streamRequest(server.url("/"), shouldAutomaticallyResume: false)
+    let other = DataRecorder()
+    request.responseStream(on: .global(), stream: other.note)
+    var iterator = request.streamTask().streamingData(automaticallyCancelling: false).makeAsyncIterator()
+    request.resume()
+    _ = await iterator.next()
+    request.cancel()
+    #expect(await other.end().error?.isExplicitlyCancelledError == true)
+    _ = await iterator.next()
+  }
+
   @Test("Leaving the loop can leave the request running") func leaveWithoutCancel() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
