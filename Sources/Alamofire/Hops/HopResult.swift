@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-// The last response becomes that of the request.
+// The last response becomes the response of the request.
 extension HopLoop {
   /// Keeps the last response, unless the kind of the request refuses it.
   mutating func storeResult() -> Outcome<HopLoop> {
@@ -12,7 +12,7 @@ extension HopLoop {
     return .task { [core] in
       await core.handshakeFailure()
     } then: { (_, failure) throws(AFError) in
-      // The error is that of a validator, if one rejects the response.
+      // A validator that rejects the response decides which error it is.
       throw failure?.keepingBody(of: refusal.response) ?? refusal.error
     }
   }

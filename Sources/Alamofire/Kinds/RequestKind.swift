@@ -8,7 +8,7 @@ protocol RequestKind: Sendable {
 
   // MARK: The attempt
 
-  /// The interceptors that follow those of the caller.
+  /// The interceptors that follow the caller's.
   var interceptors: [any RequestInterceptor] { get }
 
   /// Changes the request of the caller before its adaptation. May block if ``KindTraits/convertsInTask`` is set.
@@ -46,10 +46,10 @@ protocol RequestKind: Sendable {
   /// Returns the origin to which the secrets of a request belong.
   func ownerOfSecrets(in request: WireRequest) -> Origin
 
-  /// Returns the body to send in place of that of the caller's request; `nil` if that one is sent.
+  /// Returns the body to send; `nil` if it is the body of the caller's request.
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody?
 
-  /// Returns the body for a `URLProtocol` class, if it is another one than that of the attempt.
+  /// Returns the body for a `URLProtocol` class, if it differs from the body of the attempt.
   func contentInMemory() -> Data?
 
   /// Returns the destination of the body of the response.
@@ -133,7 +133,7 @@ struct KindTraits: OptionSet, Sendable {
   static let convertsInTask = KindTraits(rawValue: 4)
   /// The body of the response goes to readers, who may be behind.
   static let hasReaders = KindTraits(rawValue: 8)
-  /// The body of the response is passed on as it arrives, so that only the body for the caller may be.
+  /// The body of the response is passed on as it arrives, so only the body for the caller may be passed on.
   static let passesBodyOn = KindTraits(rawValue: 16)
   /// The response is validated before the attempt has a result.
   static let validatesEarly = KindTraits(rawValue: 32)

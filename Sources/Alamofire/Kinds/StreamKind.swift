@@ -76,7 +76,7 @@ struct WebSocketKind: RequestKind {
     return .webSocket(transport)
   }
 
-  // There is no other result than a connection.
+  // The only valid result is a connection.
   func refusal(of response: WireResponse, to url: String) -> AFError? {
     guard response.head.status != 101 else { return nil }
     let error = WebSocketHandshakeError.status(

@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// An upload. Its body is made anew for each attempt, except for that of a resumable upload.
+/// An upload. Each attempt makes its body anew, unless the upload is resumable.
 struct UploadKind: RequestKind {
   let upload: UploadBody
 

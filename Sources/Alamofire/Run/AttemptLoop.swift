@@ -12,7 +12,7 @@ struct AttemptLoop: StageOwner {
   let request: Request
   /// The index of the request in the registry of its session; `nil` if the session has ended.
   let registryIndex: Int?
-  /// The failure of the attempt, or that of a handler.
+  /// The failure of the attempt or of a handler.
   var error: AFError?
   /// The handler whose serializer failed.
   var failedSink: (any ResponseSink)?
@@ -59,7 +59,7 @@ struct AttemptLoop: StageOwner {
   }
 
   mutating func serialize() -> Outcome<AttemptLoop> {
-    // Before the end, because from then on the request may be sent anew, with a file of its own. A large file takes
+    // Before the end, because from then on the request may be sent anew, with another file. A large file takes
     // time, and the file manager may be the caller's.
     if core.hasUploadedFile {
       return .task { [core] in

@@ -11,7 +11,7 @@ enum Outcome<Owner: StageOwner>: Sendable, ~Copyable {
   static var inner: Outcome { .wait(.inner) }
 
   /// Awaits `work` in a task on the pool, where code of the caller may run, and files may be read. The work does not
-  /// have the owner: `then` writes what the work has found. An error of the work is that of the stage.
+  /// have the owner: `then` writes what the work has found. The stage fails with the error of the work.
   static func task<Value: Sendable>(
     _ work: @escaping @Sendable () async throws(AFError) -> Value,
     then: @escaping @Sendable (inout Owner, Value) throws(AFError) -> Outcome

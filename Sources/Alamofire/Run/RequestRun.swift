@@ -11,7 +11,7 @@ import Synchronization
 /// It continues on one of these threads:
 /// - the loop's, at the start of a request, after a transfer and behind a gate;
 /// - one of the pool, after work that a task has awaited, until the run passes itself on;
-/// - that of the caller, in a session that makes its requests in the call of the factory.
+/// - the caller's thread, in a session that makes its requests in the call of the factory.
 ///
 /// One thread or task uses the run at a time. It is passed on through the inbox of the loop, as the completion of a
 /// transfer, at a gate, or by starting a task. Nothing touches it afterwards. Hence `@unchecked Sendable`.
@@ -199,7 +199,7 @@ extension RequestRun: TransferCompletion {
 
 extension RequestCore {
   /// Throws if the request was cancelled or its session has ended. The current task is not asked: on the loop's thread
-  /// it is that of another request, if there is one.
+  /// it may belong to another request.
   func checkAlive() throws(AFError) {
     let (error, isCancelled) = state.withLock { state in
       (state.results.error, state.lifecycle.state == .cancelled && !state.lifecycle.isClosing)

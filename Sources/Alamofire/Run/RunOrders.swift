@@ -152,7 +152,7 @@ enum StageEvent: Sendable, Equatable {
   case cache(CacheVerdict)
   case challenge(isAnswered: Bool)
   case redirect(RedirectVerdict)
-  /// Another attempt follows, which is no retry: the next request of a resumable upload.
+  /// Another attempt follows without a retry: the next request of a resumable upload.
   case continued
   case retry(isWanted: Bool)
   case serialized(SerializationVerdict)

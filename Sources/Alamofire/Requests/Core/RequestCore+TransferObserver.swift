@@ -42,7 +42,7 @@ extension RequestCore: TransferObserver {
   package func bytesMoved(_ count: ByteCount) {
     let isObserved = observers.contains(.task)
     guard has(.progress) || isObserved else { return }
-    // A kind may have a lock of its own. Only this transfer counts.
+    // Outside the lock, because a kind may take another one. Only this transfer counts.
     let count = kind.count(count, after: state.withLock { $0.extras.progress.count })
     let (notices, before, counted) = state.withLock { state in
       let before = state.extras.progress.count

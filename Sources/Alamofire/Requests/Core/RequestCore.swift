@@ -230,7 +230,7 @@ extension RequestCore {
     }
   }
 
-  /// The session's interceptor first, then the request's own, then those added to it, then those of its kind.
+  /// The session's interceptor first, then the request's own, then the added ones, then the kind's.
   var interceptorsInOrder: [any RequestInterceptor] {
     let added = state.withLock { $0.extras.interceptors }
     guard session.interceptor != nil || interceptor != nil else { return added + kind.interceptors }
