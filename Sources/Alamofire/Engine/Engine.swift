@@ -15,8 +15,6 @@ package struct Engine: Sendable {
   package let network: any NetworkSource
   /// The executor of the steps of requests; `nil` is the pool.
   package let executor: (any TaskExecutor)?
-  /// Whether the caller is on the engine's thread, where no code of a user may run.
-  package let isOnLoop: @Sendable () -> Bool
   /// The number of the engine's turn, on its own thread; `nil` elsewhere.
   package let turn: @Sendable () -> UInt64?
   /// Ends every transfer, now and from now on.
@@ -33,7 +31,6 @@ package struct Engine: Sendable {
     let loop = engine.loop
     self.init(
       transport: engine, enqueue: { loop.enqueue($0) }, byteStreams: engine, executor: loop,
-      isOnLoop: { loop.isCurrent },
       turn: { loop.turn }, shutDown: { engine.shutDown() },
       threadHopCount: { loop.threadHopCount }, snapshot: { await engine.snapshot() })
   }
@@ -52,7 +49,7 @@ package struct Engine: Sendable {
   ) {
     self.init(
       transport: transport, enqueue: enqueue, byteStreams: byteStreams, network: network, executor: nil,
-      isOnLoop: { false }, turn: { nil },
+      turn: { nil },
       shutDown: {}, threadHopCount: { 0 }, snapshot: { TransportSnapshot() })
   }
 
@@ -60,7 +57,7 @@ package struct Engine: Sendable {
     transport: any Transport, enqueue: (@Sendable (any LoopWork) -> Void)? = nil,
     byteStreams: (any ByteStreamTransport)? = nil,
     network: any NetworkSource = SystemNetwork(), executor: (any TaskExecutor)?,
-    isOnLoop: @escaping @Sendable () -> Bool, turn: @escaping @Sendable () -> UInt64?,
+    turn: @escaping @Sendable () -> UInt64?,
     shutDown: @escaping @Sendable () -> Void, threadHopCount: @escaping @Sendable () -> UInt64,
     snapshot: @escaping @Sendable () async -> TransportSnapshot
   ) {
@@ -69,7 +66,6 @@ package struct Engine: Sendable {
     self.byteStreams = byteStreams
     self.network = network
     self.executor = executor
-    self.isOnLoop = isOnLoop
     self.turn = turn
     self.shutDown = shutDown
     self.threadHopCount = threadHopCount

@@ -104,8 +104,6 @@ package final class SessionCore: Sendable {
 
   func transportSnapshot() async -> TransportSnapshot { await engine.snapshot() }
 
-  func isOnLoop() -> Bool { engine.isOnLoop() }
-
   /// The session itself, as long as it lives.
   var owner: Session? { registry.withLock { $0.owner } }
 
