@@ -10,68 +10,40 @@ package struct HTTPTransport: Transport {
     self.loop = loop
   }
 
-  // Code for rare requests is not inlined, because the frame of this function is allocated for every request.
-  nonisolated(nonsending) package func send(
-    _ request: WireRequest, observer: any TransferObserver
-  ) async throws(TransportFailure) -> WireResponse {
-    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByControl, !Task.isCancelled else {
-      return try await sendInTask(request, observer)
-    }
-    let ticket = loop.nextTicket()
-    // Unchecked: `Exchange.finish` traps on a second outcome, and the loop ends every transfer.
-    let outcome = await withUnsafeContinuation { continuation in
-      loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
-    }
-    return try outcome.get()
-  }
-
   package func send(
     _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
-  ) -> Bool {
-    guard !request.profile.asksForNames, loop.isCurrent, observer.cancelsByControl else { return false }
-    loop.submit(request, ticket: loop.nextTicket(), observer: observer, completion: .callback(completion))
-    return true
+  ) {
+    guard !request.profile.asksForNames else {
+      return sendToFoundAddresses(request, observer: observer, completion: completion)
+    }
+    submit(request, observer: observer, completion: completion)
   }
 
-  @inline(never)
-  nonisolated(nonsending) private func sendInTask(
-    _ request: WireRequest, _ observer: any TransferObserver
-  ) async throws(TransportFailure) -> WireResponse {
-    if request.profile.asksForNames { return try await sendWithAddresses(request, observer) }
+  /// Makes an exchange of a request, on the loop's thread.
+  func submit(
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
+  ) {
     guard loop.isCurrent else {
-      let outcome = await withTaskExecutorPreference(loop) { await exchange(request, observer: observer) }
-      return try outcome.get()
+      return loop.enqueue(
+        Submission(transport: self, request: request, observer: observer, completion: completion))
     }
-    return try await exchange(request, observer: observer).get()
+    loop.submit(request, ticket: loop.nextTicket(), observer: observer, completion: completion)
   }
 
   /// Ends every transfer with `.shutDown`, now and later. The loop's thread ends after them.
   package func shutDown() {
     loop.postShutDown()
   }
+}
 
-  nonisolated(nonsending) func exchange(_ request: WireRequest, observer: any TransferObserver) async
-    -> Exchange.Outcome
-  {
-    guard !Task.isCancelled else {
-      return .failure(TransportFailure(.cancelled, "The request was cancelled."))
-    }
-    let ticket = loop.nextTicket()
-    guard !observer.cancelsByControl else {
-      // Unchecked: `Exchange.finish` traps on a second outcome, and the loop ends every transfer.
-      return await withUnsafeContinuation { continuation in
-        loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
-      }
-    }
-    return await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        loop.submit(request, ticket: ticket, observer: observer, completion: .continuation(continuation))
-      }
-    } onCancel: {
-      // The submission above ran on the loop's thread, so the loop reads this command after it.
-      loop.post(.cancel(ticket: ticket))
-    }
-  }
+/// A request that another thread has handed to the engine.
+private struct Submission: LoopWork {
+  let transport: HTTPTransport
+  let request: WireRequest
+  let observer: any TransferObserver
+  let completion: any TransferCompletion
+
+  func runOnLoop() { transport.submit(request, observer: observer, completion: completion) }
 }
 
 /// An engine: a transport of requests and of streams of bytes, whose work is done on the thread of one ``EventLoop``.

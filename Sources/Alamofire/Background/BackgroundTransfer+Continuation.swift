@@ -137,7 +137,7 @@ final class JournalledBody: BodySource {
 }
 
 /// Answers a request from the journal of its transfer, which an earlier process completed.
-struct StoredResponseTransport: Transport {
+struct StoredResponseTransport: AsyncTransport {
   let head: ResponseHead
   let body: Data?
 
@@ -148,16 +148,12 @@ struct StoredResponseTransport: Transport {
     self.body = body
   }
 
-  nonisolated(nonsending) func send(
-    _ request: WireRequest, observer: any TransferObserver
+  func response(
+    to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     let control = LocalTransferControl()
     defer { observer.transferEnded() }
-    switch observer.transferBegan(control) {
-    case .go: break
-    case .hold: control.suspend()
-    case .refuse: control.cancel()
-    }
+    control.begin(observer.transferBegan(control))
     try await control.pass()
     let openings = control.resumptions
     if observer.headReceived(head) == .hold { control.suspend(unlessResumedSince: openings) }

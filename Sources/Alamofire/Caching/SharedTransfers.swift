@@ -3,8 +3,7 @@ import Synchronization
 
 /// The transfers of a session that several requests wait for (``TransportOptions/sharesIdenticalRequests``).
 ///
-/// A transfer runs in a task of its own and forwards its events to all of its requests. It is cancelled when the last
-/// of them has left.
+/// A transfer forwards its events to all of its requests. It is cancelled when the last of them has left.
 package final class SharedTransfers: Sendable {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
@@ -14,6 +13,7 @@ package final class SharedTransfers: Sendable {
     private let fields: [HTTPHeader]
     private let profile: ConnectionProfile
     private let idleTimeout: Duration?
+    private let alternative: AlternativeService?
     private let era: UInt64
     /// Keeps a request that follows a removal from a transfer that began before it, because the response may be
     /// stored.
@@ -25,13 +25,15 @@ package final class SharedTransfers: Sendable {
       fields = request.fields
       profile = request.profile
       idleTimeout = request.idleTimeout
+      alternative = request.alternative
       self.era = era
     }
 
     /// Compares bytes, because strings with different bytes can be equal in Swift, but not to a server.
     static func == (left: Key, right: Key) -> Bool {
       left.url == right.url && left.hasOptions(of: right) && left.idleTimeout == right.idleTimeout
-        && left.era == right.era && left.removalCount == right.removalCount
+        && left.alternative == right.alternative && left.era == right.era
+        && left.removalCount == right.removalCount
         && left.fields.elementsEqual(right.fields) {
           $0.name.utf8.elementsEqual($1.name.utf8) && $0.value.utf8.elementsEqual($1.value.utf8)
         }
@@ -223,25 +225,21 @@ extension TransportFailure {
 }
 
 /// Sends a request, or joins the transfer of an identical one.
-struct SharedTransport: Transport {
+struct SharedTransport: AsyncTransport {
   let shared: SharedTransfers
   let transport: any Transport
   /// The number of removals from the cache so far. A request after a removal is another one.
   let removalCount: UInt64
 
-  nonisolated(nonsending) func send(
-    _ request: WireRequest, observer: any TransferObserver
+  func response(
+    to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     let key = SharedTransfers.Key(
       request, in: shared.era, removalCount: removalCount)
     let room = LocalTransferControl()
     let id = shared.reserve()
     defer { observer.transferEnded() }
-    switch observer.transferBegan(SharedTransferControl(shared: shared, key: key, id: id, room: room)) {
-    case .go: break
-    case .hold: room.suspend()
-    case .refuse: room.cancel()
-    }
+    room.begin(observer.transferBegan(SharedTransferControl(shared: shared, key: key, id: id, room: room)))
     do throws(TransportFailure) { try await room.pass() } catch {
       shared.leave(key, id)
       throw error
@@ -268,22 +266,13 @@ struct SharedTransport: Transport {
   }
 
   private func begin(_ request: WireRequest, _ key: SharedTransfers.Key, _ flight: UInt64) {
-    let observer = SharedObserver(shared: shared, key: key, flight: flight)
-    let (transport, shared) = (transport, shared)
-    Task {
-      let outcome: SharedTransfers.Outcome
-      do throws(TransportFailure) {
-        outcome = .success(try await transport.send(request, observer: observer))
-      } catch {
-        outcome = .failure(error)
-      }
-      shared.ended(key, flight, outcome)
-    }
+    let transfer = SharedTransfer(shared: shared, key: key, flight: flight)
+    transport.send(request, observer: transfer, completion: transfer)
   }
 }
 
-/// Forwards the events of a transfer to all requests that wait for it.
-private final class SharedObserver: TransferObserver {
+/// Forwards the events and the outcome of a transfer to all requests that wait for it.
+private final class SharedTransfer: TransferObserver, TransferCompletion {
   private let shared: SharedTransfers
   private let key: SharedTransfers.Key
   private let flight: UInt64
@@ -293,8 +282,6 @@ private final class SharedObserver: TransferObserver {
     self.key = key
     self.flight = flight
   }
-
-  var cancelsByControl: Bool { true }
 
   func transferBegan(_ control: any TransferControl) -> TransferStart { shared.began(key, flight, control) }
 
@@ -306,6 +293,10 @@ private final class SharedObserver: TransferObserver {
   func bytesMoved(_ count: ByteCount) { shared.bytesMoved(key, flight, count) }
 
   func transferEnded() {}
+
+  func transferEnded(_ outcome: consuming Result<WireResponse, TransportFailure>) {
+    shared.ended(key, flight, outcome)
+  }
 }
 
 /// Holds up one request, and never the transfer; cancelled, the request leaves it.

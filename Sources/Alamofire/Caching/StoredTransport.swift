@@ -3,26 +3,22 @@ import HTTPWire
 import Synchronization
 
 /// Delivers a stored response to the observer of a request, as a transfer would.
-struct StoredTransport: Transport {
+struct StoredTransport: AsyncTransport {
   private static let chunk = 131_072
 
   let answer: StoredAnswer
   /// Takes the body of a download or a stream; `nil` hands it over with the response.
   var sink: (any BodySink)?
 
-  nonisolated(nonsending) func send(
-    _ request: WireRequest, observer: any TransferObserver
+  func response(
+    to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     var times = TransferMetrics.Values()
     times.start = Date().timeIntervalSince1970
     let begin = ContinuousClock.now
     let control = LocalTransferControl()
     defer { observer.transferEnded() }
-    switch observer.transferBegan(control) {
-    case .go: break
-    case .hold: control.suspend()
-    case .refuse: control.cancel()
-    }
+    control.begin(observer.transferBegan(control))
     try await control.pass()
     times.responseStart = Self.microseconds(since: begin)
     let openings = control.resumptions
@@ -30,13 +26,7 @@ struct StoredTransport: Transport {
     if disposition == .hold { control.suspend(unlessResumedSince: openings) }
     try await control.pass()
     if let sink, disposition != .discard {
-      let (body, head) = (answer.body, answer.head)
-      // A disk may be slow, and readers of a stream too: not on the engine's thread.
-      try await withTaskExecutorPreference(globalConcurrentExecutor) {
-        await Self.outcome { () async throws(TransportFailure) in
-          try await Self.give(body, head, to: sink, observer, control)
-        }
-      }.get()
+      try await Self.give(answer.body, answer.head, to: sink, observer, control)
     } else if !answer.body.isEmpty {
       observer.bytesMoved(Self.count(answer.body.count, of: answer.body))
       // Observers of the count may suspend or cancel.

@@ -7,8 +7,6 @@ final class StoredAnswerObserver: TransferObserver {
 
   init(_ core: RequestCore) { self.core = core }
 
-  var cancelsByControl: Bool { core.cancelsByControl }
-
   func transferBegan(_ control: any TransferControl) -> TransferStart { core.transferBegan(control) }
   func headReceived(_ head: ResponseHead) -> HeadDisposition { core.headShown(head) }
   func bytesMoved(_ count: ByteCount) { core.bytesReplayed(count) }
@@ -26,7 +24,6 @@ final class ValidationObserver: TransferObserver {
     self.isForCache = isForCache
   }
 
-  var cancelsByControl: Bool { core.cancelsByControl }
   /// Whether a head was shown as that of the result.
   var hasShownHead: Bool { hasShown.load(ordering: .acquiring) }
 

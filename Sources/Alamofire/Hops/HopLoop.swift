@@ -36,6 +36,7 @@ struct HopLoop: StageOwner {
   var requestWithCookies: WireRequest?
   /// The server or the code that answers the next hop.
   var handler = HopHandler.engine
+  var route = HopRoute.plain
   /// The fault of the request's method or fields, which the engine must not send.
   var violation: HeaderFieldRules.Violation?
   var redirectCount = 0

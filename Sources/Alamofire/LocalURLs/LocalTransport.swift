@@ -4,36 +4,16 @@ import HTTPWire
 
 /// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs. The content is delivered in chunks, to memory or to the
 /// request's sink. Reads alone; method and header fields mean nothing.
-struct LocalTransport: Transport {
+struct LocalTransport: AsyncTransport {
   private static let chunk = 131_072
 
-  nonisolated(nonsending) func send(
-    _ request: WireRequest, observer: any TransferObserver
+  func response(
+    to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
-    // A disk may be slow: not on the engine's thread.
-    try await withTaskExecutorPreference(globalConcurrentExecutor) { await Self.outcome(request, observer) }
-      .get()
-  }
-
-  private static func outcome(_ request: WireRequest, _ observer: any TransferObserver) async
-    -> Result<WireResponse, TransportFailure>
-  {
     let control = LocalTransferControl()
     defer { observer.transferEnded() }
-    return await withTaskCancellationHandler {
-      do throws(TransportFailure) {
-        switch observer.transferBegan(control) {
-        case .go: break
-        case .hold: control.suspend()
-        case .refuse: control.cancel()
-        }
-        return .success(try await serve(request, observer, control))
-      } catch {
-        return .failure(error)
-      }
-    } onCancel: {
-      control.cancel()
-    }
+    control.begin(observer.transferBegan(control))
+    return try await Self.serve(request, observer, control)
   }
 
   private static func serve(

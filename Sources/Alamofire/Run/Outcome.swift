@@ -58,8 +58,6 @@ enum Wait: Sendable, ~Copyable {
 /// The place where a run continues: the order of the current owner after an event, or the rest of a stage.
 enum RunEntry: Sendable {
   case event(StageEvent)
-  /// The transfer of the hops, which has not begun.
-  case transfer
   case hops(Continuation<HopLoop>)
   case attempt(Continuation<Attempt>)
   case run(Continuation<AttemptLoop>)
@@ -129,21 +127,29 @@ struct Transfer: Sendable {
   let transport: any Transport
   let request: WireRequest
   let observer: any TransferObserver
-  /// Whether the transport can tell at once if it takes the request without a task.
-  var mayNeedNoTask = false
   /// The rest of the stage, after the transfer.
   let then: End
 
-  /// Performs the transfer in a task.
+  /// Awaits the transfer in a task, whose cancellation also cancels the transfer by its control.
   var work: @Sendable () async -> RunEntry {
     {
-      let outcome: Result<WireResponse, TransportFailure>
-      do throws(TransportFailure) {
-        outcome = .success(try await transport.send(request, observer: observer))
-      } catch {
-        outcome = .failure(error)
+      // Unchecked, because a transport that completes a transfer twice is broken.
+      let result = await withUnsafeContinuation { continuation in
+        transport.send(request, observer: observer, completion: ResumedTransfer(continuation))
       }
-      return .hops { hops in hops.transferEnded(outcome) }
+      return .hops { hops in hops.transferEnded(result) }
+    }
+  }
+
+  private final class ResumedTransfer: TransferCompletion {
+    private let waiter: UnsafeContinuation<Result<WireResponse, TransportFailure>, Never>
+
+    init(_ waiter: UnsafeContinuation<Result<WireResponse, TransportFailure>, Never>) {
+      self.waiter = waiter
+    }
+
+    func transferEnded(_ result: consuming Result<WireResponse, TransportFailure>) {
+      waiter.resume(returning: result)
     }
   }
 }

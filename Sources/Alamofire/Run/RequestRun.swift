@@ -9,8 +9,8 @@ import Synchronization
 /// Three owners perform its steps, one inside the other: ``AttemptLoop``, ``Attempt`` and ``HopLoop``.
 ///
 /// It continues on one of these threads:
-/// - the loop's, at the start of a request, after a transfer and behind a gate;
-/// - one of the pool, after work that a task has awaited, until the run passes itself on;
+/// - the loop's, at the start of a request, after a transfer of the engine and behind a gate;
+/// - one of the pool, after work that a task has awaited, until the run passes itself on, and after other transfers;
 /// - the caller's thread, in a session that makes its requests in the call of the factory.
 ///
 /// One thread or task uses the run at a time. It is passed on through the inbox of the loop, as the completion of a
@@ -90,7 +90,6 @@ final class RequestRun: @unchecked Sendable {
       case .attempt: return attempt.turn(after: .event(event))
       case .hops: return hops.turn(after: .event(event))
       }
-    case .transfer: return .wait(.transfer)
     case .run(let then):
       let outcome = attempts.outcome(of: then)
       return attempts.turn(after: outcome)
@@ -136,17 +135,13 @@ final class RequestRun: @unchecked Sendable {
 
   // MARK: Waits
 
-  /// Passes the run to the transport, if that needs no task.
+  /// Passes the run to the transport.
   private func beginTransfer(in place: Place) -> Turn {
-    if place == .task, !staysInTask, hops.transfer?.mayNeedNoTask == true {
-      proceed(from: .transfer)
-      return .passedOn
-    }
     let transfer = hops.takeTransfer()
-    guard place == .loop, transfer.mayNeedNoTask else { return .task(transfer.work) }
+    if place == .task, staysInTask { return .task(transfer.work) }
     // From here on the transport owns the run.
-    let isTaken = transfer.transport.send(transfer.request, observer: transfer.observer, completion: self)
-    return isTaken ? .passedOn : .task(transfer.work)
+    transfer.transport.send(transfer.request, observer: transfer.observer, completion: self)
+    return .passedOn
   }
 
   private var staysInTask: Bool { core.session.enqueue == nil || core.keepsTask }

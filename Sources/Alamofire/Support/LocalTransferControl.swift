@@ -24,6 +24,15 @@ package final class LocalTransferControl: TransferControl {
 
   package func suspend() { change { $0.isClosed = true } }
 
+  /// Begins a transfer as its observer has answered.
+  func begin(_ start: TransferStart) {
+    switch start {
+    case .go: break
+    case .hold: suspend()
+    case .refuse: cancel()
+    }
+  }
+
   /// Suspends after a held head, unless the decision was made before the observer returned.
   package func suspend(unlessResumedSince resumptions: Int) {
     change { state in
@@ -40,8 +49,7 @@ package final class LocalTransferControl: TransferControl {
 
   package func cancel() { change { $0.isCancelled = true } }
 
-  /// Marks the sink as full before bytes are offered, because a full sink may call ``hasRoom()`` before the offer
-  /// returns.
+  /// Marks the sink as full before it gets bytes, because it may call ``hasRoom()`` before it returns.
   package func expectFullness() { change { $0.isFull = true } }
 
   package func hasRoom() { change { $0.isFull = false } }
@@ -62,13 +70,11 @@ package final class LocalTransferControl: TransferControl {
 
   /// Gives bytes to a sink, and waits while the sink is full. The sink ends the wait with ``hasRoom()``.
   func give(_ bytes: Data, to sink: any BodySink) async throws(TransportFailure) {
-    while true {
-      expectFullness()
-      switch bytes.withUnsafeBytes({ sink.receive($0) }) {
-      case .taken: return hasRoom()
-      case .full: try await pass()
-      case .failure(let failure): throw failure
-      }
+    expectFullness()
+    switch bytes.withUnsafeBytes({ sink.receive($0) }) {
+    case .more: hasRoom()
+    case .pause: try await pass()
+    case .failure(let failure): throw failure
     }
   }
 

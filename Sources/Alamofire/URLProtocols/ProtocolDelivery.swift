@@ -51,10 +51,8 @@ struct ProtocolDelivery {
       let chunk = pending[next]
       if isOpen, let sink {
         switch chunk.withUnsafeBytes({ sink.receive($0) }) {
-        case .taken: break
-        case .full:
-          isFull = true
-          return nil
+        case .more: break
+        case .pause: isFull = true
         case .failure(let failure): return failure
         }
       } else if !discards {

@@ -242,25 +242,15 @@ final class ProtocolTransport: Transport {
 
   var given: Given { outcome.withLock { $0 } }
 
-  nonisolated(nonsending) func send(
-    _ request: WireRequest, observer: any TransferObserver
-  ) async throws(TransportFailure) -> WireResponse {
+  func send(
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
+  ) {
     let exchange = ProtocolExchange(
       type, self.request, credential: credential, wire: request, observer: observer)
-    let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { waiter in
-        exchange.begin { result, given in
-          self.outcome.withLock { $0 = given }
-          waiter.resume(returning: result)
-        }
-      }
-    } onCancel: {
-      exchange.cancel()
+    exchange.begin { result, given in
+      self.outcome.withLock { $0 = given }
+      completion.transferEnded(result)
     }
-    // The lock makes the order of the two threads visible to ThreadSanitizer, which misses it for a continuation that
-    // is resumed before it is awaited.
-    outcome.withLock { _ in }
-    return try result.get()
   }
 }
 

@@ -19,7 +19,7 @@ final class WebSocketTransport: Transport {
   ///
   /// - Parameters:
   ///   - executor: The executor of tasks that open connections; `nil` is the pool.
-  ///   - enqueue: Runs work on the thread of the engine; `nil` if there is none. Then only tasks can use the transport.
+  ///   - enqueue: Runs work on the thread of the engine; `nil` if there is none.
   init(
     _ streams: any ByteStreamTransport, _ options: WebSocketChannelOptions, subprotocols: [String],
     observer: any WebSocketChannelObserver, executor: (any TaskExecutor)? = nil,
@@ -33,38 +33,29 @@ final class WebSocketTransport: Transport {
     self.observer = observer
   }
 
-  nonisolated(nonsending) func send(
-    _ request: WireRequest, observer transferObserver: any TransferObserver
-  ) async throws(TransportFailure) -> WireResponse {
-    switch try await open(request, transferObserver) {
-    case .answered(let response): return response
-    case .opened(let connection):
-      return try await withCheckedContinuation { continuation in
-        connection.serve { continuation.resume(returning: $0) }
-      }.get()
-    }
-  }
-
-  /// Opens the connection in a task of its own, which ends when the connection is open.
+  /// Opens the connection in a task, which ends when the connection is open.
   func send(
     _ request: WireRequest, observer transferObserver: any TransferObserver,
     completion: any TransferCompletion
-  ) -> Bool {
-    guard let enqueue, transferObserver.cancelsByControl else { return false }
-    let end = { @Sendable (outcome: Result<WireResponse, TransportFailure>) in
-      enqueue(EndedTransfer(completion: completion, outcome: outcome))
-    }
+  ) {
     Task.detached(executorPreference: executor) { [self] in
       do throws(TransportFailure) {
         switch try await open(request, transferObserver) {
-        case .answered(let response): end(.success(response))
-        case .opened(let connection): connection.serve(end)
+        case .answered(let response): completion.transferEnded(.success(response))
+        case .opened(let connection): connection.serve { [self] in end($0, completion) }
         }
       } catch {
-        end(.failure(error))
+        completion.transferEnded(.failure(error))
       }
     }
-    return true
+  }
+
+  /// Ends a transfer on the thread of the engine, because code of the caller may have closed the connection.
+  private func end(
+    _ outcome: Result<WireResponse, TransportFailure>, _ completion: any TransferCompletion
+  ) {
+    guard let enqueue else { return completion.transferEnded(outcome) }
+    enqueue(EndedTransfer(completion: completion, outcome: outcome))
   }
 
   private struct EndedTransfer: LoopWork {

@@ -109,7 +109,8 @@ final class StreamedExchange: HTTP2StreamOwner {
   func streamEnded(_ end: HTTP2StreamEnd, _ stream: HTTP2Stream) {
     self.stream = nil
     guard let exchange else { return }
-    guard unread.isEmpty, exchange.flow.mayReceive else {
+    // A sink that has taken everything, and is full now, does not delay the end.
+    guard unread.isEmpty, !exchange.flow.isSuspended else {
       self.end = end
       return
     }
@@ -274,7 +275,7 @@ final class StreamedExchange: HTTP2StreamOwner {
       bytes.withUnsafeBytes { deliver($0) }
     }
     guard let exchange else { return }
-    if let end, unread.isEmpty, exchange.flow.mayReceive { return finish(end) }
+    if let end, unread.isEmpty, !exchange.flow.isSuspended { return finish(end) }
     if let stream { connection.session.resumeContent(of: stream) }
   }
 

@@ -100,22 +100,24 @@ extension Exchange {
   private func take(_ bytes: UnsafeRawBufferPointer) -> ExchangeStep {
     guard !coding.isDecoded else { return decode(bytes) }
     switch store(bytes) {
-    case .taken: return .goOn
-    case .full:
+    case .more: return .goOn
+    case .pause:
       flow.stopReceiving(.sinkFull)
-      return .hold
+      alignPhaseTimer()
+      return .goOn
     case .failure(let failure): return .fail(failure)
     }
   }
 
-  /// Gives decoded bytes to the sink or the buffer, all or none of them.
+  /// Gives decoded bytes to the sink or the buffer.
   private func store(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    guard let base = bytes.baseAddress else { return .taken }
+    guard let base = bytes.baseAddress else { return .more }
+    var reception = BodyReception.more
     switch destination {
-    case .discarded: return .taken
+    case .discarded: return .more
     case .sink(let sink):
-      let reception = sink.receive(bytes)
-      guard case .taken = reception else { return reception }
+      reception = sink.receive(bytes)
+      if case .failure = reception { return reception }
     case .memory:
       guard !body.append(base, count: bytes.count) else { break }
       return .failure(
@@ -124,7 +126,7 @@ extension Exchange {
     count.received += Int64(bytes.count)
     if let failure = sizeFailure { return .failure(failure) }
     observer?.bytesMoved(count)
-    return .taken
+    return reception
   }
 
   /// The failure of a body that has become too large.
@@ -188,8 +190,10 @@ extension Exchange {
       case .piece(let piece):
         switch store(piece) {
         case .failure(let failure): return .fail(failure)
-        case .full: return holdEncoded(bytes.count - input.count, .sinkFull)
-        case .taken:
+        case .pause:
+          decoder.dropPiece()
+          return holdEncoded(bytes.count - input.count, .sinkFull)
+        case .more:
           decoder.dropPiece()
           delivered += piece.count
         }

@@ -9,20 +9,6 @@ import HTTPWire
 final class Exchange {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
-  /// The completion of an exchange; called exactly once.
-  enum Completion {
-    case continuation(UnsafeContinuation<Outcome, Never>)
-    /// Called on the loop's thread, while the exchange ends.
-    case callback(any TransferCompletion)
-
-    func call(with outcome: consuming Outcome) {
-      switch self {
-      case .continuation(let continuation): continuation.resume(returning: outcome)
-      case .callback(let completion): completion.transferEnded(outcome)
-      }
-    }
-  }
-
   enum Phase {
     /// The exchange is in the pool and has no request.
     case idle
@@ -68,7 +54,7 @@ final class Exchange {
   @exclusivity(unchecked) private(set) var ticket: UInt64 = 0
   @exclusivity(unchecked) private(set) var request: WireRequest?
   @exclusivity(unchecked) private(set) var observer: (any TransferObserver)?
-  @exclusivity(unchecked) private var completion: Completion?
+  @exclusivity(unchecked) private var completion: (any TransferCompletion)?
   @exclusivity(unchecked) var priority: Float = 0.5
   /// Whether the bytes of the exchange are observed.
   @exclusivity(unchecked) private(set) var isObserved = false
@@ -128,7 +114,7 @@ final class Exchange {
 
   /// Begins the exchange of a request, without sending anything yet.
   func begin(
-    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Completion
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: any TransferCompletion
   ) {
     self.ticket = ticket
     self.request = request
@@ -187,7 +173,7 @@ final class Exchange {
   }
 
   /// Releases everything of the request, once. A sink that cannot finish changes the outcome. Returns the completion.
-  func finish(_ outcome: inout Outcome) -> Completion {
+  func finish(_ outcome: inout Outcome) -> any TransferCompletion {
     guard let completion else { preconditionFailure("an exchange ended twice") }
     self.completion = nil
     let failure = closeBodies()

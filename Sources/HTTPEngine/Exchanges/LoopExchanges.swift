@@ -87,7 +87,7 @@ final class LoopExchanges {
   // MARK: The way in
 
   func submit(
-    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Exchange.Completion
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: any TransferCompletion
   ) {
     let exchange = recycled.popLast() ?? Exchange(self)
     exchange.begin(request, ticket: ticket, observer: observer, completion: completion)
@@ -196,7 +196,7 @@ final class LoopExchanges {
     if recycled.count < Self.pooledExchanges { recycled.append(exchange) }
     state.hasAnswered = true
     if !successors.isEmpty { core.startAdmitted(successors) }
-    completion.call(with: outcome)
+    completion.transferEnded(outcome)
   }
 
   /// Ends an exchange before its response is complete. Its connection is given up.

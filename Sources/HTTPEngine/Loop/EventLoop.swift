@@ -81,7 +81,7 @@ package final class EventLoop: TaskExecutor, Sendable {
 
   /// Begins an exchange. Only on the loop's thread.
   func submit(
-    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Exchange.Completion
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: any TransferCompletion
   ) {
     precondition(isCurrent, "a request is handed to the engine on its thread alone")
     core.submit(request, ticket: ticket, observer: observer, completion: completion)

@@ -157,9 +157,9 @@ final class LoopCore {
   // MARK: Requests
 
   func submit(
-    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: Exchange.Completion
+    _ request: WireRequest, ticket: UInt64, observer: any TransferObserver, completion: any TransferCompletion
   ) {
-    guard !isShutDown else { return completion.call(with: .failure(Self.shutDown)) }
+    guard !isShutDown else { return completion.transferEnded(.failure(Self.shutDown)) }
     exchanges.submit(request, ticket: ticket, observer: observer, completion: completion)
   }
 

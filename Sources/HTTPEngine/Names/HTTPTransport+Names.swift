@@ -13,12 +13,24 @@ extension HTTPTransport {
 
   /// Looks up the addresses of the host, then sends the request to them.
   @inline(never)
-  nonisolated(nonsending) func sendWithAddresses(
-    _ request: WireRequest, _ observer: any TransferObserver
-  ) async throws(TransportFailure) -> WireResponse {
-    let located = try await addAddresses(to: request).get()
-    let outcome = await withTaskExecutorPreference(loop) { await exchange(located, observer: observer) }
-    return try outcome.get()
+  func sendToFoundAddresses(
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
+  ) {
+    let search = AddressSearch()
+    guard observer.transferBegan(search) != .refuse else {
+      observer.transferEnded()
+      return completion.transferEnded(
+        .failure(TransportFailure(.cancelled, "The request was cancelled.")))
+    }
+    search.begin(
+      Task(executorPreference: loop) {
+        switch await addAddresses(to: request) {
+        case .success(let located): submit(located, observer: observer, completion: completion)
+        case .failure(let failure):
+          observer.transferEnded()
+          completion.transferEnded(.failure(failure))
+        }
+      })
   }
 
   /// Returns the request with the addresses of its host. Without a name service, the system finds them.
@@ -163,6 +175,38 @@ extension HTTPTransport {
     } catch {
       return .failure(error.ofNameService(service, for: key.name, request))
     }
+  }
+}
+
+/// The search for the addresses of a request, which is cancelled with it.
+private final class AddressSearch: TransferControl {
+  private enum State {
+    case new
+    case running(Task<Void, Never>)
+    case cancelled
+  }
+
+  private let state = TrackedMutex(State.new)
+
+  func begin(_ task: Task<Void, Never>) {
+    let isCancelled = state.withLock { state in
+      if case .cancelled = state { return true }
+      state = .running(task)
+      return false
+    }
+    if isCancelled { task.cancel() }
+  }
+
+  func suspend() {}
+  func resume() {}
+
+  func cancel() {
+    let task = state.withLock { state -> Task<Void, Never>? in
+      defer { state = .cancelled }
+      if case .running(let task) = state { return task }
+      return nil
+    }
+    task?.cancel()
   }
 }
 

@@ -280,7 +280,7 @@ package final class FileSink: BodySink {
         state.size += Int64(count)
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }
-      return .taken
+      return .more
     }
   }
 

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// The chunks of a body for several readers, each at its own speed. Chunks that all readers have read are removed,
-/// and none is added while a reader is too far behind. Pure: the owner holds its lock, and wakes the readers and the
+/// The chunks of a body for several readers, each at its own speed. Chunks that all readers have read are removed, and
+/// the writer pauses while a reader is too far behind. Pure: the owner holds its lock, and wakes the readers and the
 /// writer.
 package struct ChunkLog: Sendable {
   package enum Entry: Equatable, Sendable {
@@ -16,8 +16,8 @@ package struct ChunkLog: Sendable {
 
   /// The effects of a write.
   package struct Written: Equatable, Sendable {
-    /// False if a reader is too far behind; then the writer waits until it is woken.
-    package var isTaken: Bool
+    /// Whether a reader is too far behind, so that the writer waits until it is woken.
+    package var pauses = false
     /// Readers that wait for something.
     package var readers: [Int] = []
   }
@@ -121,46 +121,41 @@ package struct ChunkLog: Sendable {
 
   // MARK: Writing
 
-  /// Copies bytes into the log, unless a reader is too far behind. A large chunk is joined with the
-  /// following one, until a reader takes them.
+  /// Copies bytes into the log. A large chunk is joined with the following one, until a reader takes them.
   package mutating func write(_ bytes: UnsafeRawBufferPointer) -> Written {
-    guard !isFull else {
-      writerWaits = true
-      return Written(isTaken: false)
-    }
-    guard isWanted else { return Written(isTaken: true) }
+    guard isWanted else { return Written() }
     if open?.append(bytes) != true { append(bytes) }
     // Nothing is likely to follow at once.
     if bytes.count < Self.cut { close() }
     written += Int64(bytes.count)
-    return Written(isTaken: true, readers: wakeReaders())
+    return Written(pauses: holdsWriterBack(), readers: wakeReaders())
   }
 
   /// Adds the beginning or the end of a response.
   package mutating func write(_ entry: Entry) -> Written {
     if case .chunk(let data) = entry { return data.withUnsafeBytes { write($0) } }
-    guard isWanted else { return Written(isTaken: true) }
+    guard isWanted else { return Written() }
     close()
     entries.append(entry)
-    return Written(isTaken: true, readers: wakeReaders())
+    return Written(readers: wakeReaders())
   }
 
   /// Whether a reader is too far behind. Then the writer waits until it is woken.
-  package mutating func holdsWriterBack() -> Bool {
+  private mutating func holdsWriterBack() -> Bool {
     if isFull { writerWaits = true }
     return isFull
   }
 
-  /// Adds events, whether or not a reader is too far behind. They are one entry, unless readers have an order, in which
-  /// each has an event before the next one has it.
+  /// Adds events. They are one entry, unless readers have an order, in which each has an event before the next one has
+  /// it.
   package mutating func write(_ events: [ServerSentEvent]) -> Written {
-    guard isWanted, !events.isEmpty else { return Written(isTaken: true) }
+    guard isWanted, !events.isEmpty else { return Written() }
     close()
     let hasOrder = readers.values.contains { $0.isOrdered }
     let added = hasOrder ? events.map { .events([$0]) } : [Entry.events(events)]
     entries += added
     written += added.reduce(0) { $0 + weight(of: $1) }
-    return Written(isTaken: true, readers: wakeReaders())
+    return Written(pauses: holdsWriterBack(), readers: wakeReaders())
   }
 
   private var isWanted: Bool { readers.values.contains { $0.isOpen } }

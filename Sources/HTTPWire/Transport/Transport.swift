@@ -12,34 +12,23 @@ package import FoundationEssentials
 //     let the transport wait.
 //  4. The owner of the request may suspend and resume the transfer by its ``TransferControl``.
 //  5. The transfer ends exactly once: with a ``WireResponse``, whatever its status, or with a ``TransportFailure``.
-//     If the surrounding task is cancelled, or the transfer is cancelled by its control, the failure is `.cancelled`.
+//     If the transfer is cancelled by its control, the failure is `.cancelled`.
 //
 // The implementations are the engine, the fakes of tests, and the user's `URLProtocol` classes.
 
 /// Sends one request once: follows nothing, retries nothing, validates nothing.
 package protocol Transport: Sendable {
-  nonisolated(nonsending) func send(
-    _ request: WireRequest, observer: any TransferObserver
-  ) async throws(TransportFailure) -> WireResponse
-
-  /// Sends a request without a task, because a task costs a tenth of a small request. Called on the thread of the
-  /// transport, which calls `completion` there, before this returns at the earliest.
+  /// Sends a request. Returns at once, and may be called on any thread.
   ///
-  /// - Returns: False, and nothing is sent, if something has to be waited for before the transfer.
-  func send(
-    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
-  ) -> Bool
+  /// - Parameters:
+  ///   - observer: Observes the transfer, which only its ``TransferControl`` cancels.
+  ///   - completion: Receives the outcome, perhaps before this returns.
+  func send(_ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion)
 }
 
-extension Transport {
-  package func send(
-    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
-  ) -> Bool { false }
-}
-
-/// The completion of a transfer that needs no task.
+/// The completion of a transfer.
 package protocol TransferCompletion: AnyObject, Sendable {
-  /// Takes the outcome. Called exactly once, on the thread of the transport; must return at once.
+  /// Takes the outcome. Called exactly once, on any thread, often that of the transport; must return at once.
   func transferEnded(_ outcome: consuming Result<WireResponse, TransportFailure>)
 }
 
@@ -52,11 +41,9 @@ package protocol LoopWork: Sendable {
 /// Observes one transfer. The transport calls the methods of an observer on any thread, one at a time. The methods
 /// must return at once, because they run between two reads of a socket that other transfers share.
 package protocol TransferObserver: AnyObject, Sendable {
-  /// Whether ``TransferControl/cancel()`` is called for every transfer whose task is cancelled. Then the transport need
-  /// not observe the task, which costs.
-  var cancelsByControl: Bool { get }
   /// Called when the transport has taken the request. `control` works until the transfer ends, and does nothing
-  /// afterwards.
+  /// afterwards. A transport that has something to do before the transfer calls this twice: the second control replaces
+  /// the first.
   func transferBegan(_ control: any TransferControl) -> TransferStart
   /// Called with the head of an informational response (1xx), before that of the final one. Ignored by default.
   func informationalHeadReceived(_ head: ResponseHead)
@@ -69,7 +56,6 @@ package protocol TransferObserver: AnyObject, Sendable {
 }
 
 extension TransferObserver {
-  package var cancelsByControl: Bool { false }
   package func informationalHeadReceived(_ head: ResponseHead) {}
 }
 

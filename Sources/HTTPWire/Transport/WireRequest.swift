@@ -255,13 +255,13 @@ package enum BodyReading: Sendable {
 package protocol BodySink: AnyObject, Sendable {
   /// Begins the body of a response; bytes of an earlier response are dropped.
   ///
-  /// - Parameter wake: Call it, on any thread, when there is room after ``BodyReception/full``.
+  /// - Parameter wake: Call it, on any thread, when there is room after ``BodyReception/pause``.
   /// - Returns: The failure if the body cannot be taken.
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure?
   /// Returns the number of bytes after which it is full. If that is 0, it calls the wake closure when there is room.
   /// The transport asks before it reads, so that it has to keep nothing.
   func room() -> Int
-  /// Takes bytes, all or none.
+  /// Takes bytes.
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception
   /// Called when the transfer has ended, with or without success.
   func finish() -> TransportFailure?
@@ -278,10 +278,11 @@ extension BodySink {
   package func room() -> Int { BodyPiece.size }
 }
 
-/// The result of writing to a ``BodySink``.
+/// The answer of a ``BodySink`` that has taken bytes.
 package enum BodyReception: Sendable {
-  case taken
-  /// No byte was taken: the transport offers them again after the wake closure was called.
-  case full
+  /// More bytes may follow.
+  case more
+  /// No bytes follow until the wake closure was called. It may have been called already.
+  case pause
   case failure(TransportFailure)
 }

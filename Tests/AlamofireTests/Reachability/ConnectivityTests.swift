@@ -145,14 +145,14 @@ struct ConnectivityTests {
 }
 
 /// Opens the body of the first request and fails before it reads a byte. Later requests use another transport.
-private final class FailingOnce: Transport {
+private final class FailingOnce: AsyncTransport {
   private let next: any Transport
   private let count = Recorder<Int>()
 
   init(_ next: any Transport) { self.next = next }
 
-  func send(
-    _ request: WireRequest, observer: any TransferObserver
+  func response(
+    to request: WireRequest, observer: any TransferObserver
   ) async throws(TransportFailure) -> WireResponse {
     count.add(1)
     if count.count == 1, case .source(let source) = request.body {

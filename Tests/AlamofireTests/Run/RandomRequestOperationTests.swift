@@ -23,7 +23,7 @@ struct RandomRequestOperationTests {
       beforeTheEnd: replies.openGates
     ) { random, interceptor, monitors in
       Session(
-        fake: FakeTransport(isDirect: random.next() % 3 > 0, sometimesNeedsTask: true) {
+        fake: FakeTransport(isDirect: random.next() % 3 > 0, sometimesBeginsLater: true) {
           _, index in replies.reply(index)
         },
         startRequestsImmediately: random.next() % 4 > 0,

@@ -18,20 +18,20 @@ final class FakeTransport: Transport {
 
   private let state: Mutex<State>
   private let responder: Responder
-  /// Whether plain requests are sent without a task.
+  /// Whether its sessions have a thread of the engine, on which runs continue without a task.
   let isDirect: Bool
-  /// Whether it requires a task for a request at random.
-  private let sometimesNeedsTask: Bool
+  /// Whether it begins a transfer after the call at random.
+  private let sometimesBeginsLater: Bool
   private let random = Mutex(Seed.generator())
 
   /// Makes a transport. Each request uses one of the replies in order; then `responder` replies.
   init(
-    _ replies: FakeReply..., isDirect: Bool = true, sometimesNeedsTask: Bool = false,
+    _ replies: FakeReply..., isDirect: Bool = true, sometimesBeginsLater: Bool = false,
     responder: @escaping Responder = { _, _ in .text("ok") }
   ) {
     state = Mutex(State(replies: replies))
     self.isDirect = isDirect
-    self.sometimesNeedsTask = sometimesNeedsTask
+    self.sometimesBeginsLater = sometimesBeginsLater
     self.responder = responder
   }
 
@@ -40,13 +40,30 @@ final class FakeTransport: Transport {
   var controls: [FakeTransferControl] { state.withLock { $0.controls } }
 
   func send(
-    _ request: WireRequest, observer: any TransferObserver
-  ) async throws(TransportFailure) -> WireResponse {
-    guard !Task.isCancelled else { throw TransportFailure(.cancelled, "cancelled") }
-    guard let exchange = begin(request, observer, FakeTransferControl()) else {
-      throw TransportFailure(.cancelled, "refused")
+    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
+  ) {
+    let start = { @Sendable [self] in
+      let control = FakeTransferControl()
+      guard let exchange = begin(request, observer, control) else {
+        return completion.transferEnded(.failure(TransportFailure(.cancelled, "refused")))
+      }
+      control.carry(
+        by: Task.detached {
+          let outcome: Result<WireResponse, TransportFailure>
+          do throws(TransportFailure) {
+            outcome = .success(try await exchange())
+          } catch {
+            outcome = .failure(error)
+          }
+          completion.transferEnded(outcome)
+        })
     }
-    return try await exchange()
+    // As an engine that is called from another thread begins.
+    if sometimesBeginsLater, random.withLock({ $0.next() }) % 8 == 0 {
+      Task.detached { start() }
+    } else {
+      start()
+    }
   }
 
   private typealias Exchange = @Sendable () async throws(TransportFailure) -> WireResponse
@@ -123,47 +140,21 @@ final class FakeTransport: Transport {
     if let failure = reply.failure { throw failure }
   }
 
-  /// Offers a chunk repeatedly, until the sink has room for all of it.
+  /// Gives a chunk to a sink, and waits until it has room for more.
   private func put(
     _ chunk: Data, into sink: any BodySink, _ room: FakeTransferControl
   ) async throws(TransportFailure) {
-    while true {
-      room.suspend()
-      switch chunk.withUnsafeBytes({ sink.receive($0) }) {
-      case .taken: return
-      case .full: try await pass(room)
-      case .failure(let failure): throw failure
-      }
+    room.suspend()
+    switch chunk.withUnsafeBytes({ sink.receive($0) }) {
+    case .more: return
+    case .pause: try await pass(room)
+    case .failure(let failure): throw failure
     }
   }
 
   private func pass(_ control: FakeTransferControl) async throws(TransportFailure) {
     await control.pass()
     if Task.isCancelled { throw TransportFailure(.cancelled, "cancelled", metrics: TransferMetrics()) }
-  }
-}
-
-extension FakeTransport {
-  func send(
-    _ request: WireRequest, observer: any TransferObserver, completion: any TransferCompletion
-  ) -> Bool {
-    if sometimesNeedsTask, random.withLock({ $0.next() }) % 8 == 0 { return false }
-    let control = FakeTransferControl()
-    guard let exchange = begin(request, observer, control) else {
-      completion.transferEnded(.failure(TransportFailure(.cancelled, "refused")))
-      return true
-    }
-    control.carry(
-      by: Task {
-        let outcome: Result<WireResponse, TransportFailure>
-        do throws(TransportFailure) {
-          outcome = .success(try await exchange())
-        } catch {
-          outcome = .failure(error)
-        }
-        completion.transferEnded(outcome)
-      })
-    return true
   }
 }
 

@@ -9,11 +9,10 @@ import Testing
 /// Responses over one stream of HTTP/2 that have to wait again and again. No socket is ready when they continue,
 /// because all bytes were read before.
 @Suite("Pauses of HTTP/2 streams", .timeLimit(.minutes(5))) struct H2PauseTests {
-  /// A sink that refuses each piece once, and has room for it at once.
+  /// A sink that pauses behind each piece, and has room again at once.
   private final class HesitantSink: BodySink {
     private struct State {
       var bytes: [UInt8] = []
-      var hasRefused = false
       var wake: (@Sendable () -> Void)?
     }
 
@@ -27,14 +26,12 @@ import Testing
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-      let wake = state.withLock { state -> (@Sendable () -> Void)? in
-        state.hasRefused.toggle()
-        if state.hasRefused { return state.wake }
+      let wake = state.withLock { state in
         state.bytes += bytes
-        return nil
+        return state.wake
       }
       wake?()
-      return wake == nil ? .taken : .full
+      return .pause
     }
 
     func finish() -> TransportFailure? { nil }

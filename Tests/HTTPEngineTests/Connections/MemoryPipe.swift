@@ -171,7 +171,7 @@ final class ConnectionFixture {
     }
     let ending = Ending()
     let exchange = Exchange(core.exchanges)
-    exchange.begin(request, ticket: ticket, observer: observer, completion: .callback(ending))
+    exchange.begin(request, ticket: ticket, observer: observer, completion: ending)
     exchange.phase = .connecting
     begun.append((exchange, ending))
     return (exchange, ending)

@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransferControlCancellationTests {
@@ -10,7 +11,7 @@ import Testing
     let client = Client()
     let gate = Gate()
     server.enqueue(Reply.ok.held(by: gate))
-    let watcher = Watcher(cancelsByControl: true)
+    let watcher = Watcher()
     let task = CancellationTests.start(client, try client.request(server.url("/")), watcher)
     await gate.waitForArrival()
     watcher.cancel()
@@ -20,29 +21,49 @@ import Testing
     server.stop()
   }
 
-  @Test("An observer that cancels by control is not ended by its task") func taskOfObserver() async throws {
+  @Test("The task that begins a transfer does not end it") func taskOfCaller() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let gate = Gate()
     server.enqueue(Reply.ok.held(by: gate))
-    let watcher = Watcher(cancelsByControl: true)
-    let task = CancellationTests.start(client, try client.request(server.url("/")), watcher)
+    let request = try client.request(server.url("/"))
+    let ending = Ending()
+    let task = Task {
+      client.transport.send(request, observer: Watcher(), completion: ending)
+      await gate.waitForArrival()
+    }
     await gate.waitForArrival()
     task.cancel()
     gate.open()
-    #expect(await task.value == nil)
+    await ending.hasCome.wait()
+    #expect(ending.count == 1 && ending.status == 200)
     server.stop()
   }
 
   @Test("A refused transfer sends no request") func refusedTransfer() async throws {
     let server = try HTTPTestServer()
     let client = Client()
-    let watcher = Watcher(isRefusing: true, cancelsByControl: true)
+    let watcher = Watcher(isRefusing: true)
     let refused = await CancellationTests.kind(client, try client.request(server.url("/")), watcher)
     #expect(refused == .cancelled)
     #expect(watcher.endedCount == 1)
     #expect(await CancellationTests.kind(client, try client.request(server.url("/get")), Watcher()) == nil)
     #expect(server.requestCount == 1)
     server.stop()
+  }
+}
+
+/// The completion of one transfer.
+private final class Ending: TransferCompletion {
+  private let state = Mutex((count: 0, status: Int?.none))
+  let hasCome = Moment()
+
+  var count: Int { state.withLock { $0.count } }
+  var status: Int? { state.withLock { $0.status } }
+
+  func transferEnded(_ outcome: consuming Result<WireResponse, TransportFailure>) {
+    let status = try? outcome.get().head.status
+    state.withLock { $0 = ($0.count + 1, status) }
+    hasCome.come()
   }
 }

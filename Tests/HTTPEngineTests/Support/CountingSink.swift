@@ -47,12 +47,11 @@ final class CountingSink: BodySink {
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     let full = state.withLock { state -> Moment? in
       state.largestPiece = max(state.largestPiece, bytes.count)
-      guard state.count < state.granted else { return state.isFull }
       state.count += bytes.count
-      return nil
+      return state.count < state.granted ? nil : state.isFull
     }
     full?.come()
-    return full == nil ? .taken : .full
+    return full == nil ? .more : .pause
   }
 
   func finish() -> TransportFailure? { nil }

@@ -106,14 +106,13 @@ final class ScriptedSink: BodySink {
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    let isTaken = state.withLock { state in
-      guard state.room > 0 else { return false }
+    let hasRoom = state.withLock { state in
       state.room -= min(bytes.count, state.room)
       state.bytes += Array(bytes)
-      return true
+      return state.room > 0
     }
-    if !isTaken { isFull.come() }
-    return isTaken ? .taken : .full
+    if !hasRoom { isFull.come() }
+    return hasRoom ? .more : .pause
   }
 
   func finish() -> TransportFailure? {

@@ -23,13 +23,12 @@ final class Watcher: TransferObserver {
   let headCame = Moment()
 
   init(
-    startsClosed: Bool = false, isRefusing: Bool = false, cancelsByControl: Bool = false,
+    startsClosed: Bool = false, isRefusing: Bool = false,
     holdsHead: Bool = false, disposition: HeadDisposition? = nil,
     onHead: (@Sendable (Watcher) -> Void)? = nil,
     onBytes: (@Sendable (Watcher, ByteCount) -> Void)? = nil
   ) {
     start = isRefusing ? .refuse : startsClosed ? .hold : .go
-    self.cancelsByControl = cancelsByControl
     self.disposition = disposition ?? (holdsHead ? .hold : .proceed)
     self.onHead = onHead
     self.onBytes = onBytes
@@ -45,7 +44,6 @@ final class Watcher: TransferObserver {
 
   /// The answer to the begin of a transfer.
   private let start: TransferStart
-  let cancelsByControl: Bool
 
   func resume() { seen.withLock { $0.control }?.resume() }
   func cancel() { seen.withLock { $0.control }?.cancel() }

@@ -35,7 +35,7 @@ import Testing
     let sink = FileSink(path: path)
     #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
     let reception = Array("text".utf8).withUnsafeBytes { sink.receive($0) }
-    guard case .taken = reception else {
+    guard case .more = reception else {
       Issue.record("\(reception)")
       return
     }

@@ -11,7 +11,7 @@ import Testing
     var log = ChunkLog(highMark: 10)
     for _ in 0..<100 {
       let written = log.write(chunk(10))
-      #expect(written.isTaken && written.readers.isEmpty)
+      #expect(!written.pauses && written.readers.isEmpty)
     }
     #expect(log.heldBytes == 0)
   }
@@ -51,12 +51,10 @@ import Testing
     var log = ChunkLog(highMark: 100, lowMark: 20)
     let fast = log.addReader(.called, holdsBack: true)
     let slow = log.addReader(.called, holdsBack: true)
-    for _ in 0..<10 {
-      let isTaken = log.write(chunk(10)).isTaken
-      #expect(isTaken)
+    for number in 1...10 {
+      let pauses = log.write(chunk(10)).pauses
+      #expect(pauses == (number == 10))
     }
-    let answer1 = log.write(chunk(10)).isTaken
-    #expect(!answer1)
     _ = log.read(fast)
     let done = log.read(fast)
     #expect(!done.wakesWriter)
@@ -65,17 +63,18 @@ import Testing
     for _ in 0..<11 { wakes.append(log.read(slow, atMost: 1).wakesWriter) }
     // The ninth read releases eight chunks.
     #expect(wakes == [false, false, false, false, false, false, false, false, true, false, false])
-    let answer2 = log.write(chunk(10)).isTaken
-    #expect(answer2)
+    let answer2 = log.write(chunk(10)).pauses
+    #expect(!answer2)
   }
 
-  @Test("A chunk above the mark is accepted if no other chunk waits") func largeChunk() {
+  @Test("A chunk above the mark is taken, and pauses the writer until it is processed") func largeChunk() {
     var log = ChunkLog(highMark: 10)
     let reader = log.addReader(.called, holdsBack: true)
-    let answer3 = log.write(chunk(1000)).isTaken
+    let answer3 = log.write(chunk(1000)).pauses
     #expect(answer3)
-    let answer4 = log.write(chunk(1)).isTaken
-    #expect(!answer4)
+    let answer4 = log.write(chunk(1)).pauses
+    #expect(answer4, "a writer that does not pause loses nothing")
+    #expect(log.heldBytes == 1001)
     _ = log.read(reader)
     let answer5 = log.read(reader).wakesWriter
     #expect(answer5)
@@ -84,8 +83,8 @@ import Testing
   @Test("A tiny chunk counts with its overhead") func tinyChunks() {
     var log = ChunkLog(highMark: 1000, lowMark: 0, overhead: 99)
     let reader = log.addReader(.called, holdsBack: true)
-    var count = 0
-    while log.write(chunk(1)).isTaken { count += 1 }
+    var count = 1
+    while !log.write(chunk(1)).pauses { count += 1 }
     #expect(count == 10)
     _ = log.read(reader)
     let empty = log.read(reader)
@@ -114,14 +113,14 @@ import Testing
     var log = ChunkLog(highMark: 10, lowMark: 0)
     let reader = log.addReader(.pulling, holdsBack: false)
     for _ in 0..<5 {
-      let isTaken = log.write(chunk(10)).isTaken
-      #expect(isTaken)
+      let pauses = log.write(chunk(10)).pauses
+      #expect(!pauses)
     }
     #expect(!log.isBusy)
     log.begin(reader)
     #expect(log.isBusy)
-    let answer6 = log.write(chunk(10)).isTaken
-    #expect(!answer6)
+    let answer6 = log.write(chunk(10)).pauses
+    #expect(answer6)
     log.endWithoutPulling()
     #expect(!log.isBusy)
   }
@@ -145,7 +144,7 @@ import Testing
     var log = ChunkLog()
     let reader = log.addReader(.called, holdsBack: true)
     let written = log.write(Self.events(100))
-    #expect(written.isTaken && written.readers == [reader])
+    #expect(!written.pauses && written.readers == [reader])
     let nothing = log.write(Self.events(0))
     #expect(nothing.readers.isEmpty)
     let reading = log.read(reader)
@@ -172,10 +171,7 @@ import Testing
     let reader = log.addReader(.called, holdsBack: true)
     // Each has 7 bytes of a type, 1 of data and the overhead.
     var isFull: [Bool] = []
-    for count in [0, 10, 3, 1] {
-      _ = log.write(Self.events(count))
-      isFull.append(log.holdsWriterBack())
-    }
+    for count in [0, 10, 3, 1] { isFull.append(log.write(Self.events(count)).pauses) }
     #expect(isFull == [false, false, false, true] && log.writerWaits)
     #expect(log.heldBytes == 14 * 8)
     let (first, second) = (log.read(reader), log.read(reader))
@@ -186,16 +182,15 @@ import Testing
     for isMuted in [false, true] {
       var log = ChunkLog(highMark: 10)
       let reader = log.addReader(.called, holdsBack: true)
-      _ = log.write(chunk(10))
-      let answer7 = log.write(chunk(10)).isTaken
-      #expect(!answer7)
+      let answer7 = log.write(chunk(10)).pauses
+      #expect(answer7)
       let wakes = (isMuted ? log.mute(reader) : log.removeReader(reader)).wakesWriter
       #expect(wakes)
       #expect(log.isMuted(reader) == isMuted)
       #expect(log.heldBytes == 0)
       for _ in 0..<10 {
-        let isTaken = log.write(chunk(10)).isTaken
-        #expect(isTaken)
+        let pauses = log.write(chunk(10)).pauses
+        #expect(!pauses)
       }
       #expect(log.heldBytes == 0)
     }
@@ -243,13 +238,18 @@ import Testing
     let readers = (0..<3).map { _ in log.addReader(.called, holdsBack: true) }
     var seen: [Int: [UInt8]] = [:]
     var sent: [UInt8] = []
+    var isPaused = false
     for number in 0..<1000 {
-      if random.number(below: 2) == 0 {
+      if random.number(below: 2) == 0, !isPaused {
         let byte = UInt8(truncatingIfNeeded: number)
-        if log.write(chunk(1 + random.number(below: 10), byte)).isTaken { sent.append(byte) }
+        isPaused = log.write(chunk(1 + random.number(below: 10), byte)).pauses
+        sent.append(byte)
       } else {
         let reader = readers[random.number(below: 3)]
-        for case .chunk(let data) in log.read(reader, atMost: 1 + random.number(below: 4)).entries {
+        let reading = log.read(reader, atMost: 1 + random.number(below: 4))
+        if reading.wakesWriter { isPaused = false }
+        #expect(log.writerWaits == isPaused)
+        for case .chunk(let data) in reading.entries {
           seen[reader, default: []].append(data[data.startIndex])
         }
       }
@@ -273,12 +273,12 @@ import Testing
     let waits = log.finish(old)
     #expect(!waits)
     let unread = log.write(chunk(100, 2))
-    #expect(unread.isTaken && unread.readers.isEmpty, "no reader is left for it")
+    #expect(!unread.pauses && unread.readers.isEmpty, "no reader is left for it")
     let new = log.addReader(.called, holdsBack: true)
     let begin = log.write(.begin)
     #expect(begin.readers == [new])
-    let second = log.write(chunk(9, 3)).isTaken
-    #expect(second, "the old reader does not hold the writer back")
+    let second = log.write(chunk(9, 3)).pauses
+    #expect(!second, "the old reader does not hold the writer back")
     let first = log.read(old)
     #expect(first.entries == [.begin, chunk(5, 1)] && first.isLast)
     let later = log.read(new)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Copies of a request") struct WireRequestTests {
   private final class Sink: BodySink {
     func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? { nil }
-    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception { .taken }
+    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception { .more }
     func finish() -> TransportFailure? { nil }
   }
 

@@ -44,7 +44,7 @@ final class ChallengeBody: BodySink {
         return false
       }
     }
-    return passes ? sink.receive(bytes) : .taken
+    return passes ? sink.receive(bytes) : .more
   }
 
   func finish() -> TransportFailure? {

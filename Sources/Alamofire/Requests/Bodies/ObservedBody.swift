@@ -46,16 +46,16 @@ final class ObservedBody: BodySink {
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    guard !bytes.isEmpty else { return .taken }
+    guard !bytes.isEmpty else { return .more }
     let isShown = state.withLock { $0.isShown }
+    var reception = BodyReception.more
     if isShown, let chunks = core?.chunks {
-      let reception = pass(bytes, to: chunks)
-      guard case .taken = reception else { return reception }
+      reception = pass(bytes, to: chunks)
     } else {
       state.withLock { $0.keep(bytes) }
     }
     if isShown, core?.observers.contains(.task) == true { core?.tellData(Data(bytes)) }
-    return .taken
+    return reception
   }
 
   private func pass(_ bytes: UnsafeRawBufferPointer, to chunks: ResponseChunks) -> BodyReception {
@@ -64,18 +64,17 @@ final class ObservedBody: BodySink {
         state.data.append(contentsOf: bytes)
         return (nil as Data?, nil as (@Sendable () -> Void)?)
       }
-      state.isHeld = false
-      defer { state.wake = nil }
+      defer {
+        state.isHeld = false
+        state.data = Data()
+        state.wake = nil
+      }
       return (state.data, state.wake)
     }
-    guard let kept else { return .taken }
+    guard let kept else { return .more }
     if let wake { chunks.flow.open(wake: wake) }
-    if !kept.isEmpty {
-      // The bytes from before the first reader come first.
-      let reception = kept.withUnsafeBytes { chunks.receive($0) }
-      guard case .taken = reception else { return reception }
-      state.withLock { $0.data = Data() }
-    }
+    // The bytes from before the first reader come first.
+    if !kept.isEmpty { _ = kept.withUnsafeBytes { chunks.receive($0) } }
     return chunks.receive(bytes)
   }
 

@@ -68,9 +68,8 @@ package final class ResponseChunks: Sendable {
 
   /// Called on the loop's thread.
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    let reception = flow.receive(bytes)
-    if case .taken = reception { state.withLock { $0.passed += Int64(bytes.count) } }
-    return reception
+    state.withLock { $0.passed += Int64(bytes.count) }
+    return flow.receive(bytes)
   }
 }
 

@@ -5,8 +5,6 @@ import Synchronization
 
 // The transport calls these methods on the loop's thread.
 extension RequestCore: TransferObserver {
-  package var cancelsByControl: Bool { true }
-
   package func transferBegan(_ control: any TransferControl) -> TransferStart {
     let (start, hasOtherPriority) = beginTransfer(control)
     if hasOtherPriority { alignPriority() }

@@ -22,8 +22,8 @@ package final class StreamFlow: BodySink {
     /// Whether the request was cancelled, so that its end waits for no iterator.
     var readersLeave = false
 
-    func woken(by written: ChunkLog.Written) -> (isTaken: Bool, woken: [any StreamReader]) {
-      (written.isTaken, written.readers.compactMap { readers[$0] })
+    func woken(by written: ChunkLog.Written) -> (pauses: Bool, woken: [any StreamReader]) {
+      (written.pauses, written.readers.compactMap { readers[$0] })
     }
 
     /// Returns the writer, the run and the readers that can continue after bytes were read or dropped.
@@ -76,28 +76,24 @@ package final class StreamFlow: BodySink {
   }
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    guard let eventSource else { return append(bytes) }
-    // Before the bytes are read, so that events which were read never have to wait for room.
-    guard !state.withLock({ $0.log.holdsWriterBack() }) else { return .full }
+    guard !bytes.isEmpty else { return .more }
+    guard let eventSource else { return write(bytes) { $0.write(bytes) } }
     let (events, failure) = eventSource.read(bytes)
-    let (woken, watcher) = state.withLock { state in
-      (state.woken(by: state.log.write(events)).woken, state.watcher)
+    let reception = write(bytes) { $0.write(events) }
+    return failure.map { .failure($0) } ?? reception
+  }
+
+  /// Writes bytes, or what was read from them, with one copy for all readers.
+  private func write(
+    _ bytes: UnsafeRawBufferPointer, _ write: (inout ChunkLog) -> ChunkLog.Written
+  ) -> BodyReception {
+    let (pauses, woken, watcher) = state.withLock { state in
+      let written = state.woken(by: write(&state.log))
+      return (written.pauses, written.woken, state.watcher)
     }
     if let watcher { watcher(Data(bytes)) }
     if !woken.isEmpty { wake(woken) }
-    return failure.map { .failure($0) } ?? .taken
-  }
-
-  private func append(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    guard !bytes.isEmpty else { return .taken }
-    // One copy for all readers.
-    let (isTaken, woken, watcher) = state.withLock { state in
-      let written = state.woken(by: state.log.write(bytes))
-      return (written.isTaken, written.woken, state.watcher)
-    }
-    if isTaken, let watcher { watcher(Data(bytes)) }
-    if !woken.isEmpty { wake(woken) }
-    return isTaken ? .taken : .full
+    return pauses ? .pause : .more
   }
 
   /// Wakes readers after the current turn of the engine, because one read of a socket gives many small chunks. Woken

@@ -1,0 +1,283 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// The server that a hop is sent to, as far as the host policies of the session decide.
+enum HopRoute {
+  /// The origin. No policy of a host is used or noted.
+  case plain
+  /// The server of the origin is authenticated, so that the policies in its responses count. An alternative service of
+  /// the origin is tried first.
+  case authenticated
+  /// The server of the origin is authenticated, and an alternative service has failed.
+  case withoutAlternative
+}
+
+// The choice of what answers a hop, and the transfer to it.
+extension HopLoop {
+  func handler(of request: WireRequest) throws(AFError) -> HopHandler {
+    if let handler = try core.kind.handler(of: request, in: core.session) { return handler }
+    return HopHandler(scheme: request.origin.scheme) ?? .local
+  }
+
+  /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
+  mutating func chooseHandler() throws(AFError) -> Outcome<HopLoop> {
+    if case .journal = handler { return .done }
+    if mustChooseHandler {
+      try checkScheme()
+      guard core.session.settings.protocolClasses.isEmpty || core.kind.traits.contains(.needsEngine) else {
+        return askProtocolClasses()
+      }
+    }
+    try checkFields()
+    return evaluateHostPolicies()
+  }
+
+  /// Refuses a method or a field that must not be sent. A `URLProtocol` class that takes the request sends nothing by
+  /// the engine, so it gets them as they are.
+  private func checkFields() throws(AFError) {
+    guard let violation else { return }
+    throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: request.url))
+  }
+
+  private func askProtocolClasses() -> Outcome<HopLoop> {
+    let classes = core.session.settings.protocolClasses
+    let request = foundationRequest()
+    return .task {
+      classes.first { $0.canInit(with: request) }
+    } then: { (hops, taker) throws(AFError) in
+      try hops.use(taker, for: request)
+      return hops.evaluateHostPolicies()
+    }
+  }
+
+  private mutating func use(_ taker: URLProtocol.Type?, for urlRequest: URLRequest) throws(AFError) {
+    if let taker {
+      let credential = core.state.withLock { $0.extras.credential }
+      handler = .userProtocol(ProtocolTransport(taker, request: urlRequest, credential: credential))
+      return
+    }
+    guard let handler = HopHandler(scheme: request.origin.scheme) else {
+      throw .sessionTaskFailed(error: URLError.unsupported(scheme: request.url))
+    }
+    self.handler = handler
+    try checkFields()
+  }
+
+  private var mustChooseHandler: Bool {
+    !core.session.settings.protocolClasses.isEmpty || request.limitsSchemes
+  }
+
+  private func checkScheme() throws(AFError) {
+    let request = request
+    let scheme = request.origin.scheme
+    guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
+    if allowed.contains(core.kind.callerScheme(for: scheme)) { return }
+    throw .sessionTaskFailed(
+      error: URLError.made(
+        .unsupportedURL,
+        "TransportOptions.allowedSchemes does not allow URLs with \(scheme):; add the scheme to allow them.",
+        url: request.url))
+  }
+
+  /// Makes the request that a `URLProtocol` class sees: with the session's fields, and its body as data or as a stream.
+  private func foundationRequest() -> URLRequest {
+    let request = request
+    var made = urlRequest
+    if redirectCount > 0 { made.url = URL(wire: request.url) }
+    made.httpMethod = request.method
+    var fields: [String: String] = [:]
+    for field in request.fields {
+      fields[field.name] = fields[field.name].map { "\($0), \(field.value)" } ?? field.value
+    }
+    made.allHTTPHeaderFields = fields
+    switch request.body {
+    case .none:
+      made.httpBody = nil
+      made.httpBodyStream = nil
+    case .bytes(let data): made.httpBody = data
+    case .source:
+      if let content = core.kind.contentInMemory() {
+        made.httpBody = content
+        break
+      }
+      switch core.state.withLock({ $0.extras.uploadable }) {
+      case .file(let url, _): made.httpBodyStream = InputStream(url: url)
+      case .stream(let stream): made.httpBodyStream = stream
+      case .data, nil: break
+      }
+    }
+    return made
+  }
+
+  // MARK: Host policies
+
+  /// Decides whether the host policies of the session concern the hop: the server has to be authenticated. Evaluators
+  /// that a subclass of the manager chooses are code of the caller.
+  private mutating func evaluateHostPolicies() -> Outcome<HopLoop> {
+    route = .plain
+    let origin = request.origin
+    guard request.hasHostPolicies, handler.isOverNetwork, origin.scheme == "https" else { return .done }
+    guard let trust = core.session.trust, trust.manager != nil else {
+      route = .authenticated
+      return .done
+    }
+    return .task {
+      trust.authenticates(origin.host)
+    } then: { hops, isAuthenticated in
+      hops.route = isAuthenticated ? .authenticated : .plain
+      return .done
+    }
+  }
+
+  // MARK: The transfer
+
+  /// Sends a request to the server of the hop, or to an alternative service first.
+  mutating func send(
+    _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
+  ) -> Outcome<HopLoop> {
+    switch route {
+    case .plain: return transfer(request, observer: observer, then: then)
+    case .authenticated:
+      guard handler.isEngine, let service = request.alternativeToTry else { break }
+      return send(request, to: service, observer: observer, then: then)
+    case .withoutAlternative: break
+    }
+    return transfer(request, observer: HostPolicyObserver(observer, request), then: then)
+  }
+
+  /// Sends a request to an alternative service. If the service fails before it has received the request, the request
+  /// is sent to its origin.
+  private mutating func send(
+    _ request: WireRequest, to service: AlternativeService, observer: any TransferObserver,
+    then: @escaping Transfer.End
+  ) -> Outcome<HopLoop> {
+    transfer(
+      request.using(service), observer: HostPolicyObserver(observer, request, isAtAlternative: true)
+    ) { (hops, result) throws(AFError) in
+      guard result.isUnfit else { return try then(&hops, result) }
+      request.profile.options.alternativeServices?.failed(service, of: request.origin)
+      hops.route = .withoutAlternative
+      return hops.send(request, observer: observer, then: then)
+    }
+  }
+
+  private mutating func transfer(
+    _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
+  ) -> Outcome<HopLoop> {
+    wait(for: Transfer(transport: transport, request: request, observer: observer, then: then))
+  }
+
+  /// The transport of the next hop.
+  private var transport: any Transport {
+    let transport = handler.transport(of: core.session)
+    guard isShared else { return transport }
+    return SharedTransport(
+      shared: core.session.sharedTransfers, transport: transport,
+      removalCount: core.session.cache.store?.removalCount ?? 0)
+  }
+
+  /// Whether identical requests share the transfer of the hop.
+  private var isShared: Bool {
+    let request = request
+    return request.sharesIdentical && handler.isEngine && request.isGET && !request.hasSink
+      && !request.hasBody && !request.hasLogin
+  }
+}
+
+/// The code that answers one hop of a request.
+enum HopHandler: Sendable {
+  /// The session's engine, for `http` and `https`.
+  case engine
+  /// The engine, for the handshake of a WebSocket connection and the connection itself.
+  case webSocket(WebSocketTransport)
+  /// The library itself, for `file:` and `data:`.
+  case local
+  /// The journal of a background transfer, which an earlier process completed.
+  case journal(StoredResponseTransport)
+  /// A `URLProtocol` class of the caller.
+  case userProtocol(ProtocolTransport)
+
+  /// Makes the handler of a scheme that no `URLProtocol` class takes; `nil` if there is none.
+  init?(scheme: String) {
+    switch scheme {
+    case "http", "https": self = .engine
+    case "file", "data": self = .local
+    default: return nil
+    }
+  }
+
+  func transport(of session: SessionCore) -> any Transport {
+    switch self {
+    case .engine: session.transport
+    case .webSocket(let transport): transport
+    case .local: LocalTransport()
+    case .journal(let transport): transport
+    case .userProtocol(let transport): transport
+    }
+  }
+
+  /// Whether the engine sends the hop as a request of its own, which a cache or another service may answer.
+  var isEngine: Bool {
+    switch self {
+    case .engine: true
+    case .webSocket, .local, .journal, .userProtocol: false
+    }
+  }
+
+  /// Whether the hop goes over the network and is measured.
+  var isOverNetwork: Bool {
+    switch self {
+    case .engine, .webSocket: true
+    case .local, .journal, .userProtocol: false
+    }
+  }
+
+  /// The response and the error of a `URLProtocol` class.
+  var given: ProtocolTransport.Given? {
+    switch self {
+    case .engine, .webSocket, .local, .journal: nil
+    case .userProtocol(let transport): transport.given
+    }
+  }
+}
+
+extension WireRequest {
+  /// The alternative service to try, which speaks HTTP/2. The body has to be one that can be sent again to the origin.
+  fileprivate var alternativeToTry: AlternativeService? {
+    let options = profile.options
+    guard let services = options.alternativeServices, options.httpVersions != .http1Only,
+      options.unixSocket == nil, login == nil, body.isRepeatable, body.count >= 0,
+      !options.hostOverrides.contains(where: { $0.leads(origin) })
+    else { return nil }
+    return services.choice(for: origin)
+  }
+}
+
+extension Result where Success == WireResponse, Failure == TransportFailure {
+  /// Whether an alternative service failed before it received the request, or does not answer for the origin.
+  fileprivate var isUnfit: Bool {
+    switch self {
+    case .success(let response): response.head.status == HostPolicyObserver.misdirected
+    case .failure(let failure): failure.isBeforeRequest
+    }
+  }
+}
+
+extension TransportFailure {
+  /// Whether the request was not sent: the service could not be connected to, or was not authenticated. Certificates
+  /// that have to be evaluated on another thread count as not authenticated.
+  fileprivate var isBeforeRequest: Bool {
+    switch kind {
+    case .alternativeUnfit: true
+    case .cannotFindHost, .cannotConnectToHost, .addressRefused, .secureConnectionFailed,
+      .certificateUntrusted,
+      .certificateHasUnknownRoot, .certificateHasBadDate, .certificateNotYetValid, .trustRefused,
+      .trustUndecided,
+      .identityUndecided, .clientCertificateRejected, .clientCertificateRequired, .timedOut, .connectionLost,
+      .badServerResponse:
+      (metrics?.values.requestStart ?? -1) < 0
+    default: false
+    }
+  }
+}
