@@ -1,19 +1,28 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
-import Synchronization
+
+/// The state of the cache's part in a hop.
+struct HopCache: Sendable {
+  var policy: CacheDecision.Policy?
+  /// The number of removals from the cache at the time when the hop was sent.
+  var removalCount: UInt64 = 0
+  /// The stored response that answers the hop.
+  var answer: StoredAnswer?
+  var revalidation: Revalidation?
+}
 
 // The cache (RFC 9111) answers a hop as far as its rules and the policy of the request allow.
 extension HopLoop {
   /// Decides from memory whether the cache has to be asked. Allocates nothing for a request without `Cache-Control`.
   mutating func applyCachePolicy() -> CacheVerdict {
-    cachePolicy = policy()
-    return cachePolicy == nil ? .none : .lookUp
+    caching.policy = policy()
+    return caching.policy == nil ? .none : .lookUp
   }
 
   private mutating func policy() -> CacheDecision.Policy? {
     guard handler.isEngine else { return nil }
-    switch core.session.cache.policy(of: urlRequest) {
+    switch services.cache.policy(of: urlRequest) {
     case .useProtocolCachePolicy:
       return isAnsweredFromCache && (mayUseStoredResponse || asksForStoredOnly) ? .rules : nil
     case .reloadIgnoringLocalCacheData: return nil
@@ -35,18 +44,18 @@ extension HopLoop {
   var isAnsweredFromCache: Bool {
     let request = request
     // No field tells the responses of authenticated connections apart.
-    guard core.session.cache.isThere, handler.isEngine, !request.hasBody, !request.hasLogin
+    guard services.cache.isThere, handler.isEngine, !request.hasBody, !request.hasLogin
     else { return false }
     // Stored bodies are decoded ones.
     guard request.decodesContent else { return false }
-    if core.hasBodySink { return request.isGET && !request.fields.contains("Range") }
+    if delegate.passesBodyOn { return request.isGET && !request.fields.contains("Range") }
     return request.isGET || request.isHEAD
   }
 
   /// Whether the cache may hold a response for the request, and the request does not forbid to use it (`no-store`).
   var mayUseStoredResponse: Bool {
     let request = request
-    return core.session.cache.mayHold(request) && !request.forbidsStoring
+    return services.cache.mayHold(request) && !request.forbidsStoring
   }
 
   /// `only-if-cached` has an answer even if nothing is stored.
@@ -75,14 +84,14 @@ extension HopLoop {
   /// Stores the number of removals at the time at which the hop is sent. The server may have read later removals before
   /// it answers.
   mutating func noteRemovals() {
-    if let store = core.session.cache.store { removalCount = store.removalCount }
+    if let store = services.cache.store { caching.removalCount = store.removalCount }
   }
 
   // MARK: Lookup
 
   mutating func lookUpCache() -> Outcome<HopLoop> {
-    guard isAnsweredFromCache, let store = core.session.cache.store else { return .event(answer(from: [])) }
-    let key = core.session.cache.key(of: outgoing)
+    guard isAnsweredFromCache, let store = services.cache.store else { return .event(answer(from: [])) }
+    let key = services.cache.key(of: outgoing)
     if let found = store.find(key) { return .event(answer(from: found)) }
     return .task {
       store.read(key)
@@ -93,12 +102,12 @@ extension HopLoop {
 
   private mutating func answer(from found: [StoredResponse]) -> StageEvent {
     // A file or a stream receives complete content only.
-    let stored = core.hasBodySink ? found.filter { $0.head.status == 200 } : found
-    let policy = cachePolicy ?? .rules
+    let stored = delegate.passesBodyOn ? found.filter { $0.head.status == 200 } : found
+    let policy = caching.policy ?? .rules
     let request = outgoing
     let question = CacheDecision.Question(
       method: request.method, fields: FieldDigests(of: request.fields), policy: policy,
-      mayRefresh: !core.observers.contains(.storing) && !core.hasBodySink)
+      mayRefresh: !delegate.observers.contains(.storing) && !delegate.passesBodyOn)
     switch CacheDecision.decide(question, stored: stored, now: now) {
     case .send: break
     case .serve(let stored):
@@ -106,22 +115,22 @@ extension HopLoop {
       if policy == .storedOnly { return failed(.notInCache) }
     case .serveAndRefresh(let stored, let conditions):
       if hasAnswer(stored, isConfirmed: false) {
-        core.session.cache.refresh(
-          stored, by: request, conditions, through: core.session.transport, on: core.session.executor,
+        services.cache.refresh(
+          stored, by: request, conditions, through: services.transport, on: services.executor,
           takeCookies: cookieTaker)
         return .cache(.replay)
       }
     case .validate(let stored, let conditions):
       // A response that could not be used need not be confirmed. A file or a stream receives bytes before the server
       // has confirmed them.
-      guard !core.hasBodySink, hasAnswer(stored, isConfirmed: false) else { break }
+      guard !delegate.passesBodyOn, hasAnswer(stored, isConfirmed: false) else { break }
       return revalidate(.response(stored), conditions)
     case .validateVariants(let variants, let conditions):
-      guard !core.hasBodySink else { break }
+      guard !delegate.passesBodyOn else { break }
       return revalidate(.variants(variants), conditions)
     case .unavailable: return failed(.notInCache)
     case .gatewayTimeout:
-      storedAnswer = .gatewayTimeout
+      caching.answer = .gatewayTimeout
       return .cache(.replay)
     }
     if policy == .revalidate { askCachesToRevalidate() }
@@ -131,13 +140,13 @@ extension HopLoop {
   private mutating func revalidate(_ candidate: Revalidation.Candidate, _ conditions: [HTTPHeader])
     -> StageEvent
   {
-    if cachePolicy == .revalidate { askCachesToRevalidate() }
-    revalidation = Revalidation(candidate: candidate, conditions: conditions)
+    if caching.policy == .revalidate { askCachesToRevalidate() }
+    caching.revalidation = Revalidation(candidate: candidate, conditions: conditions)
     return .cache(.revalidate)
   }
 
   /// Seconds since 1970, by the clock of the cache.
-  var now: Int64 { core.session.cache.store?.now ?? 0 }
+  var now: Int64 { services.cache.store?.now ?? 0 }
 
   /// Makes the answer that ``replay()`` gives. Returns false if the stored response cannot be used for the request, or
   /// exceeds the limit of its options. The limit then refuses the server's response as well.
@@ -147,13 +156,13 @@ extension HopLoop {
       of: stored, method: request.method, fields: request.fields, isConfirmed: isConfirmed, now: now)
     let limit = request.profile.options.bodySizeLimit
     guard let answer, limit.map({ Int64(answer.body.count) <= $0 }) ?? true else { return false }
-    storedAnswer = answer
+    caching.answer = answer
     return true
   }
 
   mutating func replay() -> Outcome<HopLoop> {
-    guard let answer = storedAnswer else { return .event(.cache(.send)) }
-    storedAnswer = nil
+    guard let answer = caching.answer else { return .event(.cache(.send)) }
+    caching.answer = nil
     return replay(answer, of: outgoing) { hops, result in .event(hops.replayed(result)) }
   }
 
@@ -163,8 +172,8 @@ extension HopLoop {
       HopLoop
     >
   {
-    let transport = StoredTransport(answer: answer, sink: core.hasBodySink ? request.sink : nil)
-    let observer = StoredAnswerObserver(core)
+    let transport = StoredTransport(answer: answer, sink: delegate.passesBodyOn ? request.sink : nil)
+    let observer = StoredAnswerObserver(delegate)
     return wait(for: Transfer(transport: transport, request: request, observer: observer, then: then))
   }
 
@@ -200,13 +209,13 @@ extension HopLoop {
   /// are an observer that decides about storing, and a policy that accepts responses of any age.
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
-    let cache = core.session.cache
+    let cache = services.cache
     guard cache.isThere, handler.isEngine, response.head.role == .hop else { return false }
     // Also if nothing is stored, because the response to an earlier request may be on its way.
     guard request.isSafe else {
       return (200..<400).contains(response.head.status)
     }
-    guard isAnsweredFromCache, !core.hasBodySink else { return false }
+    guard isAnsweredFromCache, !delegate.passesBodyOn else { return false }
     // A response that must not be stored still replaces stored ones.
     if request.isGET, canBeReused(response),
       StorageRules.mayStore(method: "GET", fields: outgoing.fields, head: response.head)
@@ -218,8 +227,8 @@ extension HopLoop {
 
   /// Whether the response says how long it is fresh or how to validate it, or the caller accepts any.
   private func canBeReused(_ response: WireResponse) -> Bool {
-    if response.head.block.marks.contains(.reusable) || core.observers.contains(.storing) { return true }
-    return switch core.session.cache.policy(of: urlRequest) {
+    if response.head.block.marks.contains(.reusable) || delegate.observers.contains(.storing) { return true }
+    return switch services.cache.policy(of: urlRequest) {
     case .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
     case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
       .reloadRevalidatingCacheData:
@@ -229,12 +238,12 @@ extension HopLoop {
   }
 
   func updateCache() -> Outcome<HopLoop> {
-    guard let store = core.session.cache.store else { return .done }
-    let key = core.session.cache.key(of: outgoing)
+    guard let store = services.cache.store else { return .done }
+    let key = services.cache.key(of: outgoing)
     // A store that is not open yet, or has to read files, would block the loop's thread.
     let mayBlock = store.waits || store.find(key) == nil
     guard let candidate = cacheCandidate(store, key) else { return .done }
-    let (cache, asks) = (core.session.cache, asksObservers)
+    let (cache, asks) = (services.cache, asksObservers)
     guard mayBlock else {
       propose(candidate, if: cache.update(with: candidate, asksFirst: asks))
       return .done
@@ -249,11 +258,11 @@ extension HopLoop {
 
   /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because
   /// it can no longer be asked.
-  private var asksObservers: Bool { taskIsAnnounced || core.observers.contains(.storing) }
+  private var asksObservers: Bool { taskIsAnnounced || delegate.observers.contains(.storing) }
 
   private func propose(_ candidate: CacheCandidate, if isProposed: Bool) {
     guard isProposed, taskIsAnnounced else { return }
-    core.state.withLock { $0.extras.cacheCandidates.append(candidate) }
+    delegate.propose(candidate)
   }
 
   private func cacheCandidate(_ store: any ResponseStore, _ key: CacheKey) -> CacheCandidate? {
@@ -262,36 +271,7 @@ extension HopLoop {
     let request = outgoing
     return CacheCandidate(
       key: key, request: request, head: response.head,
-      body: response.body ?? (request.sink as? ObservedBody)?.data ?? Data(),
-      requestTime: response.requestTime(now), responseTime: now, removalCount: removalCount)
-  }
-}
-
-extension RequestCore {
-  /// Stores the responses of the attempt, as far as the delegate and the handlers allow.
-  func storeCandidates(_ exchange: Exchange, of request: Request) async {
-    let candidates = state.withLock { state in
-      defer { if state.hasExtras { state.extras.cacheCandidates = [] } }
-      return state.extras.cacheCandidates
-    }
-    for candidate in candidates { await store(candidate, exchange, of: request) }
-  }
-
-  private func store(_ candidate: CacheCandidate, _ exchange: Exchange, of request: Request) async {
-    guard let task = tasks(of: request).last as? URLSessionDataTask,
-      let response = exchange.hops.last?.request === candidate.request
-        ? exchange.httpResponse
-        : Exchange(url: URL(wire: candidate.request.url), head: candidate.head).httpResponse
-    else { return }
-    let proposed = CachedURLResponse(response: response, data: candidate.body)
-    let answer = await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
-      let delegate = session.delegate
-      let facade = session.facade
-      session.rootQueue.async {
-        delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
-      }
-    }
-    // The head of the server, unless an observer has made another one.
-    session.cache.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)
+      body: response.body ?? delegate.keptBody(in: request.sink) ?? Data(),
+      requestTime: response.requestTime(now), responseTime: now, removalCount: caching.removalCount)
   }
 }

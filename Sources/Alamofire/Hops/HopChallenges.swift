@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
-import Synchronization
 
 // A server asks for authentication (RFC 9110 §11). A challenge that cannot be answered is a response like any other.
 extension HopLoop {
@@ -11,7 +10,7 @@ extension HopLoop {
       return .done
     }
     let request = request
-    let memory = core.session.credentials
+    let memory = services.credentials
     guard head.status == 401 else {
       let info = AuthenticationInfo(head.block.values(of: "Authentication-Info"))
       memory.accepted(
@@ -20,7 +19,7 @@ extension HopLoop {
       return .done
     }
     // An outdated nonce says nothing about the credential.
-    let offers = core.session.authentication.offers(head, challengeContext)
+    let offers = services.authentication.offers(head, challengeContext)
     if !offers.contains(where: { trail.mayAnswer($0, with: proof.credential) }) {
       memory.refused(proof, origin: request.origin)
     }
@@ -31,28 +30,24 @@ extension HopLoop {
     guard let head = response?.head, head.status == 401 else {
       return .event(.challenge(isAnswered: false))
     }
-    guard core.observers.contains(.challenges) || core.isUndecided(head) else {
+    guard delegate.observers.contains(.challenges) || delegate.isUndecided(head) else {
       return try answerByDefault(head)
     }
-    guard core.asksAboutChallenge else { return try answerByDefault(head) }
+    guard delegate.asksAboutChallenge else { return try answerByDefault(head) }
     return try askDelegate(head, about: offersToShow(head)[...])
   }
 
   /// Delivers the response with a challenge that was not answered. Handlers and the sink of the request get it if they
   /// have waited for the decision.
   private mutating func leaveChallenge() throws(AFError) -> Outcome<HopLoop> {
-    guard let response = response, core.isUndecided(response.head) else {
+    guard let response = response, delegate.isUndecided(response.head) else {
       return .event(.challenge(isAnswered: false))
     }
-    core.declineChallenge()
+    delegate.declineChallenge()
     let request = outgoing
     let body: Data?
     do throws(TransportFailure) {
-      switch request.sink {
-      case let kept as ChallengeBody: body = try kept.take()
-      case let observed as ObservedBody: body = try observed.keptChallenge()
-      default: body = response.body
-      }
+      body = try delegate.challengeBody(in: request.sink) ?? response.body
     } catch {
       throw AFError(error, url: request.url)
     }
@@ -70,12 +65,11 @@ extension HopLoop {
     var rest = offers
     while let offer = rest.popFirst() {
       guard let challenge = challenge(head, offer) else { continue }
-      guard let task = core.tasks(of: owner).last else { return try answerByDefault(head) }
-      return .task { [core, deadline = request.deadline] in
-        await core.delegateAnswer(
-          to: challenge, task, whenForgotten: .leave, whenCancelled: .leave, deadline: deadline
-        ) { ChallengeDecision($0, $1) }
-      } then: { [rest] (hops, decision) throws(AFError) in
+      let question = delegate.question(
+        about: challenge, whenForgotten: .leave, whenCancelled: .leave, deadline: request.deadline
+      ) { ChallengeDecision($0, $1) }
+      guard let question else { return try answerByDefault(head) }
+      return .task(question) { [rest] (hops, decision) throws(AFError) in
         try hops.apply(decision, to: offer, of: head, otherwise: rest)
       }
     }
@@ -86,13 +80,13 @@ extension HopLoop {
     _ decision: ChallengeDecision, to offer: AuthenticationOffer, of head: ResponseHead,
     otherwise rest: ArraySlice<AuthenticationOffer>
   ) throws(AFError) -> Outcome<HopLoop> {
-    try core.checkAlive()
+    try delegate.checkAlive()
     try checkDeadline()
     switch decision {
     case .leave: return try leaveChallenge()
     // The next weaker scheme, if the server offers one.
     case .reject:
-      return core.session.hasOwnDelegate ? try askDelegate(head, about: rest) : try leaveChallenge()
+      return delegate.hasOwnDelegate ? try askDelegate(head, about: rest) : try leaveChallenge()
     case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
     case .usual: return try answerByDefault(head)
     case .credential(let credential, let source):
@@ -106,8 +100,8 @@ extension HopLoop {
   /// Returns the offers that a delegate is shown. A delegate of the caller sees all of them, those that have not failed
   /// first. Ours sees the one that will be answered.
   private func offersToShow(_ head: ResponseHead) -> [AuthenticationOffer] {
-    let offers = core.session.authentication.offers(head, challengeContext)
-    if core.session.hasOwnDelegate {
+    let offers = services.authentication.offers(head, challengeContext)
+    if delegate.hasOwnDelegate {
       return offers.filter { trail.failureCount(for: $0) == 0 }
         + offers.filter { trail.failureCount(for: $0) > 0 }
     }
@@ -116,12 +110,12 @@ extension HopLoop {
 
   private var challengeContext: ChallengeContext {
     ChallengeContext(
-      request: request, initialOrigin: initialOrigin, credential: core.passwordCredential,
+      request: request, initialOrigin: initialOrigin, credential: delegate.passwordCredential,
       authentication: authentication)
   }
 
   private func defaultAnswer(to head: ResponseHead) -> ChallengeAnswer? {
-    core.session.authentication.answer(head, challengeContext)
+    services.authentication.answer(head, challengeContext)
   }
 
   private mutating func answerByDefault(_ head: ResponseHead) throws(AFError) -> Outcome<HopLoop> {
@@ -161,8 +155,7 @@ extension HopLoop {
     guard let space = URLProtectionSpace(challengeTo: request, realm: offer.realm, scheme: offer.scheme)
     else { return nil }
     let proposed =
-      core.state.withLock { $0.extras.credential }
-      ?? core.session.configuration.urlCredentialStorage?.defaultCredential(like: space)
+      delegate.credential ?? services.authentication.storage?.defaultCredential(like: space)
     return URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: proposed,
       previousFailureCount: trail.failureCount(for: offer),

@@ -1,15 +1,14 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
-import Synchronization
 
 // The cookies that the session's storage holds for a hop are sent with it, unless the caller sets `Cookie` or
 // `httpShouldHandleCookies` is false.
 extension HopLoop {
   mutating func addCookies() -> Outcome<HopLoop> {
     requestWithCookies = nil
-    guard let cookies = core.session.cookies, handler.isOverNetwork else { return .done }
-    guard core.hasPendingCookies, cookieQuery.takesCookies else { return add(cookies) }
+    guard let cookies = services.cookies, handler.isOverNetwork else { return .done }
+    guard delegate.hasPendingCookies, cookieQuery.takesCookies else { return add(cookies) }
     // Cookies of the previous hop are still being stored.
     return .gate(.cookies) { hops in hops.add(cookies) }
   }
@@ -43,7 +42,7 @@ extension HopLoop {
   /// Stores the cookies of a response to the current hop, also after the end of the request.
   var cookieTaker: @Sendable (ResponseHead) -> Void {
     let (request, urlRequest) = (request, urlRequest)
-    guard let cookies = core.session.cookies, urlRequest.httpShouldHandleCookies else { return { _ in } }
+    guard let cookies = services.cookies, urlRequest.httpShouldHandleCookies else { return { _ in } }
     return { head in
       guard head.role == .hop, head.block.marks.contains(.setCookie) else { return }
       cookies.store(head.block.rawValues(of: "Set-Cookie"), of: request, for: urlRequest)

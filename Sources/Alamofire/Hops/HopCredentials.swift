@@ -9,7 +9,7 @@ extension HopLoop {
     // Most sessions know no credentials, which is found out for next to nothing.
     let request = request
     let mayKnow =
-      !core.session.credentials.isEmpty || request.sendsBasicCredential || request.hasNetrcFile
+      !services.credentials.isEmpty || request.sendsBasicCredential || request.hasNetrcFile
     guard mayKnow, maySendCredentials else { return .done }
     guard needsNetrc, let path = request.profile.options.netrcFile else { return try addKnownCredential() }
     let url = request.url
@@ -28,7 +28,7 @@ extension HopLoop {
       return .done
     }
     let made = try field(match.scheme, match.credential, match.digest, bodyHash: bodyHash) {
-      core.session.credentials.ticket(match, origin: request.origin)
+      services.credentials.ticket(match, origin: request.origin)
     }
     guard case .made(let field, let ticket) = made else {
       return hashBody(for: match.digest) { (hops, hash) throws(AFError) in
@@ -62,7 +62,7 @@ extension HopLoop {
 
   /// The credential of the request itself, or of the netrc file.
   private var ownCredential: PasswordCredential? {
-    core.passwordCredential
+    delegate.passwordCredential
       ?? authentication?.netrc?.credential(host: request.origin.host)
   }
 
@@ -70,7 +70,7 @@ extension HopLoop {
   private var rememberedMatch: CredentialSpaces.Match? {
     let request = request
     let own = ownCredential
-    let match = core.session.credentials
+    let match = services.credentials
       .matches(request.origin, target: ProtectionDomain.target(of: request.url))
       .first { match in
         switch match.source {
@@ -79,7 +79,7 @@ extension HopLoop {
         case .storage:
           guard own == nil else { return match.credential == own }
           // A credential that was removed from the storage is not used any more.
-          return core.session.authentication
+          return services.authentication
             .storedCredential(for: request, realm: match.realm, match.scheme) == match.credential
         }
       }
@@ -175,7 +175,7 @@ extension HopLoop {
     return .task { [body = request.body] in
       AuthenticationFeatures.hashes.text(algorithm, of: body)
     } then: { (hops, hash) throws(AFError) in
-      try hops.core.checkAlive()
+      try hops.delegate.checkAlive()
       return try then(&hops, .known(hash, algorithm))
     }
   }

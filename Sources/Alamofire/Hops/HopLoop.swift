@@ -5,9 +5,8 @@ import HTTPWire
 /// The hops of an attempt: one request over the wire after the other, until a response is the last one.
 struct HopLoop: StageOwner {
   var order: HopOrder
-  let core: RequestCore
-  /// The request as the caller's code sees it.
-  let owner: Request
+  let services: Services
+  let delegate: any HopDelegate
 
   /// The request that is sent next, or was sent last, without the cookies of the session's storage.
   @inline(__always) var request: WireRequest {
@@ -46,11 +45,8 @@ struct HopLoop: StageOwner {
   var authentication: Authentication?
   var hasWaitedForConnectivity = false
 
-  var cachePolicy: CacheDecision.Policy?
-  /// The number of removals from the cache at the time when the hop was sent.
-  var removalCount: UInt64 = 0
-  var storedAnswer: StoredAnswer?
-  var revalidation: Revalidation?
+  /// The state of the cache's stages.
+  var caching = HopCache()
 
   /// The transfer that begins next.
   private(set) var transfer: Transfer?
@@ -68,11 +64,13 @@ struct HopLoop: StageOwner {
   var exchange: Exchange?
   private(set) var error: AFError?
 
-  init(_ owner: Request, _ core: RequestCore) {
-    self.owner = owner
-    self.core = core
-    order = HopOrder(hasBody: core.kind.traits.contains(.hasBody))
+  init(_ delegate: any HopDelegate, _ services: Services) {
+    self.delegate = delegate
+    self.services = services
+    order = HopOrder(hasBody: delegate.kind.traits.contains(.hasBody))
   }
+
+  var kind: any HopKind { delegate.kind }
 
   /// The request that goes over the wire.
   var outgoing: WireRequest { requestWithCookies ?? request }

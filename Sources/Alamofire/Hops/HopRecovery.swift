@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
-import Synchronization
 
 // Recovery from a failed transfer: the obstacle is removed, if it can be, and the hop is sent again.
 extension HopLoop {
@@ -17,7 +16,7 @@ extension HopLoop {
     }
     if failure.chain != nil { return .trust }
     if failure.kind == .identityUndecided { return .identity }
-    return core.session.waitsForConnectivity && isOffline(failure) ? .offline : .other
+    return services.waitsForConnectivity && isOffline(failure) ? .offline : .other
   }
 
   private var failure: TransportFailure {
@@ -49,19 +48,19 @@ extension HopLoop {
       from: failure.metrics == nil ? .unknown : .networkLoad)
     let request = request
     // The caller never sees a redirect that would have been followed, nor a challenge that would have been answered.
-    let partial = failure.partial.flatMap { core.isShown($0.head) ? $0 : nil }
-    let body = partial.flatMap { core.shown($0.body, of: request, isKept: true) }
+    let partial = failure.partial.flatMap { delegate.isShown($0.head) ? $0 : nil }
+    let body = partial.flatMap { delegate.shown($0.body, of: request, isKept: true) }
     // No part of a body that exceeds the limit is kept.
-    let deliversBody = core.chunks == nil && failure.kind != .dataLengthExceedsMaximum
-    core.keep(makeExchange(partial?.head), body: deliversBody ? body : nil)
+    let deliversBody = !delegate.hasChunkReaders && failure.kind != .dataLengthExceedsMaximum
+    delegate.keep(makeExchange(partial?.head), body: deliversBody ? body : nil)
     if let error = handler.given?.error { throw .sessionTaskFailed(error: error) }
     if let cause = failure.cause { throw AFError(refusal: cause) }
     let explained =
       handler.isOverNetwork
-      ? failure.explained(host: request.origin.host, by: core.session.network) : failure
+      ? failure.explained(host: request.origin.host, by: services.network) : failure
     throw AFError(
       explained, url: request.url, method: request.method,
-      resumeData: core.kind.resumeData(after: failure, of: core))
+      resumeData: delegate.resumeData(after: failure))
   }
 
   /// The metrics of a hop that failed before anything was measured.
@@ -75,17 +74,17 @@ extension HopLoop {
 
   /// Evaluates the certificates of a server outside the handshake: the delegate is asked first, then the evaluators.
   func evaluateTrust() throws(AFError) -> Outcome<HopLoop> {
-    guard let chain = failure.chain, let evaluator = core.session.trust else { return .done }
+    guard let chain = failure.chain, let evaluator = services.trust else { return .done }
     let profile = request.profile
     let trust = ServerTrust(chain, options: profile.options, systemProxies: profile.systemProxies)
-    guard core.observers.contains(.trust), let task = core.tasks(of: owner).last else {
+    guard delegate.observers.contains(.trust), let question = question(about: .challenge(trust, chain)) else {
       return try evaluate(trust, of: chain, by: evaluator)
     }
-    return askDelegate(about: .challenge(trust, chain), task) { (hops, answer) throws(AFError) in
+    return .task(question) { (hops, answer) throws(AFError) in
       try hops.checkDeadline()
       switch answer {
       case .accept:
-        try hops.core.checkAlive()
+        try hops.delegate.checkAlive()
         return hops.remember(.accepted, about: chain, evaluator)
       case .usual, .identity: return try hops.evaluate(trust, of: chain, by: evaluator)
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
@@ -101,11 +100,11 @@ extension HopLoop {
   private func evaluate(
     _ trust: ServerTrust, of chain: PresentedChain, by evaluator: TrustService
   ) throws(AFError) -> Outcome<HopLoop> {
-    try core.checkAlive()
+    try delegate.checkAlive()
     return .task { [deadline = request.deadline] in
       await evaluator.evaluated(trust, forHost: chain.host, deadline)
     } then: { (hops, result) throws(AFError) in
-      try hops.core.checkAlive()
+      try hops.delegate.checkAlive()
       try hops.checkDeadline()
       do { return hops.remember(try result.get(), about: chain, evaluator) } catch {
         throw AFError(refusal: error)
@@ -123,13 +122,15 @@ extension HopLoop {
   /// Lets the delegate choose a client certificate.
   func chooseIdentity() -> Outcome<HopLoop> {
     let origin = request.origin
-    guard let evaluator = core.session.trust, let task = core.tasks(of: owner).last else { return .done }
-    return askDelegate(about: .challengeForIdentity(of: origin), task) { (hops, answer) throws(AFError) in
-      try hops.core.checkAlive()
+    guard let evaluator = services.trust,
+      let question = question(about: .challengeForIdentity(of: origin))
+    else { return .done }
+    return .task(question) { (hops, answer) throws(AFError) in
+      try hops.delegate.checkAlive()
       try hops.checkDeadline()
       switch answer {
       case .identity(let identity):
-        let profile = hops.core.profile(presenting: identity, inPlaceOf: hops.request.profile)
+        let profile = hops.delegate.profile(presenting: identity, inPlaceOf: hops.request.profile)
         hops.request = hops.request.changing { $0.profile = profile }
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
       case .accept, .usual, .refuse: evaluator.remainAnonymous(toHost: origin.host, port: origin.port)
@@ -138,23 +139,16 @@ extension HopLoop {
     }
   }
 
-  private func askDelegate(
-    about challenge: URLAuthenticationChallenge, _ task: URLSessionTask,
-    then: @escaping @Sendable (inout HopLoop, TrustAnswer) throws(AFError) -> Outcome<HopLoop>
-  ) -> Outcome<HopLoop> {
-    .task { [core, deadline = request.deadline] in
-      await core.delegateAnswer(
-        to: challenge, task, whenForgotten: .usual, whenCancelled: .cancel, deadline: deadline
-      ) { TrustAnswer($0, $1) }
-    } then: { (hops, answer) throws(AFError) in
-      try then(&hops, answer)
-    }
+  private func question(about challenge: URLAuthenticationChallenge) -> (@Sendable () async -> TrustAnswer)? {
+    delegate.question(
+      about: challenge, whenForgotten: .usual, whenCancelled: .cancel, deadline: request.deadline
+    ) { TrustAnswer($0, $1) }
   }
 
   // MARK: Connectivity
 
   private func isOffline(_ failure: TransportFailure) -> Bool {
-    let explained = failure.explained(host: request.origin.host, by: core.session.network)
+    let explained = failure.explained(host: request.origin.host, by: services.network)
     return handler.isOverNetwork && explained.kind == .notConnected
   }
 
@@ -164,15 +158,11 @@ extension HopLoop {
     let isFirst = !hasWaitedForConnectivity
     hasWaitedForConnectivity = true
     let (host, deadline) = (request.origin.host, request.deadline)
-    return .task { [core, owner] in
-      if isFirst, core.observers.contains(.task) {
-        await core.callDelegate(for: owner) { delegate, session, task in
-          delegate.urlSession(session, taskIsWaitingForConnectivity: task)
-        }
-      }
-      return await NetworkPathMonitor.path(to: host, in: core.session.network, before: deadline)
+    return .task { [delegate, network = services.network] in
+      if isFirst, delegate.observers.contains(.task) { await delegate.connectivityAwaited() }
+      return await NetworkPathMonitor.path(to: host, in: network, before: deadline)
     } then: { (hops, result) throws(AFError) in
-      try hops.core.checkAlive()
+      try hops.delegate.checkAlive()
       guard result == .pathAvailable else {
         throw .sessionTaskFailed(
           error: URLError.made(

@@ -9,11 +9,11 @@ extension HopLoop {
       return .event(.redirect(.none))
     }
     let request = request
-    switch core.redirect(by: head, of: request, after: redirectCount) {
+    switch delegate.redirect(by: head, of: request, after: redirectCount) {
     case .notARedirect: return .event(.redirect(.none))
     case .follow(let proposed):
       let plan = request.upgraded(proposed)
-      if core.observers.contains(.redirects) { return askDelegate(about: plan, head) }
+      if delegate.observers.contains(.redirects) { return askDelegate(about: plan, head) }
       noteRedirect(plan)
       follow(plan)
       return .event(.redirect(.followed))
@@ -26,23 +26,15 @@ extension HopLoop {
   /// Asks the delegate, which asks the redirect handlers.
   private mutating func askDelegate(about plan: RedirectPlan, _ head: ResponseHead) -> Outcome<HopLoop> {
     let followed = request.following(plan)
-    guard let task = core.tasks(of: owner).last,
-      let redirect = Exchange(url: shownURL(of: request), head: head).httpResponse,
-      let proposed = URLRequest(hop: followed, of: core.state.withLock { $0.results.request })
+    guard let redirect = Exchange(url: shownURL(of: request), head: head).httpResponse,
+      let question = delegate.question(about: redirect, to: followed)
     else {
       follow(plan)
       return .event(.redirect(.followed))
     }
-    return .task { [core] in
-      await core.session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {
-        delegate, facade, completion in
-        delegate.urlSession(
-          facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
-        ) { completion($0) }
-      } as URLRequest?
-    } then: { (hops, answer) throws(AFError) in
-      try hops.core.checkAlive()
-      return try hops.redirect(by: plan, head, proposing: proposed, answer)
+    return .task(question.ask) { (hops, answer) throws(AFError) in
+      try hops.delegate.checkAlive()
+      return try hops.redirect(by: plan, head, proposing: question.proposed, answer)
     }
   }
 
@@ -54,7 +46,7 @@ extension HopLoop {
   ) throws(AFError) -> Outcome<HopLoop> {
     guard let answer else {
       deliversBody = false
-      core.redirectDeclined(head)
+      delegate.redirectDeclined(head)
       return .event(.redirect(.declined))
     }
     if answer.isSent(like: proposed) {
@@ -70,7 +62,7 @@ extension HopLoop {
   /// permanent.
   private func noteRedirect(_ plan: RedirectPlan) {
     guard let status = response?.head.status else { return }
-    core.kind.redirected(by: plan, from: request.method, status: status)
+    kind.redirected(by: plan, from: request.method, status: status)
   }
 
   private mutating func follow(_ plan: RedirectPlan) {
@@ -84,7 +76,7 @@ extension HopLoop {
   /// Returns the profile for the next origin. A client certificate for one origin is not presented to another.
   private func profile(to origin: Origin, from request: WireRequest) -> ConnectionProfile {
     guard origin != request.origin else { return request.profile }
-    return origin == initialOrigin ? core.profile : request.profile.elsewhere ?? request.profile
+    return origin == initialOrigin ? delegate.profile : request.profile.elsewhere ?? request.profile
   }
 
   /// Follows the redirect with a request that a handler has made of the proposed one.
@@ -99,7 +91,7 @@ extension HopLoop {
     if target.origin != plan.origin, let host = proposed.value(forHTTPHeaderField: "Host") {
       fields.removeAll { FieldName.equal($0.name, "Host") && $0.value == host }
     }
-    violation = core.session.settings.violation(
+    violation = services.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
     let sorted = SessionSettings.withoutFraming(fields).sorted(like: request.fields)
     let body = body(of: changed)
@@ -120,7 +112,7 @@ extension HopLoop {
   private func redirectTarget(of changed: URLRequest, proposed: URLRequest) throws(AFError) -> WireTarget {
     if changed.url == proposed.url, let target = WireTarget(request.url) { return target }
     guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
-    if let target = WireTarget(core.kind.engineURL(of: url.absoluteString)) { return target }
+    if let target = WireTarget(kind.engineURL(of: url.absoluteString)) { return target }
     guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https" else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }
@@ -135,30 +127,6 @@ extension HopLoop {
         InputStreamSource(stream, length: WireRequest.contentLength(changed.allHTTPHeaderFields)))
     }
     return changed.httpMethod == request.method ? request.body : .none
-  }
-}
-
-extension RequestCore {
-  /// Decides whether the response to a request leads elsewhere. The thread that reads the head asks as well, because
-  /// the body of a redirect is not wanted. The attempt then finds the decision of that thread.
-  ///
-  /// - Parameters:
-  ///   - head:    The head of the response.
-  ///   - request: The request that was answered.
-  ///   - count:   The number of redirects that were followed before.
-  func redirect(by head: ResponseHead, of request: WireRequest, after count: Int) -> Redirect.Decision {
-    let location = head.block.values(of: "Location").first
-    let known = state.withLock { $0.run.hop?.redirect }
-    if let known, known.status == head.status, known.location == location { return known.decision }
-    let options = request.profile.options
-    let decision = Redirect.decide(
-      status: head.status, location: location.map { kind.engineURL(of: $0) },
-      request: Redirect.Request(
-        url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
-      hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
-    let decided = DecidedRedirect(status: head.status, location: location, decision: decision)
-    state.withLock { $0.run.hop?.redirect = decided }
-    return decision
   }
 }
 

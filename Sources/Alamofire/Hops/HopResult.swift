@@ -6,11 +6,11 @@ import HTTPWire
 extension HopLoop {
   /// Keeps the last response, unless the kind of the request refuses it.
   mutating func storeResult() -> Outcome<HopLoop> {
-    let refusal = core.kind.traits.contains(.validatesEarly) ? self.refusal() : nil
+    let refusal = kind.traits.contains(.validatesEarly) ? self.refusal() : nil
     keepResult()
     guard let refusal else { return .done }
-    return .task { [core] in
-      await core.handshakeFailure()
+    return .task { [delegate] in
+      await delegate.handshakeFailure()
     } then: { (_, failure) throws(AFError) in
       // A validator that rejects the response decides which error it is.
       throw failure?.keepingBody(of: refusal.response) ?? refusal.error
@@ -18,7 +18,7 @@ extension HopLoop {
   }
 
   private func refusal() -> (response: WireResponse, error: AFError)? {
-    guard let response, let error = core.kind.refusal(of: response, to: request.url) else { return nil }
+    guard let response, let error = kind.refusal(of: response, to: request.url) else { return nil }
     return (response, error)
   }
 
@@ -29,17 +29,17 @@ extension HopLoop {
     let exchange = makeExchange(response.head, trailers: response.trailers)
     self.exchange = exchange
     var body = response.body
-    if core.observers.contains(.task) || request.hasSink {
-      body = core.shown(body, of: request, isKept: deliversBody)
+    if delegate.observers.contains(.task) || request.hasSink {
+      body = delegate.shown(body, of: request, isKept: deliversBody)
     }
-    core.keep(exchange, body: deliversBody ? body : nil)
+    delegate.keep(exchange, body: deliversBody ? body : nil)
   }
 
   /// Returns the result of the attempt so far, with `head` as the head of its last response.
   func makeExchange(_ head: ResponseHead?, trailers: FieldBlock? = nil) -> Exchange {
     // The URL of the caller's request is parsed already.
     var url = redirectCount == 0 ? urlRequest.url : shownURL(of: request)
-    if case .journal = handler { url = core.kind.storedLocation ?? url }
+    if case .journal = handler { url = kind.storedLocation ?? url }
     // Without hops nothing went over the network that the transport could measure.
     let metrics = records.isEmpty ? TaskMetrics(from: startDate ?? Date()) : nil
     let given = handler.given?.response
@@ -54,6 +54,6 @@ extension HopLoop {
 
   /// Returns the URL of a hop as the caller writes it.
   func shownURL(of request: WireRequest) -> URL? {
-    URL(wire: core.kind.shownURL(of: request.url))
+    URL(wire: kind.shownURL(of: request.url))
   }
 }

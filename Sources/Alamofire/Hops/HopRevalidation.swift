@@ -1,11 +1,10 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
-import Synchronization
 
 /// A conditional request for stored responses.
-struct Revalidation {
-  enum Candidate {
+struct Revalidation: Sendable {
+  enum Candidate: Sendable {
     case response(StoredResponse)
     /// Responses that were stored for other fields (RFC 9111 §4.3.1).
     case variants([StoredResponse])
@@ -18,10 +17,10 @@ struct Revalidation {
 // The server is asked whether a stored response can still be used (RFC 9111 §4.3).
 extension HopLoop {
   mutating func revalidate() -> Outcome<HopLoop> {
-    guard let revalidation = revalidation, let store = core.session.cache.store else {
+    guard let revalidation = caching.revalidation, let store = services.cache.store else {
       return .event(.cache(.send))
     }
-    self.revalidation = nil
+    caching.revalidation = nil
     noteRemovals()
     switch revalidation.candidate {
     case .response(let stored): return validate(stored, revalidation.conditions, in: store)
@@ -37,7 +36,7 @@ extension HopLoop {
     let request = outgoing.collecting(adding: conditions)
     // A server that was not asked conditionally has no reason for a 304, which is delivered as it is.
     let isConditional = !conditions.isEmpty
-    let observer = ValidationObserver(core) { head in
+    let observer = ValidationObserver(delegate) { head in
       head.status == 304 && isConditional || question.mayServe(insteadOf: head.status)
     }
     return send(request, observer: observer) { hops, result in
@@ -78,7 +77,7 @@ extension HopLoop {
     _ variants: [StoredResponse], _ conditions: [HTTPHeader], in store: any ResponseStore
   ) -> Outcome<HopLoop> {
     let request = outgoing.collecting(adding: conditions)
-    let observer = ValidationObserver(core) { $0.status == 304 }
+    let observer = ValidationObserver(delegate) { $0.status == 304 }
     return send(request, observer: observer) { hops, result in
       switch result {
       case .success(let response):
@@ -105,7 +104,7 @@ extension HopLoop {
       stored, by: response.head, fields: FieldDigests(of: outgoing.fields),
       requestTime: response.requestTime(now),
       responseTime: now)
-    let count = removalCount
+    let count = caching.removalCount
     guard store.waits else {
       store.putConfirmed(fresh, askedAfter: count)
       return answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
@@ -126,7 +125,7 @@ extension HopLoop {
     guard hasAnswer(stored, isConfirmed: isConfirmed) else {
       return removes ? send(without: stored, in: store) : .event(.cache(.send))
     }
-    core.state.withLock { $0.extras.progress.isIntermediate = false }
+    delegate.setIntermediate(false)
     return .event(.cache(.replay))
   }
 }

@@ -16,7 +16,7 @@ enum HopRoute {
 // The choice of what answers a hop, and the transfer to it.
 extension HopLoop {
   func handler(of request: WireRequest) throws(AFError) -> HopHandler {
-    if let handler = try core.kind.handler(of: request, in: core.session) { return handler }
+    if let handler = try kind.handler(of: request, in: services) { return handler }
     return HopHandler(scheme: request.origin.scheme) ?? .local
   }
 
@@ -25,7 +25,7 @@ extension HopLoop {
     if case .journal = handler { return .done }
     if mustChooseHandler {
       try checkScheme()
-      guard core.session.settings.protocolClasses.isEmpty || core.kind.traits.contains(.needsEngine) else {
+      guard services.settings.protocolClasses.isEmpty || kind.traits.contains(.needsEngine) else {
         return askProtocolClasses()
       }
     }
@@ -41,7 +41,7 @@ extension HopLoop {
   }
 
   private func askProtocolClasses() -> Outcome<HopLoop> {
-    let classes = core.session.settings.protocolClasses
+    let classes = services.settings.protocolClasses
     let request = foundationRequest()
     return .task {
       classes.first { $0.canInit(with: request) }
@@ -53,8 +53,8 @@ extension HopLoop {
 
   private mutating func use(_ taker: URLProtocol.Type?, for urlRequest: URLRequest) throws(AFError) {
     if let taker {
-      let credential = core.state.withLock { $0.extras.credential }
-      handler = .userProtocol(ProtocolTransport(taker, request: urlRequest, credential: credential))
+      handler = .userProtocol(
+        ProtocolTransport(taker, request: urlRequest, credential: delegate.credential))
       return
     }
     guard let handler = HopHandler(scheme: request.origin.scheme) else {
@@ -65,14 +65,14 @@ extension HopLoop {
   }
 
   private var mustChooseHandler: Bool {
-    !core.session.settings.protocolClasses.isEmpty || request.limitsSchemes
+    !services.settings.protocolClasses.isEmpty || request.limitsSchemes
   }
 
   private func checkScheme() throws(AFError) {
     let request = request
     let scheme = request.origin.scheme
     guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
-    if allowed.contains(core.kind.callerScheme(for: scheme)) { return }
+    if allowed.contains(kind.callerScheme(for: scheme)) { return }
     throw .sessionTaskFailed(
       error: URLError.made(
         .unsupportedURL,
@@ -97,15 +97,11 @@ extension HopLoop {
       made.httpBodyStream = nil
     case .bytes(let data): made.httpBody = data
     case .source:
-      if let content = core.kind.contentInMemory() {
+      if let content = kind.contentInMemory() {
         made.httpBody = content
         break
       }
-      switch core.state.withLock({ $0.extras.uploadable }) {
-      case .file(let url, _): made.httpBodyStream = InputStream(url: url)
-      case .stream(let stream): made.httpBodyStream = stream
-      case .data, nil: break
-      }
+      delegate.addBodyStream(to: &made)
     }
     return made
   }
@@ -118,7 +114,7 @@ extension HopLoop {
     route = .plain
     let origin = request.origin
     guard request.hasHostPolicies, handler.isOverNetwork, origin.scheme == "https" else { return .done }
-    guard let trust = core.session.trust, trust.manager != nil else {
+    guard let trust = services.trust, trust.manager != nil else {
       route = .authenticated
       return .done
     }
@@ -170,11 +166,11 @@ extension HopLoop {
 
   /// The transport of the next hop.
   private var transport: any Transport {
-    let transport = handler.transport(of: core.session)
+    let transport = handler.transport(of: services)
     guard isShared else { return transport }
     return SharedTransport(
-      shared: core.session.sharedTransfers, transport: transport,
-      removalCount: core.session.cache.store?.removalCount ?? 0)
+      shared: services.sharedTransfers, transport: transport,
+      removalCount: services.cache.store?.removalCount ?? 0)
   }
 
   /// Whether identical requests share the transfer of the hop.
@@ -207,9 +203,9 @@ enum HopHandler: Sendable {
     }
   }
 
-  func transport(of session: SessionCore) -> any Transport {
+  func transport(of services: Services) -> any Transport {
     switch self {
-    case .engine: session.transport
+    case .engine: services.transport
     case .webSocket(let transport): transport
     case .local: LocalTransport()
     case .journal(let transport): transport

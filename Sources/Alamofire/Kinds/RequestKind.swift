@@ -3,9 +3,7 @@ import HTTPWire
 
 /// One kind of request. Stages ask it; they do not ask which one it is. Each requirement has the answer of a data
 /// request.
-protocol RequestKind: Sendable {
-  var traits: KindTraits { get }
-
+protocol RequestKind: HopKind {
   // MARK: The attempt
 
   /// The interceptors that follow the caller's.
@@ -23,34 +21,10 @@ protocol RequestKind: Sendable {
   /// Handles the last response: it may be stored or moved, be an error, or lead to another attempt.
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt>
 
-  // MARK: The hops
-
-  /// Returns the URL with which the engine serves a URL of the caller or of a server.
-  func engineURL(of url: String) -> String
-
-  /// Returns the URL of a hop as the caller writes it.
-  func shownURL(of url: String) -> String
-
-  /// Returns the scheme that the caller writes for one of the engine.
-  func callerScheme(for scheme: String) -> String
-
-  /// Returns the code that answers the hops; `nil` if it depends on their scheme.
-  func handler(of request: WireRequest, in session: SessionCore) throws(AFError) -> HopHandler?
-
-  /// Returns the URL to which a request for `url` goes.
-  func redirectedURL(of url: String) -> String
-
-  /// Notes that a redirect is followed as the server proposed it.
-  func redirected(by plan: RedirectPlan, from method: String, status: Int)
-
-  /// Returns the origin to which the secrets of a request belong.
-  func ownerOfSecrets(in request: WireRequest) -> Origin
+  // MARK: The transfers
 
   /// Returns the body to send; `nil` if it is the body of the caller's request.
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody?
-
-  /// Returns the body for a `URLProtocol` class, if it differs from the body of the attempt.
-  func contentInMemory() -> Data?
 
   /// Returns the destination of the body of the response.
   func sink(limit: Int64?) throws(AFError) -> (any BodySink)?
@@ -63,12 +37,6 @@ protocol RequestKind: Sendable {
 
   /// Whether the kind handles a response as one of several steps, so that the caller does not see it.
   func isIntermediate(_ head: ResponseHead, at url: String) -> Bool
-
-  /// The URL of a response that comes from a journal.
-  var storedLocation: URL? { get }
-
-  /// Returns the error of a response that the kind does not take; `nil` if it takes it.
-  func refusal(of response: WireResponse, to url: String) -> AFError?
 
   /// Returns the data from which a failed download continues.
   func resumeData(after failure: TransportFailure, of core: RequestCore) -> Data?
@@ -121,48 +89,17 @@ protocol RequestKind: Sendable {
   var transfer: BackgroundTransfer? { get }
 }
 
-/// The properties of a kind that the orders and the simplest stages need.
-struct KindTraits: OptionSet, Sendable {
-  let rawValue: UInt8
-
-  /// The request has a body that is made for each attempt, and that a delegate can replace.
-  static let hasBody = KindTraits(rawValue: 1)
-  /// The request is a transfer of a background session, which waits for its turn.
-  static let isScheduled = KindTraits(rawValue: 2)
-  /// The conversion of the request may block.
-  static let convertsInTask = KindTraits(rawValue: 4)
-  /// The body of the response goes to readers, who may be behind.
-  static let hasReaders = KindTraits(rawValue: 8)
-  /// The body of the response is passed on as it arrives, so only the body for the caller may be passed on.
-  static let passesBodyOn = KindTraits(rawValue: 16)
-  /// The response is validated before the attempt has a result.
-  static let validatesEarly = KindTraits(rawValue: 32)
-  /// The engine serves each hop, and no `URLProtocol` class.
-  static let needsEngine = KindTraits(rawValue: 64)
-}
-
 extension RequestKind {
-  var traits: KindTraits { [] }
   var interceptors: [any RequestInterceptor] { [] }
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest { request }
   func prepareBody(for attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func schedule(_ attempt: Attempt) -> Outcome<Attempt> { .done }
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
-  func engineURL(of url: String) -> String { url }
-  func shownURL(of url: String) -> String { url }
-  func callerScheme(for scheme: String) -> String { scheme }
-  func handler(of request: WireRequest, in session: SessionCore) throws(AFError) -> HopHandler? { nil }
-  func redirectedURL(of url: String) -> String { url }
-  func redirected(by plan: RedirectPlan, from method: String, status: Int) {}
-  func ownerOfSecrets(in request: WireRequest) -> Origin { request.origin }
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? { nil }
-  func contentInMemory() -> Data? { nil }
   func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { nil }
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount { count }
   func informational(_ head: ResponseHead, at url: String) {}
   func isIntermediate(_ head: ResponseHead, at url: String) -> Bool { false }
-  var storedLocation: URL? { nil }
-  func refusal(of response: WireResponse, to url: String) -> AFError? { nil }
   func resumeData(after failure: TransportFailure, of core: RequestCore) -> Data? { nil }
   func readersSettled(_ proceed: @escaping @Sendable () -> Void) -> Bool { false }
   func readersLeave() {}

@@ -54,7 +54,7 @@ struct WebSocketKind: RequestKind {
 
   func callerScheme(for scheme: String) -> String { scheme == "https" ? "wss" : "ws" }
 
-  func handler(of request: WireRequest, in session: SessionCore) throws(AFError) -> HopHandler? {
+  func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler? {
     guard ["http", "https"].contains(request.origin.scheme) else {
       throw .sessionTaskFailed(
         error: URLError.made(
@@ -68,7 +68,7 @@ struct WebSocketKind: RequestKind {
           "A WebSocket handshake is a GET request without a body (RFC 6455 §4.1). Use the method GET.",
           url: request.url))
     }
-    guard let transport = flow.transport(of: session) else {
+    guard let transport = flow.transport(of: services) else {
       throw .sessionTaskFailed(
         error: URLError.made(
           .unsupportedURL, "The transport of this session has no WebSocket connections.", url: request.url))

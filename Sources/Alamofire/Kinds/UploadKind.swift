@@ -74,7 +74,7 @@ struct UploadKind: RequestKind {
 
   // MARK: The hops
 
-  func handler(of request: WireRequest, in session: SessionCore) throws(AFError) -> HopHandler? {
+  func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler? {
     transfer?.storedResponse.map { .journal($0) }
   }
 

@@ -50,7 +50,7 @@ final class RequestRun: @unchecked Sendable {
     self.priority = priority
     attempts = AttemptLoop(request, core, registryIndex: registryIndex)
     attempt = Attempt(request, core)
-    hops = HopLoop(request, core)
+    hops = HopLoop(RequestOwner(core: core, request: request), core.session.services)
   }
 
   // MARK: The owners
@@ -108,7 +108,7 @@ final class RequestRun: @unchecked Sendable {
     case .run:
       if !isFirstAttempt {
         attempt = Attempt(request, core)
-        hops = HopLoop(request, core)
+        hops = HopLoop(RequestOwner(core: core, request: request), core.session.services)
       }
       isFirstAttempt = false
       level = .attempt

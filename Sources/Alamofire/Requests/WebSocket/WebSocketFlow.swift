@@ -51,11 +51,11 @@ final class WebSocketFlow: Sendable {
   func serve(_ request: WebSocketRequest) { state.withLock { $0.request = request } }
 
   /// Returns the transport of an attempt; `nil` if the engine has no streams of bytes.
-  func transport(of session: SessionCore) -> WebSocketTransport? {
-    session.byteStreams.map {
+  func transport(of services: Services) -> WebSocketTransport? {
+    services.byteStreams.map {
       WebSocketTransport(
-        $0, options, subprotocols: subprotocols, observer: self, executor: session.executor,
-        enqueue: session.enqueue)
+        $0, options, subprotocols: subprotocols, observer: self, executor: services.executor,
+        enqueue: services.enqueue)
     }
   }
 

@@ -164,16 +164,3 @@ final class InputStreamSource: BodySource {
       .cannotReadBody, "The stream with the body of the request \(what) than the \(length) bytes announced.")
   }
 }
-
-extension RequestCore {
-  /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be
-  /// sent again, and the rest alone must not be sent.
-  func source(of stream: InputStream, length: Int64) -> InputStreamSource {
-    state.withLock { state in
-      if let source = state.extras.streamSource, source.stream === stream { return source }
-      let source = InputStreamSource(stream, length: length)
-      state.extras.streamSource = source
-      return source
-    }
-  }
-}

@@ -1,33 +1,5 @@
 import Synchronization
 
-/// The events of a request that have observers: delegate, handlers and monitors of the session, and those of the
-/// request.
-///
-/// An observer of one of these events may change the course of an attempt, which then has to wait for it. The attempt
-/// reads ``task`` when the request is resumed, and ``bodies`` when it makes the request. It reads the others when the
-/// event comes, because handlers may be added to a running request and ``SessionDelegate/wantedEvents`` may change at
-/// any time.
-struct RequestObservers: OptionSet, Sendable {
-  let rawValue: UInt8
-
-  /// The tasks of attempts, which are announced before they are sent and at their end.
-  static let task = RequestObservers(rawValue: 1)
-  static let redirects = RequestObservers(rawValue: 2)
-  /// Challenges of responses.
-  static let challenges = RequestObservers(rawValue: 4)
-  /// The certificates of servers.
-  static let trust = RequestObservers(rawValue: 8)
-  /// The storage of responses.
-  static let storing = RequestObservers(rawValue: 16)
-  /// The bodies of responses as they arrive.
-  static let bodies = RequestObservers(rawValue: 32)
-
-  /// The events that each observer of tasks sees.
-  static let wholeTask: RequestObservers = [.task, .redirects, .challenges]
-  /// The events that each monitor sees.
-  static let monitors: RequestObservers = [.wholeTask, .trust]
-}
-
 extension RequestObservers {
   /// Makes the events that a delegate of the caller wants.
   init(_ events: SessionDelegate.Events) {

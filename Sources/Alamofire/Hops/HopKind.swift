@@ -1,0 +1,71 @@
+import Foundation
+import HTTPWire
+
+/// The kind of a request, as far as its hops have to know it. Each requirement has the answer of a data request.
+protocol HopKind: Sendable {
+  var traits: KindTraits { get }
+
+  /// Returns the URL with which the engine serves a URL of the caller or of a server.
+  func engineURL(of url: String) -> String
+
+  /// Returns the URL of a hop as the caller writes it.
+  func shownURL(of url: String) -> String
+
+  /// Returns the scheme that the caller writes for one of the engine.
+  func callerScheme(for scheme: String) -> String
+
+  /// Returns the code that answers the hops; `nil` if it depends on their scheme.
+  func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler?
+
+  /// Returns the URL to which a request for `url` goes.
+  func redirectedURL(of url: String) -> String
+
+  /// Notes that a redirect is followed as the server proposed it.
+  func redirected(by plan: RedirectPlan, from method: String, status: Int)
+
+  /// Returns the origin to which the secrets of a request belong.
+  func ownerOfSecrets(in request: WireRequest) -> Origin
+
+  /// Returns the body for a `URLProtocol` class, if it differs from the body of the attempt.
+  func contentInMemory() -> Data?
+
+  /// The URL of a response that comes from a journal.
+  var storedLocation: URL? { get }
+
+  /// Returns the error of a response that the kind does not take; `nil` if it takes it.
+  func refusal(of response: WireResponse, to url: String) -> AFError?
+}
+
+extension HopKind {
+  var traits: KindTraits { [] }
+  func engineURL(of url: String) -> String { url }
+  func shownURL(of url: String) -> String { url }
+  func callerScheme(for scheme: String) -> String { scheme }
+  func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler? { nil }
+  func redirectedURL(of url: String) -> String { url }
+  func redirected(by plan: RedirectPlan, from method: String, status: Int) {}
+  func ownerOfSecrets(in request: WireRequest) -> Origin { request.origin }
+  func contentInMemory() -> Data? { nil }
+  var storedLocation: URL? { nil }
+  func refusal(of response: WireResponse, to url: String) -> AFError? { nil }
+}
+
+/// The properties of a kind that the orders and the simplest stages need.
+struct KindTraits: OptionSet, Sendable {
+  let rawValue: UInt8
+
+  /// The request has a body that is made for each attempt, and that a delegate can replace.
+  static let hasBody = KindTraits(rawValue: 1)
+  /// The request is a transfer of a background session, which waits for its turn.
+  static let isScheduled = KindTraits(rawValue: 2)
+  /// The conversion of the request may block.
+  static let convertsInTask = KindTraits(rawValue: 4)
+  /// The body of the response goes to readers, who may be behind.
+  static let hasReaders = KindTraits(rawValue: 8)
+  /// The body of the response is passed on as it arrives, so only the body for the caller may be passed on.
+  static let passesBodyOn = KindTraits(rawValue: 16)
+  /// The response is validated before the attempt has a result.
+  static let validatesEarly = KindTraits(rawValue: 32)
+  /// The engine serves each hop, and no `URLProtocol` class.
+  static let needsEngine = KindTraits(rawValue: 64)
+}

@@ -1,0 +1,78 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+extension RequestCore {
+  /// Makes what goes over the wire of a user's request and its session: their header fields merged, the
+  /// timeouts of whichever is more specific.
+  ///
+  /// Remembers the credential of the URL, and begins the file of a download.
+  ///
+  /// - Parameter violation: Receives the fault of the method or a field. It is an error if the engine has to send them.
+  func makeWireRequest(
+    of request: URLRequest, _ violation: inout HeaderFieldRules.Violation?
+  ) throws(AFError) -> WireRequest {
+    guard let url = request.url else { throw .sessionTaskFailed(error: URLError.noURL) }
+    let method = request.httpMethod ?? "GET"
+    let text = url.absoluteString
+    let target = WireTarget(kind.engineURL(of: text))
+    guard let origin = target?.origin ?? otherOrigin(url) else {
+      throw .sessionTaskFailed(error: URLError.unsupported(url))
+    }
+    if let target, let user = target.user {
+      useCredentialOfURL(user: user, password: target.password ?? "")
+    }
+    let own = request.allHTTPHeaderFields
+    let (profile, priority) = profileAndPriority
+    let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
+    violation = session.settings.violation(method: method, own: own, all: fields)
+    let body = try body(of: request, own: own)
+    let sink = keepingChallenges(try kind.sink(limit: profile.options.bodySizeLimit)) ?? observedBody
+    return WireRequest(url: target?.url ?? text, origin: origin, profile: profile) { parts in
+      parts.method = method
+      parts.fields = fields
+      parts.body = body
+      parts.trailers = trailers
+      parts.sink = sink
+      parts.priority = priority
+      parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
+      parts.deadline = session.settings.deadline(profile)
+      parts.wireObserver = wireObserver(profile)
+    }
+  }
+
+  /// Returns the origin of a URL that the engine does not serve; `nil` if no other handler can serve it either.
+  @inline(never)
+  private func otherOrigin(_ url: URL) -> Origin? {
+    guard let scheme = url.scheme?.lowercased(), scheme != "http", scheme != "https",
+      HopHandler(scheme: scheme) != nil || !session.settings.protocolClasses.isEmpty
+    else { return nil }
+    return Origin(scheme: scheme, host: url.host ?? "", port: url.port)
+  }
+
+  /// The trailer fields of an ordinary upload.
+  private var trailers: RequestTrailers? {
+    guard kind.traits == .hasBody else { return nil }
+    return state.withLock { $0.hasExtras ? $0.extras.trailers : nil }
+  }
+
+  private func body(of request: URLRequest, own: [String: String]?) throws(AFError) -> RequestBody {
+    if let content = try kind.content(for: request, of: self) { return content }
+    if let data = request.httpBody { return .bytes(data) }
+    guard let stream = request.httpBodyStream else { return .none }
+    return .source(source(of: stream, length: WireRequest.contentLength(own)))
+  }
+}
+
+extension RequestCore {
+  /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be
+  /// sent again, and the rest alone must not be sent.
+  func source(of stream: InputStream, length: Int64) -> InputStreamSource {
+    state.withLock { state in
+      if let source = state.extras.streamSource, source.stream === stream { return source }
+      let source = InputStreamSource(stream, length: length)
+      state.extras.streamSource = source
+      return source
+    }
+  }
+}

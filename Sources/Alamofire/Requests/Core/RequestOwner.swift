@@ -1,0 +1,205 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// A request and its core, as the hops of an attempt see them.
+struct RequestOwner: HopDelegate {
+  let core: RequestCore
+  /// The request as the caller's code sees it.
+  let request: Request
+
+  // MARK: The request
+
+  var kind: any HopKind { core.kind }
+  var profile: ConnectionProfile { core.profile }
+  var credential: URLCredential? { core.state.withLock { $0.hasExtras ? $0.extras.credential : nil } }
+  var passesBodyOn: Bool { core.hasBodySink }
+  var hasChunkReaders: Bool { core.chunks != nil }
+
+  func profile(presenting identity: ClientIdentity, inPlaceOf profile: ConnectionProfile) -> ConnectionProfile
+  {
+    core.profile(presenting: identity, inPlaceOf: profile)
+  }
+
+  func makeRequest(
+    of request: URLRequest, _ violation: inout HeaderFieldRules.Violation?
+  ) throws(AFError) -> WireRequest {
+    try core.makeWireRequest(of: request, &violation)
+  }
+
+  func addBodyStream(to made: inout URLRequest) {
+    switch core.uploadable {
+    case .file(let url, _): made.httpBodyStream = InputStream(url: url)
+    case .stream(let stream): made.httpBodyStream = stream
+    case .data, nil: break
+    }
+  }
+
+  // MARK: The run
+
+  var observer: any TransferObserver { core }
+  var hasPendingCookies: Bool { core.hasPendingCookies }
+
+  func checkAlive() throws(AFError) { try core.checkAlive() }
+
+  func begin(_ hop: CurrentHop) {
+    core.state.withLock { state in
+      state.run.hop = hop
+      state.observed.tasks.begin()
+    }
+  }
+
+  func challengeDecision(in sink: (any BodySink)?) -> CurrentHop.ChallengeDecision {
+    core.challengeDecision(in: sink)
+  }
+
+  func isUndecided(_ head: ResponseHead) -> Bool { core.isUndecided(head) }
+  func declineChallenge() { core.declineChallenge() }
+
+  func challengeBody(in sink: (any BodySink)?) throws(TransportFailure) -> Data? {
+    switch sink {
+    case let kept as ChallengeBody: try kept.take()
+    case let observed as ObservedBody: try observed.keptChallenge()
+    default: nil
+    }
+  }
+
+  func redirect(by head: ResponseHead, of request: WireRequest, after count: Int) -> Redirect.Decision {
+    core.redirect(by: head, of: request, after: count)
+  }
+
+  func redirectDeclined(_ head: ResponseHead) { core.redirectDeclined(head) }
+
+  // MARK: The response
+
+  func isShown(_ head: ResponseHead) -> Bool { core.isShown(head) }
+  func headShown(_ head: ResponseHead) -> HeadDisposition { core.headShown(head) }
+  func storeCookies(of head: ResponseHead) { core.storeCookies(of: head) }
+  func bytesReplayed(_ count: ByteCount) { core.bytesReplayed(count) }
+
+  func setIntermediate(_ isIntermediate: Bool) {
+    core.state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
+  }
+
+  func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
+    core.shown(body, of: request, isKept: isKept)
+  }
+
+  func keptBody(in sink: (any BodySink)?) -> Data? { (sink as? ObservedBody)?.data }
+  func keep(_ exchange: Exchange, body: Data?) { core.keep(exchange, body: body) }
+  func propose(_ candidate: CacheCandidate) {
+    core.state.withLock { $0.extras.cacheCandidates.append(candidate) }
+  }
+  func handshakeFailure() async -> AFError? { await core.handshakeFailure() }
+
+  func resumeData(after failure: TransportFailure) -> Data? {
+    core.kind.resumeData(after: failure, of: core)
+  }
+
+  // MARK: The observers
+
+  var observers: RequestObservers { core.observers }
+  var hasOwnDelegate: Bool { core.session.hasOwnDelegate }
+  var asksAboutChallenge: Bool { core.asksAboutChallenge }
+
+  func connectivityAwaited() async {
+    await core.callDelegate(for: request) { delegate, session, task in
+      delegate.urlSession(session, taskIsWaitingForConnectivity: task)
+    }
+  }
+
+  func question<Answer: Sendable>(
+    about challenge: URLAuthenticationChallenge, whenForgotten: Answer, whenCancelled: Answer,
+    deadline: ContinuousClock.Instant?,
+    _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
+  ) -> (@Sendable () async -> Answer)? {
+    guard let task = core.tasks(of: request).last else { return nil }
+    return { [session = core.session] in
+      await session.delegateAnswer(
+        whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: deadline
+      ) { delegate, facade, completion in
+        delegate.urlSession(facade, task: task, didReceive: challenge) { completion(read($0, $1)) }
+      }
+    }
+  }
+
+  func question(about redirect: HTTPURLResponse, to next: WireRequest) -> RedirectQuestion? {
+    guard let task = core.tasks(of: request).last,
+      let proposed = URLRequest(hop: next, of: core.state.withLock { $0.results.request })
+    else { return nil }
+    return RedirectQuestion(proposed: proposed) { [session = core.session] in
+      await session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {
+        delegate, facade, completion in
+        delegate.urlSession(
+          facade, task: task, willPerformHTTPRedirection: redirect, newRequest: proposed
+        ) { completion($0) }
+      } as URLRequest?
+    }
+  }
+
+  func questionAboutBody(
+    inPlaceOf source: any BodySource
+  ) -> (@Sendable () async throws(AFError) -> RequestBody?)? {
+    guard let spent = core.uploadable, spent.stream != nil, let ask = core.askForBodyStream(of: request)
+    else { return nil }
+    return { [core] () throws(AFError) in
+      try await ask()
+      guard let next = core.uploadable?.stream, next !== spent.stream else { return nil }
+      return .source(core.source(of: next, length: source.length))
+    }
+  }
+}
+
+extension RequestCore {
+  /// Decides whether the response to a request leads elsewhere. The thread that reads the head asks as well, because
+  /// the body of a redirect is not wanted. The attempt then finds the decision of that thread.
+  ///
+  /// - Parameters:
+  ///   - head:    The head of the response.
+  ///   - request: The request that was answered.
+  ///   - count:   The number of redirects that were followed before.
+  func redirect(by head: ResponseHead, of request: WireRequest, after count: Int) -> Redirect.Decision {
+    let location = head.block.values(of: "Location").first
+    let known = state.withLock { $0.run.hop?.redirect }
+    if let known, known.status == head.status, known.location == location { return known.decision }
+    let options = request.profile.options
+    let decision = Redirect.decide(
+      status: head.status, location: location.map { kind.engineURL(of: $0) },
+      request: Redirect.Request(
+        url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
+      hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
+    let decided = DecidedRedirect(status: head.status, location: location, decision: decision)
+    state.withLock { $0.run.hop?.redirect = decided }
+    return decision
+  }
+}
+
+extension RequestCore {
+  /// Stores the responses of the attempt, as far as the delegate and the handlers allow.
+  func storeCandidates(_ exchange: Exchange, of request: Request) async {
+    let candidates = state.withLock { state in
+      defer { if state.hasExtras { state.extras.cacheCandidates = [] } }
+      return state.extras.cacheCandidates
+    }
+    for candidate in candidates { await store(candidate, exchange, of: request) }
+  }
+
+  private func store(_ candidate: CacheCandidate, _ exchange: Exchange, of request: Request) async {
+    guard let task = tasks(of: request).last as? URLSessionDataTask,
+      let response = exchange.hops.last?.request === candidate.request
+        ? exchange.httpResponse
+        : Exchange(url: URL(wire: candidate.request.url), head: candidate.head).httpResponse
+    else { return }
+    let proposed = CachedURLResponse(response: response, data: candidate.body)
+    let answer = await SingleCompletion.answer(whenForgotten: proposed, whenCancelled: nil) { completion in
+      let delegate = session.delegate
+      let facade = session.facade
+      session.rootQueue.async {
+        delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
+      }
+    }
+    // The head of the server, unless an observer has made another one.
+    session.cache.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+
+/// The settings that a session takes from its `URLSessionConfiguration` when it is made. As on Apple's systems, later
+/// changes of the configuration have no effect.
+final class SessionSettings: Sendable {
+  private let commonFields: [HTTPHeader]
+  private let additional: HTTPHeaders
+  /// The fault of the session's own fields; computed once.
+  private let commonViolation: HeaderFieldRules.Violation?
+  private let timeoutForRequest: TimeInterval
+  private let timeoutForResource: TimeInterval
+  /// Whether requests wait for a network instead of failing.
+  let waitsForConnectivity: Bool
+  let profile: ConnectionProfile
+  /// Whether cookies are sent automatically.
+  let sendsCookies: Bool
+  let cookiePolicy: CookiePolicy
+  /// The user's `URLProtocol` classes; mostly empty.
+  let protocolClasses: [URLProtocol.Type]
+
+  init(_ configuration: URLSessionConfiguration, options: TransportOptions, trust: TrustService?) {
+    // Sorted, because the order of the configuration's dictionary is not stable.
+    additional = HTTPHeaders(configuration.headers.sorted().filter { !$0.isFraming })
+    commonFields = Self.completed(additional)
+    commonViolation = Self.violation(method: "GET", commonFields)
+    timeoutForRequest = configuration.timeoutIntervalForRequest
+    timeoutForResource = configuration.timeoutIntervalForResource
+    waitsForConnectivity = configuration.waitsForConnectivity
+    sendsCookies = configuration.httpShouldSetCookies
+    cookiePolicy = CookiePolicy(configuration.httpCookieAcceptPolicy)
+    protocolClasses = Self.ownProtocols(of: configuration)
+    profile = ConnectionProfile(
+      options: options, connectionsPerHost: configuration.httpMaximumConnectionsPerHost, evaluator: trust,
+      systemProxies: configuration.connectionProxyDictionary.map { ProxyTable(dictionary: $0) })
+  }
+
+  /// Foundation's own classes are ignored, because the engine serves their URLs.
+  private static let stockProtocols = Set(
+    (URLSessionConfiguration.default.protocolClasses ?? []).map { ObjectIdentifier($0) })
+
+  private static func ownProtocols(of configuration: URLSessionConfiguration) -> [URLProtocol.Type] {
+    (configuration.protocolClasses ?? []).compactMap { candidate in
+      stockProtocols.contains(ObjectIdentifier(candidate)) ? nil : candidate as? URLProtocol.Type
+    }
+  }
+
+  /// Returns the fault of a method and its fields, if there is one.
+  func violation(method: String, own: [String: String]?, all: [HTTPHeader]) -> HeaderFieldRules.Violation? {
+    // Fields of the options are not among the common ones, which were checked before.
+    guard method == "GET", own?.isEmpty ?? true, all.count == commonFields.count else {
+      return Self.violation(method: method, all)
+    }
+    return commonViolation
+  }
+
+  private static func violation(method: String, _ fields: [HTTPHeader]) -> HeaderFieldRules.Violation? {
+    do {
+      try HeaderFieldRules.validate(method: method, fields: fields)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// Returns the session's fields, overridden and followed by those of a request, by name.
+  func fields(adding own: [String: String]?) -> [HTTPHeader] {
+    guard let own, !own.isEmpty else { return commonFields }
+    return Self.withoutFraming(Self.completed(headers(named: own)))
+  }
+
+  /// Returns the fields of a request, followed by those that its options add. `Host` is not repeated, because a server
+  /// and a proxy could disagree about the one that counts (RFC 9112 §3.2).
+  func fields(adding own: [String: String]?, repeated: [HTTPHeader]) -> [HTTPHeader] {
+    let fields = fields(adding: own)
+    guard !repeated.isEmpty else { return fields }
+    return fields + Self.withoutFraming(repeated).filter { !FieldName.equal($0.name, "Host") }
+  }
+
+  /// Returns the session's fields and the request's own, without those that the bridge adds.
+  func fields(named own: [String: String]?) -> [HTTPHeader] { headers(named: own ?? [:]).all }
+
+  private func headers(named own: [String: String]) -> HTTPHeaders {
+    var headers = additional
+    for (name, value) in own.count > 1 ? own.sorted(by: { $0.key < $1.key }) : Array(own) {
+      headers.update(name: name, value: value)
+    }
+    return headers
+  }
+
+  /// Returns the fields of a request that a handler made, without the framing fields, which could contradict the
+  /// body.
+  static func withoutFraming(_ fields: [HTTPHeader]) -> [HTTPHeader] {
+    fields.contains { $0.isFraming } ? fields.filter { !$0.isFraming } : fields
+  }
+
+  private static func completed(_ headers: HTTPHeaders) -> [HTTPHeader] {
+    headers["Accept"] == nil ? headers.all + [.accept("*/*")] : headers.all
+  }
+
+  /// Returns the idle timeout of a request. The limit of the profile takes precedence, then the request's own, unless
+  /// it is the default of 60 seconds, then the session's.
+  func idleTimeout(of request: URLRequest, _ profile: ConnectionProfile) -> Duration? {
+    if let limit = profile.options.timeLimits.idle { return limit }
+    return Self.duration(request.timeoutInterval == 60 ? timeoutForRequest : request.timeoutInterval)
+  }
+
+  /// Returns the idle timeout of connections that have no `URLRequest`.
+  func idleTimeout(_ profile: ConnectionProfile) -> Duration? {
+    profile.options.timeLimits.idle ?? Self.duration(timeoutForRequest)
+  }
+
+  func deadline(_ profile: ConnectionProfile) -> ContinuousClock.Instant? {
+    (profile.options.timeLimits.total ?? Self.duration(timeoutForResource)).map { ContinuousClock.now + $0 }
+  }
+
+  /// Returns the duration of a limit; `nil` for zero, negative and endless intervals, which are no limit.
+  private static func duration(_ seconds: TimeInterval) -> Duration? {
+    guard seconds > 0, seconds < 1e9 else { return nil }
+    return .milliseconds(Int64((seconds * 1000).rounded(.up)))
+  }
+}
+
+extension HTTPHeader {
+  /// Whether the field delimits the body, so that only the transport sets it. With a wrong length, the server would
+  /// wait, or take the rest of the body for another request (RFC 9112 §6, §11.2).
+  fileprivate var isFraming: Bool {
+    FieldName.equal(name, "Content-Length") || FieldName.equal(name, "Transfer-Encoding")
+  }
+}
