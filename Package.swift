@@ -127,6 +127,11 @@ let package = Package(
       name: "ReadmeMainActorProgram", dependencies: ["Alamofire"],
       path: "Tests/Programs/ReadmeMainActorProgram",
       swiftSettings: [.defaultIsolation(MainActor.self)]),
+    // The samples of documents and doc comments, which Scripts/samples writes as Swift files.
+    .plugin(name: "SampleGenerator", capability: .buildTool(), path: "Tests/SampleGenerator"),
+    .testTarget(
+      name: "Samples", dependencies: ["Alamofire", "HTTPTestServer"], path: "Tests/Samples",
+      swiftSettings: settings, plugins: ["SampleGenerator"]),
     // Who answers the samples of the older generations.
     .target(
       name: "SampleServers", dependencies: ["ChildProcesses", "HTTPTestServer", "HTTPWire"],
@@ -134,10 +139,12 @@ let package = Package(
     // What the documents of the older generations show, as their readers wrote it: in the mode of Swift 5.
     .testTarget(
       name: "AlamofireV4Samples", dependencies: ["AlamofireV4", "HTTPTestServer", "SampleServers"],
-      path: "Tests/Generations/V4Samples", swiftSettings: [.swiftLanguageMode(.v5)]),
+      path: "Tests/Generations/V4Samples", swiftSettings: [.swiftLanguageMode(.v5)],
+      plugins: ["SampleGenerator"]),
     .testTarget(
       name: "AlamofireV3Samples", dependencies: ["AlamofireV3", "HTTPTestServer", "SampleServers"],
-      path: "Tests/Generations/V3Samples", swiftSettings: [.swiftLanguageMode(.v5)]),
+      path: "Tests/Generations/V3Samples", swiftSettings: [.swiftLanguageMode(.v5)],
+      plugins: ["SampleGenerator"]),
     .testTarget(
       name: "AFCommandTests", dependencies: ["AFCommand", "ChildProcesses", "HTTPTestServer", "af"],
       swiftSettings: settings),

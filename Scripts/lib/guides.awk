@@ -67,6 +67,9 @@ BEGIN {
     while ((getline line < file) > 0) {
       if (line ~ "^```") { if (!isCode) flush(); isCode = !isCode; print line > out; continue }
       if (isCode) { print line > out; continue }
+      # Code that readers do not see; see Scripts/samples.
+      if (line ~ "^<!--") isHidden = 1
+      if (isHidden) { isHidden = line !~ "-->"; continue }
       if (stem(file) == "README" && line ~ "^## ") group = line
       if (group != "" && group !~ "upstream") {
         if (line ~ "^## ") entries[++entryCount] = "\n#" line "\n"

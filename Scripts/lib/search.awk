@@ -23,6 +23,8 @@ function flush(   path) {
 BEGIN { print "[" }
 FNR == 1 { flush(); file = FILENAME; page = section = text = ""; isCode = 0 }
 /^```/ { isCode = !isCode; next }
+!isCode && /^<!--/ { isHidden = 1 }
+isHidden { isHidden = !/-->/; next }
 !isCode && /^# / { page = substr($0, 3); next }
 !isCode && /^##+ / { flush(); section = $0; sub("^#+ +", "", section); text = ""; next }
 { text = text " " $0 }

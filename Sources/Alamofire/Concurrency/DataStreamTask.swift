@@ -125,7 +125,7 @@ extension DataStreamRequest {
 ///
 /// ```swift
 /// for try await data in AF.streamRequest(url).validate().chunks() {
-///   try file.write(contentsOf: data)
+///   try handle.write(contentsOf: data)
 /// }
 /// ```
 ///

@@ -9,7 +9,7 @@ import HTTPWire
 /// later download with the same URL and destination continues from them.
 ///
 /// ```swift
-/// let download = AF.segmentedDownload("https://example.com/image.iso", to: destination)
+/// let download = AF.segmentedDownload("https://example.com/image.iso", to: fileURL)
 /// for await progress in download.progress() {
 ///   print(progress.completedBytes, progress.bytesPerSecond ?? 0)
 /// }
@@ -151,7 +151,7 @@ public final class SegmentedDownload: Sendable {
   /// does for each segment. Mirrors of another origin do not get them. Has to be called before the start.
   ///
   /// ```swift
-  /// AF.segmentedDownload("https://example.com/private.iso", to: destination)
+  /// AF.segmentedDownload("https://example.com/private.iso", to: fileURL)
   ///   .authenticate(username: "ann", password: secret)
   ///   .response { print($0.result) }
   /// ```
@@ -265,7 +265,7 @@ extension Session {
   /// ```swift
   /// let download = AF.segmentedDownload(
   ///   "https://example.com/image.iso", mirrors: ["https://mirror.example.com/image.iso"],
-  ///   checksum: .sha256("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"), to: destination)
+  ///   checksum: .sha256("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"), to: fileURL)
   /// ```
   ///
   /// - Parameters:

@@ -145,8 +145,10 @@ enum DownloadedFile {
 /// A type that has a value for a response without a body.
 ///
 /// ```swift
-/// extension Reply: EmptyResponse {
-///   static func emptyValue() -> Reply { Reply(items: []) }
+/// struct Basket: Decodable, EmptyResponse {
+///   var items: [String]
+///
+///   static func emptyValue() -> Basket { Basket(items: []) }
 /// }
 /// ```
 @preconcurrency

@@ -1,9 +1,8 @@
 import Alamofire
-import Foundation
 import Testing
 
-/// The samples of values that describe transfers, errors and trust.
-@Suite("Samples of values", .timeLimit(.minutes(5))) struct TransferValueSamples {
+/// The samples of values that describe transfers, errors and trust, with their results.
+@Suite("Samples of values", .timeLimit(.minutes(5))) struct ValueTests {
   @Test("The sample of a range has the bounds that its comment names") func range() {
     let range = ContentRange("bytes 100-199/1000")
     #expect(range?.bounds == 100..<200)
@@ -29,11 +28,4 @@ import Testing
     }
     #expect(Session(configuration: .ephemeral).backgroundFolderError == nil)
   }
-}
-
-private func status(_ leaf: SecCertificate, _ issuer: SecCertificate) -> OSStatus {
-  var trust: SecTrust?
-  let policy = SecPolicyCreateSSL(true, "example.com")
-  let status = SecTrustCreateWithCertificates([leaf, issuer], policy, &trust)
-  return status
 }
