@@ -82,12 +82,14 @@ let package = Package(
 
     // The random numbers of tests.
     .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: settings),
+    // The steps of tests.
+    .target(name: "Scenarios", dependencies: ["HTTPWire"], path: "Tests/Scenarios", swiftSettings: settings),
     // Programs that tests run.
     .target(
       name: "ChildProcesses", dependencies: ["HTTPWire"], path: "Tests/ChildProcesses",
       swiftSettings: settings),
     .testTarget(
-      name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses", "Randomness"],
+      name: "HTTPWireTests", dependencies: ["HTTPWire", "ChildProcesses", "Randomness", "Scenarios"],
       swiftSettings: settings),
     .testTarget(
       name: "HTTPTestServerTests", dependencies: ["HTTPTestServer", "COpenSSL"],
@@ -100,15 +102,16 @@ let package = Package(
       name: "HTTPEngineTests",
       dependencies: [
         "HTTPEngine", "HTTPSystem", "HTTPTestServer", "ChildProcesses", "COpenSSL", "Randomness",
+        "Scenarios",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "AlamofireTests",
-      dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses", "Randomness"],
+      dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses", "Randomness", "Scenarios"],
       swiftSettings: settings),
     .testTarget(
       name: "IntegrationTests",
-      dependencies: ["Alamofire", "ChildProcesses", "HTTPTestServer", "Randomness"],
+      dependencies: ["Alamofire", "ChildProcesses", "HTTPTestServer", "Randomness", "Scenarios"],
       swiftSettings: settings),
     // What IntegrationTests and Scripts/soak measure: a process of its own, which nothing else disturbs.
     .executableTarget(
@@ -117,7 +120,7 @@ let package = Package(
       name: "AlamofireV4Tests", dependencies: ["Alamofire", "AlamofireV4", "HTTPTestServer"],
       path: "Tests/Generations/V4Tests", swiftSettings: settings),
     .testTarget(
-      name: "AlamofireV3Tests", dependencies: ["Alamofire", "AlamofireV3", "HTTPTestServer"],
+      name: "AlamofireV3Tests", dependencies: ["Alamofire", "AlamofireV3", "HTTPTestServer", "Scenarios"],
       path: "Tests/Generations/V3Tests", swiftSettings: settings),
     // The first screen of the README, as a program of its readers: with the defaults, and isolated to the main actor.
     .executableTarget(
@@ -130,7 +133,7 @@ let package = Package(
     // The samples of documents and doc comments, which Scripts/samples writes as Swift files.
     .plugin(name: "SampleGenerator", capability: .buildTool(), path: "Tests/SampleGenerator"),
     .testTarget(
-      name: "Samples", dependencies: ["Alamofire", "HTTPTestServer"], path: "Tests/Samples",
+      name: "Samples", dependencies: ["Alamofire", "HTTPTestServer", "HTTPWire"], path: "Tests/Samples",
       swiftSettings: settings, plugins: ["SampleGenerator"]),
     // Who answers the samples of the older generations.
     .target(
@@ -146,7 +149,8 @@ let package = Package(
       path: "Tests/Generations/V3Samples", swiftSettings: [.swiftLanguageMode(.v5)],
       plugins: ["SampleGenerator"]),
     .testTarget(
-      name: "AFCommandTests", dependencies: ["AFCommand", "ChildProcesses", "HTTPTestServer", "af"],
+      name: "AFCommandTests",
+      dependencies: ["AFCommand", "ChildProcesses", "HTTPTestServer", "Scenarios", "af"],
       swiftSettings: settings),
   ] + sourceCompatibility
 )

@@ -1,6 +1,7 @@
 import AFCommand
 import Foundation
 import HTTPTestServer
+import Scenarios
 import Testing
 
 /// `af ws` and `af sse`.
@@ -97,9 +98,10 @@ import Testing
     #expect(await Terminal().run("sse", server.url("/")).output == "price: 1\n")
   }
 
-  @Test("-v shows the heads of requests and responses, secrets masked")
+  @Test("-v shows the heads of requests and responses, secrets masked", .steps)
   func heads() async throws {
     server.enqueue(.webSocket())
+    step("WebSocket connection")
     let run = await Terminal(isOutputTerminal: false, input: "one\n").run(
       "-v", "-a", "u:p", "ws", ":\(server.port)/chat")
     let blocks = run.output.components(separatedBy: "\n\n")
@@ -126,6 +128,7 @@ import Testing
       }
       gates[min(number, gates.count) - 1].open()
     }
+    step("server-sent events")
     let source = await terminal.run("-v", "sse", server.url("/prices"))
     let starts = source.output.components(separatedBy: "\n\n").map { $0.prefix { $0 != "\n" } }
     let first = ["GET /prices HTTP/1.1", "HTTP/1.1 200 OK", "1"]

@@ -1,6 +1,5 @@
 import Alamofire
 import HTTPTestServer
-import Synchronization
 import Testing
 
 /// The samples are run with a server of the tests.

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 // The declarations of other packages that the samples of ServerFrameworks.md use, in the shape that these packages
 // publish. The package itself depends on none of them.

@@ -3,6 +3,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Journals that a crash or a disk has damaged.
@@ -80,6 +81,7 @@ import Testing
 
   @Test(
     "An upload with a journal that was cut anywhere is sent whole, or ends with an error, or is not known",
+    .steps,
     arguments: [HTTPMethod.put, .post])
   func cutUploads(method: HTTPMethod) async throws {
     let gate = Gate()
@@ -91,6 +93,7 @@ import Testing
     let journal = try #require(files[name])
     let firstLine = try #require(journal.firstIndex(of: UInt8(ascii: "\n"))) + 1
     for cut in Array(stride(from: 0, to: journal.count, by: 7)) + [journal.count] {
+      step("journal of \(cut) bytes")
       var damaged = files
       damaged[name] = journal.prefix(cut)
       try put(damaged)

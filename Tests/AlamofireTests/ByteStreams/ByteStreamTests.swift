@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Scenarios
 import Testing
 
 extension AFError {
@@ -302,7 +303,7 @@ extension ByteStreamRequest {
     #expect(try await read.wait(for: 1)[0].get().data == Data("abc".utf8))
   }
 
-  @Test("A fast sender is slowed down by back-pressure") func backPressure() async throws {
+  @Test("A fast sender is slowed down by back-pressure", .steps) func backPressure() async throws {
     let size = 64 << 20
     @Sendable func send(_ connection: StreamTestConnection, _ sent: Recorder<Int>) throws {
       let piece = [UInt8](repeating: 7, count: 1 << 20)
@@ -314,8 +315,10 @@ extension ByteStreamRequest {
     let (sent, sentToOther) = (Recorder<Int>(), Recorder<Int>())
     let server = try StreamTestServer { try send($0, sent) }
     let other = try StreamTestServer { try send($0, sentToOther) }
+    step("first byte")
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)
     var count = try await stream.read(atMost: 1).data.count
+    step("all of the other stream")
     // While the same loop transfers all of another stream, it reads no bytes of this one without a pending read. The
     // sender is never further ahead than the buffers of both sockets.
     let quick = session.byteStream(host: "127.0.0.1", port: other.port)
@@ -328,6 +331,7 @@ extension ByteStreamRequest {
     #expect(countOfOther == size)
     var furthest = sent.count << 20
     #expect(furthest < 32 << 20)
+    step("rest of the first stream")
     while true {
       let (data, isAtEnd) = try await stream.read(atLeast: 1 << 20, atMost: 1 << 20)
       count += data.count

@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Synchronization
 import Testing
 
@@ -225,7 +226,7 @@ import Testing
     }
   }
 
-  @Test("The time of a lookup does not grow with the number of responses") func lookupTime() throws {
+  @Test("The time of a lookup does not grow with the number of responses", .steps) func lookupTime() throws {
     /// A folder that only has a list of files.
     struct List: EntryFiles {
       let count: Int
@@ -243,6 +244,7 @@ import Testing
       func touch(_ name: String) {}
     }
     func duration(_ count: Int) throws -> Duration {
+      step("\(count) responses")
       let cache = HTTPCache(
         memoryCapacity: 1 << 24, diskCapacity: 1 << 40, files: { List(count: count) }, clock: nil)
       for number in 0..<1_000 { try store("http://b.test/\(number)", "x", in: cache) }

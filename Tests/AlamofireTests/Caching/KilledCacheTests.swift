@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Testing
 
 @Suite("A cache whose process is killed", .timeLimit(.minutes(10))) struct KilledCacheTests {
@@ -18,13 +19,15 @@ import Testing
     }
   }
 
-  @Test("A process that is killed while it writes loses no earlier response") func killedWriter() async throws
+  @Test("A process that is killed while it writes loses no earlier response", .steps) func killedWriter()
+    async throws
   {
     let folder = try TemporaryFolder()
     let path = folder["cache"]
     func cache(memory: Int = 1 << 20) -> HTTPCache {
       HTTPCache(memoryCapacity: memory, diskCapacity: 1_000_000_000, directory: path)
     }
+    step("responses before")
     let before = cache()
     for number in 0..<50 {
       try store("http://a.test/kept/\(number)", "kept \(number)", in: before)
@@ -32,6 +35,7 @@ import Testing
     }
     before.settle()
     for seed in 0..<100 {
+      step("kill \(seed)")
       let child = try ChildProcess(
         ["cache", path.path, "\(seed)"], folder: folder.url, complaints: folder["complaints"])
       let end = await child.end()
@@ -39,12 +43,14 @@ import Testing
     }
     let names = try FileManager.default.contentsOfDirectory(atPath: path.path)
     #expect(names.count > 100)
+    step("responses after")
     let after = cache(memory: 0)
     for number in 0..<50 {
       #expect(try body("http://a.test/kept/\(number)", in: after) == "kept \(number)")
       let replaced = try #require(try body("http://a.test/old/\(number)", in: after))
       #expect(replaced.utf8.count >= 20_000 && Set(replaced.utf8).count == 1)
     }
+    step("files")
     // Each file with the name of an entry is complete.
     for name in names where EntryID(name: name) != nil {
       #expect(StoredResponse.decode(try Data(contentsOf: path.appendingPathComponent(name))) != nil)

@@ -3,6 +3,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 @Suite("Preemptive credentials", .timeLimit(.minutes(5)))
@@ -188,7 +189,7 @@ struct PreemptiveCredentialTests {
   // MARK: Redirects
 
   /// Redirects with every status, between every pair of origins and with every kind of credential.
-  @Test("No credential reaches another origin", arguments: [301, 302, 303, 307, 308])
+  @Test("No credential reaches another origin", .steps, arguments: [301, 302, 303, 307, 308])
   func origins(status: Int) async throws {
     let netrc = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try Data("default login secret password secret".utf8).write(to: netrc)
@@ -199,6 +200,7 @@ struct PreemptiveCredentialTests {
     for initial in origins {
       for other in others where other != initial {
         for (number, challenge) in challenges.enumerated() {
+          step("from \(initial) to \(other), which asks for \(challenge)")
           let origin = try #require(Origin(url: initial))
           let fake = FakeTransport { request, index in
             // The initial origin accepts the credential and redirects; the other origin challenges repeatedly.

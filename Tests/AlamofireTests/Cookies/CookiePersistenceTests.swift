@@ -2,12 +2,13 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Scenarios
 import Testing
 
 /// The shared storage outlives its process. Attributes that its file loses are restored.
 @Suite("Cookies across processes", .timeLimit(.minutes(5)))
 struct CookiePersistenceTests {
-  @Test("Cookies outlive their process with all attributes") func persistence() async throws {
+  @Test("Cookies outlive their process with all attributes", .steps) func persistence() async throws {
     let folder = try TemporaryFolder()
     let authority = folder.url.appendingPathComponent("authority.pem")
     try Data(TestIdentity.localhostAuthority.caPEM.utf8).write(to: authority)
@@ -27,11 +28,13 @@ struct CookiePersistenceTests {
       "session=1; Path=/", "ä=ö\t<&>; Path=/; Max-Age=3600",
     ].map { HTTPHeader(name: "Set-Cookie", value: $0) }
     secure.enqueue(first)
+    step("process that stores")
     try await load(secure.url("/"), secure.url("/"))
     let cookies = (0..<6).map { "c\($0)=1" }
     let last = "ä=ö\t<&>"
     #expect(fields(of: secure) == [[], cookies + ["secure=1", "strict=1", "session=1", last]])
 
+    step("process that reads")
     secure.forgetRequests()
     // The last request is redirected by another site.
     plain.enqueue(.text("ok"), .redirect(to: secure.url("/")))

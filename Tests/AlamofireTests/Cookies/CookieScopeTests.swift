@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Cookies are sent only where their attributes allow it, over random redirects. Status, scheme, host, port and path of
@@ -57,7 +58,7 @@ struct CookieScopeTests {
       && (place.host == domain || place.host.hasSuffix("." + domain))
   }
 
-  @Test("Cookies are sent only within their scope", arguments: 1...6 as ClosedRange<UInt64>)
+  @Test("Cookies are sent only within their scope", .steps, arguments: 1...6 as ClosedRange<UInt64>)
   func scope(_ seed: UInt64) async throws {
     var random = StepRandom(seed)
     var count = 0
@@ -83,9 +84,11 @@ struct CookieScopeTests {
     let script = replies
     let bench = try CookieFixture(FakeTransport { _, index in script[index] })
     for start in starts {
+      step("request to \(start.url)")
       let method: HTTPMethod = random.next(2) == 0 ? .get : .post
       #expect(await bench.session.request(start.url, method: method).end().error == nil)
     }
+    step("cookies of the requests")
     #expect(bench.sent.count == places.count)
     for (place, field) in zip(places, bench.sent) {
       for pair in field?.components(separatedBy: "; ") ?? [] {

@@ -2,11 +2,12 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Testing
 
 @Suite("Cookies from many threads", .timeLimit(.minutes(5)))
 struct CookieStressTests {
-  @Test("Users and responses can change a storage concurrently") func concurrency() async throws {
+  @Test("Users and responses can change a storage concurrently", .steps) func concurrency() async throws {
     let bench = try CookieFixture(
       FakeTransport { request, index in
         FakeReply.ok.setting(
@@ -14,6 +15,7 @@ struct CookieStressTests {
           index % 5 == 0 ? "r3=; Max-Age=0" : "s=\(request.origin.host)")
       })
     let storage = bench.storage
+    step("concurrent changes")
     let users = Task.detached {
       for round in 0..<400 {
         let properties: [HTTPCookiePropertyKey: Any] = [
@@ -37,6 +39,7 @@ struct CookieStressTests {
       }
     }
     await users.value
+    step("cookies of the requests")
     #expect(bench.fake.requests.count == 480)
     for request in bench.fake.requests {
       for pair in request.value("Cookie")?.components(separatedBy: "; ") ?? [] {

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import HTTPTestServer
+import Scenarios
 import Testing
 
 @Suite("Recording of requests", .timeLimit(.minutes(5))) struct RequestRecorderTests {
@@ -165,7 +166,8 @@ import Testing
   ]
 
   @Test(
-    "None of a hundred planted secrets is in a log, the wire log, an archive, a timeline or a description")
+    "None of a hundred planted secrets is in a log, the wire log, an archive, a timeline or a description",
+    .steps)
   func plantedSecrets() async throws {
     let recorder = RequestRecorder(bodyLimit: 100_000)
     let entries = Recorder<String>()
@@ -192,12 +194,14 @@ import Testing
     let form = Dictionary(uniqueKeysWithValues: Self.names.map { ($0, "planted-p") })
     let request = session.request(target, method: .post, parameters: form, headers: headers)
       .transportOptions { $0.protectedHeaders = ["X-Customer"] }.validate()
+    step("request with secrets")
     let response = await request.serializingString().response
     recorder.queue.sync {}
     log.queue.sync {}
     wireLog.queue.sync {}
     #expect(wire.values.count >= 4)
     #expect(response.response?.statusCode == 422 && recorder.count == 2 && entries.values.count >= 3)
+    step("search of the texts")
     var texts =
       entries.values + wire.values + [
         String(decoding: try recorder.har(), as: UTF8.self), recorder.timeline(), "\(request)",

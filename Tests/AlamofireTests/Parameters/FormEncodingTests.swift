@@ -1,4 +1,5 @@
 import Alamofire
+import Scenarios
 import Testing
 
 /// Encoded values of different shapes, independent of the options.
@@ -197,7 +198,7 @@ struct FormEncodingTests {
     #expect(try form(Interleaved()) == "k[a]=4&k[b]=2&k[c]=3")
   }
 
-  @Test("A property without a value and an encoded nil can differ") func absentValues() throws {
+  @Test("A property without a value and an encoded nil can differ", .steps) func absentValues() throws {
     struct Patch: Encodable {
       enum CodingKeys: CodingKey { case absent, encoded, explicit, items }
       var absent: String?
@@ -226,6 +227,7 @@ struct FormEncodingTests {
       (URLEncodedFormEncoder(), "items[]=1", ""),
     ]
     for (encoder, patch, synthesized) in rows {
+      step("encoder for \(patch.debugDescription)")
       let texts: [String] = [try encoder.encode(Patch()), try encoder.encode(Synthesized())]
       #expect(texts.map { $0.removingPercentEncoding } == [patch, synthesized])
     }

@@ -2,34 +2,40 @@ import Alamofire
 import Foundation
 import Glibc
 import HTTPWire
+import Scenarios
 import Testing
 
 /// A network of the kernel, in a namespace of its own. Skipped if the process may not make one.
 @Suite(.timeLimit(.minutes(5))) struct NamespaceTests {
-  @Test("An interface that goes down and up is reported") func interface() async throws {
+  @Test("An interface that goes down and up is reported", .steps) func interface() async throws {
     guard let space = await NetworkNamespace.make() else { return }
     let heard = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()
     let queue = DispatchQueue(label: "namespace.test")
     let manager = try #require(NetworkReachabilityManager(target: .anywhere, source: space))
     let host = try #require(NetworkReachabilityManager(target: .host("198.51.100.9"), source: space))
+    step("no network")
     #expect(manager.status == .notReachable)
     let listens = manager.startListening(onQueue: queue) { heard.add($0) }
     #expect(listens)
     #expect(await heard.wait(for: 1) == [.notReachable])
     #expect(host.status == .notReachable)
 
+    step("network")
     await space.run("link set v0 up", "link set v1 up", "address add 192.0.2.2/24 dev v0")
     await space.run("route add default via 192.0.2.1")
     #expect(await heard.wait(for: 2).last == .reachable(.ethernetOrWiFi))
     #expect(host.status == .reachable(.ethernetOrWiFi))
     #expect(host.flags == .reachable)
 
+    step("link that is down")
     // The link goes down at the other end.
     await space.run("link set v1 down")
     #expect(await heard.wait(for: 3).last == .notReachable)
+    step("link that is up")
     await space.run("link set v1 up")
     #expect(await heard.wait(for: 4).last == .reachable(.ethernetOrWiFi))
 
+    step("no route")
     await space.run("route del default")
     #expect(await heard.wait(for: 5).last == .notReachable)
     #expect(host.status == .notReachable)

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import HTTPTestServer
+import Scenarios
 import Synchronization
 import Testing
 
@@ -40,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "An interrupted download ends with the complete file",
+    "An interrupted download ends with the complete file", .steps,
     arguments: [(UnreliableFile.Validator.entityTag, UInt64(1)), (.date, 2)])
   func interruptions(
     validator: UnreliableFile.Validator, seed: UInt64
@@ -51,6 +52,7 @@ import Testing
     async let interventions: Void = stage.intervene()
     var killed = 0
     while true {
+      step("process after \(killed) that were killed")
       let isLast = file.troublesLeft == 0
       // Some processes kill themselves at one of their first crash points.
       let crashPoint = isLast || file.random(in: 0...2) == 0 ? 0 : file.random(in: 1...30)
@@ -64,6 +66,7 @@ import Testing
       try checkDestination(file, isFinished: end == .exited(0))
       if end != .killed, isLast || end != .exited(0) { break }
     }
+    step("facts of all processes")
     stage.close()
     await interventions
     #expect(file.troubles.values.reduce(0, +) == Self.breaks)

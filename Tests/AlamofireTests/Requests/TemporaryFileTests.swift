@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Scenarios
 import Testing
 
 /// The lifetimes of files in the temporary folder.
@@ -35,11 +36,12 @@ struct TemporaryFileTests {
     #expect(try left() == [])
   }
 
-  @Test("Files of this process, of links and of other names are not orphans")
+  @Test("Files of this process, of links and of other names are not orphans", .steps)
   func filesInUse() async throws {
     let temporary = try TemporaryFolder()
     defer { withExtendedLifetime(temporary) {} }
     let folder = temporary.url
+    step("files of this process")
     let own = BodyFiles.temporaryPath(in: folder, suffix: ".part")
     try Data("own".utf8).write(to: URL(fileURLWithPath: own))
     let lock = try #require(
@@ -54,12 +56,14 @@ struct TemporaryFileTests {
     // The lock is made last, because the first file of this process has started a removal of orphans as well.
     let names = ["\(ended)_a.part", "\(ended)", "Alamofire_b.tmp", "Alamofire_c.lock", "\(ended).lock"]
     for name in names { try Data(name.utf8).write(to: folder.appendingPathComponent(name)) }
+    step("removal")
     BodyFiles.removeOrphans(in: folder)
     // Each removal unlinks the lock last.
     let isRemoved = await eventually {
       !FileManager.default.fileExists(atPath: folder.appendingPathComponent("\(ended).lock").path)
     }
     #expect(isRemoved)
+    step("files that are left")
     let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     #expect(
       Set(left) == [

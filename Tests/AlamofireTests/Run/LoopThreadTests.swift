@@ -3,6 +3,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Code of the caller never runs on the engine's thread, because it would delay every other transfer.
@@ -82,7 +83,7 @@ struct LoopThreadTests {
     _ = await request.end()
   }
 
-  @Test("Code of the caller does not run on the engine's thread", arguments: [false, true])
+  @Test("Code of the caller does not run on the engine's thread", .steps, arguments: [false, true])
   func places(withInterceptor: Bool) async throws {
     let server = try HTTPTestServer()
     let names = Recorder<(String, String)>()
@@ -97,13 +98,18 @@ struct LoopThreadTests {
       })
     server.enqueue(.json("not JSON"))
     let session = Session.real(interceptor: withInterceptor ? spy : nil)
+    step("plain request")
     await exercise(session.request(server.url("/json")), names)
+    step("router")
     await exercise(session.request(NotingRouter(url: server.url("/json"), names: names)), names)
+    step("parameters")
     await exercise(session.request(server.url("/get"), parameters: NotingParameters(names: names)), names)
+    step("modifier")
     await exercise(
       session.request(
         server.url("/json"),
         requestModifier: { _ in Self.note("modifier", in: names) }), names)
+    step("places of all code")
     let places = Set(names.values.map(\.0))
     let expected: Set = [
       "validator", "content types", "onHTTPResponse", "onURLRequestCreation", "cURLDescription", "progress",

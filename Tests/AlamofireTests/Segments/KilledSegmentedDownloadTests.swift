@@ -3,6 +3,7 @@ import Foundation
 import HTTPTestServer
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 /// Downloads in segments whose process is killed (SIGKILL) while its connections transfer bytes. The environment
@@ -54,7 +55,8 @@ import Testing
     }
   }
 
-  @Test("A killed download continues with the bytes that are missing, and ends with the complete file")
+  @Test(
+    "A killed download continues with the bytes that are missing, and ends with the complete file", .steps)
   func kills() async throws {
     defer {
       folder.remove()
@@ -68,6 +70,7 @@ import Testing
     // search.
     while folder.names != ["file"], kills < Self.kills || growth == 0 {
       kills += 1
+      step("kill \(kills)")
       var random = Seed.generator(kills)
       let gate = Gate()
       let before = file.questions.count
@@ -99,6 +102,7 @@ import Testing
       present = now
     }
     #expect(growth > 0)
+    step("last download")
     file.script(nil)
     if folder.names != ["file"] {
       let before = file.questions.count

@@ -1,6 +1,7 @@
 import Alamofire
 import HTTPTestServer
 import Randomness
+import Scenarios
 import Testing
 
 /// Corrupt certificates, keys, revocation lists, responses and pins. They are parsed or refused, without a crash.
@@ -19,7 +20,7 @@ import Testing
     return Data(bytes)
   }
 
-  @Test("Corrupt input is parsed or refused", arguments: [1, 2, 3, 4] as [UInt64])
+  @Test("Corrupt input is parsed or refused", .steps, arguments: [1, 2, 3, 4] as [UInt64])
   func corruptInput(seed: UInt64) throws {
     var numbers = SeededGenerator(seed: seed)
     let trustFixtures = try TrustFixtures.shared.get()
@@ -33,7 +34,8 @@ import Testing
     let staple = Data(try StatusResponder(trustFixtures.middle).response(about: identity))
     let middle = try #require(Certificate.all(in: Data(trustFixtures.middle.certificatePEM.utf8)).first)
     var (accepted, readable) = (0, 0)
-    for _ in 0..<150 {
+    for number in 0..<150 {
+      step("input \(number)")
       let certificate = Certificate(data: mutated(leaf.data, &numbers))
       let text = Data(
         String(decoding: mutated(Data(identity.certificatePEM.utf8), &numbers), as: UTF8.self).utf8)

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import HTTPTestServer
+import Scenarios
 import Testing
 
 @Suite("Attacks on revocation", .timeLimit(.minutes(5))) struct RevocationAttackTests {
@@ -103,7 +104,7 @@ import Testing
   }
 
   /// Checks that requests to responders use the proxy, if there is one.
-  @Test("Responders are requested through the proxy") func proxy() async throws {
+  @Test("Responders are requested through the proxy", .steps) func proxy() async throws {
     let authority = try TrustFixtures.authority("Office")
     let straight = try HTTPTestServer(routes: .none)
     let proxy = try HTTPTestServer(routes: .none)
@@ -115,6 +116,7 @@ import Testing
     }
     let stolen = try identity()
     proxy.enqueue(.data(try StatusResponder(authority, revoked: [stolen]).response(about: stolen)))
+    step("response through the proxy")
     let verdict = try Self.verdict(stolen, by: authority, .ocsp) {
       $0.proxy = .http("127.0.0.1", port: proxy.port, username: "ann", password: "secret")
     }
@@ -124,6 +126,7 @@ import Testing
     #expect(
       request.header("Proxy-Authorization")
         == HTTPHeader.authorization(username: "ann", password: "secret").value)
+    step("proxy that refuses")
     // If the proxy does not respond, no direct connection is made.
     let port = try HTTPTestServer.refusedPort()
     let other = try Self.verdict(try identity(), by: authority, [.any, .requirePositiveResponse]) {
@@ -131,6 +134,7 @@ import Testing
     }
     #expect(other == "unknown")
     #expect(straight.connectionCount == 0)
+    step("no network access")
     straight.enqueue(.data(try StatusResponder(authority, revoked: [stolen]).response(about: stolen)))
     let bypassed = try Self.verdict(stolen, by: authority, [.ocsp, .networkAccessDisabled])
     #expect(bypassed == "ok")

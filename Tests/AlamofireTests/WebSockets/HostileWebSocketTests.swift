@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Synchronization
 import Testing
 
@@ -224,7 +225,8 @@ import Testing
 
   // MARK: Many threads
 
-  @Test("Calls from many threads end the request once, and complete each send once", arguments: 0..<40)
+  @Test(
+    "Calls from many threads end the request once, and complete each send once", .steps, arguments: 0..<40)
   func manyThreads(seed: Int) async {
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
@@ -232,11 +234,13 @@ import Testing
     let stream = await fake.streams.streams.wait(for: 1)[0]
     let sends = Recorder<Bool>()
     let pings = Recorder<Bool>()
+    step("handshake")
     // A request that is cancelled before its handshake was written would leave nothing to answer.
     await stream.writes.wait(for: 1)
     // The connection opens.
     let opening = Task { await stream.accept(then: serverFrame(0x81, [0x61]) + serverFrame(0x89, [1])) }
     let threads = 8
+    step("calls from the threads")
     await withCheckedContinuation { done in
       DispatchQueue.global().async {
         DispatchQueue.concurrentPerform(iterations: threads) { thread in
@@ -253,6 +257,7 @@ import Testing
         done.resume()
       }
     }
+    step("completions")
     socket.cancel()
     await opening.value
     #expect(await sends.wait(for: threads * 20).count == threads * 20)

@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Scenarios
 import Testing
 
 @Suite("WebSocket requests under load and observation", .timeLimit(.minutes(5))) struct WebSocketLoadTests {
@@ -139,7 +140,7 @@ import Testing
     socket.cancel()
   }
 
-  @Test("Two handlers receive every event, each on its queue in order")
+  @Test("Two handlers receive every event, each on its queue in order", .steps)
   func handlers() async throws {
     let server = try HTTPTestServer.webSocket { connection in
       for index in 0..<100 { try connection.send("{\"value\": \(index)}") }
@@ -166,14 +167,17 @@ import Testing
       case .completed: kinds.add("completed")
       }
     }
+    step("before the connection")
     #expect(socket.isInitialized)
     socket.resume()
+    step("events of a handler")
     await kinds.wait(for: 104)
     #expect(
       kinds.values
         == ["connected"] + [String](repeating: "message", count: 100) + [
           "failed", "disconnected", "completed",
         ])
+    step("values of the other handler")
     #expect(await values.wait(for: 100) == Array(0..<100))
   }
 }

@@ -3,6 +3,7 @@ import HTTPEngine
 import HTTPSystem
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Bodies of HTTP/2 whose stream does not end (RFC 9113 §8.1).
@@ -81,7 +82,7 @@ import Testing
   }
 
   /// Checks that all streams of a lost connection fail, and none is taken for complete.
-  @Test("A lost connection ends all of its streams", arguments: Loss.allCases, [2, 5])
+  @Test("A lost connection ends all of its streams", .steps, arguments: Loss.allCases, [2, 5])
   func lostConnection(loss: Loss, count: Int) async throws {
     let areShown = (0..<count).map { _ in Gate() }
     let server = try HTTP2Server.start { http2, connection in
@@ -104,8 +105,10 @@ import Testing
       }
       connection.waitForEnd()
     }
+    step("first request")
     let client = Client()
     #expect(try await client.get(url(server)).status == 200)
+    step("streams of the lost connection")
     try await withThrowingTaskGroup(of: TransportFailure.self) { group in
       for gate in areShown {
         let watcher = Watcher(onHead: { _ in gate.open() })

@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// A body of HTTP/2 without `Content-Length` is complete at END_STREAM (RFC 9113 §8.1) and at no other end. Over TLS,
@@ -100,7 +101,9 @@ import Testing
     }
   }
 
-  @Test("Of several streams, those that the fault concerns fail", arguments: Fault.allCases, [100, 40_000])
+  @Test(
+    "Of several streams, those that the fault concerns fail", .steps, arguments: Fault.allCases,
+    [100, 40_000])
   func severalStreams(fault: Fault, count: Int) async throws {
     let streamCount = 4
     let areShown = (0..<streamCount).map { _ in Gate() }
@@ -117,8 +120,10 @@ import Testing
       for stream in streams where stream != streams[1] { try http2.send([1], on: stream, endsStream: true) }
       connection.waitForEnd()
     }
+    step("first request")
     let client = Client()
     #expect(try await client.get(url(server)).status == 200)
+    step("streams, one of which has the fault")
     let results = try await withThrowingTaskGroup(of: Result<WireResponse, TransportFailure>.self) { group in
       for gate in areShown {
         let request = try client.request(url(server))

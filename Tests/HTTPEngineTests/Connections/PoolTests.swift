@@ -3,6 +3,7 @@ import HTTPEngine
 import HTTPTestServer
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 /// The connections of our own engine, and the requests that wait for one.
@@ -116,7 +117,7 @@ import Testing
 
   /// Sends the head of a request on a connection that the server closes at this moment.
   @Test(
-    "A stream that was not read is sent on another connection, one that was read is not",
+    "A stream that was not read is sent on another connection, one that was read is not", .steps,
     arguments: [false, true])
   func unreadStream(isRead: Bool) async throws {
     let connections = Counter()
@@ -131,10 +132,12 @@ import Testing
     }
     let client = Client()
     let url = "http://127.0.0.1:\(server.port)/"
+    step("first request")
     #expect(try await client.get(url).text == "ok")
     let source = ScriptedSource(isRead ? .bytes([1, 2, 3]) : .wait, isRepeatable: false)
     let request = try client.request(url, "PUT", body: .source(source))
     let watcher = Watcher()
+    step("request on the connection that ends")
     let task = Task { try await client.send(request, watcher: watcher) }
     guard isRead else {
       await source.hasWaited.wait()
@@ -144,6 +147,7 @@ import Testing
       #expect(source.starts == 1)
       return
     }
+    step("failure of the request")
     do {
       _ = try await task.value
       Issue.record("a response came although the body cannot be sent again")

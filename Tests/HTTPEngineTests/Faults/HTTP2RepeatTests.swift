@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Synchronization
 import Testing
 
@@ -257,7 +258,7 @@ import Testing
   }
 
   /// Serves HTTP/2 on the first connection, and HTTP/1.1 on later ones.
-  @Test("A host that changes to HTTP/1.1 is served", arguments: ["GET", "POST"])
+  @Test("A host that changes to HTTP/1.1 is served", .steps, arguments: ["GET", "POST"])
   func changeToHTTP11(method: String) async throws {
     let connections = Mutex(0)
     // A POST that is sent before the end of the connection is known would not be sent again.
@@ -282,12 +283,14 @@ import Testing
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
       }
     }
+    step("request by HTTP/2")
     let client = Client()
     let url = "https://localhost:\(server.port)/"
     #expect(try await client.get(url).head.version == .http2)
     await isClosed.wait()
     let body = method == "POST" ? RequestBody.source(PatternSource(length: 30_000)) : .none
-    for _ in 0..<3 {
+    for number in 1...3 {
+      step("request \(number) by HTTP/1.1")
       let response = try await client.send(client.request(url, method, body: body))
       #expect(response.head.version == .http1_1 && response.text == "ok")
     }

@@ -1,6 +1,7 @@
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Requests that change the session from within its callbacks.
@@ -38,11 +39,12 @@ import Testing
     }
   }
 
-  @Test("A request may do anything at any time", arguments: Moment.allCases, Act.allCases)
+  @Test("A request may do anything at any time", .steps, arguments: Moment.allCases, Act.allCases)
   func anything(moment: Moment, act: Act) throws {
     let peer = try SessionPeer()
     var requests: [StreamRecorder] = []
     var hasActed = false
+    step("requests")
     for _ in 0..<3 {
       let request = try #require(
         try StreamRecorder.open(peer, method: "POST", content: [UInt8](repeating: 1, count: 30_000)) {
@@ -56,6 +58,7 @@ import Testing
       requests.append(request)
     }
     peer.flush()
+    step("responses")
     for id in [1, 3, 5] as [UInt32] {
       peer.grant(40_000, on: id)
       peer.respond(103, on: id, endsStream: false)
@@ -68,6 +71,7 @@ import Testing
     peer.flush()
     #expect(hasActed)
     for request in requests { request.onEvent = nil }
+    step("end of the connection")
     peer.session.connectionEnded()
     let ends = requests.map { request in
       request.events.filter { if case .ended = $0 { true } else { false } }.count

@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Connections of HTTP/2 over our own sockets.
@@ -81,7 +82,7 @@ struct HTTP2ConnectionTests {
     #expect(server.connectionCount == 1)
   }
 
-  @Test("A request that waits for a stream is in the queue of its host, and comes by its priority")
+  @Test("A request that waits for a stream is in the queue of its host, and comes by its priority", .steps)
   func priorities() async throws {
     let (isFirst, mayEnd) = (Moment(), Gate())
     let lengths = Mutex<[Int]>([])
@@ -102,10 +103,13 @@ struct HTTP2ConnectionTests {
         try http2.respond(200, on: frame.stream)
       }
     }
+    step("first request")
     let client = Client(connectionsPerHost: 1) { $0.httpVersions = .http2PriorKnowledge }
     #expect(try await client.get(Self.url(server)).status == 200)
+    step("request that takes the stream")
     async let first = client.get(Self.url(server)).status
     await isFirst.wait()
+    step("requests that wait")
     try await withThrowingTaskGroup(of: Int.self) { group in
       for (length, priority) in [(1, Float(0.1)), (2, 0.9), (3, 0.5)] {
         let body = RequestBody.bytes(Data(repeating: 0, count: length))
@@ -117,6 +121,7 @@ struct HTTP2ConnectionTests {
       mayEnd.open()
       for try await status in group { #expect(status == 200) }
     }
+    step("order of the requests")
     #expect(try await first == 200)
     #expect(lengths.withLock { $0 } == [2, 3, 1])
   }

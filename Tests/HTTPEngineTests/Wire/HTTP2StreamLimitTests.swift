@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// Servers that allow fewer streams than before, or none (RFC 9113 §5.1.2, §6.8).
@@ -41,7 +42,8 @@ struct HTTP2StreamLimitTests {
     #expect(server.connectionCount == 1)
   }
 
-  @Test("A request does not wait for the last streams of a connection that drains", arguments: [1, 3])
+  @Test(
+    "A request does not wait for the last streams of a connection that drains", .steps, arguments: [1, 3])
   func draining(limit: UInt8) async throws {
     let (announced, ends) = (Moment(), Gate())
     defer { ends.open() }
@@ -61,13 +63,16 @@ struct HTTP2StreamLimitTests {
       for stream in streams { try http2.respond(200, on: stream) }
       connection.waitForEnd()
     }
+    step("first request")
     let client = Client(connectionsPerHost: 1)
     let url = "https://localhost:\(server.port)/"
     #expect(try await client.get(url).status == 200)
+    step("last streams of the connection")
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<limit { group.addTask { try await client.get(url).status } }
       await announced.wait()
       #expect(try await client.send(client.request(url, deadline: .seconds(30))).status == 200)
+      step("end of the last streams")
       ends.open()
       for try await status in group { #expect(status == 200) }
     }
@@ -75,7 +80,7 @@ struct HTTP2StreamLimitTests {
   }
 
   /// Announces a shutdown first, so that requests that are on their way are still accepted.
-  @Test("Streams above the last one of a second GOAWAY are sent again", arguments: ["GET", "POST"])
+  @Test("Streams above the last one of a second GOAWAY are sent again", .steps, arguments: ["GET", "POST"])
   func gracefulShutdown(method: String) async throws {
     let (announced, ends) = (Moment(), Gate())
     let later = Counter()
@@ -103,14 +108,18 @@ struct HTTP2StreamLimitTests {
     }
     let client = Client()
     let url = "https://localhost:\(server.port)/"
+    step("first request")
     #expect(try await client.get(url).status == 200)
     let body = method == "POST" ? RequestBody.bytes(Data("body".utf8)) : .none
+    step("requests before the shutdown")
     async let first = client.send(client.request(url, method, body: body)).status
     async let second = client.send(client.request(url, method, body: body)).status
     await announced.wait()
+    step("request after the announcement")
     // This request is not for the connection that is being shut down.
     #expect(try await client.get(url).status == 200)
     #expect(later.now == 1)
+    step("requests that were refused")
     ends.open()
     #expect(try await [first, second] == [200, 200])
     #expect(later.now == 2, "the refused request was not sent once more")

@@ -1,6 +1,7 @@
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Testing
 
 /// The windows of streams, from the sink of a response to the server (RFC 9113 §5.2).
@@ -42,7 +43,9 @@ struct HTTP2WindowTests {
     #expect(response.bytes == content)
   }
 
-  @Test("A full sink keeps the window closed, and opens it when it has room") func slowSink() async throws {
+  @Test("A full sink keeps the window closed, and opens it when it has room", .steps) func slowSink()
+    async throws
+  {
     let content = Content.bytes(3 << 20)
     let (isHeld, hasRoom) = (Moment(), Gate())
     let server = try HTTP2Server.startWithoutTLS { http2, connection in
@@ -63,9 +66,11 @@ struct HTTP2WindowTests {
     let sink = CountingSink(room: 65_536)
     let request = try client.request("http://localhost:\(server.port)/", sink: sink)
     async let response = client.send(request).status
+    step("full sink")
     await isHeld.wait()
     await sink.isFull.wait()
     #expect(sink.count <= 2 * 65_536)
+    step("sink with room")
     sink.grant(.max / 2)
     // The loop performs its commands in order, so it has read on before it answers.
     _ = await client.transport.snapshot()

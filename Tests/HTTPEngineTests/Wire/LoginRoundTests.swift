@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTestServer
 import HTTPWire
+import Scenarios
 import Synchronization
 import Testing
 
@@ -270,7 +271,7 @@ import Testing
     #expect(source.starts == 1)
   }
 
-  @Test("Long bodies wait for the answer of a proxy that may want a login") func longBodyForProxy()
+  @Test("Long bodies wait for the answer of a proxy that may want a login", .steps) func longBodyForProxy()
     async throws
   {
     let heads = Received()
@@ -294,11 +295,13 @@ import Testing
     }
     let client = Self.client(proxy.port)
     let bytes = [UInt8](repeating: 7, count: 100_000)
-    for _ in 0..<2 {
+    for number in 1...2 {
+      step("body \(number)")
       let source = ScriptedSource(.bytes(bytes), length: 100_000)
       let request = try client.request("http://nowhere.test/", "PUT", body: .source(source))
       #expect(try await client.send(request).text == "in")
     }
+    step("heads of the requests")
     try #require(heads.texts.count == 6, "\(heads.texts.count)")
     for (index, mark) in [(0, "PUT"), (1, #"nonce="one""#), (3, #"nonce="one""#), (4, #"nonce="two""#)] {
       #expect(heads.texts[index].contains("Expect: 100-continue"), "\(index)")

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 @Suite("The index of a cache", .timeLimit(.minutes(5))) struct CacheIndexTests {
@@ -169,12 +170,13 @@ import Testing
   }
 
   /// Checks that the usage is that of the stored responses, and that no removed response is found.
-  @Test("The invariants hold for random operations") func randomOperations() throws {
+  @Test("The invariants hold for random operations", .steps) func randomOperations() throws {
     var generator = SeededGenerator(seed: 11)
     var index = CacheIndex(memoryCapacity: 6_000, diskCapacity: 40_960)
     var writes: [(EntryID, UInt64)] = []
     var files: Set<EntryID> = []
-    for _ in 0..<20_000 {
+    for number in 0..<20_000 {
+      step("operation \(number)")
       let stored = Self.stored(
         Int.random(in: 0..<30, using: &generator), size: Int.random(in: 0..<2_000, using: &generator))
       switch Int.random(in: 0..<6, using: &generator) {
@@ -201,6 +203,7 @@ import Testing
       #expect(index.memoryUsage <= 6_000 && index.diskUsage <= 40_960 && index.memoryUsage >= 0)
       #expect(files.allSatisfy { index.hasFile($0) })
     }
+    step("removal of all")
     for number in 0..<30 { _ = index.remove(Self.stored(number).key) }
     #expect(index.isEmpty && index.memoryUsage == 0 && index.diskUsage == 0)
   }

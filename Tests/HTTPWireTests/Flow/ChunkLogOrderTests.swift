@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 /// Readers that deliver their entries one after the other.
@@ -76,12 +77,13 @@ import Testing
   }
 
   @Test(
-    "Adding, removing and muting a reader does not change the order of the others",
+    "Adding, removing and muting a reader does not change the order of the others", .steps,
     arguments: 0..<50)
   func changes(seed: Int) {
     var simulation = Simulation(seed: UInt64(seed))
     for _ in 0..<3 { simulation.add() }
     for byte in 0..<40 {
+      step("byte \(byte)")
       if byte == 10 { simulation.mute(simulation.readers[1]) }
       if byte == 20 { simulation.add() }
       if byte == 30 {

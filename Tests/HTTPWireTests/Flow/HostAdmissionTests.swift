@@ -1,5 +1,6 @@
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 @Suite struct HostAdmissionTests {
@@ -139,7 +140,7 @@ import Testing
   }
 
   /// Compares with a simple model.
-  @Test("The invariants hold for random operations", arguments: 0..<40 as Range<UInt64>)
+  @Test("The invariants hold for random operations", .steps, arguments: 0..<40 as Range<UInt64>)
   func randomOperations(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let connections = Int.random(in: 1...5, using: &random)
@@ -160,6 +161,7 @@ import Testing
       waiting.removeAll { $0.ticket == ticket }
     }
     for ticket in UInt64(0)..<600 {
+      step("operation \(ticket)")
       switch Int.random(in: 0..<11, using: &random) {
       case 0..<5:
         let priority = Float(Int.random(in: 0...4, using: &random)) / 4
@@ -196,6 +198,7 @@ import Testing
       #expect(admission.runningCount == running.count)
       #expect(admission.waitingCount == waiting.count)
     }
+    step("end of the requests that run")
     while !running.isEmpty {
       if draining.remove(running.removeFirst()) != nil { admission.leftDraining() }
       if let next = admission.ended() { admit(next) }

@@ -1,5 +1,6 @@
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 @Suite("Phase timers") struct PhaseTimerTests {
@@ -179,11 +180,13 @@ import Testing
     }
   }
 
-  @Test("In random sequences no limit is exceeded early, and a look postpones the next one") func walk()
+  @Test("In random sequences no limit is exceeded early, and a look postpones the next one", .steps)
+  func walk()
     throws
   {
     var random = SeededGenerator(seed: 7)
-    for _ in 0..<2000 {
+    for number in 0..<2000 {
+      step("walk \(number)")
       var timer = try timer()
       var now: UInt64 = 1000
       var entered = now

@@ -1,5 +1,6 @@
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 @Suite("Token buckets") struct TokenBucketTests {
@@ -160,9 +161,10 @@ import Testing
     #expect(!oldest.precedes(try #require(second.candidate(0))))
   }
 
-  @Test("In random sequences no limit is exceeded, and no request is lost") func walk() {
+  @Test("In random sequences no limit is exceeded, and no request is lost", .steps) func walk() {
     var random = SeededGenerator(seed: 11)
-    for _ in 0..<300 {
+    for number in 0..<300 {
+      step("walk \(number)")
       let inFlight = Int.random(in: 1...4, using: &random)
       let burst = Int.random(in: 1...3, using: &random)
       var admission = admission(connections: 3, inFlight: inFlight, rate: 10, burst: burst)

@@ -1,5 +1,6 @@
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 /// The rules of `Documentation/HTTPReading.md`, and the ends of responses (RFC 9112 §6.3).
@@ -272,12 +273,13 @@ import Testing
     #expect(reader.trailers?.fields == [HTTPHeader(name: "A", value: "b")])
   }
 
-  @Test("A restarted reader has no state of the earlier response") func restart() {
+  @Test("A restarted reader has no state of the earlier response", .steps) func restart() {
     let texts = [
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nHalf",
       "HTTP/1.0 200 OK\r\n\r\nx", "nonsense", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
     ]
     for text in texts {
+      step("after \(text.debugDescription)")
       var reader = HTTP1Reader(method: "GET")
       func feed(_ text: String) -> [String] {
         var steps: [String] = []

@@ -1,5 +1,6 @@
 import HTTPWire
 import Randomness
+import Scenarios
 import Testing
 
 @Suite("Floods of frames") struct FloodMeterTests {
@@ -104,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("Pieces of any size are read as the whole", arguments: 0..<6 as Range<UInt64>)
+  @Test("Pieces of any size are read as the whole", .steps, arguments: 0..<6 as Range<UInt64>)
   func pieces(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var bytes: [UInt8] = []
@@ -129,13 +130,16 @@ import Testing
       }
       return position
     }
+    step("pieces of one byte")
     let single = accepted { 1 }
     #expect(single > 0)
     for size in [2, 3, 7, 9, 10, 64] {
+      step("pieces of \(size)")
       // The piece with the byte that ends the connection.
       let expected = single == bytes.count ? single : single / size * size
       #expect(accepted { size } == expected, "seed \(seed), pieces of \(size)")
     }
+    step("one piece")
     #expect((accepted { bytes.count } == bytes.count) == (single == bytes.count), "seed \(seed)")
   }
 

@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import Scenarios
 import Testing
 
 /// Forms as httpbin reads them.
@@ -9,7 +10,9 @@ import Testing
     var files: [String: Values]
   }
 
-  @Test("Fields and files are received", arguments: [false, true]) func fieldsAndFilesArrive(isFile: Bool)
+  @Test("Fields and files are received", .steps, arguments: [false, true]) func fieldsAndFilesArrive(
+    isFile: Bool
+  )
     async throws
   {
     let server = try await HTTPBinServer.shared
@@ -18,6 +21,7 @@ import Testing
     let text = folder.appendingPathComponent("ä.txt")
     try Data("file".utf8).write(to: text)
 
+    step("form")
     let form = MultipartFormData()
     form.append(Data("Zoë".utf8), withName: "name \"quoted\"")
     form.append(Data("1".utf8), withName: "list")
@@ -35,6 +39,7 @@ import Testing
     } else {
       request = AF.upload(try form.encode(), to: server.url("/post"), headers: headers)
     }
+    step("parts at the server")
     let read = try await request.validate().serializingDecodable(Form.self).value
     #expect(
       read

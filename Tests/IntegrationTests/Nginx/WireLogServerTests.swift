@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import Scenarios
 import Testing
 
 /// The heads and bodies that are reported for each version of HTTP.
@@ -22,7 +23,7 @@ struct WireLogServerTests {
     entries.filter { $0.part == part }.map(\.byteCount).reduce(0, +)
   }
 
-  @Test("Heads and sizes are reported for each request", arguments: NginxServer.Entrance.allCases)
+  @Test("Heads and sizes are reported for each request", .steps, arguments: NginxServer.Entrance.allCases)
   func requests(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     let session = server.makeSession()
@@ -32,6 +33,7 @@ struct WireLogServerTests {
     let url = server.url(entrance, "/stored/wire-\(entrance)")
     let body = Data(repeating: 65, count: 50_000)
     for index in 0..<3 {
+      step("upload \(index)")
       let stored = await session.upload(body, to: url, method: .put, headers: ["X-Api-Key": "planted"])
         .eventMonitor(log).serializingData(emptyResponseCodes: [200, 201, 204]).response
       log.queue.sync {}
@@ -43,6 +45,7 @@ struct WireLogServerTests {
       #expect(heads[0].lowercased().contains("\nx-api-key: <redacted>") && !heads[0].contains("planted"))
       #expect(size(.requestBody, in: sent) == body.count)
       #expect(sent.contains { $0.part == .responseHead && $0.text.hasPrefix("\(version) 20") })
+      step("download \(index)")
       let read = await session.request(url).eventMonitor(log).serializingData().response
       log.queue.sync {}
       let received = entries.take()

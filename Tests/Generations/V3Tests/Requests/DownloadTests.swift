@@ -2,6 +2,7 @@ import AlamofireV3
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Scenarios
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DownloadTests {
@@ -43,7 +44,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: target.path))
   }
 
-  @Test("A cancelled download is resumed from its data") func resumeData() async throws {
+  @Test("A cancelled download is resumed from its data", .steps) func resumeData() async throws {
     let server = try HTTPTestServer()
     let folder = try Folder()
     let file = try folder.file("whole")
@@ -57,6 +58,7 @@ import Testing
       ).framed(.contentLength))
     let notes = Notes()
     let manager = Manager.isolated(starting: false)
+    step("cancelled download")
     let request = manager.download(.GET, server.url("/file")) { _, _ in file }
       .progress { _, total, _ in if total == 100_000 { notes.add("half") } }
     request.resume()
@@ -74,11 +76,13 @@ import Testing
           .init(name: "ETag", value: "\"1\""),
           .init(name: "Content-Range", value: "bytes 100000-199999/200000"),
         ], body: .bytes(Array(Reply.patternBytes(size).suffix(100_000)))))
+    step("resumed download")
     let rest = manager.download(resumeData: resumeData) { _, _ in file }
     rest.resume()
     #expect(await rest.end().error == nil)
     #expect(server.recordedRequests.last?.header("Range") == "bytes=100000-")
     #expect(try Data(contentsOf: file) == Data(Reply.patternBytes(size)))
+    step("download with other data")
     let wrong = manager.download(resumeData: Data("no".utf8)) { _, _ in file }
     wrong.resume()
     #expect(await wrong.end().error != nil)

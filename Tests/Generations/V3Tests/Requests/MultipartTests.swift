@@ -2,6 +2,7 @@ import AlamofireV3
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Scenarios
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct MultipartTests {
@@ -26,13 +27,14 @@ import Testing
     return box.value
   }
 
-  @Test("A form with all kinds of parts is sent") func parts() async throws {
+  @Test("A form with all kinds of parts is sent", .steps) func parts() async throws {
     let server = try HTTPTestServer()
     let file = try Folder().file("unicorn.png")
     try FileManager.default.createDirectory(
       at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
     try Data("png".utf8).write(to: file)
     let notes = Notes()
+    step("encoding of the form")
     let result = await encoded(server, notes: notes) { form in
       form.appendBodyPart(data: Data("1".utf8), name: "a")
       form.appendBodyPart(data: Data("2".utf8), name: "b", mimeType: "text/plain")
@@ -49,6 +51,7 @@ import Testing
       Issue.record("\(result)")
       return
     }
+    step("parts at the server")
     let json = await request.outcome { $0.responseJSON(completionHandler: $1) }.result.value
     #expect(value("form.a", of: json) == "1")
     #expect(value("form.b", of: json) == "2")

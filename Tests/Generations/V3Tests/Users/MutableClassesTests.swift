@@ -2,6 +2,7 @@ import AlamofireV3
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import Scenarios
 import Testing
 
 // Code of users, compiled in both language modes: classes with variables and without `Sendable`.
@@ -57,7 +58,7 @@ private enum Failure: Error { case own }
     return Manager(configuration: configuration, serverTrustPolicyManager: Policies(policies: [:]))
   }
 
-  @Test("Classes with variables can be used") func mutableClasses() async throws {
+  @Test("Classes with variables can be used", .steps) func mutableClasses() async throws {
     let server = try HTTPTestServer()
     let manager = manager()
     let router = SigningRouter(base: server.baseURL)
@@ -68,6 +69,7 @@ private enum Failure: Error { case own }
       return ParameterEncoding.URL.encode(request, parameters: parameters)
     }
     manager.delegate.taskDidComplete = { _, _, _ in model.lines.append("complete") }
+    step("request of a router")
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       manager.request(router)
         .validate { _, response in
@@ -84,9 +86,11 @@ private enum Failure: Error { case own }
     #expect(model.status == 200)
     #expect(model.lines.contains("success"))
     #expect(try await server.takeRequest().header("Authorization") == "Bearer 1234")
+    step("encoding of the caller")
     manager.request(.GET, Endpoint(server.baseURL), parameters: ["a": model.status], encoding: own)
     #expect(model.encodings == 1)
     #expect(try await server.takeRequest().target == "/get?a=200")
+    step("parameters of any type")
     let untyped: [String: Any] = ["b": 1]
     manager.request(.POST, server.url("/post"), parameters: untyped)
     #expect(try await server.takeRequest().bodyText == "b=1")
