@@ -6,7 +6,9 @@ import Testing
   func trackedMutex(folder: String) throws {
     var locking: Set<String> = []
     var tracked: Set<String> = []
-    let root = ScriptRun.packageRoot.appendingPathComponent(folder)
+    var root = URL(fileURLWithPath: #filePath)
+    for _ in 0..<4 { root.deleteLastPathComponent() }
+    root.appendPathComponent(folder)
     for case let path as String in try #require(FileManager.default.enumerator(atPath: root.path))
     where path.hasSuffix(".swift") {
       let target = try #require(path.split(separator: "/").first.map(String.init))
