@@ -210,6 +210,7 @@ package final class Interruption: Sendable {
   }
 
   private let isProcess: Bool
+  /// The signals that came, and what a signal cancels. Queues of signals and the main thread use it.
   private let state = Mutex(State())
 
   /// Makes an observer.

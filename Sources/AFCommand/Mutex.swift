@@ -3,6 +3,7 @@ import Synchronization
 /// A `Synchronization.Mutex` whose order ThreadSanitizer sees. The lock of the standard library is in a library
 /// without instrumentation, so an atomic byte is compiled into this module.
 struct Mutex<Value: ~Copyable>: ~Copyable {
+  /// Orders the critical sections for the thread sanitizer.
   private let order = Atomic<Bool>(false)
   private let base: Synchronization.Mutex<Value>
 

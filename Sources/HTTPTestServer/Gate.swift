@@ -21,6 +21,7 @@ public final class Gate: Sendable {
     var waiters: [Int: (target: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
   }
 
+  /// The replies that wait, for the server and tests.
   private let state = Mutex(State())
 
   /// Makes a closed gate.

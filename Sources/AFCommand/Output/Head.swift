@@ -146,6 +146,7 @@ final class HopLog: Sendable {
   let log: WireLog
 
   private final class EntryList: Sendable {
+    /// The entries of the wire log. The log's queue adds them, and the main thread reads them.
     let values = Mutex<[WireLog.Entry]>([])
   }
 

@@ -17,6 +17,7 @@ final class ProgressMeter: Sendable {
   private static let interval = Duration.milliseconds(100)
 
   private let environment: Environment
+  /// Whether progress may be printed. It is printed under the lock.
   private let state: Mutex<State>
 
   /// Makes the meter of an invocation; `nil` if its progress is not shown.

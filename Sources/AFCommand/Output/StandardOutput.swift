@@ -13,6 +13,7 @@ package struct OutputFailure: Error, Equatable, Sendable {
 /// The standard output up to the first write that fails, so that nothing is written behind a gap.
 final class StandardOutput: Sendable {
   private let output: @Sendable (Data) throws(OutputFailure) -> Void
+  /// The first failure of a write, for the queues of the output and the main thread.
   private let firstFailure = Mutex<OutputFailure?>(nil)
 
   init(_ output: @escaping @Sendable (Data) throws(OutputFailure) -> Void) { self.output = output }

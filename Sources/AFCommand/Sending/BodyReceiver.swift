@@ -43,6 +43,7 @@ final class BodyReceiver: Sendable {
   private let request: URLRequest
   private let sentBody: SentBody
   private let hops: HopLog?
+  /// The use of the body and its file, for the body's queue and the main thread.
   private let state = Mutex(State())
 
   /// Makes the receiver of the response to a request.

@@ -161,6 +161,7 @@ final class TransientRetry: RetryPolicy, @unchecked Sendable {
   /// The longest delay in seconds. A longer `Retry-After` ends the retries.
   static let longestDelay: TimeInterval = 300
 
+  /// The use of the response, for the loop and the pool.
   private let use = Mutex(Use.none)
   /// Called before each delay.
   private let announce: @Sendable (String) -> Void

@@ -8,6 +8,7 @@ final class KeptState: Sendable {
   private let named: NamedSession?
   private let path: String?
   private let jarPath: String?
+  /// The reason if the state was not stored, for the main thread and its task.
   private let storeFailure = Mutex<String?>(nil)
   /// The cookies of both.
   let cookies: [HTTPCookie]

@@ -100,6 +100,7 @@ private final class MessagePrinter: Sendable {
 
   private let environment: Environment
   private let invocation: Invocation
+  /// The end of the connection, for its handlers and the main thread.
   private let end = Mutex(End())
 
   init(_ environment: Environment, _ invocation: Invocation) {

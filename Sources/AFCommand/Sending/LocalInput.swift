@@ -144,6 +144,7 @@ private final class InputReader: InputStream {
     var status = Stream.Status.notOpen
   }
 
+  /// The bytes that were read ahead.
   private let state: Mutex<State>
   private let source: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
 

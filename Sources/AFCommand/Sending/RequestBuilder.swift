@@ -215,6 +215,7 @@ extension OutgoingRequest {
     }
     try takeBody()
     guard let plain = request.httpBody, !plain.isEmpty else { return }
+    /// The compressed request, for its encoder and the main thread.
     let result = Mutex<Result<URLRequest, any Error>?>(nil)
     DeflateRequestCompressor().adapt(request, for: .default) { adapted in result.withLock { $0 = adapted } }
     guard let compressed = try result.withLock({ $0 })?.get(), let body = compressed.httpBody,

@@ -101,6 +101,7 @@ final class JournalledBody: BodySource {
   private let transfer: BackgroundTransfer
   /// Whether the last bytes are those of the upload.
   private let isEnd: Bool
+  /// The number of bytes that are still to be sent, for the loop and attempts.
   private let rest: Atomic<Int64>
 
   init(_ source: any BodySource, _ transfer: BackgroundTransfer, isEnd: Bool = true) {

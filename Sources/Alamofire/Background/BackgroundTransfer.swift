@@ -51,6 +51,8 @@ package final class BackgroundTransfer: Sendable {
   private static let compactionInterval = 1 << 20
 
   let owner: BackgroundTransfers
+  /// The steps of the transfer, its journal and its files, for the loop and attempts. The journal and the bytes are
+  /// written under this lock, so that no byte is written after the end of a session.
   private let state: Mutex<State>
 
   init(_ id: UUID, stored: StoredTransfer?, owner: BackgroundTransfers) {

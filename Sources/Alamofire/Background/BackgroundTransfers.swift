@@ -30,6 +30,7 @@ package final class BackgroundTransfers: Sendable {
   let now: @Sendable () -> Double
   /// The transfers that begin one after the other.
   package let turns: TransferTurns?
+  /// The restored transfers that have not ended, for attempts and handlers.
   private let state: Mutex<State>
 
   /// Makes the transfers of a session with a folder.
@@ -256,6 +257,7 @@ package final class TransferTurns: Sendable {
     }
   }
 
+  /// The discretionary transfers that wait for their turn.
   private let state = Mutex(State())
 
   package init() {}

@@ -25,6 +25,7 @@ final class InputStreamSource: BodySource {
   // Its bytes are read by the thread of the source alone, and there is one at a time. Its status and its end are asked
   // for and set by other threads only if it is a `SequenceStream`, which is safe.
   nonisolated(unsafe) let stream: InputStream
+  /// The bytes to send, and whether the stream has stopped, for the thread of the source and the loop.
   private let state = Mutex(State())
   /// The thread waits here while there is enough to send.
   private let room = DispatchSemaphore(value: 0)

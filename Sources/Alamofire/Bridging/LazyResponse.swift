@@ -7,6 +7,7 @@ import Synchronization
 final class LazyResponse: Sendable {
   private let url: URL?
   private let head: ResponseHead?
+  /// The response once it was asked for, by any thread.
   private let made: Mutex<HTTPURLResponse?>
 
   init(url: URL?, head: ResponseHead?) {

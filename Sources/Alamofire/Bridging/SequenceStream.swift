@@ -68,6 +68,7 @@ private final class SequenceFeed: Sendable {
   }
 
   private let iterate: @Sendable (SequenceFeed) async throws -> Void
+  /// The current element and the task of the sequence, for that task, the thread of the source and the loop.
   private let state = Mutex(State())
   /// The thread of a read waits here for an element or the end.
   private let arrival = DispatchSemaphore(value: 0)

@@ -13,12 +13,14 @@ final class CacheStorage: Sendable {
     var isOpen: Bool
   }
 
+  /// The responses in memory and the index of the files, for any thread.
   private let state: Mutex<State>
   private let openFiles: @Sendable () -> (any EntryFiles)?
   /// The serial queue that writes and removes files. Only ``settle()`` waits for it.
   private let writer: DispatchQueue
   /// Whether the storage is known to be empty without opening the folder; read for each request.
   private let isKnownEmpty: Atomic<Bool>
+  /// The number of removals. Each hop notes it when it is sent.
   private let lastRemovalCount = Atomic<UInt64>(0)
   let clock: @Sendable () -> Int64
 
@@ -234,6 +236,7 @@ final class FailedRemovals: Sendable {
     func hides(_ name: String) -> Bool { names.contains(name) || survivors?.contains(name) == false }
   }
 
+  /// The files that could not be removed, by folder.
   private let folders = Mutex<[String: Folder]>([:])
 
   func add(_ name: String, in folder: String) {

@@ -13,8 +13,10 @@ package final class SessionCache: Sendable {
   private let policy: URLRequest.CachePolicy
   /// Identifies the session in the keys of responses that belong to it alone.
   private let number: UInt64
+  /// The responses that are being revalidated.
   private let refreshing = Mutex<Set<CacheKey>>([])
 
+  /// The number of the last cache of a session.
   private static let lastNumber = Atomic<UInt64>(0)
 
   package init(_ configuration: URLSessionConfiguration) {

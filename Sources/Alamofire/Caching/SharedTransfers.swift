@@ -78,7 +78,9 @@ package final class SharedTransfers: Sendable {
     var lastNumber: UInt64 = 0
   }
 
+  /// The shared transfers and their requests, for the loop, attempts and the threads of users.
   private let state = Mutex(State())
+  /// The number of unsafe requests that were answered.
   private let lastEra = Atomic<UInt64>(0)
 
   /// The number of the current era. Requests of different eras share no transfer, because the resource may have

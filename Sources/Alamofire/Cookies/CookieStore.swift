@@ -13,6 +13,7 @@ import Synchronization
 /// file. Foundation's parsers are not used, because they split cookies at commas, and some texts end the process.
 final class CookieStore: Sendable {
   let storage: HTTPCookieStorage
+  /// The last known content of the storage, for attempts and the two queues. The storage is used outside the lock.
   private let index = Mutex(CookieIndex())
   /// The serial queue that stores cookies, so that decisions about the same cookie are not concurrent.
   private let writing: DispatchQueue
@@ -137,6 +138,7 @@ final class CookieStores: Sendable {
     weak var store: CookieStore?
   }
 
+  /// The store of each storage, for threads that create sessions.
   private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
   private init() {}
@@ -162,6 +164,7 @@ final class CookieIndex: Sendable {
   /// The attributes of each object.
   let cookies: [Cookie]
   private let byDomain: [String: [Int]]
+  /// The fields that an unchanged storage has given, for attempts.
   private let cache = Mutex(CookieFieldCache())
 
   init(_ objects: [HTTPCookie] = []) {

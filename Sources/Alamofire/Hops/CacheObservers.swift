@@ -19,6 +19,7 @@ final class StoredAnswerObserver: TransferObserver {
 final class ValidationObserver: TransferObserver {
   private let delegate: any HopDelegate
   private let isForCache: @Sendable (ResponseHead) -> Bool
+  /// Whether a head was passed on. The loop sets it, and the attempt reads it.
   private let hasShown = Atomic<Bool>(false)
 
   init(_ delegate: any HopDelegate, isForCache: @escaping @Sendable (ResponseHead) -> Bool) {

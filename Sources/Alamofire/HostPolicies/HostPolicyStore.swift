@@ -19,6 +19,7 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
     var isWriting = false
   }
 
+  /// The policies of hosts, and whether they are being written, for any thread.
   private let state: Mutex<State>
   private let file: (any HostPolicyFile)?
   private let now: @Sendable () -> Int64

@@ -102,6 +102,7 @@ extension RequestCore {
 
 /// Calls a closure at the last of several steps.
 private final class Countdown: Sendable {
+  /// The number of handlers that have not returned.
   private let rest: Atomic<Int>
   private let body: @Sendable () -> Void
 

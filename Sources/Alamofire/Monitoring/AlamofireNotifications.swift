@@ -34,6 +34,7 @@ extension Notification {
 /// before a name is used.
 enum NotificationDemand {
   static let requestKey = "org.alamofire.notification.key.request"
+  /// Whether a name of a notification was read. It never becomes false again.
   private static let hasBeenNamed = Atomic<Bool>(false)
 
   static var exists: Bool { hasBeenNamed.load(ordering: .relaxed) }

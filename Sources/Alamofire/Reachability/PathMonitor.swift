@@ -27,6 +27,7 @@ package final class NetworkPathMonitor: PathMonitor {
   private let isThere: @Sendable (NetworkState) -> Bool
   /// The serial queue for changes and the timeout.
   private let queue = DispatchQueue(label: "org.alamofire.offlineRetrier.monitor")
+  /// The wait for a network, for attempts and the queue of the monitor.
   private let state = Mutex(State())
 
   /// Makes a wait for a default route over an allowed interface.
@@ -86,6 +87,7 @@ package final class NetworkPathMonitor: PathMonitor {
 final class ManagedPathMonitor: PathMonitor {
   private let manager: NetworkReachabilityManager?
   private let maximumWait: DispatchTimeInterval
+  /// The wait for a network, for attempts and the queue of the monitor.
   private let onResult = Mutex<(@Sendable (PathResult) -> Void)?>(nil)
 
   /// Makes a monitor that waits for a manager.

@@ -42,6 +42,7 @@ final class ReachabilityCore: Sendable {
   private let queue: DispatchQueue
   /// Whether the host is a literal address or `localhost`, which need no look-up.
   private let isLiteral: Bool
+  /// The listener, the status and the addresses of the host, for users and the queues.
   private let state: Mutex<State>
 
   init(_ target: ReachabilityTarget, _ source: any NetworkSource, queue: DispatchQueue) {

@@ -121,6 +121,7 @@ package final class UploadBody: Sendable {
   let runsUserCode: Bool
   /// The upload of a background session; `nil` in others.
   let transfer: BackgroundTransfer?
+  /// The resumer of a resumable upload, for attempts and the threads of users.
   private let resumption = Mutex<UploadResumer?>(nil)
 
   /// The decisions about a resumable upload; `nil` for an ordinary one.

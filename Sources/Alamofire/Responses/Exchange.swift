@@ -53,6 +53,7 @@ package final class Exchange: Sendable {
   /// The response if it is not an HTTP one: of a file, of a `data:` URL, or of a `URLProtocol` class. Then ``head``
   /// is `nil`, so that no status is validated.
   package let other: URLResponse?
+  /// The metrics and the response once they were asked for, by any thread.
   private let made: Mutex<Made>
 
   private struct Made {

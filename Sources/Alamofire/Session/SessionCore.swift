@@ -44,6 +44,7 @@ package final class SessionCore: Sendable {
   let serializationQueue: DispatchQueue
   /// The session that delegates, monitors and users see.
   let facade: URLSession
+  /// The requests, the weak session, and whether it was released, for its users and attempts.
   private let registry = Mutex(Registry())
 
   init(

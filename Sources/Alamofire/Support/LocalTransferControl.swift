@@ -15,6 +15,7 @@ package final class LocalTransferControl: TransferControl {
     var mayPass: Bool { isCancelled || !(isClosed || isFull) }
   }
 
+  /// Whether bytes may move, and what waits for that, for any thread.
   private let state = Mutex(State())
 
   package init() {}

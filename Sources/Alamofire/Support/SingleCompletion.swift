@@ -45,6 +45,7 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
     case taken
   }
 
+  /// The first answer, and what waits for it, for any thread and a timer.
   private let state = Mutex(State.open)
 
   func answer(_ value: Value) {
@@ -103,6 +104,7 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
 /// A completion for user code. Its handler is called once, with the first value, or with a default if it is released
 /// without a call. It is for completions that lead to further completions; requests await ``SingleCompletion``.
 final class GuardedCompletion<Value: Sendable>: Sendable {
+  /// The completion until its first call, by threads of users.
   private let handler: Mutex<(@Sendable (Value) -> Void)?>
   private let whenForgotten: Value
 

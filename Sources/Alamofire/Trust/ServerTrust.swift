@@ -34,6 +34,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     var requiredPins: [PublicKeyPin] = []
   }
 
+  /// The policies, anchors and the result, for the loop, attempts and the threads of users.
   private let state: Mutex<State>
 
   /// Makes a value for the certificates of a server, for example to test an evaluator.

@@ -28,6 +28,7 @@ final class TrustService: ServerEvaluator {
     var hasAccepted = false
   }
 
+  /// The results of slow evaluators and the servers that get no client certificate, for the loop and attempts.
   private let state = Mutex(State())
 
   /// Returns `nil` if there is neither a manager nor an observer, so that the trust store alone decides.

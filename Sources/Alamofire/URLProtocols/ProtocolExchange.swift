@@ -232,6 +232,7 @@ final class ProtocolTransport: Transport {
   private let type: URLProtocol.Type
   private let request: URLRequest
   private let credential: URLCredential?
+  /// The response or the error of the class, for its queue of events and attempts.
   private let outcome = Mutex(Given())
 
   init(_ type: URLProtocol.Type, request: URLRequest, credential: URLCredential?) {

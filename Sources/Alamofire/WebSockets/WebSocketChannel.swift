@@ -101,6 +101,8 @@ final class WebSocketChannel: Sendable {
   let options: WebSocketChannelOptions
   let host: String
   private let observer: any WebSocketChannelObserver
+  /// The connection and its timer, for the loop and the threads of users. Messages are masked under the lock, because
+  /// their order is that of the wire. Events are delivered outside of it, by one thread at a time.
   let state: Mutex<State>
 
   /// Makes a channel on a connection that was upgraded.

@@ -24,6 +24,7 @@ final class WebSocketLink: Sendable {
     }
   }
 
+  /// The stream and the channel of the handshake and its metrics, for the loop and attempts.
   private let state = Mutex(State())
   private let beginning = ContinuousClock.now
 

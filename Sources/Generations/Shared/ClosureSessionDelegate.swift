@@ -8,6 +8,8 @@ public import FoundationNetworking
 /// itself is called for the events that its closures need, so that requests do not wait for other events.
 open class ClosureSessionDelegate<Failure>: Alamofire::SessionDelegate, @unchecked Sendable {
   // Unchecked, as its superclass is: its own properties are constants, and the closures are under the lock.
+
+  /// The closures of the caller, for any thread.
   private let storage = Mutex(Boxed(DelegateClosures<Failure>()))
   private let ownClass: AnyClass
   private let convertError: @Sendable (any Error) -> Failure

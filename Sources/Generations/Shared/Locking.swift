@@ -5,6 +5,7 @@ import Synchronization
 /// The lock of the standard library is in a library that is not instrumented. The acquiring load and the releasing
 /// store of one byte are compiled into the module that uses the lock.
 struct Mutex<Value: ~Copyable>: ~Copyable {
+  /// Orders the critical sections for the thread sanitizer.
   private let order = Atomic<Bool>(false)
   private let base: Synchronization.Mutex<Value>
 

@@ -12,6 +12,7 @@ final class ReachabilityListener<Status>: Sendable {
   }
 
   let manager: Alamofire::NetworkReachabilityManager
+  /// The listener, for any thread.
   private let state = Mutex(State())
 
   /// Observes a host, or all of the network without one. `nil` if the manager cannot be made.

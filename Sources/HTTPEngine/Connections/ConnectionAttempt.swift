@@ -40,6 +40,7 @@ final class ConnectionAttempt {
     func pipeIsReady() { attempt.connectionIsReady(self) }
   }
 
+  /// Unowned, because the loop ends the attempt before it ends.
   private unowned(unsafe) let core: LoopCore
   private let request: WireRequest
   private let route: Route

@@ -43,6 +43,7 @@ final class Tunnel: PipeOwner {
   private(set) var conversation: Conversation
   private var state = State.talking
   private var output: ArraySlice<UInt8> = []
+  /// Unowned, because the loop ends the tunnel before it ends.
   private unowned(unsafe) let core: LoopCore
   /// The tokens of a login that takes several rounds on this connection.
   private var tokens: LoginTokens?

@@ -333,6 +333,7 @@ struct BodyCoding {
 /// The trailer fields of a request, which the code of the caller makes on another thread. A request that is sent again
 /// has a new one, so that a late reply to the first sending is not used.
 final class TrailerReply: Sendable {
+  /// The trailers, made by the caller, for the loop and the pool.
   private let made = TrackedMutex<[HTTPHeader]?>(nil)
 
   /// The fields; `nil` until they are made.

@@ -9,6 +9,7 @@ final class LoopExchanges {
   /// The number of pools beyond which those without connections are forgotten.
   private static let leastKeptPools = 256
 
+  /// Unowned, because this is a part of the loop, which closes it.
   unowned(unsafe) var core: LoopCore!
   let state: LoopState
   private let hostQueues: HostQueues

@@ -63,6 +63,7 @@ final class PendingTokens {
   private var waiting: [UInt64: ([UInt8]?) -> Void] = [:]
   private var last: UInt64 = 0
 
+  /// Unowned, because this is a part of the loop.
   unowned(unsafe) var owner: EventLoop!
 
   /// Makes a token on a look-up thread, and passes it on in a later turn of the loop.

@@ -20,6 +20,7 @@ package final class ContinuationBatch: @unchecked Sendable {
     var isOver = false
   }
 
+  /// The continuations of one turn of the loop, and the task that resumes them.
   private let state = TrackedMutex(State())
   /// The tasks of this turn. Only the loop's thread uses them.
   @exclusivity(unchecked) private var turn: [Waiter] = []

@@ -21,11 +21,13 @@ package final class EventLoop: TaskExecutor, Sendable {
     var isEmpty: Bool { jobs.isEmpty && commands.isEmpty }
   }
 
+  /// The jobs and commands that wait for the loop, and whether it has a thread, for any thread.
   private let inbox = TrackedMutex(Inbox())
   /// Set by the loop before it waits. The thread that resets it wakes the loop.
   private let isWaiting = Atomic<Bool>(false)
   /// The `pthread_t` of the running thread, 0 without one.
   private let thread = Atomic<UInt>(0)
+  /// The number of the last ticket.
   private let tickets = Atomic<UInt64>(0)
   /// The number of times at which another thread used the inbox. Tests and benchmarks count these thread hops.
   private let threadHops = Atomic<UInt64>(0)

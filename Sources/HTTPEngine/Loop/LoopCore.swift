@@ -10,6 +10,7 @@ final class LoopCore {
   /// The longest wait, in milliseconds.
   private static let longestPoll: UInt64 = 60_000
 
+  /// Unowned, because the owner outlives what it owns.
   unowned(unsafe) var owner: EventLoop!
   let poller = Poller()
   /// The number of times at which the inbox was read.

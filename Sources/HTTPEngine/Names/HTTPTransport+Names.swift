@@ -186,6 +186,7 @@ private final class AddressSearch: TransferControl {
     case cancelled
   }
 
+  /// The task that looks up addresses, for any thread.
   private let state = TrackedMutex(State.new)
 
   func begin(_ task: Task<Void, Never>) {
@@ -267,6 +268,7 @@ final class NameCache: Sendable {
   /// The longest time for which an answer is kept, in seconds.
   private static let longest: UInt32 = 3600
 
+  /// The addresses from name servers until they expire. The loop uses it.
   private let entries = TrackedMutex<[Key: Entry]>([:])
 
   func addresses(_ key: Key) -> [IPAddress]? {

@@ -23,6 +23,7 @@ final class Resolver {
   private static let lifetime: UInt64 = 60_000_000_000
   private static let capacity = 1024
 
+  /// Unowned, because this is a part of the loop.
   unowned(unsafe) var owner: EventLoop!
   @exclusivity(unchecked) private var known: [String: Entry] = [:]
   @exclusivity(unchecked) private var waiting: [String: [any Waiter]] = [:]
@@ -97,6 +98,7 @@ final class LookupThreads: Sendable {
 
   private enum Need { case none, call, thread }
 
+  /// The look-ups that wait, and the number of threads, for loops and these threads.
   private let state = TrackedMutex(State())
   // `nonisolated(unsafe)` because it is a pointer, which never changes. Any thread may use a POSIX semaphore.
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>

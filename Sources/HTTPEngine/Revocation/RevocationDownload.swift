@@ -89,6 +89,7 @@ package struct RevocationDownload: RevocationDownloads {
 
   /// The body of one download, for the thread that waits for it.
   private final class Answer: Sendable {
+    /// The body of the download, for its loop and the evaluator.
     private let body = TrackedMutex<Data?>(nil)
     private let hasCome = DispatchSemaphore(value: 0)
 

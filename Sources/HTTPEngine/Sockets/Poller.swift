@@ -60,6 +60,7 @@ final class Poller {
 
   /// Readable when a socket is ready, so that another poll can wait for this one; −1 before ``open()``.
   @exclusivity(unchecked) private(set) var descriptor: Int32 = -1
+  /// The descriptor by which other threads wake the loop.
   private let waker = Atomic<Int32>(-1)
   private let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: mostEvents)
   /// The events that have not been delivered.

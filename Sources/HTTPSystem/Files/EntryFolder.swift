@@ -13,6 +13,7 @@ package final class EntryFolder: EntryFiles {
   private static let leftoverAge: Int64 = 600
 
   private let path: String
+  /// The number in the name of the last temporary file.
   private let counter = Atomic<UInt64>(0)
 
   /// Opens the folder, which is made at the first write. Returns `nil` if the folder belongs to another user, or if

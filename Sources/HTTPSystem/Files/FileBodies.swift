@@ -17,6 +17,7 @@ package final class FileSource: BodySource {
   private let start: Int64
   /// The bytes of a generated file; `nil` for any other.
   private let content: [UInt8]?
+  /// The descriptor and the offset, for the loop and the thread that made the source.
   private let state = TrackedMutex(State())
 
   /// Opens the file. Fails unless it is a regular file, because reading from other files may block forever. A
@@ -134,6 +135,7 @@ package final class FileSink: BodySink {
   private let newPath: String
   /// The function that decides about a continuation; `nil` for a new file.
   private let place: Continuation?
+  /// The descriptor and the offset, for the loop and the thread that made the sink.
   private let state: TrackedMutex<State>
 
   package init(path: String, continuing place: Continuation? = nil) {

@@ -25,6 +25,7 @@ package final class PartialFile: Sendable {
 
   private let path: String
   private let recordPath: String
+  /// The descriptors of the file and of its record, for the queue of the download.
   private let descriptors: TrackedMutex<Descriptors>
 
   /// Opens or creates the file, and locks it.

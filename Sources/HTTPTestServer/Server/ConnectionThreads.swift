@@ -18,6 +18,7 @@ final class ConnectionThreads: Sendable {
   var count: Int { state.withLock { $0.threads.count } }
 
   private let signal: Waker
+  /// The threads to join, for the server and tests.
   private let state = Mutex(State())
 
   init() throws(ServerError) { signal = try Waker() }

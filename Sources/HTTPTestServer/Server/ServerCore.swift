@@ -8,6 +8,7 @@ import Synchronization
 /// Threads: one accepts and joins the others, and each connection has one. All wait in `poll`, and every
 /// such wait also ends by the stop signal.
 final class ServerCore: Sendable {
+  /// The requests, replies and connections, for the server and tests.
   let state = Mutex(ServerState())
   let stopSignal: Waker
   let threads: ConnectionThreads

@@ -59,6 +59,7 @@ public final class StreamTestServer: Sendable {
       var acceptor: pthread_t?
     }
 
+    /// The counts of connections and bytes, for the server and tests.
     let state = Mutex(State())
     let port: Int
     private let tls: TLSContext?

@@ -94,6 +94,7 @@ public final class UploadEndpoint: Sendable {
   /// The protocol of the endpoint.
   public let dialect: Dialect
   let options: Options
+  /// The uploads and faults, for the server and tests.
   let state = Mutex(State())
 
   /// Makes an endpoint without uploads.

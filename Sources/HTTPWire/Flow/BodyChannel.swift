@@ -110,6 +110,7 @@ package struct BodyChannel: Sendable {
 package final class ChunkMemory: Sendable {
   /// The address of an unused block, or 0.
   private final class Slot: Sendable {
+    /// The address of a free block. It is taken by an exchange with acquire order, and given back with release.
     let address = Atomic<UInt>(0)
   }
 

@@ -11,6 +11,7 @@ public import Synchronization
 /// specializes inlinable code of other modules only if it is public. A lock that is not specialized costs some 900
 /// instructions.
 public struct TrackedMutex<Value: ~Copyable>: ~Copyable {
+  /// Orders the critical sections for the thread sanitizer.
   @usableFromInline let order = Atomic<Bool>(false)
   @usableFromInline let base: Synchronization.Mutex<Value>
 

@@ -49,6 +49,7 @@ private final class AwaitedTransfer: TransferObserver, TransferCompletion {
   }
 
   private let observer: any TransferObserver
+  /// The control of the transfer, and the task that awaits it, for any thread.
   private let state = Mutex(State())
 
   init(_ observer: any TransferObserver) { self.observer = observer }

@@ -26,6 +26,7 @@ struct TrustPartition: Hashable {
     var next = 0
   }
 
+  /// The numbers of trust options and identities, for threads that create options.
   private static let numbers = Mutex(Numbers())
 
   /// Returns a number that is equal for equal options, and never reused for other ones.

@@ -74,6 +74,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
   private let authenticator: AuthenticatorType
   /// The serial queue on which the authenticator refreshes: never the thread of a request that waits for it.
   private let queue = DispatchQueue(label: "org.alamofire.authentication.inspector")
+  /// The credential and its refresh, for attempts, users and the queue of the interceptor.
   private let flow: Mutex<Flow>
 
   /// The credential of requests. Setting it clears the error of an earlier refresh; requests that failed with another

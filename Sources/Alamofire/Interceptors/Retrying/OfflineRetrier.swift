@@ -48,6 +48,7 @@ public final class OfflineRetrier: RequestInterceptor {
 
   private let makeMonitor: @Sendable () -> any PathMonitor
   private let isOfflineError: @Sendable (any Error) -> Bool
+  /// The requests that wait for a network, for attempts and the queue of the monitor.
   private let state = Mutex(State())
 
   /// Makes a retrier for which any interface is sufficient.

@@ -23,6 +23,7 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
   private let bodyLimit: Int
   private let entryLimit: Int
   private let redaction: Redaction
+  /// The recorded entries, for the queue of the recorder and its users.
   private let records = Mutex<[RecordedTransaction]>([])
 
   /// Makes a recorder.

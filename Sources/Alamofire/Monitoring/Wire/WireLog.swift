@@ -136,6 +136,7 @@ final class WireLogObserver: WireObserver {
   private let log: WireLog
   private let request: UUID
   private let redaction: Redaction
+  /// The heads that have arrived in part. The loop uses it.
   private let collector = Mutex(WireCollector())
 
   init(log: WireLog, request: UUID, redaction: Redaction) {

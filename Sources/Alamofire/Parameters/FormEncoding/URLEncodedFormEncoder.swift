@@ -85,6 +85,7 @@ public final class URLEncodedFormEncoder: Sendable {
     }
   }
 
+  /// The characters that are not escaped, for any thread.
   private let allowed: Mutex<Allowed>
 
   /// The characters that are not percent-encoded. Spaces and members beyond ASCII have no effect.

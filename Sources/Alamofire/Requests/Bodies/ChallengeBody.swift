@@ -18,6 +18,7 @@ final class ChallengeBody: BodySink {
   /// The sink for the body of the last response.
   let sink: any BodySink
   private weak let core: RequestCore?
+  /// The kept bytes of the challenge, for the loop and attempts.
   private let state = Mutex(State.passing)
 
   init(_ sink: any BodySink, of core: RequestCore) {

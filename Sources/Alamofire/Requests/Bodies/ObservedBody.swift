@@ -28,6 +28,7 @@ final class ObservedBody: BodySink {
   private static let mostHeld = 1 << 20
 
   private weak let core: RequestCore?
+  /// The kept bytes, and whether they are shown, for the loop and attempts.
   private let state = Mutex(State())
 
   init(of core: RequestCore) {

@@ -20,6 +20,7 @@ package final class ResponseChunks: Sendable {
   }
 
   package let flow: StreamFlow
+  /// The delivered bytes and the demand of the readers. It is never held together with the lock of the `StreamFlow`.
   private let state = Mutex(State())
 
   init(executor: (any TaskExecutor)?) {

@@ -28,6 +28,7 @@ final class ByteStreamCore: Sendable {
   private let isSecure: Bool
   /// `nil` if the host or the port is invalid.
   let request: WireRequest?
+  /// The state of the stream, its end and its waiters, for the loop and the threads of users.
   private let state = Mutex(State())
 
   init(_ session: SessionCore, host: String, port: Int, isSecure: Bool, options: TransportOptions?) {

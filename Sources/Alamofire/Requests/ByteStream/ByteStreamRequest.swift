@@ -182,6 +182,7 @@ private final class Withdrawal: Sendable {
   }
 
   private let core: ByteStreamCore
+  /// The pending operation of a task, and whether the task was cancelled.
   private let state = Mutex(State())
 
   init(_ core: ByteStreamCore) { self.core = core }

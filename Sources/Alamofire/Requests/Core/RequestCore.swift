@@ -26,6 +26,7 @@ package final class RequestCore: Sendable {
   let kind: any RequestKind
   let interceptor: (any RequestInterceptor)?
   let shouldAutomaticallyResume: Bool?
+  /// All state of the request that changes, for its users, attempts and the loop.
   let state = Mutex(State())
   /// See ``RequestInterests``. Read for each chunk of a body.
   let interests: Atomic<UInt16>

@@ -8,6 +8,7 @@ import Synchronization
 ///
 /// The attempt writes its properties before the latch opens, or the task that claims the response does. All tasks
 /// read them after the latch is open.
+// Unchecked: written before the latch opens.
 final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecked Sendable {
   private let serialization: Serialization<Value>
   /// In memory of its own, because each access to a stored optional would look its type up at run time.
@@ -142,6 +143,7 @@ class DeliveryLatch: @unchecked Sendable {
   @exclusivity(unchecked) final var failure: AFError?
   @exclusivity(unchecked) final var duration: TimeInterval = 0
 
+  /// The response, and the tasks that await it.
   private let state = Mutex(State())
 
   /// Marks the response as one that the first waiting task will make.

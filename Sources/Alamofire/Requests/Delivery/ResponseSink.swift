@@ -47,6 +47,7 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
   private let queue: DispatchQueue
   private let serialization: Serialization<Kind.Value>
   private let handler: @Sendable (Response) -> Void
+  /// The response until its delivery.
   private let response = Mutex<Response?>(nil)
 
   init(
@@ -129,6 +130,7 @@ final class RunEnd: Sendable {
     var isReached = false
   }
 
+  /// The outcome of the run, for attempts and readers.
   private let state = Mutex(State())
 
   /// The outcome of the last attempt; `nil` while it is unknown.

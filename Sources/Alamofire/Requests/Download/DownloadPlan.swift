@@ -94,6 +94,7 @@ package final class DownloadPlan: Sendable {
   let destination: DownloadRequest.Destination?
   /// The download of a background session; `nil` in others.
   let transfer: BackgroundTransfer?
+  /// The temporary file and the offset of its first byte, for the loop and attempts.
   private let state = Mutex(State())
 
   init(

@@ -38,6 +38,8 @@ final class EventSource: Sendable {
   private static let largestRefusedBody = 65_536
 
   let configuration: EventSourceRequest.Configuration
+  /// The event that has begun, the refused body and the next connection. It is never held together with the lock of
+  /// the `StreamFlow`.
   private let state: Mutex<State>
 
   init(_ configuration: EventSourceRequest.Configuration) {

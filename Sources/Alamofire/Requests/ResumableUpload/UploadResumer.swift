@@ -44,6 +44,7 @@ final class UploadResumer: Sendable {
   private let isRemoved: Bool
   /// The transfer of a background session, whose journal has the upload; `nil` in other sessions.
   let transfer: BackgroundTransfer?
+  /// The decisions about the upload, for the loop, attempts and the threads of users.
   private let state: Mutex<State>
 
   init(

@@ -47,6 +47,7 @@ final class SegmentedDownloadCore: Sendable {
   let target: SegmentedDownloadTarget
   /// Serial, so that the events of all segments are handled one at a time, and not on a thread of the engine.
   let queue = DispatchQueue(label: "org.alamofire.segments")
+  /// The segments, requests and handlers, for the queue of the download and its users.
   let state: Mutex<State>
   private let beginning = ContinuousClock.now
 

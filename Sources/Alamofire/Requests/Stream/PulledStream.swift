@@ -35,6 +35,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   private let request: DataStreamRequest
   private let reader: PullReader
   private let cancels: Bool
+  /// The unread events and the state of the decoding, for the readers.
   private let state: Mutex<State>
 
   /// Makes the stream of a loop.
@@ -142,6 +143,7 @@ final class PullReader: StreamSink {
   let id: Int
   let flow: StreamFlow
   let runEnd = RunEnd()
+  /// The task that waits for bytes, for the loop and readers.
   private let state = Mutex(State())
 
   init(_ flow: StreamFlow, id: Int) {

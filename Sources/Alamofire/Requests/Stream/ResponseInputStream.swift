@@ -36,6 +36,7 @@ final class ResponseInputStream: BlockingInputStream {
 
   private let request: DataStreamRequest
   private let reader: BlockingReader
+  /// The current chunk and the status, for readers and the closing thread. No lock is held while a reader waits.
   private let reading = Mutex(Reading())
   /// Serializes concurrent reads, so that each chunk reaches one of them.
   private let turn = DispatchSemaphore(value: 1)

@@ -54,6 +54,7 @@ package final class StreamFlow: BodySink {
   private let executor: (any TaskExecutor)?
   /// Reads the events of the body, which readers get in place of its bytes; `nil` if the body is no event stream.
   let eventSource: EventSource?
+  /// The unread chunks, the readers and what waits, for the loop, attempts and readers.
   private let state = Mutex(State())
 
   init(executor: (any TaskExecutor)?, eventSource: EventSource? = nil) {
@@ -294,6 +295,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamSink {
   private let decodingQueue: DispatchQueue?
   private let queue: DispatchQueue
   private let handler: DataStreamRequest.Handler<Success, Failure>
+  /// The state of the decoding for the handler, for its queues. Values are decoded outside the lock.
   private let state: Mutex<State>
 
   init(

@@ -77,6 +77,7 @@ struct SessionPlan: Sendable {
 private final class WeakSessionCore: Sendable {
   private struct Weak { weak var core: SessionCore? }
 
+  /// The weak reference, for any thread.
   private let core = Mutex(Weak())
 
   var value: SessionCore? { core.withLock { $0.core } }

@@ -21,12 +21,14 @@ final class TaskRecord: Sendable {
     var last: View?
   }
 
+  /// The number of the last task.
   private static let identifiers = Atomic<Int>(0)
 
   /// Returns an identifier that is unique among tasks of any kind.
   static func nextIdentifier() -> Int { identifiers.wrappingAdd(1, ordering: .relaxed).newValue }
 
   let identifier = TaskRecord.nextIdentifier()
+  /// The results that the task shows and the weak request, for any thread. It takes no other lock.
   private let state: Mutex<State>
 
   init(of request: Request) {

@@ -39,6 +39,7 @@ final class WebSocketFlow: Sendable {
 
   let options: WebSocketChannelOptions
   private let subprotocols: [String]
+  /// The messages that wait for a connection, and the readers, for the loop and the threads of users.
   private let state = Mutex(State())
 
   init(_ options: WebSocketChannelOptions, subprotocols: [String]) {

@@ -88,6 +88,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   private let queue: DispatchQueue
   private let reading: WebSocketReading<Element>
   private let handler: @Sendable (Element) -> Void
+  /// The events that the queue has not handled, for the loop and handlers.
   private let state = Mutex(State())
 
   init(
@@ -165,6 +166,7 @@ final class WebSocketMailbox: WebSocketReader {
 
   let runEnd = RunEnd()
   let delivery: WebSocketDelivery
+  /// The events that no loop has read, for the loop and readers.
   private let state = Mutex(State())
 
   init(_ delivery: WebSocketDelivery) { self.delivery = delivery }

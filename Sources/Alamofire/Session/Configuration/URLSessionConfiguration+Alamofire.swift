@@ -119,6 +119,7 @@ final class ConfigurationAdditions: Sendable {
     var values: Values
   }
 
+  /// The properties that Foundation lacks, by configuration, for any thread.
   private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
   subscript(_ configuration: URLSessionConfiguration) -> Values {

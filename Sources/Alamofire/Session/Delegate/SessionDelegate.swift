@@ -36,6 +36,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// A file manager for subclasses that move files; the base class does not use it.
   public let fileManager: FileManager
 
+  /// The weak reference to the session, for its root queue and attempts.
   private let link = Mutex(Link())
   let wanted = Atomic(Events.all.rawValue)
 

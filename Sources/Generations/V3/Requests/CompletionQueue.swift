@@ -16,6 +16,7 @@ final class CompletionQueue: Sendable {
 
   /// The queue of the steps. Each request has its own, so that a slow serializer delays no other request.
   let queue = DispatchQueue(label: "com.alamofire.request")
+  /// The handlers in their order, for any thread.
   private let state = Mutex(State())
 
   func add(_ step: @escaping @Sendable () -> Void) {

@@ -41,6 +41,7 @@ private final class ByteWatch: EventMonitor {
   let queue: DispatchQueue
   private let isUpload: Bool
   private let moved: Boxed<(Int64, Int64, Int64) -> Void>
+  /// The number of received bytes.
   private let received = Atomic<Int64>(0)
 
   init(queue: DispatchQueue, isUpload: Bool, moved: Boxed<(Int64, Int64, Int64) -> Void>) {

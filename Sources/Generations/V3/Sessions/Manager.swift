@@ -17,6 +17,7 @@ open class Manager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants, or have
   // a lock.
 
+  /// The shared manager, made on first use.
   private static let shared = Mutex<Manager?>(nil)
 
   /// The manager of the functions of the namespace ``Alamofire``: a default configuration with ``defaultHTTPHeaders``.
@@ -59,6 +60,7 @@ open class Manager: @unchecked Sendable {
   let core: Alamofire::Session
   /// Is called when something happens to tasks; its closures decide.
   public let delegate: SessionDelegate
+  /// The settings of the manager, for any thread.
   private let settings = Mutex(Settings())
 
   /// The session that delegates receive. Invalidating it ends the manager.

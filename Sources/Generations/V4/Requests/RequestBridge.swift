@@ -65,6 +65,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   let outcome = RequestResultBox()
   private let sessionDelegate: SessionDelegate
   private let retryQueue: RetryQueue
+  /// The state of the request, for any thread.
   private let state = Mutex(State())
 
   /// Makes the bridge of a request that `make` returns.

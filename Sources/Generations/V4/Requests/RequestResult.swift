@@ -66,6 +66,7 @@ struct RequestResult: Sendable {
 
 /// A ``RequestResult`` under its lock.
 final class RequestResultBox: Sendable {
+  /// The results so far, for handlers and any thread.
   private let state = Mutex(RequestResult())
 
   var value: RequestResult { state.withLock { $0 } }

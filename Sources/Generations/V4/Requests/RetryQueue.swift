@@ -8,6 +8,7 @@ final class RetryQueue: Sendable {
     var waiting: [(id: ObjectIdentifier, begin: @Sendable () -> Void)] = []
   }
 
+  /// The order of the retries.
   private let state = Mutex(State())
 
   /// Calls `begin` when it is the turn of `bridge`: now or later.

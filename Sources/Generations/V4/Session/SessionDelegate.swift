@@ -19,6 +19,7 @@ open class SessionDelegate: ClosureSessionDelegate<any Error>, @unchecked Sendab
     weak var bridge: RequestBridge?
   }
 
+  /// The bridges of running requests, for any thread.
   private let bridges = Mutex<[ObjectIdentifier: KnownBridge]>([:])
 
   /// Makes a delegate for one manager.

@@ -7,7 +7,9 @@ public typealias TransportOptions = Alamofire::TransportOptions
 
 /// The default manager and options of the program, each under a lock of its own.
 private enum SharedManagers {
+  /// The shared manager, made on first use.
   static let manager = Mutex<SessionManager?>(nil)
+  /// The options of managers to come, for any thread.
   static let options = Mutex(TransportOptions())
 }
 

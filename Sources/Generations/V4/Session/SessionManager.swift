@@ -28,6 +28,7 @@ open class SessionManager: @unchecked Sendable {
     var backgroundCompletionHandler: Boxed<() -> Void>?
   }
 
+  /// The settings of the manager, for any thread.
   private let settings = Mutex(Settings())
 
   let retryQueue = RetryQueue()

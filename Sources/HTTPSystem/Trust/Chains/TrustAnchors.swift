@@ -96,7 +96,9 @@ package final class TrustAnchors: @unchecked Sendable {
     }
   }
 
+  /// The stores of files, for the loop and evaluators. It is never held together with `keptTexts`.
   private static let keptFiles = TrackedMutex<[Place: Kept]>([:])
+  /// The stores of texts, for the loop and evaluators.
   private static let keptTexts = TrackedMutex<[Data: TrustAnchors]>([:])
 
   private static func kept(_ place: Place, file: String?, folder: String?) -> Result<TrustAnchors, ChainFault>

@@ -176,6 +176,7 @@ final class RevocationCache: Sendable {
     var lists: [String: (list: [RevocationList], end: Int, size: Int)] = [:]
   }
 
+  /// The answers of responders until they expire, for the evaluators of the process.
   private let state = TrackedMutex(State())
   /// The limits keep the memory of programs with many servers bounded.
   private let answerLimit = 1024

@@ -153,6 +153,7 @@ package struct RevocationLists: Sendable {
 
   init(_ lists: [RevocationList]) { self.lists = lists }
 
+  /// The lists of users that were loaded, for the loop, attempts and the threads of users.
   private static let kept = TrackedMutex<[[Data]: RevocationLists]>([:])
 
   /// Reads lists, each as DER or PEM. A text is read once for all connections.

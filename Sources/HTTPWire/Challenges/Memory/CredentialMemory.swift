@@ -2,6 +2,7 @@ import Synchronization
 
 /// The credentials that servers have accepted of one session. From any thread.
 package final class CredentialMemory: Sendable {
+  /// The accepted credentials and the counts of nonces, for attempts.
   private let spaces: Mutex<CredentialSpaces>
   /// Read for each request, without the lock: most sessions never remember anything.
   private let hasAny = Atomic<Bool>(false)
