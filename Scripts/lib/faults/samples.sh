@@ -1,0 +1,28 @@
+# Sourced by Scripts/lib/faults/run.
+
+# Scripts/samples: errors of the compiler have the file and the line of the document.
+compiled() {
+  Scripts/samples Samples "$tree/out" "$tree"
+  sed -i '/^import /d' "$tree/out"/*.swift
+  swiftc -typecheck -continue-building-after-errors "$tree/out"/*.swift
+}
+begin
+plant README.md <<'END'
+# Title
+
+```swift
+let count: Int = 1
+```
+
+<!-- swift: func sum(a: Int) -> Int { … } -->
+```swift
+let b = a
+return b + "c"
+```
+END
+plant Sources/Alamofire/Kind.swift '/// A kind.\n///\n/// ```swift\n/// let kind: Kind = 1\n/// ```\n'
+reports 1 "README.md:10:12: error:" compiled
+reports 1 "Sources/Alamofire/Kind.swift:4:11: error:" compiled
+begin
+plant README.md '```swift\nlet open = 1\n'
+reports 1 "README.md:2: a sample or its hidden code has no end" Scripts/samples Samples "$tree/out" "$tree"
