@@ -288,8 +288,10 @@ private final class SharedTransfer: TransferObserver, TransferCompletion {
   func transferBegan(_ control: any TransferControl) -> TransferStart { shared.began(key, flight, control) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    // All requests of the transfer follow a redirect. A challenge may concern one of them alone.
-    shared.headCame(key, flight, head) && head.status / 100 == 3 ? .discard : .proceed
+    // All requests of the transfer follow a redirect, or leave an alternative service that is not one of the origin. A
+    // challenge may concern one of them alone.
+    let concernsAll = head.status / 100 == 3 || head.status == HostPolicyObserver.misdirected
+    return shared.headCame(key, flight, head) && concernsAll ? .discard : .proceed
   }
 
   func bytesMoved(_ count: ByteCount) { shared.bytesMoved(key, flight, count) }

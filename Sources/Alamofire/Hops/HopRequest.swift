@@ -69,9 +69,9 @@ extension HopLoop {
 
   // MARK: The transfer
 
-  mutating func send() -> Outcome<HopLoop> {
+  mutating func send() throws(AFError) -> Outcome<HopLoop> {
     noteRemovals()
-    return send(outgoing, observer: delegate.observer) { hops, result in .event(hops.accept(result)) }
+    return try send(outgoing, observer: delegate.observer) { hops, result in .event(hops.accept(result)) }
   }
 
   /// Takes the outcome of the transfer of a hop.

@@ -16,21 +16,21 @@ struct Revalidation: Sendable {
 
 // The server is asked whether a stored response can still be used (RFC 9111 §4.3).
 extension HopLoop {
-  mutating func revalidate() -> Outcome<HopLoop> {
+  mutating func revalidate() throws(AFError) -> Outcome<HopLoop> {
     guard let revalidation = caching.revalidation, let store = services.cache.store else {
       return .event(.cache(.send))
     }
     caching.revalidation = nil
     noteRemovals()
     switch revalidation.candidate {
-    case .response(let stored): return validate(stored, revalidation.conditions, in: store)
-    case .variants(let variants): return validate(variants, revalidation.conditions, in: store)
+    case .response(let stored): return try validate(stored, revalidation.conditions, in: store)
+    case .variants(let variants): return try validate(variants, revalidation.conditions, in: store)
     }
   }
 
   private mutating func validate(
     _ stored: StoredResponse, _ conditions: [HTTPHeader], in store: any ResponseStore
-  ) -> Outcome<HopLoop> {
+  ) throws(AFError) -> Outcome<HopLoop> {
     let question = ServingQuestion(stored: stored, fields: outgoing.fields, askedAt: store.now)
     // Observers are shown the body at the end, because only then it is known to be the body for the caller.
     let request = outgoing.collecting(adding: conditions)
@@ -39,7 +39,7 @@ extension HopLoop {
     let observer = ValidationObserver(delegate) { head in
       head.status == 304 && isConditional || question.mayServe(insteadOf: head.status)
     }
-    return send(request, observer: observer) { hops, result in
+    return try send(request, observer: observer) { hops, result in
       switch result {
       case .success(let response):
         hops.recordHop(response.metrics, response.head, as: request)
@@ -75,10 +75,10 @@ extension HopLoop {
 
   private mutating func validate(
     _ variants: [StoredResponse], _ conditions: [HTTPHeader], in store: any ResponseStore
-  ) -> Outcome<HopLoop> {
+  ) throws(AFError) -> Outcome<HopLoop> {
     let request = outgoing.collecting(adding: conditions)
     let observer = ValidationObserver(delegate) { $0.status == 304 }
-    return send(request, observer: observer) { hops, result in
+    return try send(request, observer: observer) { hops, result in
       switch result {
       case .success(let response):
         hops.recordHop(response.metrics, response.head, as: request)

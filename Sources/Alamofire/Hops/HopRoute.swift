@@ -4,6 +4,8 @@ import HTTPWire
 
 /// The server that a hop is sent to, as far as the host policies of the session decide.
 enum HopRoute {
+  /// Policies may concern the hop. It is decided before it is sent.
+  case undecided
   /// The origin. No policy of a host is used or noted.
   case plain
   /// The server of the origin is authenticated, so that the policies in its responses count. An alternative service of
@@ -30,7 +32,8 @@ extension HopLoop {
       }
     }
     try checkFields()
-    return evaluateHostPolicies()
+    alignRoute()
+    return .done
   }
 
   /// Refuses a method or a field that must not be sent. A `URLProtocol` class that takes the request sends nothing by
@@ -47,7 +50,8 @@ extension HopLoop {
       classes.first { $0.canInit(with: request) }
     } then: { (hops, taker) throws(AFError) in
       try hops.use(taker, for: request)
-      return hops.evaluateHostPolicies()
+      hops.alignRoute()
+      return .done
     }
   }
 
@@ -108,21 +112,26 @@ extension HopLoop {
 
   // MARK: Host policies
 
+  private mutating func alignRoute() {
+    let isConcerned = request.hasHostPolicies && handler.isOverNetwork && request.origin.scheme == "https"
+    route = isConcerned ? .undecided : .plain
+  }
+
   /// Decides whether the host policies of the session concern the hop: the server has to be authenticated. Evaluators
   /// that a subclass of the manager chooses are code of the caller.
-  private mutating func evaluateHostPolicies() -> Outcome<HopLoop> {
-    route = .plain
-    let origin = request.origin
-    guard request.hasHostPolicies, handler.isOverNetwork, origin.scheme == "https" else { return .done }
+  private mutating func evaluateHostPolicies(then: @escaping Continuation<HopLoop>) throws(AFError)
+    -> Outcome<HopLoop>
+  {
+    let host = request.origin.host
     guard let trust = services.trust, trust.manager != nil else {
       route = .authenticated
-      return .done
+      return try then(&self)
     }
     return .task {
-      trust.authenticates(origin.host)
-    } then: { hops, isAuthenticated in
+      trust.authenticates(host)
+    } then: { (hops, isAuthenticated) throws(AFError) in
       hops.route = isAuthenticated ? .authenticated : .plain
-      return .done
+      return try then(&hops)
     }
   }
 
@@ -131,8 +140,12 @@ extension HopLoop {
   /// Sends a request to the server of the hop, or to an alternative service first.
   mutating func send(
     _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
-  ) -> Outcome<HopLoop> {
+  ) throws(AFError) -> Outcome<HopLoop> {
     switch route {
+    case .undecided:
+      return try evaluateHostPolicies { (hops) throws(AFError) in
+        try hops.send(request, observer: observer, then: then)
+      }
     case .plain: return transfer(request, observer: observer, then: then)
     case .authenticated:
       guard handler.isEngine, let service = request.alternativeToTry else { break }
@@ -154,7 +167,7 @@ extension HopLoop {
       guard result.isUnfit else { return try then(&hops, result) }
       request.profile.options.alternativeServices?.failed(service, of: request.origin)
       hops.route = .withoutAlternative
-      return hops.send(request, observer: observer, then: then)
+      return try hops.send(request, observer: observer, then: then)
     }
   }
 

@@ -1,4 +1,5 @@
 import HTTPWire
+import Synchronization
 
 /// The answer of a stage of `Owner`: an event, or what the run has to wait for. This is the only form of a stage.
 enum Outcome<Owner: StageOwner>: Sendable, ~Copyable {
@@ -133,23 +134,32 @@ struct Transfer: Sendable {
   /// Awaits the transfer in a task, whose cancellation also cancels the transfer by its control.
   var work: @Sendable () async -> RunEntry {
     {
-      // Unchecked, because a transport that completes a transfer twice is broken.
-      let result = await withUnsafeContinuation { continuation in
-        transport.send(request, observer: observer, completion: ResumedTransfer(continuation))
+      let end = AwaitedEnd()
+      let result = await end.result {
+        transport.send(request, observer: observer, completion: end)
       }
       return .hops { hops in hops.transferEnded(result) }
     }
   }
 
-  private final class ResumedTransfer: TransferCompletion {
-    private let waiter: UnsafeContinuation<Result<WireResponse, TransportFailure>, Never>
+  /// The end of a transfer that a task awaits.
+  private final class AwaitedEnd: TransferCompletion {
+    private typealias Waiter = CheckedContinuation<Result<WireResponse, TransportFailure>, Never>
 
-    init(_ waiter: UnsafeContinuation<Result<WireResponse, TransportFailure>, Never>) {
-      self.waiter = waiter
+    private let waiter = Mutex<Waiter?>(nil)
+
+    func result(of send: () -> Void) async -> Result<WireResponse, TransportFailure> {
+      let result = await withCheckedContinuation { continuation in
+        waiter.withLock { $0 = continuation }
+        send()
+      }
+      // ThreadSanitizer sees no order of the threads if a continuation is resumed before it is awaited.
+      waiter.withLock { _ in }
+      return result
     }
 
     func transferEnded(_ result: consuming Result<WireResponse, TransportFailure>) {
-      waiter.resume(returning: result)
+      waiter.withLock { $0.take() }?.resume(returning: result)
     }
   }
 }

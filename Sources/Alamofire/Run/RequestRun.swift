@@ -10,7 +10,8 @@ import Synchronization
 ///
 /// It continues on one of these threads:
 /// - the loop's, at the start of a request, after a transfer of the engine and behind a gate;
-/// - one of the pool, after work that a task has awaited, until the run passes itself on, and after other transfers;
+/// - one of the pool, after work that a task has awaited, until the run passes itself on;
+/// - the thread of another transport, after its transfer;
 /// - the caller's thread, in a session that makes its requests in the call of the factory.
 ///
 /// One thread or task uses the run at a time. It is passed on through the inbox of the loop, as the completion of a
@@ -160,7 +161,7 @@ final class RequestRun: @unchecked Sendable {
     await run(from: await work())
   }
 
-  /// Performs stages on the loop's thread until the run has ended or is passed on. The first stage that needs a task
+  /// Performs stages on the current thread until the run has ended or is passed on. The first stage that needs a task
   /// starts one. It is detached, because the current task, if any, belongs to another request.
   private func advance(after pause: consuming Pause) {
     guard case .task(let work) = turn(after: pause, in: .loop) else { return }

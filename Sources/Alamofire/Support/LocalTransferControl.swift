@@ -26,10 +26,11 @@ package final class LocalTransferControl: TransferControl {
   package func suspend() { change { $0.isClosed = true } }
 
   /// Begins a transfer as its observer has answered.
-  func begin(_ start: TransferStart) {
+  package func begin(_ start: TransferStart) {
     switch start {
     case .go: break
-    case .hold: suspend()
+    // The control was known before the answer, so it may have been resumed since.
+    case .hold: suspend(unlessResumedSince: 0)
     case .refuse: cancel()
     }
   }

@@ -84,7 +84,29 @@ extension Exchange {
     return min(4, (min(room, 4 * BodyPiece.size) + BodyPiece.size - 1) / BodyPiece.size) * BodyPiece.size
   }
 
-  /// Delivers bytes of the body, all or none of them.
+  /// Notes that the sink may have room or the source may have bytes.
+  func proceed() {
+    flow.proceed()
+    alignWithSink()
+  }
+
+  /// Ends the suspension. Returns false if there is none.
+  func resume() -> Bool {
+    guard flow.resume() else { return false }
+    alignWithSink()
+    return true
+  }
+
+  /// Stops the exchange again if its sink is still full, because the source or the caller has continued it. The sink
+  /// then wakes it.
+  private func alignWithSink() {
+    guard flow.mayReceive, case .sink(let sink) = destination, !(sink is FileSink), sink.room() == 0 else {
+      return
+    }
+    flow.stopReceiving(.sinkFull)
+  }
+
+  /// Delivers bytes of the body.
   func deliver(_ bytes: UnsafeRawBufferPointer) -> ExchangeStep {
     if dropped != nil { return dropped?.received(bytes.count) == .close ? .complete : .goOn }
     guard bandwidth != nil else { return take(bytes) }

@@ -287,7 +287,7 @@ extension LoopExchanges {
   }
 
   func resume(_ exchange: Exchange) {
-    guard exchange.flow.resume() else { return }
+    guard exchange.resume() else { return }
     exchange.noteActivity()
     exchange.alignPhaseTimer()
     switch exchange.phase {
@@ -301,7 +301,7 @@ extension LoopExchanges {
   /// Continues an exchange whose sink may have room or whose source may have bytes.
   func proceed(_ ticket: UInt64) {
     guard let exchange = exchanges[ticket], !exchange.flow.isSuspended else { return }
-    exchange.flow.proceed()
+    exchange.proceed()
     goOn(exchange)
   }
 

@@ -23,12 +23,13 @@ extension HTTPTransport {
         .failure(TransportFailure(.cancelled, "The request was cancelled.")))
     }
     search.begin(
-      Task(executorPreference: loop) {
-        switch await addAddresses(to: request) {
+      Task.detached(executorPreference: loop) { [self] in
+        let located = await addAddresses(to: request)
+        // The transfer to the addresses has a control of its own.
+        observer.transferEnded()
+        switch located {
         case .success(let located): submit(located, observer: observer, completion: completion)
-        case .failure(let failure):
-          observer.transferEnded()
-          completion.transferEnded(.failure(failure))
+        case .failure(let failure): completion.transferEnded(.failure(failure))
         }
       })
   }

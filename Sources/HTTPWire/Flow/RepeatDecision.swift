@@ -113,7 +113,7 @@ package struct ExchangeFlow: Sendable, Equatable {
 
   package mutating func suspend() { isSuspended = true }
 
-  /// Ends the suspension. Returns false if there is none. A sink that is still full stops the exchange again.
+  /// Ends the suspension. Returns false if there is none. The owner asks a sink whether it is still full.
   package mutating func resume() -> Bool {
     guard isSuspended else { return false }
     isSuspended = false

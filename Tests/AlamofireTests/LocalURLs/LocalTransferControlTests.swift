@@ -24,6 +24,15 @@ import Testing
     try await control.pass()
   }
 
+  @Test("A request that is resumed before its transfer knows that it is suspended is not held")
+  func resumedBeforeTheBegin() async throws {
+    let control = LocalTransferControl()
+    // Between the answer of the observer and its use.
+    control.resume()
+    control.begin(.hold)
+    try await control.pass()
+  }
+
   @Test("Room can be reported before the offer returns") func earlyRoom() async throws {
     let control = LocalTransferControl()
     control.expectFullness()

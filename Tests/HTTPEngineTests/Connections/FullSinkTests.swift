@@ -136,4 +136,37 @@ import Testing
       #expect(ending.failure != nil, "more than the window was accepted")
     }
   }
+
+  @Test(
+    "A full sink gets nothing because the source of the request or the caller goes on",
+    arguments: [false, true])
+  func otherWakes(isResumed: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      let sink = CountingSink(room: 1, tellsRoom: true)
+      let (exchange, _) = try fixture.exchange(sink: sink)
+      pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+      #expect(connection.start(exchange))
+      fixture.core.exchanges.turn()
+      pipe.incoming = HTTP2TestConnection.bytes(
+        of: .headers, flags: 0x4, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+      let frame = HTTP2TestConnection.bytes(
+        of: .data, stream: 1, payload: [UInt8](repeating: 7, count: 16_384))
+      for _ in 0..<16 { pipe.incoming += frame }
+      connection.pipeIsReady()
+      let count = sink.count
+      #expect(count > 0 && count <= Self.piece)
+      for _ in 0..<10 {
+        if isResumed { exchange.flow.suspend() }
+        if isResumed { _ = exchange.resume() } else { exchange.proceed() }
+        connection.goOn(with: exchange)
+        #expect(sink.count == count)
+      }
+      sink.grant(1 << 20)
+      exchange.proceed()
+      connection.goOn(with: exchange)
+      #expect(sink.count == 16 * 16_384)
+    }
+  }
 }

@@ -32,6 +32,10 @@ final class ChallengeBody: BodySink {
     return isUndecided ? nil : sink.begin(head, wake: wake)
   }
 
+  func room() -> Int {
+    state.withLock { if case .passing = $0 { true } else { false } } ? sink.room() : BodyPiece.size
+  }
+
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     let passes = state.withLock { state in
       switch state {

@@ -13,8 +13,9 @@ final class ObservedBody: BodySink {
     var isHeld = false
     /// The maximum number of bytes that are kept of a body which only chunk readers want; `nil` without one.
     var limit: Int?
-    /// Continues the transfer.
+    /// Continues the transfer. The chunk readers have it once bytes are passed on to them.
     var wake: (@Sendable () -> Void)?
+    var isPassing = false
 
     var isTooLong: Bool { limit.map { data.count > $0 } ?? false }
 
@@ -46,6 +47,11 @@ final class ObservedBody: BodySink {
     return isShown ? core?.chunks?.begin() : nil
   }
 
+  func room() -> Int {
+    guard state.withLock({ $0.isPassing }), let chunks = core?.chunks else { return BodyPiece.size }
+    return chunks.flow.room()
+  }
+
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     guard !bytes.isEmpty else { return .more }
     let isShown = state.withLock { $0.isShown }
@@ -69,6 +75,7 @@ final class ObservedBody: BodySink {
         state.isHeld = false
         state.data = Data()
         state.wake = nil
+        state.isPassing = true
       }
       return (state.data, state.wake)
     }

@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-// The transport calls these methods on the loop's thread.
+// The transport calls these methods, the engine on the loop's thread.
 extension RequestCore: TransferObserver {
   package func transferBegan(_ control: any TransferControl) -> TransferStart {
     let (start, hasOtherPriority) = beginTransfer(control)
