@@ -25,4 +25,8 @@ reports 1 "README.md:10:12: error:" compiled
 reports 1 "Sources/Alamofire/Kind.swift:4:11: error:" compiled
 begin
 plant README.md '```swift\nlet open = 1\n'
-reports 1 "README.md:2: a sample or its hidden code has no end" Scripts/samples Samples "$tree/out" "$tree"
+reports 1 "README.md:1: the sample has no end" Scripts/samples Samples "$tree/out" "$tree"
+plant README.md '# Title\n<!-- swift: let a = 1 -->\n'
+reports 1 "samples: there are none for the target 'Samples'" Scripts/samples Samples "$tree/out" "$tree"
+plant README.md '# Title\n<!-- swift: let a = 1 -->\n```swift\nlet b = a\n```\n<!-- swift: let c = 1 -->\n'
+reports 1 "README.md:6: the hidden code has no end, or no sample after it" Scripts/samples Samples "$tree/out" "$tree"
