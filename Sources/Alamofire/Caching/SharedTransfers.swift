@@ -288,9 +288,9 @@ private final class SharedTransfer: TransferObserver, TransferCompletion {
   func transferBegan(_ control: any TransferControl) -> TransferStart { shared.began(key, flight, control) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    // All requests of the transfer follow a redirect, or leave an alternative service that is not one of the origin. A
-    // challenge may concern one of them alone.
-    let concernsAll = head.status / 100 == 3 || head.status == HostPolicyObserver.misdirected
+    // All requests of the transfer follow a redirect, or leave an alternative service that does not answer for the
+    // origin (RFC 9110 §15.5.20). A challenge may concern one of them alone.
+    let concernsAll = head.status / 100 == 3 || head.status == 421
     return shared.headCame(key, flight, head) && concernsAll ? .discard : .proceed
   }
 

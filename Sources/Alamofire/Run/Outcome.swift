@@ -146,6 +146,7 @@ struct Transfer: Sendable {
   private final class AwaitedEnd: TransferCompletion {
     private typealias Waiter = CheckedContinuation<Result<WireResponse, TransportFailure>, Never>
 
+    /// The task and the end of the transfer take it from each other, on any threads.
     private let waiter = Mutex<Waiter?>(nil)
 
     func result(of send: () -> Void) async -> Result<WireResponse, TransportFailure> {

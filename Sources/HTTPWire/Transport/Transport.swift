@@ -42,8 +42,8 @@ package protocol LoopWork: Sendable {
 /// must return at once, because they run between two reads of a socket that other transfers share.
 package protocol TransferObserver: AnyObject, Sendable {
   /// Called when the transport has taken the request. `control` works until ``transferEnded()``, and does nothing
-  /// afterwards. A transport that looks something up before the transfer begins and ends twice, each time with a control
-  /// of its own.
+  /// afterwards. A transport that looks something up before the transfer begins and ends twice, each time with a
+  /// control of its own.
   func transferBegan(_ control: any TransferControl) -> TransferStart
   /// Called with the head of an informational response (1xx), before that of the final one. Ignored by default.
   func informationalHeadReceived(_ head: ResponseHead)

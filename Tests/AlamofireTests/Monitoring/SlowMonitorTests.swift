@@ -1,24 +1,19 @@
 import Alamofire
 import Foundation
-import Synchronization
 import Testing
 
-/// A monitor whose queue is returned slowly to the first caller after ``slowDown()``.
+/// A monitor whose queue is returned slowly on one thread. Other threads may notify it of earlier events at the same
+/// time.
 private final class SlowMonitor: EventMonitor {
+  static let slowThread = "slow monitor"
+
   let events = Recorder<String>()
   let isAsked = Latch()
   let mayGoOn = DispatchSemaphore(value: 0)
   private let inner = DispatchQueue(label: "slow")
-  private let isSlow = Mutex(false)
-
-  func slowDown() { isSlow.withLock { $0 = true } }
 
   var queue: DispatchQueue {
-    let waits = isSlow.withLock { isSlow in
-      defer { isSlow = false }
-      return isSlow
-    }
-    if waits {
+    if Thread.current.name == Self.slowThread, !isAsked.isOpen {
       isAsked.open()
       _ = mayGoOn.wait(timeout: .now() + 120)
     }
@@ -43,8 +38,10 @@ struct SlowMonitorTests {
     let ended = Latch()
     request.response(queue: .global()) { _ in ended.open() }
     await monitor.events.wait(for: 1)
-    monitor.slowDown()
-    Thread.detachNewThread { request.resume() }
+    Thread.detachNewThread {
+      Thread.current.name = SlowMonitor.slowThread
+      request.resume()
+    }
     await monitor.isAsked.wait()
     request.cancel()
     // Long enough for an end that is reported too early.
