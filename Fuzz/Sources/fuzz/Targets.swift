@@ -95,6 +95,7 @@ let targets: [String: Target] = [
   "websocket": { WebSocketReading.check($0) },
   "handshake": { WebSocketOpening.check($0) },
   "events": { EventStreamReading.check($0) },
+  "journal": { JournalReading.check($0) },
   "transfers": { TransferAnswers.check($0) },
   "people": { TextForPeople.check($0) },
   "secrets": { TextForPeople.checkRedaction($0) },

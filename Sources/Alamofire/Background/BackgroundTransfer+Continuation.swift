@@ -10,7 +10,7 @@ extension BackgroundTransfer {
   /// Whether the request may be sent again after a failure in this process.
   package var mayRepeat: Bool { stored?.mayRepeat ?? true }
 
-  private var continuation: StoredTransfer.Continuation {
+  private var continuation: JournalState.Continuation {
     guard let stored, let files = try? owner.files() else { return .send }
     var isAtDestination = false
     if case .moving(let path, _) = stored.phase {
@@ -22,7 +22,7 @@ extension BackgroundTransfer {
   }
 
   /// The head of the response and the phase, if the file or the response is complete.
-  package var completed: (head: ResponseHead, phase: StoredTransfer.Phase)? {
+  package var completed: (head: ResponseHead, phase: TransferProgress)? {
     guard let stored, let head = stored.head?.head, continuation == .deliver else { return nil }
     return (head, stored.phase)
   }

@@ -16,7 +16,7 @@ package final class BackgroundTransfer: Sendable {
 
   private struct State {
     /// `nil` until the first record is written.
-    var stored: StoredTransfer?
+    var stored: JournalState?
     var phase = Phase.open
     /// The number of times that the request was sent again after its end.
     var run = 0
@@ -55,7 +55,7 @@ package final class BackgroundTransfer: Sendable {
   /// written under this lock, so that no byte is written after the end of a session.
   private let state: Mutex<State>
 
-  init(_ id: UUID, stored: StoredTransfer?, owner: BackgroundTransfers) {
+  init(_ id: UUID, stored: JournalState?, owner: BackgroundTransfers) {
     self.id = id
     self.owner = owner
     isRestored = stored != nil
@@ -97,7 +97,7 @@ package final class BackgroundTransfer: Sendable {
     state.withLock { $0.stored?.description.bodyFile ?? $0.adoptedFile }.map { URL(fileURLWithPath: $0.path) }
   }
 
-  var stored: StoredTransfer? { state.withLock { $0.stored } }
+  var stored: JournalState? { state.withLock { $0.stored } }
 
   package var isDescribed: Bool { stored != nil }
 
@@ -131,11 +131,11 @@ package final class BackgroundTransfer: Sendable {
     description.earliestBegin = earliestBegin.map { $0.timeIntervalSince1970.storable }
     description.resumption = resumption
     // One write, because without its second record the upload would begin again.
-    var records = [TransferRecord.described(description)]
+    var records = [JournalRecord.described(description)]
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
-    guard let lines = lines(of: records) else { throw owner.failure(EINVAL) }
+    guard let lines = Journal.standard.lines(of: records) else { throw owner.failure(EINVAL) }
     if let code = files.make(names.journal, lines) { throw owner.failure(code) }
-    state.withLock { $0.stored = StoredTransfer(records) }
+    state.withLock { $0.stored = JournalState(records) }
   }
 
   /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the
@@ -151,7 +151,7 @@ package final class BackgroundTransfer: Sendable {
     // The journal is first, because the file alone would be lost. Without the file, the transfer begins with its
     // first byte.
     note(.responded(StoredHead(head), offset: 0, boot: owner.boot))
-    if BodyFiles.movePart(path, to: filePath, count: count) { note(.synced(size: count)) }
+    if BodyFiles.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
   }
 
   // MARK: Turns
@@ -186,31 +186,27 @@ package final class BackgroundTransfer: Sendable {
 
   /// Appends a record. A journal that cannot be written does not end the transfer: another process would do the step
   /// again.
-  private func note(_ record: TransferRecord) {
+  private func note(_ record: JournalRecord) {
     state.withLock { state in
       if state.isOpen, state.stored != nil { _ = append(record, to: &state) }
     }
   }
 
   /// Appends a record, or replaces the journal if it has become long. Returns the number of the error, if there is one.
-  private func append(_ record: TransferRecord, to state: inout State) -> Int32? {
+  private func append(_ record: JournalRecord, to state: inout State) -> Int32? {
     state.stored?.apply(record)
-    guard let line = owner.log.line(of: record), let files = try? owner.files() else { return EINVAL }
+    guard let line = Journal.standard.line(of: record), let files = try? owner.files() else { return EINVAL }
     state.appendedSize += line.count
     guard state.appendedSize > Self.compactionInterval, let stored = state.stored else {
       return files.append(line, to: names.journal)
     }
     state.appendedSize = 0
-    guard let lines = lines(of: stored.records), files.replace(names.journal, by: lines) == nil else {
+    guard let lines = Journal.standard.lines(of: stored.records),
+      files.replace(names.journal, by: lines) == nil
+    else {
       return files.append(line, to: names.journal)
     }
     return nil
-  }
-
-  /// Returns the lines of records; `nil` if one cannot be encoded.
-  private func lines(of records: [TransferRecord]) -> Data? {
-    let lines = records.compactMap { owner.log.line(of: $0) }
-    return lines.count == records.count ? Data(lines.joined()) : nil
   }
 
   /// Notes that the server may receive the whole request from now on. Throws if the note cannot be written for a
@@ -292,7 +288,7 @@ package final class BackgroundTransfer: Sendable {
   package func noteSynchronized(_ size: Int64, ofResponse number: Int) {
     state.withLock { state in
       guard state.isOpen, state.stored != nil, state.responseCount == number else { return }
-      _ = append(.synced(size: size), to: &state)
+      _ = append(.present(ByteRanges(first: size)), to: &state)
     }
   }
 
@@ -427,10 +423,12 @@ package final class BackgroundTransfer: Sendable {
     files.remove(names.journal)
     state = State(phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn)
     guard let description else { return }
-    var records = [TransferRecord.described(description)]
+    var records = [JournalRecord.described(description)]
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
-    guard let lines = lines(of: records), files.make(names.journal, lines) == nil else { return }
-    state.stored = StoredTransfer(records)
+    guard let lines = Journal.standard.lines(of: records), files.make(names.journal, lines) == nil else {
+      return
+    }
+    state.stored = JournalState(records)
   }
 
   // MARK: Files

@@ -22,10 +22,9 @@ package final class BackgroundTransfers: Sendable {
   private static let fileAge: Int64 = 7 * 86_400
 
   /// A larger journal is none of this library.
-  private static let largestJournal = Int64(TransferLog.longestLine) * 4
+  private static let largestJournal = Int64(Journal.longestLine) * 4
 
   package let identifier: String
-  package let log: TransferLog
   /// The seconds since 1970.
   let now: @Sendable () -> Double
   /// The transfers that begin one after the other.
@@ -62,7 +61,6 @@ package final class BackgroundTransfers: Sendable {
   ) {
     self.identifier = identifier
     self.now = now
-    log = BackgroundFolder.log
     turns = isDiscretionary ? TransferTurns() : nil
     state = Mutex(State(storage: files))
   }
@@ -82,7 +80,7 @@ package final class BackgroundTransfers: Sendable {
 
   package func make() -> BackgroundTransfer { make(UUID(), stored: nil) }
 
-  private func make(_ id: UUID, stored: StoredTransfer?) -> BackgroundTransfer {
+  private func make(_ id: UUID, stored: JournalState?) -> BackgroundTransfer {
     let transfer = BackgroundTransfer(id, stored: stored, owner: self)
     began(transfer)
     return transfer
@@ -141,17 +139,18 @@ package final class BackgroundTransfers: Sendable {
     var known: Set<String> = ["lock"]
     for name in names where name.hasSuffix(".journal") {
       guard let id = UUID(uuidString: String(name.dropLast(8))) else { continue }
-      guard files.size(of: name) ?? .max <= Self.largestJournal, let bytes = files.read(name) else {
-        // It may be readable the next time, such as when the process has fewer files open.
+      let bytes = files.size(of: name) ?? .max <= Self.largestJournal ? files.read(name) : nil
+      let content = bytes.map { Journal.standard.content(of: $0) }
+      guard let bytes, let content, !content.isOfLaterVersion else {
+        // It may be readable the next time, such as when the process has fewer files open, or by a later version.
         known.formUnion(BackgroundTransfer.Names(id).all)
         continue
       }
-      let (records, length) = log.records(in: bytes)
-      guard let stored = StoredTransfer(records) else {
+      guard let stored = JournalState(content.records) else {
         files.remove(name)
         continue
       }
-      if length < bytes.count { files.cut(name, to: length) }
+      if content.length < bytes.count { files.cut(name, to: content.length) }
       let transfer = make(id, stored: stored)
       known.formUnion(transfer.names.all)
       found.append((transfer, stored.description.created))

@@ -145,15 +145,17 @@ package protocol SegmentFile: AnyObject, Sendable {
 
 extension PartialFile: SegmentFile {}
 
+extension Journal {
+  /// The journals of this library.
+  package static let standard = Journal(hashes: OpenSSLHashes())
+}
+
 /// Folders of background transfers.
 package enum BackgroundFolder {
   /// Opens and locks a folder, which is made if it does not exist.
   package static func open(_ path: String) throws(TransferFolderError) -> any TransferFiles {
     try TransferFolder(path: path)
   }
-
-  /// The journals of background transfers.
-  package static var log: TransferLog { TransferLog(hashes: OpenSSLHashes()) }
 
   /// Returns the folder of an identifier: `$XDG_STATE_HOME/alamofire/background/<identifier>`, below `~/.local/state`
   /// without that variable.

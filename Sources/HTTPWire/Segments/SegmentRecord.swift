@@ -8,7 +8,7 @@ import FoundationEssentials
 package struct SegmentRecord: Sendable, Equatable {
   /// The URL of the file, without its user information.
   package var url: String
-  package var version: RepresentationVersion
+  package var version: Representation
   /// The identifier of the running system.
   package var boot: String
   /// The ranges in the file.
@@ -16,7 +16,7 @@ package struct SegmentRecord: Sendable, Equatable {
 
   private static let title = "segmented download 1"
 
-  package init(url: String, version: RepresentationVersion, boot: String, present: ByteRanges) {
+  package init(url: String, version: Representation, boot: String, present: ByteRanges) {
     self.url = url
     self.version = version
     self.boot = boot
@@ -26,7 +26,8 @@ package struct SegmentRecord: Sendable, Equatable {
   /// The head of the record.
   package var text: String {
     let lines = [
-      Self.title, "url \(url)", "length \(version.length)", "validator \(version.validator)", "boot \(boot)",
+      Self.title, "url \(url)", "length \(version.length ?? 0)", "validator \(version.validator ?? "")",
+      "boot \(boot)",
       "ranges \(present.text)",
     ]
     let head = lines.joined(separator: "\n") + "\n"
@@ -68,37 +69,12 @@ package struct SegmentRecord: Sendable, Equatable {
     }
     guard present.ranges.last.map({ $0.upperBound <= length }) ?? true else { return nil }
     self.init(
-      url: String(values[0]), version: RepresentationVersion(length: length, validator: String(values[2])),
+      url: String(values[0]), version: Representation(length: length, validator: String(values[2])),
       boot: String(values[3]), present: present)
   }
 
   /// Returns the FNV-1a hash of a text, by which a line that was written in part is noticed.
   private static func check(_ text: String) -> String { FNVHash(text).text }
-}
-
-/// The version of a representation whose ranges may be combined: its length and its strong validator (RFC 9110 §8.8).
-package struct RepresentationVersion: Sendable, Equatable {
-  package let length: Int
-  /// A strong entity tag in quotes, or a modification date.
-  package let validator: String
-
-  package init(length: Int, validator: String) {
-    self.length = length
-    self.validator = validator
-  }
-
-  /// Returns the strong validator of a response; `nil` if it has none. A date is strong if the response was made at
-  /// least a second later. The file may change again within a second (RFC 9110 §8.8.2.2).
-  package static func validator(of head: ResponseHead, now: HTTPDate) -> String? {
-    if let tag = head.block.value(of: "ETag") {
-      return EntityTag(tag).flatMap { $0.isStrong ? tag : nil }
-    }
-    guard let modified = head.block.value(of: "Last-Modified"), let change = HTTPDate(modified, now: now),
-      let date = head.block.value(of: "Date").flatMap({ HTTPDate($0, now: now) }),
-      date.secondsSince1970 > change.secondsSince1970
-    else { return nil }
-    return modified
-  }
 }
 
 /// The meaning of a response head for a request of a segment.
@@ -115,8 +91,8 @@ package enum SegmentAnswer: Sendable, Equatable {
   case unusable
 
   package init(_ head: ResponseHead, now: HTTPDate) {
-    let validator = RepresentationVersion.validator(of: head, now: now)
-    let isEncoded = head.block.value(of: "Content-Encoding").map { $0.lowercased() != "identity" } ?? false
+    let validator = Representation.validator(of: head, now: now)
+    let isEncoded = Representation.isEncoded(head)
     switch head.status {
     case 206:
       guard !isEncoded, let range = head.block.value(of: "Content-Range").flatMap({ PartRange($0) }),
@@ -176,8 +152,7 @@ package struct FileDigest: Sendable, Equatable {
   /// `Content-Digest` (RFC 9530 §2) is of the content, which is the representation in a 200. With a content coding they
   /// are of the encoded bytes, which are not in the file.
   package init?(of head: ResponseHead) {
-    let isEncoded = head.block.value(of: "Content-Encoding").map { $0.lowercased() != "identity" } ?? false
-    guard !isEncoded else { return nil }
+    guard !Representation.isEncoded(head) else { return nil }
     var found: [FileDigest] = []
     for value in head.block.values(of: "Repr-Digest") { found += Self.dictionary(value) }
     if head.status == 200 {

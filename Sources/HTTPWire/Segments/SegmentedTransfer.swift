@@ -29,7 +29,7 @@ package struct SegmentedTransfer: Sendable {
     /// Cancels a request, whose later events are ignored.
     case stop(Int)
     /// Discards the bytes in the file. With a version the file is to get its length.
-    case prepare(RepresentationVersion?)
+    case prepare(Representation?)
     /// Calls ``SegmentedTransfer/wake(at:)`` at this time.
     case wake(Duration)
     /// The download begins again, because the file has changed or cannot be continued.
@@ -74,7 +74,7 @@ package struct SegmentedTransfer: Sendable {
   /// Whether a checksum will prove the content, so that mirrors with another validator can be used.
   package var hasChecksum: Bool
   package private(set) var sources: SegmentSources
-  package private(set) var version: RepresentationVersion?
+  package private(set) var version: Representation?
   package private(set) var plan: SegmentPlan?
   /// The number of times that the file changed after segments of it were received.
   private var changeCount = 0
@@ -121,11 +121,12 @@ package struct SegmentedTransfer: Sendable {
   ///   - version: The version of the bytes that are in the file.
   ///   - present: The bytes that are there already.
   package mutating func start(
-    _ version: RepresentationVersion?, present: ByteRanges = ByteRanges(), at now: Duration
+    _ version: Representation?, present: ByteRanges = ByteRanges(), at now: Duration
   ) -> [Action] {
     if let version, !present.ranges.isEmpty {
       self.version = version
-      plan = SegmentPlan(length: version.length, present: present, connections: connections, minimum: minimum)
+      plan = SegmentPlan(
+        length: version.length ?? 0, present: present, connections: connections, minimum: minimum)
       if let failure = excess(of: version.length) { return fail(failure) }
       sources.setValidator(version.validator, of: 0)
       if plan?.isComplete == true { return finish() }
@@ -267,7 +268,7 @@ package struct SegmentedTransfer: Sendable {
     switch answer {
     case .part(let range, let length, let validator?) where range.lowerBound == 0:
       if let failure = excess(of: length) { return fail(failure) }
-      let version = RepresentationVersion(length: length, validator: validator)
+      let version = Representation(length: length, validator: validator)
       self.version = version
       sources.setValidator(validator, of: source)
       mode = .segments

@@ -108,7 +108,7 @@ import Testing
     let description = TransferDescription(
       kind: .download, url: server.url("/bytes/10"), method: "GET", fields: [:],
       created: Date().timeIntervalSince1970, boot: "")
-    let line = try #require(BackgroundFolder.log.line(of: .described(description)))
+    let line = try #require(Journal.standard.line(of: .described(description)))
     try line.write(to: URL(fileURLWithPath: path("\(id.uuidString).journal")))
     let file = path("Alamofire_\(id.uuidString).tmp")
     #expect(kind == "pipe" ? mkfifo(file, 0o600) == 0 : symlink(victim.path, file) == 0)

@@ -29,8 +29,8 @@ import Testing
     (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
   }
 
-  private func write(_ records: [TransferRecord]) throws {
-    let log = BackgroundFolder.log
+  private func write(_ records: [JournalRecord]) throws {
+    let log = Journal.standard
     try records.reduce(into: Data()) { $0 += log.line(of: $1) ?? Data() }.write(to: url(".journal"))
   }
 
@@ -105,13 +105,13 @@ import Testing
     transfer.noteAnswer(Self.head(), Data("body".utf8), from: nil)
     let journal = try Data(contentsOf: try #require(fixture.record))
     #expect(
-      BackgroundFolder.log.records(in: journal).records.allSatisfy { $0 != .answered(hasBody: false) })
+      Journal.standard.content(of: journal).records.allSatisfy { $0 != .answered(hasBody: false) })
   }
 
   @Test("Files of a journal that cannot be read stay") func unreadableJournal() throws {
     try Data().write(to: url(".journal"))
     let journal = try FileHandle(forWritingTo: url(".journal"))
-    try journal.truncate(atOffset: UInt64(TransferLog.longestLine) * 5)
+    try journal.truncate(atOffset: UInt64(Journal.longestLine) * 5)
     try journal.close()
     try Data("body".utf8).write(to: url(".body"))
     #expect(fixture.session().restoredRequests.isEmpty)
@@ -236,8 +236,9 @@ import Testing
       transfer.noteSynchronized(Int64(number), ofResponse: 1)
     }
     let journal = try Data(contentsOf: try #require(fixture.record))
-    let records = BackgroundFolder.log.records(in: journal).records
-    #expect(records.filter { if case .synced = $0 { true } else { false } } == [.synced(size: 1)])
+    let records = Journal.standard.content(of: journal).records
+    #expect(
+      records.filter { if case .present = $0 { true } else { false } } == [.present(ByteRanges([0..<1]))])
   }
 
   @Test("A journal does not grow with each response") func growth() throws {
@@ -253,7 +254,7 @@ import Testing
     for index in 0..<300 { #expect(transfer.begin(head) { (nil, Int64(index)) } == nil) }
     let journal = try Data(contentsOf: try #require(fixture.record))
     #expect(journal.count < 4 << 20)
-    let stored = try #require(StoredTransfer(BackgroundFolder.log.records(in: journal).records))
+    let stored = try #require(JournalState(Journal.standard.content(of: journal).records))
     #expect(stored.offset == 299)
     #expect(stored.head == StoredHead(head))
     transfers.close()

@@ -117,14 +117,33 @@ import Testing
     }
   }
 
+  @Test("A transfer whose journal has a record of a later version stays as it is") func laterVersion()
+    async throws
+  {
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/upload") { _, _ in gate.isOpen ? .text("again") : .text("ok").held(by: gate) })
+    var files = try await leftFiles(of: .post, Data("body".utf8), server, gate)
+    let name = try #require(files.keys.first { $0.hasSuffix(".journal") })
+    let json = #"{"promised":{"once":true}}"#
+    let sum = try #require(AuthenticationFeatures.hashes.text(.sha256, Array(json.utf8)))
+    files[name, default: Data()] += Data("\(sum.prefix(16)) \(json)\n".utf8)
+    try put(files)
+    let count = server.requestCount
+    let session = fixture.session()
+    #expect(session.restoredRequests.isEmpty && session.backgroundFolderError == nil)
+    #expect(try currentFiles() == files)
+    #expect(server.requestCount == count)
+  }
+
   @Test("A clock that was set back neither delays a transfer nor ends it") func clock() async throws {
     let gate = Gate()
     let server = try HTTPTestServer(
       routes: .none.adding("/upload") { _, _ in gate.isOpen ? .text("again") : .text("ok").held(by: gate) })
     var files = try await leftFiles(of: .put, Data("body".utf8), server, gate)
     let name = try #require(files.keys.first { $0.hasSuffix(".journal") })
-    let log = BackgroundFolder.log
-    let records = log.records(in: try #require(files[name])).records.map { record in
+    let log = Journal.standard
+    let records = log.content(of: try #require(files[name])).records.map { record in
       guard case .described(var description) = record else { return record }
       // Made a year later, by the clock of today, for a date that was over then.
       description.created += 365 * 86_400
@@ -147,10 +166,10 @@ import Testing
     // The size is right, the bytes never reached the disk.
     files[part] = Data(count: files[part]?.count ?? 0)
     let name = try #require(files.keys.first { $0.hasSuffix(".journal") })
-    let log = BackgroundFolder.log
-    let records = log.records(in: try #require(files[name])).records.map { record in
+    let log = Journal.standard
+    let records = log.content(of: try #require(files[name])).records.map { record in
       if case .responded(let head, let offset, _) = record {
-        return TransferRecord.responded(head, offset: offset, boot: "another")
+        return JournalRecord.responded(head, offset: offset, boot: "another")
       }
       return record
     }

@@ -27,7 +27,7 @@ import Testing
 
   private func isNotedComplete(_ transfer: BackgroundTransfer) throws -> Bool {
     let journal = try #require(files.read("\(transfer.id.uuidString).journal"))
-    return BackgroundFolder.log.records(in: journal).records.contains(.completed(size: 5))
+    return Journal.standard.content(of: journal).records.contains(.completed(size: 5))
   }
 
   /// Writes bytes. Returns the kind of the failure, if there is one.

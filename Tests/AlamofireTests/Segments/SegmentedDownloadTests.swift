@@ -201,7 +201,7 @@ struct SegmentedDownloadFolder {
     let file = SegmentedFile(size: 200 * KiB)
     let server = try file.server()
     let record = SegmentRecord(
-      url: server.url("/file"), version: RepresentationVersion(length: file.size, validator: "\"v1\""),
+      url: server.url("/file"), version: Representation(length: file.size, validator: "\"v1\""),
       boot: "", present: ByteRanges([0..<file.size]))
     for (name, bytes) in [("partial", file.bytes), ("ranges", Data(record.text.utf8))] {
       let path = folder.url.appendingPathComponent("file.alamofire-\(name)").path

@@ -90,7 +90,7 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
   @Test("A record is read again, and the lines behind its head hold only in the same boot")
   func record() throws {
     let record = SegmentRecord(
-      url: "http://a/b", version: RepresentationVersion(length: 100, validator: "\"a b\""), boot: "one",
+      url: "http://a/b", version: Representation(length: 100, validator: "\"a b\""), boot: "one",
       present: ByteRanges([0..<10, 50..<60]))
     #expect(SegmentRecord(record.text, boot: "one") == record)
     let longer = record.text + SegmentRecord.line(10..<20) + SegmentRecord.line(60..<61)
@@ -104,7 +104,7 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
   @Test("A record that was cut anywhere has its earlier ranges, or is none")
   func cutRecord() {
     let record = SegmentRecord(
-      url: "http://a/b", version: RepresentationVersion(length: 100, validator: "\"a\""), boot: "one",
+      url: "http://a/b", version: Representation(length: 100, validator: "\"a\""), boot: "one",
       present: ByteRanges([0..<10]))
     let text = record.text + SegmentRecord.line(10..<20) + SegmentRecord.line(40..<55)
     for length in 0..<text.utf8.count {

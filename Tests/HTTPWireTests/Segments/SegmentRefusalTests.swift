@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-private let first = RepresentationVersion(length: 100, validator: "\"1\"")
+private let first = Representation(length: 100, validator: "\"1\"")
 
 /// Answers to segments that are no ranges, or ranges that prove nothing.
 @Suite("Refused segments") struct SegmentRefusalTests {

@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-private let first = RepresentationVersion(length: 100, validator: "\"1\"")
+private let first = Representation(length: 100, validator: "\"1\"")
 
 @Suite("Segmented transfer") struct SegmentedTransferTests {
   private func transfer(

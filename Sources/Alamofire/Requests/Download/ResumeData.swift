@@ -32,7 +32,7 @@ struct ResumeData: Codable, Equatable {
       !head.block.contains("Content-Encoding"),
       head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
       // Only a strong validator proves that two parts belong together.
-      let validator = RepresentationVersion.validator(
+      let validator = Representation.validator(
         of: head, now: HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)))
     else { return nil }
     self.url = url.absoluteString

@@ -65,21 +65,21 @@ extension SegmentedDownloadCore {
       record.url == url, file.size == record.version.length
     else { return nil }
     // Without a given checksum, a response has to confirm the version and to bring the digest of the server.
-    if target.checksum == nil, record.present.count == record.version.length {
-      record.present = ByteRanges([0..<(record.version.length - 1)])
+    if target.checksum == nil, let length = record.version.length, record.present.count == length {
+      record.present = ByteRanges([0..<(length - 1)])
     }
     guard file.flush(), write(record, with: record.present, to: file) else { return nil }
     return record
   }
 
   /// Discards the bytes in the file.
-  func prepare(_ version: RepresentationVersion?) {
+  func prepare(_ version: Representation?) {
     let (file, url) = state.withLock { ($0.file, $0.url) }
     guard let file else { return }
     if let failure = file.prepare(length: version?.length) {
       return conclude(.failure(AFError(failure, url: url)))
     }
-    guard let version, version.length > 0 else { return }
+    guard let version, version.length ?? 0 > 0 else { return }
     let record = SegmentRecord(url: url, version: version, boot: SegmentFiles.boot, present: ByteRanges())
     _ = write(record, with: ByteRanges(), to: file)
   }

@@ -1,35 +1,35 @@
-/// A background transfer as its journal describes it, and the way in which a new process continues it. Pure.
-package struct StoredTransfer: Sendable, Equatable {
-  /// The progress of the transfer.
-  package enum Phase: Sendable, Equatable {
-    /// The wait for the first bytes of a response.
-    case waiting
-    /// The body of a response arrives.
-    case receiving
-    /// The file has all its bytes.
-    case completed(size: Int64)
-    /// The file is being moved.
-    case moving(to: String, options: Int)
-    /// The file is at its destination.
-    case moved(to: String)
-    /// The response to an upload is stored.
-    case answered(hasBody: Bool)
-  }
+/// The progress of a transfer, by its journal.
+package enum TransferProgress: Sendable, Equatable {
+  /// The wait for the first bytes of a response.
+  case waiting
+  /// The body of a response arrives.
+  case receiving
+  /// The file has all its bytes.
+  case completed(size: Int64)
+  /// The file is being moved.
+  case moving(to: String, options: Int)
+  /// The file is at its destination.
+  case moved(to: String)
+  /// The response to an upload is stored.
+  case answered(hasBody: Bool)
+}
 
+/// An unfinished transfer as its journal describes it, and the way in which a new process continues it. Pure.
+package struct JournalState: Sendable, Equatable {
   /// The way in which a new process continues a transfer.
   package enum Continuation: Sendable, Equatable {
     /// Send the request, from the beginning. A resumable upload that the server has named continues at its offset.
     case send
     /// Ask for the rest of the file, after its first `received` bytes.
     case resume(received: Int64)
-    /// The file or the response is complete; see ``StoredTransfer/phase``.
+    /// The file or the response is complete; see ``JournalState/phase``.
     case deliver
     /// The server may have received the request, which must not be sent a second time.
     case lost
   }
 
   package let description: TransferDescription
-  package private(set) var phase = Phase.waiting
+  package private(set) var phase = TransferProgress.waiting
   /// The head of the last response.
   package private(set) var head: StoredHead?
   /// Whether the response handlers were called by a process that ended before they had returned.
@@ -40,9 +40,13 @@ package struct StoredTransfer: Sendable, Equatable {
   package private(set) var upload: StoredUpload?
   /// Whether the server may have received the whole request.
   package private(set) var isSent = false
-  /// The boot in which the bytes of the file were written, and the number of those that are on the disk.
-  private var bodyBoot = ""
-  private var syncedSize: Int64 = 0
+  /// The representation of which the file has bytes, if it was noted without a head.
+  package private(set) var representation: Representation?
+  /// The bytes of the file that are on the disk.
+  private var present = ByteRanges()
+  /// The bytes that are in the file as long as the boot lasts. The file may be shorter.
+  private var written = ByteRanges()
+  private var boot = ""
   /// The number of bytes of the file before the last response.
   package private(set) var offset: Int64 = 0
 
@@ -51,29 +55,31 @@ package struct StoredTransfer: Sendable, Equatable {
   }
 
   /// Restores a transfer from its records; `nil` if the records do not begin with a description.
-  package init?(_ records: [TransferRecord]) {
+  package init?(_ records: [JournalRecord]) {
     guard case .described(let description)? = records.first else { return nil }
     self.init(description)
     for record in records.dropFirst() { apply(record) }
   }
 
-  package mutating func apply(_ record: TransferRecord) {
+  package mutating func apply(_ record: JournalRecord) {
     switch record {
     // Only the first record describes the transfer.
     case .described: break
     case .responded(let head, let offset, let boot):
-      self.head = head
       // Later bytes of the file belong to another response.
-      syncedSize = min(syncedSize, offset)
-      self.offset = offset
-      location = nil
-      bodyBoot = boot
-      phase = .receiving
-    case .synced(let size): syncedSize = size
+      begin(present.prefix(Int(clamping: offset)), written: ByteRanges([0..<Int.max]), boot)
+      self.head = head
+      self.offset = max(0, offset)
+    case .identified(let representation, let boot):
+      begin(ByteRanges(), written: ByteRanges(), boot)
+      self.representation = representation
+    case .wrote(let ranges): written.insert(ranges)
+    case .present(let ranges): present = ranges
+    case .synced(let size): present = ByteRanges(first: size)
     case .sent: isSent = true
     case .located(let url): location = url
     case .completed(let size):
-      syncedSize = size
+      present = ByteRanges(first: size)
       phase = .completed(size: size)
     case .moving(let path, let options): phase = .moving(to: path, options: options)
     case .moved: if case .moving(let path, _) = phase { phase = .moved(to: path) }
@@ -89,25 +95,36 @@ package struct StoredTransfer: Sendable, Equatable {
     }
   }
 
+  private mutating func begin(_ present: ByteRanges, written: ByteRanges, _ boot: String) {
+    (self.present, self.written, self.boot) = (present, written, boot)
+    (head, representation, offset, location) = (nil, nil, 0, nil)
+    phase = .receiving
+  }
+
   /// The shortest journal of a transfer in this state.
-  package var records: [TransferRecord] {
-    var records = [TransferRecord.described(description)]
-    if let head { records.append(.responded(head, offset: offset, boot: bodyBoot)) }
+  package var records: [JournalRecord] {
+    var records = [JournalRecord.described(description)]
+    if let head { records.append(.responded(head, offset: offset, boot: boot)) }
+    if let representation { records.append(.identified(representation, boot: boot)) }
     if let location { records.append(.located(url: location)) }
     switch phase {
-    case .waiting where head != nil: records += [.completed(size: syncedSize), .restarted]
+    case .waiting where head != nil || representation != nil: records += [.completed(size: 0), .restarted]
     case .waiting, .receiving: break
     case .completed(let size): records.append(.completed(size: size))
     case .moving(let path, let options): records.append(.moving(to: path, options: options))
     case .moved(let path): records += [.moving(to: path, options: 0), .moved]
     case .answered(let hasBody): records.append(.answered(hasBody: hasBody))
     }
-    records.append(.synced(size: syncedSize))
+    records.append(.present(present))
+    if head == nil, !written.ranges.isEmpty { records.append(.wrote(written)) }
     if let upload { records.append(.uploading(upload, mayBeComplete: isSent)) }
     if isSent, upload == nil { records.append(.sent) }
     if isDelivering { records.append(.delivering) }
     return records
   }
+
+  /// The size of the whole file, if the head tells it.
+  private var wholeSize: Int64? { head.flatMap { Representation.length(of: $0.head) } }
 
   /// Whether the file or the response is complete.
   package var isComplete: Bool {
@@ -126,13 +143,25 @@ package struct StoredTransfer: Sendable, Equatable {
     isSent || boot != description.boot
   }
 
+  /// Returns the bytes of the file that are known to be right.
+  ///
+  /// - Parameters:
+  ///   - boot: The identifier of the machine's boot; empty if it is not known.
+  ///   - fileSize: The size of the file.
+  package func received(boot: String, fileSize: Int64) -> ByteRanges {
+    guard phase == .receiving else { return ByteRanges() }
+    var ranges = present
+    // After a crash of the machine a file may have bytes, and a size, that never reached the disk.
+    if boot == self.boot, !boot.isEmpty { ranges.insert(written) }
+    return ranges.prefix(Int(clamping: fileSize))
+  }
+
   /// Returns the number of bytes at the beginning of the file that are known to be right.
   ///
   /// - Parameter fileSize: The size of the file; `nil` if it does not exist.
   package func receivedSize(boot: String, fileSize: Int64?) -> Int64 {
-    guard phase == .receiving, let fileSize else { return 0 }
-    // After a crash of the machine the size of a file may include bytes that never reached the disk.
-    return boot == bodyBoot ? fileSize : min(fileSize, syncedSize)
+    let first = fileSize.flatMap { received(boot: boot, fileSize: $0).ranges.first }
+    return first.map { $0.lowerBound == 0 ? Int64($0.upperBound) : 0 } ?? 0
   }
 
   /// Returns the way in which a new process continues the transfer.
@@ -151,7 +180,7 @@ package struct StoredTransfer: Sendable, Equatable {
     case .moving where fileSize != nil || isAtDestination: return .deliver
     case .completed(let size) where fileSize == size: return .deliver
     // The process ended before it could note that the last byte had arrived.
-    case .receiving where fileSize != nil && receivedSize(boot: boot, fileSize: fileSize) == head?.wholeSize:
+    case .receiving where fileSize != nil && receivedSize(boot: boot, fileSize: fileSize) == wholeSize:
       return .deliver
     case .waiting, .receiving, .completed, .moving, .answered: break
     }

@@ -3,7 +3,7 @@ import Randomness
 import Testing
 
 /// The way in which a new process continues a transfer.
-struct StoredTransferTests {
+struct JournalStateTests {
   private static func description(_ method: String, boot: String = "boot") -> TransferDescription {
     TransferDescription(
       kind: method == "GET" ? .download : .upload, url: "https://example.com", method: method, fields: [:],
@@ -12,19 +12,19 @@ struct StoredTransferTests {
 
   private static func head(_ status: Int = 200) -> StoredHead { StoredHead(ResponseHead(status: status)) }
 
-  private func transfer(_ method: String = "GET", _ records: TransferRecord...) throws -> StoredTransfer {
-    try #require(StoredTransfer([.described(Self.description(method))] + records))
+  private func transfer(_ method: String = "GET", _ records: JournalRecord...) throws -> JournalState {
+    try #require(JournalState([.described(Self.description(method))] + records))
   }
 
   private func continuation(
-    _ transfer: StoredTransfer, fileSize: Int64? = nil, isAtDestination: Bool = false, boot: String = "boot"
-  ) -> StoredTransfer.Continuation {
+    _ transfer: JournalState, fileSize: Int64? = nil, isAtDestination: Bool = false, boot: String = "boot"
+  ) -> JournalState.Continuation {
     transfer.continuation(boot: boot, fileSize: fileSize, isAtDestination: isAtDestination)
   }
 
   @Test("A journal without a description is none") func noDescription() {
-    #expect(StoredTransfer([]) == nil)
-    #expect(StoredTransfer([.sent, .described(Self.description("GET"))]) == nil)
+    #expect(JournalState([]) == nil)
+    #expect(JournalState([.sent, .described(Self.description("GET"))]) == nil)
   }
 
   @Test("A download without a response begins, one with a part continues") func downloads() throws {
@@ -57,7 +57,7 @@ struct StoredTransferTests {
   }
 
   @Test("After a restart of the machine only synchronized bytes count") func otherBoot() throws {
-    let head = TransferRecord.responded(Self.head(), offset: 0, boot: "boot")
+    let head = JournalRecord.responded(Self.head(), offset: 0, boot: "boot")
     #expect(continuation(try transfer("GET", head), fileSize: 70, boot: "new") == .send)
     let synced = try transfer("GET", head, .synced(size: 50))
     #expect(continuation(synced, fileSize: 70, boot: "new") == .resume(received: 50))
@@ -113,7 +113,7 @@ struct StoredTransferTests {
     }
   }
 
-  private static let uploading = TransferRecord.uploading(upload, mayBeComplete: false)
+  private static let uploading = JournalRecord.uploading(upload, mayBeComplete: false)
 
   @Test("A resumable upload that the server has named continues, whatever was sent") func resumable() throws {
     for method in ["POST", "PUT"] {
@@ -150,7 +150,7 @@ struct StoredTransferTests {
   }
 
   @Test("A retry of a complete transfer begins from the start, one of a part goes on") func retries() throws {
-    let head = TransferRecord.responded(Self.head(503), offset: 0, boot: "boot")
+    let head = JournalRecord.responded(Self.head(503), offset: 0, boot: "boot")
     let complete = try transfer("GET", head, .completed(size: 80), .restarted)
     #expect(continuation(complete, fileSize: 80) == .send)
     let answered = try transfer("PUT", head, .answered(hasBody: true), .restarted)
@@ -164,9 +164,9 @@ struct StoredTransferTests {
     #expect(continuation(post) == .deliver)
     let description = Self.description("PUT")
     for (first, expected) in [
-      (Self.description("POST"), StoredTransfer.Continuation.lost), (description, .send),
+      (Self.description("POST"), JournalState.Continuation.lost), (description, .send),
     ] {
-      let stored = try #require(StoredTransfer([.described(first), .sent, .answered(hasBody: true)]))
+      let stored = try #require(JournalState([.described(first), .sent, .answered(hasBody: true)]))
       #expect(
         stored.continuation(boot: "boot", fileSize: nil, isAtDestination: false, hasResponseBody: false)
           == expected)
@@ -175,9 +175,13 @@ struct StoredTransferTests {
 
   @Test("The shortest journal of a transfer has its state", .seeded) func shortest() throws {
     var generator = Seed.generator()
-    let steps: [TransferRecord] = [
+    let steps: [JournalRecord] = [
       .responded(Self.head(), offset: 0, boot: "boot"), .responded(Self.head(206), offset: 40, boot: "other"),
-      .synced(size: 30), .synced(size: 90), .sent, .located(url: "https://example.com/b"),
+      .identified(Representation(length: 90, validator: "\"a\""), boot: "boot"),
+      .wrote(ByteRanges([20..<50])),
+      .present(ByteRanges([0..<10, 60..<70])), .responded(Self.head(), offset: -7, boot: ""),
+      .synced(size: 30), .synced(size: 90), .synced(size: -1), .completed(size: .max), .sent,
+      .located(url: "https://example.com/b"),
       .completed(size: 70),
       .moving(to: "/a", options: 2), .moved, .answered(hasBody: true), .restarted, .delivering,
       Self.uploading, .uploading(Self.upload, mayBeComplete: true), .uploading(nil, mayBeComplete: true),
@@ -185,8 +189,8 @@ struct StoredTransferTests {
     for _ in 0..<2000 {
       let count = Int.random(in: 0...12, using: &generator)
       let records = (0..<count).compactMap { _ in steps.randomElement(using: &generator) }
-      let stored = try #require(StoredTransfer([.described(Self.description("POST"))] + records))
-      #expect(StoredTransfer(stored.records) == stored, "\(records)")
+      let stored = try #require(JournalState([.described(Self.description("POST"))] + records))
+      #expect(JournalState(stored.records) == stored, "\(records)")
       #expect(stored.records.count <= 9)
     }
   }
