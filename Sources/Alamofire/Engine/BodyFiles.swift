@@ -135,12 +135,12 @@ package protocol SegmentFile: AnyObject, Sendable {
   func remove()
   /// Releases the lock of the file.
   func close()
-  /// Returns the text of the record; `nil` if there is none.
-  func record() -> String?
+  /// Returns the content of the record; `nil` if there is none.
+  func record() -> Data?
   /// Replaces the record. Returns false if that has failed.
-  func replaceRecord(by text: String) -> Bool
+  func replaceRecord(by lines: Data) -> Bool
   /// Appends a line to the record, if there is one.
-  func append(_ line: String)
+  func append(_ line: Data)
 }
 
 extension PartialFile: SegmentFile {}

@@ -1,3 +1,4 @@
+package import FoundationEssentials
 import Glibc
 package import HTTPWire
 import Synchronization
@@ -68,7 +69,7 @@ package final class PartialFile: Sendable {
   /// The identifier of the running system; empty if it is unknown.
   package static let boot: String =
     read("/proc/sys/kernel/random/boot_id").map {
-      String($0.prefix { $0 != "\n" })
+      String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     } ?? ""
 
   // MARK: The file
@@ -188,18 +189,18 @@ package final class PartialFile: Sendable {
     unlink(newRecordPath)
   }
 
-  /// Returns the text of the record; `nil` if there is none.
-  package func record() -> String? { Self.read(recordPath) }
+  /// Returns the content of the record; `nil` if there is none.
+  package func record() -> Data? { Self.read(recordPath) }
 
   /// Replaces the record by one that is on the disk when its name is.
-  package func replaceRecord(by text: String) -> Bool {
+  package func replaceRecord(by lines: Data) -> Bool {
     guard !descriptors.withLock({ $0.hasLostBytes }) else { return false }
     let new = newRecordPath
     // One that a killed process left, or something else.
     unlink(new)
     let descriptor = Glibc.open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0o600)
     guard descriptor >= 0 else { return false }
-    guard Self.append(text, to: descriptor), fsync(descriptor) == 0, rename(new, recordPath) == 0 else {
+    guard Self.append(lines, to: descriptor), fsync(descriptor) == 0, rename(new, recordPath) == 0 else {
       Glibc.close(descriptor)
       unlink(new)
       return false
@@ -212,7 +213,7 @@ package final class PartialFile: Sendable {
   }
 
   /// Appends a line to the record, if there is one.
-  package func append(_ line: String) {
+  package func append(_ line: Data) {
     descriptors.withLock { descriptors in
       guard descriptors.record >= 0 else { return }
       // A line that is missing, or damaged, only means that its bytes are transferred again.
@@ -225,9 +226,8 @@ package final class PartialFile: Sendable {
     descriptors.record = -1
   }
 
-  private static func append(_ text: String, to descriptor: Int32) -> Bool {
-    var text = text
-    return text.withUTF8 { bytes in
+  private static func append(_ lines: Data, to descriptor: Int32) -> Bool {
+    lines.withUnsafeBytes { bytes in
       var done = 0
       while done < bytes.count, let start = bytes.baseAddress {
         let count = Glibc.write(descriptor, start + done, bytes.count - done)
@@ -239,17 +239,17 @@ package final class PartialFile: Sendable {
     }
   }
 
-  private static func read(_ path: String) -> String? {
+  private static func read(_ path: String) -> Data? {
     let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
     defer { Glibc.close(descriptor) }
-    var bytes: [UInt8] = []
+    var bytes = Data()
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while bytes.count < 1 << 28 {
       let count = Glibc.read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { return nil }
-      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+      guard count > 0 else { return bytes }
       bytes += buffer.prefix(count)
     }
     return nil

@@ -27,30 +27,32 @@ import Testing
       complaints: temporary.url.appendingPathComponent("complaints"))
   }
 
+  /// Returns the ranges that the record of the process has; `nil` if there is no record.
+  private func noted() -> ByteRanges? {
+    let record = try? Data(contentsOf: URL(fileURLWithPath: folder.destination.path + ".alamofire-ranges"))
+    return record.flatMap { Journal.standard.state(of: $0) }?
+      .received(boot: SegmentFiles.boot, fileSize: Int64(file.size))
+  }
+
   /// Returns the ranges that the record of the killed process has.
   private func recorded() throws -> ByteRanges {
     let path = folder.destination.path
-    guard let text = try? String(contentsOfFile: path + ".alamofire-ranges", encoding: .utf8) else {
-      return ByteRanges()
-    }
-    let record = try #require(SegmentRecord(text, boot: SegmentFiles.boot))
+    guard FileManager.default.fileExists(atPath: path + ".alamofire-ranges") else { return ByteRanges() }
+    let present = try #require(noted())
     let partial = try Data(contentsOf: URL(fileURLWithPath: path + ".alamofire-partial"))
     let bytes = file.bytes
-    for range in record.present.ranges {
+    for range in present.ranges {
       let isRight = partial[range] == bytes[range]
       #expect(isRight, "\(range) is not in the file")
     }
-    return record.present
+    return present
   }
 
   /// Waits until the record of the running process has more bytes. Gives up after ten seconds.
   private func waitForBytes(beyond present: ByteRanges) async {
-    let path = folder.destination.path + ".alamofire-ranges"
     let limit = ContinuousClock.now + .seconds(10)
     while ContinuousClock.now < limit, folder.names != ["file"] {
-      let text = try? String(contentsOfFile: path, encoding: .utf8)
-      let record = text.flatMap { SegmentRecord($0, boot: SegmentFiles.boot) }
-      if let record, record.present.count > present.count { return }
+      if noted()?.count ?? 0 > present.count { return }
       await Task.yield()
     }
   }

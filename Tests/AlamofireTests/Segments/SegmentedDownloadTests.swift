@@ -24,6 +24,23 @@ struct SegmentedDownloadFolder {
   func hasOnly(_ bytes: Data) -> Bool {
     names == ["file"] && (try? Data(contentsOf: destination)) == bytes
   }
+
+  /// Leaves a partial file with its record, as a killed process does.
+  func putPart(_ bytes: Data, _ record: Data) throws {
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    for (name, bytes) in [("partial", bytes), ("ranges", record)] {
+      try bytes.write(to: url.appendingPathComponent("file.alamofire-\(name)"))
+    }
+  }
+
+  /// Returns the record of a file of `size` bytes with the entity tag `"v1"`.
+  static func record(_ url: String, size: Int, boot: String = "", _ records: [JournalRecord]) throws -> Data {
+    let description = TransferDescription(
+      kind: .download, url: url, method: "GET", fields: [:], created: 0, boot: boot)
+    let version = Representation(length: size, validator: "\"v1\"")
+    let all = [.described(description), .identified(version, boot: boot)] + records
+    return try #require(Journal.standard.lines(of: all))
+  }
 }
 
 @Suite("Downloads in segments", .timeLimit(.minutes(5))) struct SegmentedDownloadTests {
@@ -200,15 +217,9 @@ struct SegmentedDownloadFolder {
     defer { folder.remove() }
     let file = SegmentedFile(size: 200 * KiB)
     let server = try file.server()
-    let record = SegmentRecord(
-      url: server.url("/file"), version: Representation(length: file.size, validator: "\"v1\""),
-      boot: "", present: ByteRanges([0..<file.size]))
-    for (name, bytes) in [("partial", file.bytes), ("ranges", Data(record.text.utf8))] {
-      let path = folder.url.appendingPathComponent("file.alamofire-\(name)").path
-      #expect(
-        FileManager.default.createFile(
-          atPath: path, contents: bytes, attributes: [.posixPermissions: 0o600]))
-    }
+    let record = try SegmentedDownloadFolder.record(
+      server.url("/file"), size: file.size, [.present(ByteRanges([0..<file.size]))])
+    try folder.putPart(file.bytes, record)
     if isChanged { file.change() }
     let response = await download(server).response
     #expect(response.error == nil)

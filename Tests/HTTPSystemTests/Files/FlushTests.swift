@@ -16,7 +16,7 @@ import Testing
   func partialFile() throws {
     let path = folder.path + "/f"
     let file = try PartialFile(path: path, recordPath: path + ".record")
-    #expect(file.replaceRecord(by: "record"))
+    #expect(file.replaceRecord(by: Data("record".utf8)))
     #expect(file.flush())
     let descriptor = try #require(OpenFile(path: path))
     let copy = descriptor.duplicate()
@@ -25,11 +25,11 @@ import Testing
     #expect(descriptor.restore(copy))
     #expect(!file.flush())
     #expect(file.record() == nil)
-    #expect(!file.replaceRecord(by: "record"))
+    #expect(!file.replaceRecord(by: Data("record".utf8)))
     #expect(file.prepare(length: 3) == nil)
     #expect(file.flush())
-    #expect(file.replaceRecord(by: "record"))
-    #expect(file.record() == "record")
+    #expect(file.replaceRecord(by: Data("record".utf8)))
+    #expect(file.record() == Data("record".utf8))
   }
 
   @Test("After a failed flush the file of a download has no bytes on the disk before it begins again")

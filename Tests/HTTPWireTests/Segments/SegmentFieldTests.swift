@@ -87,41 +87,6 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
     }
   }
 
-  @Test("A record is read again, and the lines behind its head hold only in the same boot")
-  func record() throws {
-    let record = SegmentRecord(
-      url: "http://a/b", version: Representation(length: 100, validator: "\"a b\""), boot: "one",
-      present: ByteRanges([0..<10, 50..<60]))
-    #expect(SegmentRecord(record.text, boot: "one") == record)
-    let longer = record.text + SegmentRecord.line(10..<20) + SegmentRecord.line(60..<61)
-    #expect(SegmentRecord(longer, boot: "one")?.present.text == "0-19,50-60")
-    #expect(SegmentRecord(longer, boot: "two")?.present.text == "0-9,50-59")
-    #expect(SegmentRecord(longer + SegmentRecord.line(90..<101), boot: "one") == nil)
-    #expect(
-      SegmentRecord(longer + "+ 90-99 0\n" + SegmentRecord.line(62..<63), boot: "one")?.present.count == 31)
-  }
-
-  @Test("A record that was cut anywhere has its earlier ranges, or is none")
-  func cutRecord() {
-    let record = SegmentRecord(
-      url: "http://a/b", version: Representation(length: 100, validator: "\"a\""), boot: "one",
-      present: ByteRanges([0..<10]))
-    let text = record.text + SegmentRecord.line(10..<20) + SegmentRecord.line(40..<55)
-    for length in 0..<text.utf8.count {
-      let cut = SegmentRecord(String(text.prefix(length)), boot: "one")
-      if length < record.text.utf8.count {
-        #expect(cut == nil)
-      } else {
-        #expect(["0-9", "0-19", "0-19,40-54"].contains(cut?.present.text ?? ""))
-      }
-    }
-    for index in record.text.indices {
-      var changed = record.text
-      changed.replaceSubrange(index...index, with: record.text[index] == "1" ? "2" : "1")
-      #expect(SegmentRecord(changed, boot: "one") == nil)
-    }
-  }
-
   @Test("The rate is that of the last seconds")
   func rate() throws {
     var rate = TransferRate(window: .seconds(8))

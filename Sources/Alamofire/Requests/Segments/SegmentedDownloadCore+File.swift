@@ -59,17 +59,23 @@ extension SegmentedDownloadCore {
     return .downloadedFileMoveFailed(error: error, source: partialFileURL, destination: destination)
   }
 
-  /// Returns the ranges that an earlier download of the same URL left in the file.
-  func earlierRanges(in file: any SegmentFile, of url: String) -> SegmentRecord? {
-    guard var record = file.record().flatMap({ SegmentRecord($0, boot: SegmentFiles.boot) }),
-      record.url == url, file.size == record.version.length
+  /// Returns what an earlier download of the same URL left in the file. The bytes are on the disk afterwards.
+  func earlierContent(of file: any SegmentFile, from url: String) -> SegmentContent? {
+    guard let state = file.record().flatMap({ Journal.standard.state(of: $0) }), state.description.url == url,
+      let version = state.representation, version.validator != nil, let length = version.length,
+      // A longer file would have bytes that no segment replaces.
+      file.size <= length
     else { return nil }
+    var present = state.received(boot: SegmentFiles.boot, fileSize: Int64(file.size))
     // Without a given checksum, a response has to confirm the version and to bring the digest of the server.
-    if target.checksum == nil, let length = record.version.length, record.present.count == length {
-      record.present = ByteRanges([0..<(length - 1)])
+    if target.checksum == nil, length > 0, present.count == length {
+      present = ByteRanges([0..<(length - 1)])
     }
-    guard file.flush(), write(record, with: record.present, to: file) else { return nil }
-    return record
+    let content = SegmentContent(version: version, present: present)
+    guard !present.ranges.isEmpty, file.flush(), write(content, with: present, to: file, from: url) else {
+      return nil
+    }
+    return content
   }
 
   /// Discards the bytes in the file.
@@ -80,49 +86,59 @@ extension SegmentedDownloadCore {
       return conclude(.failure(AFError(failure, url: url)))
     }
     guard let version, version.length ?? 0 > 0 else { return }
-    let record = SegmentRecord(url: url, version: version, boot: SegmentFiles.boot, present: ByteRanges())
-    _ = write(record, with: ByteRanges(), to: file)
+    let content = SegmentContent(version: version, present: ByteRanges())
+    _ = write(content, with: ByteRanges(), to: file, from: url)
   }
 
   /// Replaces the record.
   ///
-  /// - Parameter present: The ranges in the file. The ranges of the record are also on the disk.
-  private func write(_ record: SegmentRecord, with present: ByteRanges, to file: any SegmentFile) -> Bool {
-    var record = record
-    record.boot = SegmentFiles.boot
-    let lines = record.present == present ? "" : present.ranges.map { SegmentRecord.line($0) }.joined()
-    return file.replaceRecord(by: record.text + lines)
+  /// - Parameters:
+  ///   - content: The bytes in the file that are also on the disk.
+  ///   - present: The bytes in the file.
+  private func write(
+    _ content: SegmentContent, with present: ByteRanges, to file: any SegmentFile, from url: String
+  ) -> Bool {
+    let boot = SegmentFiles.boot
+    let description = TransferDescription(
+      kind: .download, url: url, method: "GET", fields: [:], created: Date().timeIntervalSince1970, boot: boot
+    )
+    let records: [JournalRecord] = [
+      .described(description), .identified(content.version, boot: boot), .present(content.present),
+      .wrote(present),
+    ]
+    return Journal.standard.lines(of: records).map { file.replaceRecord(by: $0) } ?? false
   }
 
   /// Renews the record from time to time with the ranges that are on the disk.
   func flushRegularly() {
     let now = now
-    let work = state.withLock { state -> (file: any SegmentFile, record: SegmentRecord)? in
+    let work = state.withLock { state -> (file: any SegmentFile, content: SegmentContent)? in
       guard !state.isFlushing, now - state.lastFlush > Self.flushInterval, let file = state.file,
-        let record = state.record
+        let content = state.content
       else { return nil }
       state.isFlushing = true
       state.lastFlush = now
-      return (file, record)
+      return (file, content)
     }
     guard let work else { return }
     // Not on the queue, because the disk may need seconds, and responses wait for the queue.
     DispatchQueue.global().async {
       let isFlushed = work.file.flush()
-      self.queue.async { self.renewRecord(work.record, isFlushed: isFlushed) }
+      self.queue.async { self.renewRecord(work.content, isFlushed: isFlushed) }
     }
   }
 
-  private func renewRecord(_ flushed: SegmentRecord, isFlushed: Bool) {
-    let (file, current) = state.withLock { state in
+  private func renewRecord(_ flushed: SegmentContent, isFlushed: Bool) {
+    let (file, current, url) = state.withLock { state in
       state.isFlushing = false
-      return (state.file, state.record)
+      return (state.file, state.content, state.url)
     }
     // The file may have begun again.
     guard let file, let current, current.version == flushed.version,
       flushed.present.ranges.allSatisfy({ current.present.contains($0) })
     else { return }
-    if isFlushed { _ = write(flushed, with: current.present, to: file) } else { failToFlush(file) }
+    guard isFlushed else { return failToFlush(file) }
+    _ = write(flushed, with: current.present, to: file, from: url)
   }
 
   /// Verifies the complete file and moves it to its destination.
@@ -172,7 +188,7 @@ extension SegmentedDownloadCore {
   /// Closes the file of a download that has ended. If it cannot be continued, the file is removed.
   func close(_ file: any SegmentFile, _ state: State, _ result: Result<URL, AFError>) {
     if case .success = result { return }
-    if state.record == nil {
+    if state.content == nil {
       file.remove()
     } else {
       file.close()
@@ -199,12 +215,18 @@ extension SegmentedDownloadCore {
   }
 }
 
+/// The bytes of a partial file, and the representation to which they belong.
+struct SegmentContent: Sendable {
+  let version: Representation
+  let present: ByteRanges
+}
+
 extension SegmentedDownloadCore.State {
-  /// The record of the bytes in the file; `nil` if they cannot be continued.
-  var record: SegmentRecord? {
+  /// The bytes in the file; `nil` if they cannot be continued.
+  var content: SegmentContent? {
     guard let version = transfer.version, let plan = transfer.plan, !transfer.isStream,
       !plan.present.ranges.isEmpty
     else { return nil }
-    return SegmentRecord(url: url, version: version, boot: SegmentFiles.boot, present: plan.present)
+    return SegmentContent(version: version, present: plan.present)
   }
 }

@@ -137,7 +137,7 @@ final class SegmentedDownloadCore: Sendable {
     do {
       let (file, url) = try open()
       let now = now
-      let earlier = earlierRanges(in: file, of: url)
+      let earlier = earlierContent(of: file, from: url)
       let actions = state.withLock { state in
         state.file = file
         state.url = url
@@ -271,7 +271,11 @@ final class SegmentedDownloadCore: Sendable {
         file.write(UnsafeRawBufferPointer(rebasing: bytes[..<room.count]), at: room.lowerBound)
       }
       if let failure { return conclude(.failure(AFError(failure, url: state.withLock { $0.url }))) }
-      if !state.withLock({ $0.transfer.isStream }) { file.append(SegmentRecord.line(room)) }
+      if !state.withLock({ $0.transfer.isStream }),
+        let line = Journal.standard.line(of: .wrote(ByteRanges([room])))
+      {
+        file.append(line)
+      }
     }
     let now = now
     let actions = state.withLock { state -> [SegmentedTransfer.Action] in
