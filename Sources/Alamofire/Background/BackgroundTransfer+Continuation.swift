@@ -27,10 +27,13 @@ extension BackgroundTransfer {
     return (head, stored.phase)
   }
 
-  /// The head of the response and the size of the file, if a part of it is there.
-  package var part: (head: ResponseHead, offset: Int64, size: Int64)? {
-    guard let stored, let head = stored.head?.head, case .resume(let size) = continuation else { return nil }
-    return (head, stored.offset, size)
+  /// The representation and the size of the file, if a part of it is there that can be continued.
+  var part: (version: Representation, size: Int64)? {
+    guard let stored, case .resume(let size) = continuation else { return nil }
+    let version =
+      stored.representation
+      ?? stored.head.flatMap { Representation(resumable: $0.head, from: stored.offset, now: .now) }
+    return version.map { ($0, size) }
   }
 
   /// The options of a resumable upload; `nil` for any other transfer.

@@ -87,7 +87,7 @@ package final class BackgroundTransfer: Sendable {
   package var kind: TransferDescription.Kind { stored?.description.kind ?? .download }
 
   /// Whether a server has responded, in whatever process.
-  package var hasHadResponse: Bool { stored?.head != nil }
+  package var hasHadResponse: Bool { stored.map { $0.head != nil || $0.representation != nil } ?? false }
 
   /// The request as it was before its adaptation, from the journal; `nil` until it is written.
   package var request: URLRequest? { stored.flatMap { URLRequest($0.description) } }
@@ -143,14 +143,15 @@ package final class BackgroundTransfer: Sendable {
   ///
   /// - Parameters:
   ///   - request: The request for the whole file.
-  ///   - head: The response that the bytes belong to.
-  package func adopt(_ request: URLRequest, _ head: ResponseHead, path: String, count: Int64) throws(AFError)
-  {
+  ///   - version: The representation that the bytes belong to.
+  package func adopt(
+    _ request: URLRequest, _ version: Representation, path: String, count: Int64
+  ) throws(AFError) {
     guard !isDescribed else { return }
     try describe(request, kind: .download)
     // The journal is first, because the file alone would be lost. Without the file, the transfer begins with its
     // first byte.
-    note(.responded(StoredHead(head), offset: 0, boot: owner.boot))
+    note(.identified(version, boot: owner.boot))
     if BodyFiles.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
   }
 
@@ -468,7 +469,7 @@ extension TimeInterval {
 
 extension URLRequest {
   /// Makes the request of a description; `nil` if its URL is invalid.
-  fileprivate init?(_ description: TransferDescription) {
+  init?(_ description: TransferDescription) {
     guard let url = URL(wire: description.url) else { return nil }
     self.init(url: url)
     httpMethod = description.method

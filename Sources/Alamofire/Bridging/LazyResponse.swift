@@ -104,7 +104,7 @@ extension AlamofireExtension where ExtendedType: HTTPURLResponse {
     let head =
       (type as? ReceivedHTTPURLResponse)?.head
       ?? ResponseHead(status: type.statusCode, fields: headerFields)
-    let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
+    let now = HTTPDate.now
     guard let validator = Representation.validator(of: head, now: now) else { return nil }
     return HTTPHeader(name: validator.hasPrefix("\"") ? "ETag" : "Last-Modified", value: validator)
   }

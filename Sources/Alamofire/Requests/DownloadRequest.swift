@@ -60,8 +60,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// folder.
   ///
   /// The data are valid until the download has completed or left newer data, also in another process. A killed process
-  /// leaves none. If a download must survive that, save a ``checkpoint()`` from time to time, or use a background
-  /// session.
+  /// leaves none, and after a restart of the machine the download begins again. If a download must survive that, save
+  /// a ``checkpoint()`` from time to time, or use a background session.
   public var resumeData: Data? { core.state.withLock { $0.extras.resumeData } }
 
   /// Returns resume data of the running download, which goes on. `nil` before the response, after the end, if the

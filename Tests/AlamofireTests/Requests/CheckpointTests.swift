@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
 
 /// Resume data of downloads that are running.
@@ -20,13 +21,11 @@ import Testing
     return (request, try #require(request.checkpoint()))
   }
 
-  private func received(_ data: Data) throws -> (path: String, size: Int) {
-    let values = try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any]
-    let name = try #require(values?["file"] as? String)
-    return (
-      FileManager.default.temporaryDirectory.appendingPathComponent(name).path,
-      try #require(values?["received"] as? Int)
-    )
+  /// Returns the file of resume data, and the number of its bytes that count, also after a restart of the machine.
+  private func received(_ data: Data) throws -> (path: String, size: Int64) {
+    let part = try part(namedBy: data)
+    let state = try #require(Journal.standard.state(of: data))
+    return (part.path, state.receivedSize(boot: "another", fileSize: .max))
   }
 
   @Test("A checkpoint names the bytes that are there, and the download goes on") func running() async throws {

@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResumeTests {
@@ -49,6 +50,17 @@ import Testing
     #expect(unwatched.downloadProgress.totalUnitCount == 400_000)
   }
 
+  @Test("The bytes of a failed download count until the machine restarts") func boots() async throws {
+    let file = VersionedFile(size: 100_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let data = try await broken(file, server, after: 10_000)
+    let state = try #require(Journal.standard.state(of: data))
+    #expect(state.receivedSize(boot: SegmentFiles.boot, fileSize: .max) == 10_000)
+    #expect(state.receivedSize(boot: "another", fileSize: .max) == 0)
+    #expect(state.description.url == server.url("/file"))
+    try FileManager.default.removeItem(at: try part(namedBy: data))
+  }
+
   @Test("A download can be resumed repeatedly") func repeatedResume() async throws {
     let file = VersionedFile(size: 100_000)
     let server = try HTTPTestServer(routes: file.routes)
@@ -73,12 +85,6 @@ import Testing
     #expect(response.response?.statusCode == 200)
     #expect(try contents(response) == file.bytes)
     #expect(!FileManager.default.fileExists(atPath: part.path), "the part is of no use any more")
-  }
-
-  private func part(namedBy data: Data) throws -> URL {
-    let values = try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any]
-    let name = try #require(values?["file"] as? String)
-    return FileManager.default.temporaryDirectory.appendingPathComponent(name)
   }
 
   @Test("A wrong range starts the download again") func wrongRange() async throws {

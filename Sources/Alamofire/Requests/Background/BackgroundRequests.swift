@@ -11,8 +11,8 @@ struct BackgroundDownload: URLRequestConvertible {
   func asURLRequest() throws -> URLRequest {
     if case .resumeData(let data) = plan.downloadable, let transfer = plan.transfer {
       let part = try ResumeData(data)
-      if part.isUsable, part.received != part.total {
-        try transfer.adopt(part.wholeRequest(), part.head, path: part.path, count: part.received)
+      if part.isUsable, part.received != part.version.length.map({ Int64($0) }) {
+        try transfer.adopt(part.wholeRequest(), part.version, path: part.path, count: part.received)
       }
     }
     return plan.continuing(try plan.transfer?.request ?? base.asURLRequest())

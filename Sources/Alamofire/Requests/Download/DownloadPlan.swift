@@ -50,22 +50,20 @@ package final class DownloadPlan: Sendable {
 
     /// Whether the bytes are appended to the file of the earlier download.
     var extendsPart: Bool { transfer == nil && part?.path == sink.path }
-    /// Returns the resume data of the download. If there are any, the file gets its lasting name.
-    mutating func resumeData(of request: URLRequest?) -> Data? {
+    /// Returns the resume data of the download; `nil` if it cannot be resumed. If there are any, the file gets its
+    /// lasting name.
+    ///
+    /// - Parameter flushedSize: The number of bytes that are on the disk, while more arrive. Default: all bytes, which
+    ///   may not have reached the disk.
+    mutating func resumeData(of request: URLRequest?, _ flushedSize: Int64? = nil) -> Data? {
       guard let request, let head,
         var data = ResumeData(
-          request: request, head: head, offset: offset, file: sink.path, received: sink.size)
+          request: request, version: Representation(resumable: head, from: offset, now: .now),
+          file: sink.path,
+          received: flushedSize ?? sink.size)
       else { return nil }
       data.name(keep())
-      return data.data
-    }
-    /// Returns the resume data of the bytes that are on the disk, while more arrive. The file gets its lasting name.
-    mutating func checkpoint(of request: URLRequest?, _ size: Int64) -> Data? {
-      guard let request, let head,
-        var data = ResumeData(request: request, head: head, offset: offset, file: sink.path, received: size)
-      else { return nil }
-      data.name(keep())
-      return data.data
+      return data.data(isOnDisk: flushedSize != nil)
     }
     /// Removes the file, unless it is the one of the user's resume data, or of a background transfer, which removes it
     /// itself.
@@ -110,9 +108,7 @@ package final class DownloadPlan: Sendable {
   func continuing(_ request: URLRequest) -> URLRequest {
     let part = transfer.flatMap { transfer in
       transfer.part.flatMap { part in
-        ResumeData(
-          request: request, head: part.head, offset: part.offset, file: transfer.filePath,
-          received: part.size)
+        ResumeData(request: request, version: part.version, file: transfer.filePath, received: part.size)
       }
     }
     state.withLock { $0.backgroundPart = part }
@@ -217,7 +213,7 @@ package final class DownloadPlan: Sendable {
     }
     return state.withLock { state in
       // The attempt may have ended by now, and another one begun.
-      state.attempt?.sink === sink ? state.attempt?.checkpoint(of: request, size) : nil
+      state.attempt?.sink === sink ? state.attempt?.resumeData(of: request, size) : nil
     }
   }
 

@@ -2,68 +2,49 @@ public import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// The state of an interrupted download: the request, the partial file, and the validator by which the server
-/// recognizes the representation (RFC 9110 §14.2, §13.1.5). It is encoded as a property list.
-struct ResumeData: Codable, Equatable {
-  /// The version of the format; others are refused.
-  static let version = 1
+/// The state of an interrupted download: the request, the partial file, and the representation by which the server
+/// recognizes it (RFC 9110 §14.2, §13.1.5). It is encoded as a ``Journal``.
+struct ResumeData: Equatable {
+  private var description: TransferDescription
+  let version: Representation
+  /// The number of bytes at the beginning of the file that count; 0 if the download begins again.
+  let received: Int64
 
-  var version = ResumeData.version
-  var url: String
-  var method: String
-  var headers: [String: String]
-  /// The partial file; relative to the temporary folder if it is in there.
-  var file: String
-  var received: Int64
-  /// A strong entity tag, or a modification date.
-  var validator: String
-  /// The length of the whole representation, if known.
-  var total: Int64?
-
-  /// Makes resume data; `nil` if the response cannot be resumed. A response without a strong validator cannot be
-  /// resumed, nor a range that the caller has asked for. An encoded body cannot, because ranges would count other
-  /// bytes.
-  ///
-  /// - Parameter offset: The number of bytes of the file before the response.
-  init?(request: URLRequest, head: ResponseHead, offset: Int64, file: String, received: Int64) {
+  /// Makes resume data; `nil` if the response cannot be resumed.
+  init?(request: URLRequest, version: Representation?, file: String, received: Int64) {
     guard let url = request.url, (request.httpMethod ?? "GET") == "GET", request.httpBody == nil,
       received > 0,
-      head.status == 200 || (head.status == 206 && ContentRange(head)?.bounds?.lowerBound == offset),
-      !head.block.contains("Content-Encoding"),
-      head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
-      // Only a strong validator proves that two parts belong together.
-      let validator = Representation.validator(
-        of: head, now: HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)))
+      let version
     else { return nil }
-    self.url = url.absoluteString
-    method = "GET"
-    headers = (request.allHTTPHeaderFields ?? [:]).filter {
+    let fields = (request.allHTTPHeaderFields ?? [:]).filter {
       !FieldName.equal($0.key, "Range") && !FieldName.equal($0.key, "If-Range")
     }
-    self.file = Self.name(of: file)
+    // Equal data for equal downloads.
+    description = TransferDescription(
+      kind: .download, url: url.absoluteString, method: "GET", fields: fields, created: 0, boot: "")
+    self.version = version
     self.received = received
-    self.validator = validator
-    total = head.status == 206 ? ContentRange(head)?.total : Self.length(of: head)
+    name(file)
   }
 
-  private static func name(of path: String) -> String {
-    let folder = FileManager.default.temporaryDirectory.path
-    return path.hasPrefix(folder + "/") ? String(path.dropFirst(folder.count + 1)) : path
+  /// Sets the path of the partial file. It is relative to the temporary folder if it is in there.
+  mutating func name(_ path: String) {
+    let folder = FileManager.default.temporaryDirectory.path + "/"
+    description.file = path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
   }
-
-  /// Sets the path of the partial file.
-  mutating func name(_ path: String) { file = Self.name(of: path) }
 
   /// Decodes the data. Throws for data of another library or version.
   init(_ data: Data) throws(AFError) {
-    do {
-      self = try PropertyListDecoder().decode(ResumeData.self, from: data)
-    } catch {
-      throw Self.unreadable
-    }
-    guard version == Self.version, received > 0, total.map({ $0 >= received }) ?? true,
-      URL(wire: url) != nil, Self.isPart(path)
+    guard let state = Journal.standard.state(of: data) ?? Version1(data)?.state,
+      let version = state.representation, version.validator != nil, let file = state.description.file,
+      state.description.kind == .download, URL(wire: state.description.url) != nil, Self.isPart(file)
     else { throw Self.unreadable }
+    let attributes = try? FileManager.default.attributesOfItem(atPath: Self.path(of: file))
+    let size = (attributes?[.size] as? NSNumber)?.int64Value
+    let received = state.receivedSize(boot: SegmentFiles.boot, fileSize: size)
+    self.received = received <= version.length ?? .max ? received : 0
+    self.version = version
+    description = state.description
   }
 
   /// Whether a path has the name of a partial download. The check protects other files, because resume data may be
@@ -81,47 +62,35 @@ struct ResumeData: Codable, Equatable {
         "This is no resume data of this library; begin the download again with its URL.", url: nil))
   }
 
-  var data: Data? {
-    let encoder = PropertyListEncoder()
-    encoder.outputFormat = .binary
-    return try? encoder.encode(self)
+  /// Encodes the data; `nil` if that is not possible.
+  ///
+  /// - Parameter isOnDisk: Whether the received bytes are on the disk. Others count until the machine restarts.
+  func data(isOnDisk: Bool) -> Data? {
+    let bytes = ByteRanges(first: received)
+    return Journal.standard.lines(of: [
+      .described(description), .identified(version, boot: SegmentFiles.boot),
+      isOnDisk ? .present(bytes) : .wrote(bytes),
+    ])
   }
 
-  var path: String {
+  private static func path(of file: String) -> String {
     file.hasPrefix("/") ? file : FileManager.default.temporaryDirectory.appendingPathComponent(file).path
   }
 
-  /// Whether the partial file exists and is not shorter than the received bytes.
-  var isUsable: Bool {
-    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-    return (attributes?[.size] as? Int).map { Int64($0) >= received } ?? false
-  }
+  var path: String { Self.path(of: description.file ?? "") }
+
+  /// Whether bytes of the partial file count.
+  var isUsable: Bool { received > 0 }
 
   /// Makes the request for the whole file.
   func wholeRequest() throws -> URLRequest {
-    guard let url = URL(wire: url) else { throw AFError.invalidURL(url: url) }
-    var request = URLRequest(url: url)
-    request.httpMethod = method
-    request.allHTTPHeaderFields = headers
+    guard let request = URLRequest(description) else { throw AFError.invalidURL(url: description.url) }
     return request
-  }
-
-  /// The response that the received bytes belong to, as far as it is known.
-  var head: ResponseHead {
-    let isTag = validator.hasPrefix("\"")
-    var fields = [HTTPHeader(name: isTag ? "ETag" : "Last-Modified", value: validator)]
-    // The date was strong when the data were made.
-    if !isTag {
-      let now = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
-      fields.append(HTTPHeader(name: "Date", value: now.text))
-    }
-    if let total { fields.append(HTTPHeader(name: "Content-Length", value: String(total))) }
-    return ResponseHead(status: 200, fields: fields)
   }
 
   /// Returns `request` for the rest of its response; unchanged if the partial file is not usable.
   func asksForRest(_ request: URLRequest) -> URLRequest {
-    guard isUsable else { return request }
+    guard isUsable, let validator = version.validator else { return request }
     var request = request
     request.headers.update(name: "Range", value: "bytes=\(received)-")
     request.headers.update(name: "If-Range", value: validator)
@@ -136,39 +105,46 @@ struct ResumeData: Codable, Equatable {
   func place(for head: ResponseHead, hasPart: Bool, limit: Int64?) -> Result<DownloadPlace, TransportFailure>
   {
     guard head.status == 206 || head.status == 416 else { return .success(.new) }
-    guard hasPart, head.status == 206, isRest(head), let end = ContentRange(head)?.bounds?.upperBound
+    guard hasPart, case .rest(let range, let total) = version.continuation(after: received, by: head),
+      // A server may send fewer bytes than requested (RFC 9110 §15.3.7).
+      range.upperBound == version.length.map({ Int64($0) }) ?? total ?? range.upperBound
     else {
       return .failure(
         TransportFailure(
           .cannotContinue, "The server sent another part of the file than was asked for; begin again."))
     }
-    if let limit, end > limit { return .failure(.tooLarge(limit)) }
-    return .success(.part(path: path, offset: received, end: end))
+    if let limit, range.upperBound > limit { return .failure(.tooLarge(limit)) }
+    return .success(.part(path: path, offset: received, end: range.upperBound))
   }
 
-  /// Whether a response has all missing bytes, of the same version. A server may send fewer than requested (RFC 9110
-  /// §15.3.7), and ranges of an encoded body count other bytes. The response has to repeat the entity tag, because a
-  /// server may ignore `If-Range` (§15.3.7.3). It may omit a date that was in `If-Range`.
-  private func isRest(_ head: ResponseHead) -> Bool {
-    guard let range = ContentRange(head), let bounds = range.bounds, bounds.lowerBound == received,
-      !head.block.contains("Content-Encoding")
-    else { return false }
-    // A length that contradicts the range belongs to other bytes.
-    if head.block.contains("Content-Length"), Self.length(of: head) != Int64(bounds.count) { return false }
-    let whole = total ?? range.total
-    if let whole, bounds.upperBound != whole || (range.total ?? whole) != whole { return false }
-    let tag = head.block.value(of: "ETag")
-    if validator.hasPrefix("\"") { return tag == validator }
-    return head.block.value(of: "Last-Modified").map { $0 == validator } ?? (tag == nil)
-  }
+  /// The property list of version 0.1, which is read until 0.2.
+  private struct Version1: Decodable {
+    let version: Int
+    let url, method, file, validator: String
+    let headers: [String: String]
+    let received: Int64
+    let total: Int64?
 
-  private static func length(of head: ResponseHead) -> Int64? {
-    head.block.value(of: "Content-Length").flatMap(number)
-  }
+    init?(_ data: Data) {
+      guard let decoded = try? PropertyListDecoder().decode(Self.self, from: data), decoded.version == 1,
+        decoded.received > 0, decoded.total ?? .max >= decoded.received, decoded.representation.isValid
+      else { return nil }
+      self = decoded
+    }
 
-  /// Parses a number of digits alone, as lengths and ranges are written; `nil` for other text and for an overflow.
-  private static func number(_ text: some StringProtocol) -> Int64? {
-    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
+    private var representation: Representation {
+      Representation(length: total.map { Int($0) }, validator: validator)
+    }
+
+    /// The bytes were not flushed before, and counted nevertheless.
+    var state: JournalState? {
+      var description = TransferDescription(
+        kind: .download, url: url, method: method, fields: headers, created: 0, boot: "")
+      description.file = file
+      return JournalState([
+        .described(description), .identified(representation, boot: ""), .present(ByteRanges(first: received)),
+      ])
+    }
   }
 }
 

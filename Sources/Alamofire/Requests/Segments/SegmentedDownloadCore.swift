@@ -238,7 +238,7 @@ final class SegmentedDownloadCore: Sendable {
   /// Takes a response. Returns whether its body is wanted.
   private func receive(_ response: HTTPURLResponse, for id: Int) -> Bool {
     let head = ResponseHead(status: response.statusCode, fields: Array(response.headers))
-    let date = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970))
+    let date = HTTPDate.now
     let answer = SegmentAnswer(head, now: date)
     let delay = head.block.value(of: "Retry-After").flatMap {
       RetryAfter.seconds(of: $0, date: head.block.value(of: "Date"), now: date)
