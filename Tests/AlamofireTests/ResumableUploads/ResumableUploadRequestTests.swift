@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
 
 /// The requests of resumable uploads: their fields, secrets, progress and checkpoints.
@@ -300,6 +301,61 @@ struct ResumableUploadRequestTests {
       [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: file.path)
     let touched = session.upload(resumingWith: data, file: file, as: UploadFixture.options())
     #expect(await touched.response().error?.uploadError == .fileHasChanged)
+  }
+
+  @Test("A checkpoint of 0.1 is continued", arguments: dialects)
+  func version1(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try UploadFixture(dialect)
+    let folder = try TemporaryFolder()
+    let file = try folder.file("file", Data(Self.bytes))
+    let state = try #require(Journal.standard.state(of: try await Self.checkpoint(fixture, file)))
+    let (upload, body) = (try #require(state.upload), try #require(state.description.bodyFile))
+    #expect(body.path.isEmpty, "the checkpoint is for other machines too")
+    let list: [String: Any] = [
+      "version": 1, "url": upload.url, "creationURL": upload.creationURL, "method": state.description.method,
+      "isTus": upload.dialect == .tus, "file": ["size": body.size, "modified": try #require(body.modified)],
+    ]
+    let data = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+    let request = Session.real().upload(resumingWith: data, file: file, as: UploadFixture.options())
+    #expect(await request.response().error == nil)
+    #expect(fixture.uploads.uploads.map(\.content) == [Self.bytes] && fixture.uploads.processedCount == 1)
+    for (key, value) in [("version", 2), ("url", "ftp://a/"), ("file", ["size": -1, "modified": 0])]
+      as [(String, Any)]
+    {
+      let other = list.merging([key: value]) { $1 }
+      let data = try PropertyListSerialization.data(fromPropertyList: other, format: .binary, options: 0)
+      let request = Session.real().upload(resumingWith: data, file: file)
+      #expect(await request.response().error?.uploadError == .invalidCheckpoint, "\(key)")
+    }
+  }
+
+  @Test("A checkpoint that was cut anywhere, or forged, is refused") func forgedCheckpoints() async throws {
+    let file = try TemporaryFolder().file("file")
+    func journal(
+      _ url: String = "https://a/1", size: Int64 = 0, modified: Double? = 0, _ records: JournalRecord...
+    )
+      throws -> Data
+    {
+      var description = TransferDescription(
+        kind: .upload, url: "https://a/", method: "POST", fields: [:], created: 0, boot: "")
+      description.bodyFile = .init(path: "", isOwned: true, size: size)
+      description.bodyFile?.modified = modified
+      let creation = try #require(UploadResource(url: "https://a/"))
+      let upload = StoredUpload(try #require(UploadResource(url: url)), creation: creation, dialect: .draft)
+      return try #require(
+        Journal.standard.lines(
+          of: [.described(description), .uploading(upload, mayBeComplete: true)] + records))
+    }
+    let whole = try journal()
+    let forged =
+      [
+        try journal(size: -1), try journal(modified: nil), try journal("http://a/1"),
+        try journal("https://a/1", .uploading(nil, mayBeComplete: false)),
+      ] + stride(from: 0, to: whole.count, by: 29).map { whole.prefix($0) }
+    for data in forged {
+      let request = Session.real().upload(resumingWith: data, file: file)
+      #expect(await request.response().error?.uploadError == .invalidCheckpoint)
+    }
   }
 
   @Test("Data that are no checkpoint are refused") func invalidCheckpoint() async throws {

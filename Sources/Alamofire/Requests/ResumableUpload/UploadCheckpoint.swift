@@ -2,56 +2,78 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The state of an upload of a file that another process can continue. It is encoded as a property list.
-struct UploadCheckpoint: Codable, Equatable {
-  /// The version of the format; others are refused.
-  static let version = 1
-
-  var version = UploadCheckpoint.version
-  /// The URL of the upload.
-  var url: String
-  /// The URL that created the upload. Credentials go to its origin alone.
-  var creationURL: String
-  var method: String
-  var isTus: Bool
-  var file: UploadFileIdentity
+/// The state of an upload of a file that another process can continue. It is encoded as a ``Journal``.
+struct UploadCheckpoint: Equatable {
+  let upload: StoredUpload
+  let method: String
+  let file: UploadFileIdentity
 
   init(_ upload: StoredUpload, method: String, file: UploadFileIdentity) {
-    url = upload.url
-    creationURL = upload.creationURL
+    self.upload = upload
     self.method = method
-    isTus = upload.dialect == .tus
     self.file = file
   }
 
   /// Decodes the data. Throws for data of another library or version.
   init(_ data: Data) throws(ResumableUploadError) {
-    guard let decoded = try? PropertyListDecoder().decode(UploadCheckpoint.self, from: data),
-      decoded.version == Self.version, decoded.file.size >= 0, decoded.upload?.resource != nil
+    guard let decoded = Self(Journal.standard.state(of: data)) ?? Version1(data)?.checkpoint,
+      decoded.file.size >= 0, decoded.upload.resource != nil
     else { throw .invalidCheckpoint }
     self = decoded
   }
 
-  var data: Data? {
-    let encoder = PropertyListEncoder()
-    encoder.outputFormat = .binary
-    return try? encoder.encode(self)
+  private init?(_ state: JournalState?) {
+    guard let state, state.description.kind == .upload, let upload = state.upload,
+      let file = state.description.bodyFile, let modified = file.modified
+    else { return nil }
+    let identity = UploadFileIdentity(size: file.size, modified: modified)
+    self.init(upload, method: state.description.method, file: identity)
   }
 
-  /// `nil` if a URL is invalid.
-  var upload: StoredUpload? {
-    guard let resource = UploadResource(url: url), let creation = UploadResource(url: creationURL) else {
-      return nil
+  /// The path of the file is left out, because the process that continues names it.
+  var data: Data? {
+    var description = TransferDescription(
+      kind: .upload, url: upload.creationURL, method: method, fields: [:], created: 0, boot: "")
+    description.bodyFile = .init(path: "", isOwned: false, size: file.size)
+    description.bodyFile?.modified = file.modified
+    return Journal.standard.lines(of: [.described(description), .uploading(upload, mayBeComplete: true)])
+  }
+
+  /// The property list of version 0.1, which is read until 0.2.
+  private struct Version1: Decodable {
+    let version: Int
+    let url, creationURL, method: String
+    let isTus: Bool
+    let file: UploadFileIdentity
+
+    init?(_ data: Data) {
+      guard let decoded = try? PropertyListDecoder().decode(Self.self, from: data), decoded.version == 1
+      else {
+        return nil
+      }
+      self = decoded
     }
-    return StoredUpload(resource, creation: creation, dialect: isTus ? .tus : .draft)
+
+    var checkpoint: UploadCheckpoint? {
+      guard let resource = UploadResource(url: url), let creation = UploadResource(url: creationURL) else {
+        return nil
+      }
+      let upload = StoredUpload(resource, creation: creation, dialect: isTus ? .tus : .draft)
+      return UploadCheckpoint(upload, method: method, file: file)
+    }
   }
 }
 
 /// The properties by which a file is recognised.
-struct UploadFileIdentity: Codable, Equatable, Sendable {
+struct UploadFileIdentity: Decodable, Equatable, Sendable {
   let size: Int64
   /// The time of the last change, in seconds since 1970.
   let modified: TimeInterval
+
+  init(size: Int64, modified: TimeInterval) {
+    self.size = size
+    self.modified = modified
+  }
 
   /// Reads the properties of a file; `nil` for anything but a regular file that exists.
   init?(_ url: URL) {
@@ -60,8 +82,7 @@ struct UploadFileIdentity: Codable, Equatable, Sendable {
       let size = (attributes[.size] as? NSNumber)?.int64Value,
       let date = attributes[.modificationDate] as? Date
     else { return nil }
-    self.size = size
-    modified = date.timeIntervalSince1970
+    self.init(size: size, modified: date.timeIntervalSince1970)
   }
 }
 
@@ -73,7 +94,7 @@ struct CheckpointRequest: URLRequestConvertible {
   func asURLRequest() throws -> URLRequest {
     let checkpoint = try UploadCheckpoint(checkpoint)
     return try URLRequest(
-      url: checkpoint.creationURL, method: HTTPMethod(rawValue: checkpoint.method), headers: headers)
+      url: checkpoint.upload.creationURL, method: HTTPMethod(rawValue: checkpoint.method), headers: headers)
   }
 }
 

@@ -128,13 +128,13 @@ final class UploadResumer: Sendable {
     guard
       let checkpoint = try checkpoint.map({ data throws(ResumableUploadError) in try UploadCheckpoint(data) })
     else { return UploadResumption(length: body.length, policy: policy) }
-    guard let upload = checkpoint.upload, let resource = upload.resource else { throw .invalidCheckpoint }
+    guard let resource = checkpoint.upload.resource else { throw .invalidCheckpoint }
     if !isRemoved {
       guard case .file(_, checkpoint.file, _) = body else { throw .fileHasChanged }
     }
     return UploadResumption(
-      length: body.length, resource: resource, dialect: upload.dialect, policy: policy,
-      isRemoved: isRemoved)
+      length: body.length, resource: resource, dialect: checkpoint.upload.dialect, policy: policy,
+      statusAfterLastByte: checkpoint.upload.statusAfterLastByte, isRemoved: isRemoved)
   }
 
   private func checkFile() throws(ResumableUploadError) {
