@@ -150,7 +150,10 @@ let package = Package(
       plugins: ["SampleGenerator"]),
     .testTarget(
       name: "AFCommandTests",
-      dependencies: ["AFCommand", "ChildProcesses", "HTTPTestServer", "Scenarios", "af"],
+      dependencies: [
+        "AFCommand", "Alamofire", "ChildProcesses", "HTTPTestServer", "HTTPWire", "Randomness", "Scenarios",
+        "af",
+      ],
       swiftSettings: settings),
   ] + sourceCompatibility
 )

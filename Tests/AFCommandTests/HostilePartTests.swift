@@ -1,3 +1,4 @@
+import Alamofire
 import ChildProcesses
 import Foundation
 import HTTPTestServer
@@ -190,7 +191,9 @@ import Testing
     let run = await terminal.run("-d", server.url("/f"))
     #expect(run.status == .failure && run.error.contains("The received part is in f-2;"), "\(run.error)")
     #expect(await terminal.run("-d", server.url("/f")).status == .success)
-    #expect(content("f-2") == "0123" && content("f-2.af-continue")?.hasPrefix("ETag: \"v1\"\n") == true)
+    #expect(content("f-2") == "0123")
+    let record = try #require(FileManager.default.contents(atPath: folder.path("f-2.af-continue")))
+    #expect(PartialFileJournal(record, fileSize: 4)?.validator == "\"v1\"")
     #expect(content("f-3") == "whole")
     #expect(content("f.af-continue") == own)
     #expect(names == ["f-1.af-continue", "f-2", "f-2.af-continue", "f-3", "f.af-continue"])
@@ -227,28 +230,30 @@ import Testing
     #expect(content("f.af-download") == "my own" && server.requestCount == 0)
   }
 
-  @Test("A record is read back as it was written, and another text is none")
-  func recordText() throws {
-    for record in [
-      PartialFileRecord(.entityTag("\"a b\""), length: 10),
-      PartialFileRecord(.modificationDate("Mon"), length: nil),
-      PartialFileRecord(nil, length: .max), PartialFileRecord(.entityTag("\"\u{2028}\""), length: 0),
-    ] {
-      let text = try #require(record?.text)
-      #expect(PartialFileRecord(text) == record, "\(String(decoding: text, as: UTF8.self))")
+  @Test("The fields that 0.1 wrote are read, and another text is no journal")
+  func version1() throws {
+    for (text, validator, length) in [
+      ("ETag: \"a\"\nContent-Length: 10\n", "\"a\"", 10), ("Last-Modified: Mon\n", "Mon", nil),
+      ("Content-Length: 9223372036854775807\n", nil, .max), ("ETag: \"\u{2028}\"\n", "\"\u{2028}\"", nil),
+      // Both validators.
+      ("ETag: \"a\"\nLast-Modified: Mon\nContent-Length: 3\n", "\"a\"", 3),
+    ] as [(String, String?, Int64?)] {
+      let journal = try #require(PartialFileJournal(Data(text.utf8), fileSize: 7), "\(text)")
+      #expect(journal.validator == validator && journal.length == length, "\(text)")
+      #expect(journal.offset == 7 && !journal.isCurrent)
+      // It is written again in the form of today.
+      let lines = try #require(journal.lines)
+      let now = try #require(PartialFileJournal(lines, fileSize: 7))
+      #expect(now.validator == validator && now.length == length && now.offset == 7 && now.isCurrent)
     }
-    #expect(PartialFileRecord(nil, length: nil) == nil)
     for tag in ["\"a\nContent-Length: 1\"", "\"", "a", "W/\"a\"", "\"a\u{7F}\""] {
-      #expect(PartialFileRecord(.entityTag(tag), length: nil)?.text == nil, "\(tag)")
+      #expect(PartialFileJournal(Data("ETag: \(tag)\n".utf8), fileSize: 7) == nil, "\(tag)")
     }
     for text in [
       "\n", "Content-Length: 9223372036854775808\n", "Content-Length: \n",
       "Content-Length: 1\nContent-Length: 2\n",
       "content-length: 1\n", "Content-Length: 1\r\n", "ETag: \"a\"\nETag: \"b\"\n",
-    ] { #expect(PartialFileRecord(Data(text.utf8)) == nil, "\(text.debugDescription)") }
-    // An earlier version wrote both.
-    let both = Data("ETag: \"a\"\nLast-Modified: Mon\nContent-Length: 3\n".utf8)
-    #expect(PartialFileRecord(both) == PartialFileRecord(.entityTag("\"a\""), length: 3))
+    ] { #expect(PartialFileJournal(Data(text.utf8), fileSize: 7) == nil, "\(text.debugDescription)") }
   }
 
   // MARK: Numbers

@@ -3,15 +3,12 @@ import Foundation
 import FoundationNetworking
 import HTTPSystem
 
-/// Checks the readers of the files that `af` keeps: cookie jars, sessions and the records of partial files. What was
-/// read and written is the same when it is read again.
+/// Checks the readers of the files that `af` keeps: cookie jars and sessions. What was read and written is the same
+/// when it is read again.
 enum CommandFiles {
   static func check(_ bytes: UnsafeRawBufferPointer) {
     let data = Data(bytes)
     checkJar(data)
-    if let record = PartialFileRecord(data), let text = record.text {
-      precondition(PartialFileRecord(text) == record, "the record is another one the second time")
-    }
     if let session = try? NamedSession(data) {
       guard let text = try? session.encoded() else { return }
       precondition((try? NamedSession(text)) == session, "the session is another one the second time")

@@ -147,8 +147,8 @@ package enum ManualPage {
     Default options, one per line, with the value after a space. It is in \\fI$XDG_CONFIG_HOME\\fR if that is set.
     .TP
     .B FILE.af-continue
-    The validator and the length of a file that \\fB\\-\\-output\\fR has not completed. \\fB\\-\\-continue\\fR sends
-    the validator, so that parts of two versions are never joined.
+    The journal of a file that \\fB\\-\\-output\\fR has not completed: its validator, its length, and the bytes
+    that are on the disk. \\fB\\-\\-continue\\fR sends the validator, so that parts of two versions are never joined.
     .SH SEE ALSO
     .BR curl (1)
 

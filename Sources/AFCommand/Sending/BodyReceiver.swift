@@ -204,7 +204,7 @@ final class BodyReceiver: Sendable {
         state.isRefused = true
         if case .file(let path) = invocation.output {
           state.path = path
-          PartialFileRecord.remove(beside: path)
+          JournalFile(beside: path).remove()
         }
       }
       return false
@@ -259,7 +259,7 @@ final class BodyReceiver: Sendable {
 
   private func open(_ response: HTTPURLResponse, isContinued: Bool) throws(SavedFile.Failure) -> SavedFile {
     switch invocation.output {
-    case .file(let path): try SavedFile(path: path, isContinued: isContinued)
+    case .file(let path): try SavedFile(path: path, continuing: isContinued ? resumption?.journal : nil)
     case .suggestedName, nil:
       try SavedFile(
         suggestedName: response.suggestedFilename, folder: printer.environment.folder)
@@ -331,7 +331,8 @@ final class BodyReceiver: Sendable {
       switch state.mode {
       case .collecting(let body): end.body = body
       case .waiting: end.isWaiting = true
-      case .saving(let file): if end.failure == nil, response.error == nil { file.removeRecord() }
+      case .saving(let file):
+        if end.failure == nil, response.error == nil { file.removeJournal() } else { file.flush() }
       case .writing, .discarding: break
       }
       state.mode = .discarding

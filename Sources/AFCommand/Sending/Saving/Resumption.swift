@@ -20,27 +20,32 @@ struct Resumption: Sendable {
   static let otherPart = "The server sent another part of the file than was asked for; nothing was written."
   static let excess = "The server sent more bytes than the range of its response has; they were not written."
 
-  let offset: Int64
+  /// The journal of the file.
+  let journal: PartialFileJournal
   private let path: String
-  private let record: PartialFileRecord?
+  private let fileSize: Int64
 
-  /// Makes the continuation of a partial file; `nil` if nothing is to be continued, or there is no file yet.
+  /// The number of bytes of the file that count. Later ones are replaced.
+  var offset: Int64 { journal.offset }
+
+  /// Makes the continuation of a partial file; `nil` if nothing is to be continued, there is no file yet, or none of
+  /// its bytes count.
   init?(_ invocation: Invocation) throws(UsageError) {
     guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
     guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
     guard attributes[.type] as? FileAttributeType == .typeRegular,
       let size = attributes[.size] as? Int64 ?? (attributes[.size] as? NSNumber)?.int64Value
     else { throw UsageError("'\(path)' is not a file that can be continued.") }
-    guard size > 0 else { return nil }
-    offset = size
+    journal = JournalFile(beside: path).read(fileSize: size) ?? PartialFileJournal(fileSize: size)
+    guard journal.offset > 0 else { return nil }
     self.path = path
-    record = PartialFileRecord(file: path)
+    fileSize = size
   }
 
   /// Adds the fields that ask for the missing part, if the file is the same. Otherwise the server sends all of it.
   func apply(to request: inout URLRequest) {
     request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
-    guard let validator = record?.validator?.value, request.value(forHTTPHeaderField: "If-Range") == nil
+    guard let validator = journal.validator, request.value(forHTTPHeaderField: "If-Range") == nil
     else {
       return
     }
@@ -48,106 +53,80 @@ struct Resumption: Sendable {
   }
 
   func finding(_ response: HTTPURLResponse) -> Finding {
-    let range = response.af.contentRange
     switch response.statusCode {
     case 206:
-      guard let range, let bounds = range.bounds, bounds.lowerBound == offset else {
-        return .refused(Self.otherPart)
-      }
-      // A length that contradicts the range belongs to other bytes.
-      let length = response.expectedContentLength
-      guard length < 0 || length == Int64(bounds.count) else { return .refused(Self.otherPart) }
-      // The rest of a coded file is not the rest of the file.
-      guard response.isIdentity else { return .refused(Self.otherPart) }
-      guard record?.matches(response, total: range.total) ?? true else {
+      switch journal.part(response) {
+      case .rest: return .rest
+      case .otherPart: return .refused(Self.otherPart)
+      case .otherVersion:
         return .refused(
           "The file on the server has changed; nothing was written. Remove '\(path)' to get it again.")
       }
-      return .rest
     // A server without the length in its answer may have sent it with the first part.
     case 416:
-      let isWhole = (range?.total ?? record?.length) == offset && record?.length ?? offset == offset
+      let total = response.af.contentRange?.total ?? journal.length
+      let isWhole = offset == fileSize && total == offset && journal.length ?? offset == offset
       return isWhole ? .complete : .unrelated
     default: return .unrelated
     }
   }
 }
 
-extension HTTPURLResponse {
-  /// Whether the content has no coding (RFC 9110 §8.4).
-  fileprivate var isIdentity: Bool {
-    let coding = value(forHTTPHeaderField: "Content-Encoding") ?? ""
-    return coding.isEmpty || coding.lowercased() == "identity"
-  }
-}
-
-extension PartialFileRecord {
-  /// Makes the record of a whole response; `nil` if the response says nothing of its version.
-  init?(_ response: HTTPURLResponse) {
-    let field = response.af.strongValidator
-    let validator = field.map { field -> Validator in
-      field.name == "ETag" ? .entityTag(field.value) : .modificationDate(field.value)
-    }
-    let length = response.expectedContentLength
-    self.init(validator, length: length >= 0 ? length : nil)
-  }
-
-  /// Whether a partial response is of the same version. If the first part had a strong entity tag, this one has to
-  /// repeat it, because a server may ignore `If-Range` (RFC 9110 §15.3.7.3). It may omit a date that was in `If-Range`.
-  func matches(_ response: HTTPURLResponse, total: Int64?) -> Bool {
-    if let length, let total, length != total { return false }
-    let tag = response.value(forHTTPHeaderField: "ETag")
-    switch validator {
-    case .entityTag(let own): return tag == own
-    case .modificationDate(let date):
-      return response.value(forHTTPHeaderField: "Last-Modified").map { $0 == date } ?? (tag == nil)
-    case nil: return true
-    }
-  }
-
-  // MARK: The file
-
+/// The file beside a partial file that has its journal. A file that has its name and no journal is the user's: it is
+/// neither read, nor replaced, nor removed, and neither is a link.
+struct JournalFile: Sendable {
   private static let suffix = ".af-continue"
+  private let path: String
 
-  private static func path(of file: String) -> String { FileNames.path(beside: file, suffix: suffix) }
+  init(beside file: String) { path = FileNames.path(beside: file, suffix: Self.suffix) }
 
-  /// Whether a name is the one of a record.
+  /// Whether a name is the one of a journal.
   static func isName(_ name: String) -> Bool { name.hasSuffix(suffix) }
 
-  /// Whether nothing is where the record of a file would be.
-  static func isAbsent(beside file: String) -> Bool {
+  /// Whether nothing has the name of the journal.
+  var isAbsent: Bool {
     var information = stat()
-    return lstat(path(of: file), &information) != 0 && errno == ENOENT
+    return lstat(path, &information) != 0 && errno == ENOENT
   }
 
-  /// Reads the record of a partial file; `nil` if there is none, or a file of another kind has its name.
-  init?(file: String) {
-    guard let handle = Self.open(file, O_RDONLY), let text = try? handle.read(upToCount: Self.longestText + 1)
-    else { return nil }
-    self.init(text)
+  /// Reads the journal; `nil` if there is none.
+  func read(fileSize: Int64) -> PartialFileJournal? {
+    let limit = PartialFileJournal.largestSize
+    guard let bytes = try? open(O_RDONLY)?.read(upToCount: limit + 1), bytes.count <= limit else {
+      return nil
+    }
+    return PartialFileJournal(bytes, fileSize: fileSize)
   }
 
-  /// Writes the record beside a file. Without a record the file can still be continued, so that a failure is none of
-  /// the download.
+  /// Writes a journal. Without one the file can still be continued, so that a failure is none of the download.
+  /// Returns whether it was written.
   ///
-  /// - Returns: Whether the record was written. A file that is no record stays as it is.
-  func write(beside file: String) -> Bool {
-    guard let text else { return false }
-    let isNew = Self.isAbsent(beside: file)
-    guard isNew || PartialFileRecord(file: file) != nil,
-      let handle = Self.open(file, O_WRONLY | (isNew ? O_CREAT | O_EXCL : O_TRUNC))
-    else { return false }
-    return (try? handle.write(contentsOf: text)) != nil
+  /// - Parameter isAppended: Whether the journal continues the one that is there, if that has the form of this version.
+  func write(_ journal: PartialFileJournal, isAppended: Bool = false) -> Bool {
+    guard let lines = journal.lines else { return false }
+    if isAbsent { return write(lines, O_CREAT | O_EXCL) }
+    guard read(fileSize: 0) != nil else { return false }
+    return write(lines, isAppended && journal.isCurrent ? O_APPEND : O_TRUNC)
   }
 
-  /// Removes the record of a file; nothing else that has its name.
-  static func remove(beside file: String) {
-    if PartialFileRecord(file: file) != nil { unlink(path(of: file)) }
+  /// Appends that the first bytes of the file are on the disk.
+  func note(flushed count: Int64) {
+    if let line = PartialFileJournal.line(flushed: count) { _ = write(line, O_APPEND) }
+  }
+
+  /// Removes the journal.
+  func remove() {
+    if read(fileSize: 0) != nil { unlink(path) }
+  }
+
+  private func write(_ lines: Data, _ flags: Int32) -> Bool {
+    guard let handle = open(O_WRONLY | flags) else { return false }
+    return (try? handle.write(contentsOf: lines)) != nil
   }
 
   /// Opens a regular file, not what a link points to.
-  private static func open(_ file: String, _ flags: Int32) -> FileHandle? {
-    let descriptor = Glibc.open(path(of: file), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
+  private func open(_ flags: Int32) -> FileHandle? {
+    let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { return nil }
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     var information = stat()

@@ -13,26 +13,51 @@ final class SavedFile: Sendable {
     }
   }
 
+  private struct State {
+    var size: Int64 = 0
+    /// The size at the last flush.
+    var flushedSize: Int64 = 0
+    /// Whether the journal beside the file, if there is one, is one of this file.
+    var ownsJournal: Bool
+    /// Whether lines may be appended to it.
+    var hasJournal = false
+    /// Whether bytes were lost, because a flush has failed.
+    var hasLostBytes = false
+  }
+
+  /// The bytes after which the file is flushed to the disk, in the background.
+  private static let flushInterval: Int64 = 64 << 20
+
   /// The path as it is shown.
   let path: String
   private let location: String
   private let descriptor: Int32
-  /// Whether the record beside the file is one of this file.
-  private let ownsRecord: Mutex<Bool>
+  /// Locked because a flush in the background ends while bytes are written.
+  private let state: Mutex<State>
+
+  private var journal: JournalFile { JournalFile(beside: location) }
 
   /// Opens a file that the user has named. The earlier content of the file is replaced, unless the file is continued.
-  init(path: String, isContinued: Bool) throws(Failure) {
+  ///
+  /// - Parameter earlier: The state of the file that is continued; `nil` for a new one.
+  init(path: String, continuing earlier: PartialFileJournal? = nil) throws(Failure) {
     self.path = path
     location = path
-    let mode = O_WRONLY | O_CREAT | O_CLOEXEC | (isContinued ? O_APPEND : O_TRUNC)
-    // That of an earlier run, if there is one.
-    ownsRecord = Mutex(true)
+    let mode = O_WRONLY | O_CREAT | O_CLOEXEC | (earlier == nil ? O_TRUNC : O_APPEND)
+    // The journal of an earlier run, if there is one.
+    state = Mutex(State(size: earlier?.offset ?? 0, ownsJournal: true))
     descriptor = open(path, mode, 0o666)
     guard descriptor >= 0 else { throw Failure(path) }
+    guard let earlier else { return }
+    // Later bytes do not count.
+    guard ftruncate(descriptor, off_t(earlier.offset)) == 0 else { throw Failure(path) }
+    guard !journal.isAbsent else { return }
+    let isWritten = journal.write(earlier, isAppended: true)
+    state.withLock { $0.hasJournal = isWritten }
   }
 
   /// Makes a new file in a folder, by default the current one. The name from the server is used without its path, and
-  /// never for a file that exists, nor beside one that has the name of its record.
+  /// never for a file that exists, nor beside one that has the name of its journal.
   init(suggestedName: String?, folder: String = ".") throws(Failure) {
     let name = Self.safe(suggestedName ?? "")
     let parts = URL(fileURLWithPath: name)
@@ -43,7 +68,7 @@ final class SavedFile: Sendable {
     errno = EEXIST
     for number in 1...1000 {
       let place = "\(folder)/\(candidate)"
-      if PartialFileRecord.isAbsent(beside: place) {
+      if JournalFile(beside: place).isAbsent {
         opened = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         if opened >= 0 || errno != EEXIST { break }
       }
@@ -51,7 +76,7 @@ final class SavedFile: Sendable {
     }
     path = candidate
     location = "\(folder)/\(candidate)"
-    ownsRecord = Mutex(false)
+    state = Mutex(State(ownsJournal: false))
     descriptor = opened
     guard descriptor >= 0 else { throw Failure(candidate) }
   }
@@ -63,18 +88,18 @@ final class SavedFile: Sendable {
   static func safe(_ name: String) -> String {
     let safe = FileNames.component(of: name, longest: 200) ?? "download"
     // A later run would read it as its own.
-    return PartialFileRecord.isName(safe) || SegmentedExchange.isTemporaryName(safe) ? safe + "-1" : safe
+    return JournalFile.isName(safe) || SegmentedExchange.isTemporaryName(safe) ? safe + "-1" : safe
   }
 
-  /// Keeps the version of the resource until the file is complete. Pipes and devices are not continued.
+  /// Writes the journal, until the file is complete. Pipes and devices are not continued.
   func record(_ response: HTTPURLResponse) {
     var information = stat()
     guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return }
-    if let record = PartialFileRecord(response) {
-      let isWritten = record.write(beside: location)
-      ownsRecord.withLock { $0 = isWritten || $0 }
-    } else {
-      removeRecord()
+    guard let new = PartialFileJournal(response) else { return removeJournal() }
+    let isWritten = journal.write(new)
+    state.withLock { state in
+      state.hasJournal = isWritten
+      state.ownsJournal = isWritten || state.ownsJournal
     }
   }
 
@@ -84,11 +109,40 @@ final class SavedFile: Sendable {
   }
 
   /// Called when the file is complete.
-  func removeRecord() {
-    if ownsRecord.withLock({ $0 }) { PartialFileRecord.remove(beside: location) }
+  func removeJournal() {
+    state.withLock { state in
+      state.hasJournal = false
+      if state.ownsJournal { journal.remove() }
+    }
+  }
+
+  /// Flushes the file to the disk, so that its bytes count after a restart of the machine.
+  func flush() {
+    let (hasJournal, size) = state.withLock { ($0.hasJournal, $0.size) }
+    guard hasJournal else { return }
+    let isFlushed = fdatasync(descriptor) == 0
+    state.withLock { state in
+      guard state.hasJournal else { return }
+      if isFlushed { return journal.note(flushed: size) }
+      // The kernel reports lost bytes once. None of the file counts then.
+      (state.hasJournal, state.hasLostBytes) = (false, true)
+      ftruncate(descriptor, 0)
+    }
   }
 
   func write(_ data: Data) throws(Failure) {
+    let isDue = try state.withLock { state throws(Failure) in
+      guard !state.hasLostBytes else { throw Failure(path, code: EIO) }
+      try append(data)
+      state.size += Int64(data.count)
+      guard state.hasJournal, state.size - state.flushedSize >= Self.flushInterval else { return false }
+      state.flushedSize = state.size
+      return true
+    }
+    if isDue { DispatchQueue.global(qos: .utility).async { self.flush() } }
+  }
+
+  private func append(_ data: Data) throws(Failure) {
     var rest = data[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -1,0 +1,109 @@
+import Foundation
+package import FoundationNetworking
+import HTTPWire
+
+/// The journal beside a file that a program saves by itself. `af` has it until the file is complete.
+package struct PartialFileJournal: Sendable, Equatable {
+  /// The meaning of a partial response for the file.
+  package enum Part: Sendable, Equatable { case rest, otherPart, otherVersion }
+
+  /// A larger file is no journal.
+  package static let largestSize = Journal.longestLine
+
+  /// The number of bytes at the beginning of the file that count; 0 if it begins again.
+  package let offset: Int64
+  /// Whether the journal has the form of this version, so that lines may be appended to it.
+  package let isCurrent: Bool
+  private let version: Representation
+  private let flushedSize: Int64
+
+  /// Reads a journal; `nil` for any other bytes, because the file may be one of the user. No byte counts if the journal
+  /// is damaged at its beginning, or has a record of a later version.
+  package init?(_ bytes: Data, fileSize: Int64) {
+    if let version = Self.version1(bytes) {
+      (self.version, offset, isCurrent, flushedSize) = (version, fileSize, false, 0)
+      return
+    }
+    guard Self.hasRecord(bytes) else { return nil }
+    let state = Journal.standard.state(of: bytes)
+    version = state?.representation ?? Representation(length: nil, validator: nil)
+    offset = state?.receivedSize(boot: SegmentFiles.boot, fileSize: fileSize) ?? 0
+    flushedSize = state?.receivedSize(boot: "", fileSize: fileSize) ?? 0
+    isCurrent = true
+  }
+
+  /// Whether some line is undamaged.
+  private static func hasRecord(_ bytes: Data) -> Bool {
+    bytes.split(separator: 0x0A).contains { line in
+      let content = Journal.standard.content(of: line + [0x0A])
+      return content.length > 0 || content.isOfLaterVersion
+    }
+  }
+
+  /// Makes the journal of a file without bytes. `nil` if the response does not identify its representation, or has a
+  /// part of it.
+  package init?(_ response: HTTPURLResponse) {
+    version = Representation(response.receivedHead, now: .now)
+    (offset, isCurrent, flushedSize) = (0, true, 0)
+    if response.statusCode == 206 || (version.length == nil && version.validator == nil) { return nil }
+  }
+
+  /// Makes the state of a file without a journal. All of its bytes count, and a part of any version continues it.
+  package init(fileSize: Int64) {
+    version = Representation(length: nil, validator: nil)
+    (offset, isCurrent, flushedSize) = (fileSize, false, 0)
+  }
+
+  package var length: Int64? { version.length.map { Int64($0) } }
+  /// The value of `If-Range`; `nil` without a strong validator.
+  package var validator: String? { version.validator }
+
+  /// Returns the meaning of a response with the status 206.
+  package func part(_ response: HTTPURLResponse) -> Part {
+    switch version.continuation(after: offset, by: response.receivedHead) {
+    case .rest: .rest
+    case .otherPart: .otherPart
+    case .otherVersion: .otherVersion
+    }
+  }
+
+  /// The lines of a journal whose file is appended to from now on. They may follow earlier ones. `nil` if the
+  /// representation cannot be read back.
+  ///
+  /// The URL is not among them, because the file may be readable by others, and because signed URLs change. The
+  /// validator decides.
+  package var lines: Data? {
+    guard version.isValid else { return nil }
+    let description = TransferDescription(
+      kind: .download, url: "", method: "GET", fields: [:], created: 0, boot: "")
+    return Journal.standard.lines(of: [
+      .described(description), .identified(version, boot: SegmentFiles.boot),
+      .present(ByteRanges(first: flushedSize)),
+      .wrote(ByteRanges(first: .max)),
+    ])
+  }
+
+  /// Returns the line for the first bytes of the file, which are on the disk.
+  package static func line(flushed count: Int64) -> Data? {
+    Journal.standard.line(of: .present(ByteRanges(first: count)))
+  }
+
+  /// Reads the fields that 0.1 wrote, until 0.2.
+  private static func version1(_ bytes: Data) -> Representation? {
+    guard bytes.count <= 65_536, bytes.last == 0x0A else { return nil }
+    var values: [String: String] = [:]
+    for line in bytes.dropLast().split(separator: 0x0A, omittingEmptySubsequences: false) {
+      guard let text = String(validating: line, as: UTF8.self), let colon = text.firstRange(of: ": "),
+        values.updateValue(String(text[colon.upperBound...]), forKey: String(text[..<colon.lowerBound]))
+          == nil
+      else { return nil }
+    }
+    let (tag, date, length) = (values["ETag"], values["Last-Modified"], values["Content-Length"])
+    guard Set(values.keys).isSubset(of: ["ETag", "Last-Modified", "Content-Length"]),
+      tag?.hasPrefix("\"") ?? true, !(date?.hasPrefix("\"") ?? false),
+      length?.utf8.allSatisfy({ (0x30...0x39).contains($0) }) ?? true
+    else { return nil }
+    let version = Representation(length: length.flatMap { Int($0) }, validator: tag ?? date)
+    return version.isValid && (version.length != nil) == (length != nil) ? version : nil
+  }
+}
