@@ -26,13 +26,18 @@ package struct Journal: Sendable {
 
   /// Returns the line of a record; `nil` if it cannot be encoded.
   package func line(of record: JournalRecord) -> Data? {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let json = try? encoder.encode(record), let sum = checksum(json), json.count < Self.longestLine
-    else {
+    guard let json = json(of: record), let sum = checksum(json), json.count < Self.longestLine else {
       return nil
     }
     return Data(sum.utf8) + [UInt8(ascii: " ")] + json + [UInt8(ascii: "\n")]
+  }
+
+  private func json(of record: JournalRecord) -> Data? {
+    // A download in segments writes one for each piece, in a tenth of the time of an encoder.
+    if case .wrote(let ranges) = record { return Data("{\"wrote\":{\"_0\":\"\(ranges.text)\"}}".utf8) }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try? encoder.encode(record)
   }
 
   /// Returns the lines of records; `nil` if one cannot be encoded.

@@ -52,6 +52,17 @@ struct JournalTests {
     #expect(content.length == bytes.count && !content.isOfLaterVersion)
   }
 
+  @Test("A line has the JSON of an encoder, also of ranges, which are written without one") func encoding()
+    throws
+  {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    for record in Self.records + [.wrote(ByteRanges()), .wrote(ByteRanges([0..<3, 9..<Int.max]))] {
+      let json = try encoder.encode(record)
+      #expect(try log.line(of: record) == line(String(decoding: json, as: UTF8.self)))
+    }
+  }
+
   @Test("A journal that ends at any byte has the records before it") func cuts() throws {
     let lines = try Self.records.map { try #require(log.line(of: $0)) }
     let whole = lines.reduce(into: Data()) { $0 += $1 }
