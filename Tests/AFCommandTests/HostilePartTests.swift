@@ -33,6 +33,35 @@ import Testing
     return reply
   }
 
+  // MARK: The file
+
+  @Test("A part that was shortened or removed meanwhile is not filled with zeros", arguments: [false, true])
+  func shortened(isRemoved: Bool) throws {
+    _ = try folder.file("f", isRemoved ? "" : "12")
+    if isRemoved { try FileManager.default.removeItem(atPath: path) }
+    #expect(throws: SavedFile.Failure.self) {
+      try SavedFile(path: path, continuing: PartialFileJournal(fileSize: 5))
+    }
+    #expect(content() == (isRemoved ? nil : "12"))
+  }
+
+  @Test("A file that another download writes is left alone", arguments: [false, true])
+  func inUse(isContinued: Bool) throws {
+    let first = try SavedFile(path: path)
+    try first.write(Data("12345".utf8))
+    #expect(throws: SavedFile.Failure.self) {
+      try SavedFile(path: path, continuing: isContinued ? PartialFileJournal(fileSize: 5) : nil)
+    }
+    #expect(content() == "12345")
+  }
+
+  @Test("Two programs may write to a device at once") func device() throws {
+    let first = try SavedFile(path: "/dev/null")
+    let second = try SavedFile(path: "/dev/null")
+    try first.write(Data([1]))
+    try second.write(Data([1]))
+  }
+
   // MARK: Ranges
 
   @Test(

@@ -32,9 +32,9 @@ package struct PartialFileJournal: Sendable, Equatable {
     isCurrent = true
   }
 
-  /// Whether some line is undamaged.
+  /// Whether one of the first lines is undamaged. Those of a journal are short.
   private static func hasRecord(_ bytes: Data) -> Bool {
-    bytes.split(separator: 0x0A).contains { line in
+    bytes.prefix(1 << 20).split(separator: 0x0A, maxSplits: 64).prefix(64).contains { line in
       let content = Journal.standard.content(of: line + [0x0A])
       return content.length > 0 || content.isOfLaterVersion
     }

@@ -256,7 +256,8 @@ package final class FileSink: BodySink {
     guard copy >= 0 else { return nil }
     defer { close(copy) }
     if fdatasync(copy) == 0 { return size }
-    state.withLock { $0.hasLostBytes = true }
+    // No byte of the file counts any more, also for resume data.
+    state.withLock { state in (state.hasLostBytes, state.size) = (true, 0) }
     return nil
   }
 
@@ -268,6 +269,7 @@ package final class FileSink: BodySink {
 
   package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     state.withLock { state in
+      if state.hasLostBytes { return .failure(failure(EIO, state.path)) }
       // Bytes that follow the range belong to another part of the file, or to none.
       if let end = state.end, Int64(bytes.count) > end - state.size { return .failure(Self.excess) }
       var rest = bytes
@@ -292,6 +294,7 @@ package final class FileSink: BodySink {
       defer { state.descriptor = -1 }
       // Some file systems report only now that the disk is full.
       guard FileLock.close(state.descriptor) == 0 || errno == EINTR else { return failure(errno, state.path) }
+      if state.hasLostBytes { return failure(EIO, state.path) }
       return state.end.map { $0 <= state.size } ?? true ? nil : Self.missingBytes
     }
   }

@@ -140,7 +140,7 @@ package struct JournalState: Sendable, Equatable {
   /// Returns whether the server may have all bytes of a resumable upload.
   package func mayBeComplete(boot: String) -> Bool {
     // A journal of another boot may lack its last records.
-    isSent || boot != description.boot
+    isSent || boot.isEmpty || boot != description.boot
   }
 
   /// Returns the bytes of the file that are known to be right.

@@ -44,6 +44,14 @@ import Testing
     #expect(sink.flush() == nil)
     #expect(descriptor.restore(copy))
     #expect(sink.flush() == nil)
+    let reception = Array("text".utf8).withUnsafeBytes { sink.receive($0) }
+    guard case .failure(let failure) = reception else {
+      Issue.record("bytes follow those that are lost: \(reception)")
+      return
+    }
+    #expect(failure.kind == .cannotWriteFile)
+    #expect(sink.size == 0, "no resume data are made of lost bytes")
+    #expect(sink.finish()?.kind == .cannotWriteFile)
     #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
     #expect(sink.flush() == 0)
   }

@@ -119,9 +119,18 @@ struct JournalFile: Sendable {
     if read(fileSize: 0) != nil { unlink(path) }
   }
 
+  /// Writes lines. New ones reach the disk before bytes of the file count. A part of a line is removed again, because
+  /// nothing could follow it.
   private func write(_ lines: Data, _ flags: Int32) -> Bool {
-    guard let handle = open(O_WRONLY | flags) else { return false }
-    return (try? handle.write(contentsOf: lines)) != nil
+    guard let handle = open(O_WRONLY | flags), let size = try? handle.seekToEnd() else { return false }
+    do {
+      try handle.write(contentsOf: lines)
+      if flags & O_APPEND == 0 { try handle.synchronize() }
+      return true
+    } catch {
+      try? handle.truncate(atOffset: size)
+      return false
+    }
   }
 
   /// Opens a regular file, not what a link points to.

@@ -11,6 +11,16 @@ final class SavedFile: Sendable {
     init(_ path: String, code: Int32 = errno) {
       sentence = "'\(path)' cannot be written: \(String(cString: strerror(code)))."
     }
+
+    fileprivate static func shortened(_ path: String) -> Failure {
+      Failure(sentence: "'\(path)' has become shorter since it was asked for; nothing was written.")
+    }
+
+    fileprivate static func inUse(_ path: String) -> Failure {
+      Failure(sentence: "Another download writes '\(path)'; nothing was written.")
+    }
+
+    private init(sentence: String) { self.sentence = sentence }
   }
 
   private struct State {
@@ -43,14 +53,23 @@ final class SavedFile: Sendable {
   init(path: String, continuing earlier: PartialFileJournal? = nil) throws(Failure) {
     self.path = path
     location = path
-    let mode = O_WRONLY | O_CREAT | O_CLOEXEC | (earlier == nil ? O_TRUNC : O_APPEND)
     // The journal of an earlier run, if there is one.
     state = Mutex(State(size: earlier?.offset ?? 0, ownsJournal: true))
-    descriptor = open(path, mode, 0o666)
+    descriptor = open(path, O_WRONLY | O_CLOEXEC | (earlier == nil ? O_CREAT : O_APPEND), 0o666)
     guard descriptor >= 0 else { throw Failure(path) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw Failure(path) }
+    // Pipes and devices have no size, and several programs may write to them.
+    let isRegular = status.st_mode & S_IFMT == S_IFREG
+    guard isRegular || earlier == nil else { throw Failure(path, code: EINVAL) }
+    guard isRegular else { return }
+    if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { throw .inUse(path) }
+    // A file that is shorter would be filled with zeros. Later bytes do not count.
+    guard fstat(descriptor, &status) == 0, Int64(status.st_size) >= earlier?.offset ?? 0 else {
+      throw .shortened(path)
+    }
+    guard ftruncate(descriptor, off_t(earlier?.offset ?? 0)) == 0 else { throw Failure(path) }
     guard let earlier else { return }
-    // Later bytes do not count.
-    guard ftruncate(descriptor, off_t(earlier.offset)) == 0 else { throw Failure(path) }
     guard !journal.isAbsent else { return }
     let isWritten = journal.write(earlier, isAppended: true)
     state.withLock { $0.hasJournal = isWritten }

@@ -33,15 +33,23 @@ struct ResumeData: Equatable {
     description.file = path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
   }
 
+  /// Larger data are none of ours.
+  private static let largestSize = 1 << 20
+
   /// Decodes the data. Throws for data of another library or version.
   init(_ data: Data) throws(AFError) {
-    guard let state = Journal.standard.state(of: data) ?? Version1(data)?.state,
-      let version = state.representation, version.validator != nil, let file = state.description.file,
+    guard data.count <= Self.largestSize else { throw Self.unreadable }
+    let earlier = Version1(data)
+    guard let state = Journal.standard.state(of: data) ?? earlier?.state,
+      state.description.bodyFile == nil, let version = state.representation, version.validator != nil,
+      let file = state.description.file,
       state.description.kind == .download, URL(wire: state.description.url) != nil, Self.isPart(file)
     else { throw Self.unreadable }
     let attributes = try? FileManager.default.attributesOfItem(atPath: Self.path(of: file))
     let size = (attributes?[.size] as? NSNumber)?.int64Value
-    let received = state.receivedSize(boot: SegmentFiles.boot, fileSize: size)
+    var received = state.receivedSize(boot: SegmentFiles.boot, fileSize: size)
+    // Bytes of that version were not flushed.
+    if let earlier, received < earlier.received { received = 0 }
     self.received = received <= version.length ?? .max ? received : 0
     self.version = version
     description = state.description
