@@ -7,7 +7,7 @@ package struct PartialFileJournal: Sendable, Equatable {
   /// The meaning of a partial response for the file.
   package enum Part: Sendable, Equatable { case rest, otherPart, otherVersion }
 
-  /// A larger file is no journal.
+  /// The largest size of a journal in bytes. A larger file is not read.
   package static let largestSize = Journal.longestLine
 
   /// The number of bytes at the beginning of the file that count; 0 if it begins again.

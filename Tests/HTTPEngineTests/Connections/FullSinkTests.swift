@@ -109,25 +109,34 @@ import Testing
     }
   }
 
+  private static let frame = HTTP2TestConnection.bytes(
+    of: .data, stream: 1, payload: [UInt8](repeating: 7, count: 16_384))
+
+  /// Begins a response over HTTP/2, and lets the first window of its content arrive.
+  private func stream(
+    into sink: CountingSink, of fixture: ConnectionFixture
+  ) throws -> (MemoryPipe, HTTP2Connection, Exchange, ConnectionFixture.Ending) {
+    let pipe = MemoryPipe()
+    let connection = try fixture.http2(pipe)
+    let (exchange, ending) = try fixture.exchange(sink: sink)
+    pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+    #expect(connection.start(exchange))
+    fixture.core.exchanges.turn()
+    pipe.incoming = HTTP2TestConnection.bytes(
+      of: .headers, flags: 0x4, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+    for _ in 0..<16 { pipe.incoming += Self.frame }
+    connection.pipeIsReady()
+    return (pipe, connection, exchange, ending)
+  }
+
   @Test("A stream of HTTP/2 keeps its first window, and the server may not send more") func stream()
     async throws
   {
     try await ConnectionFixture.run { fixture in
-      let pipe = MemoryPipe()
-      let connection = try fixture.http2(pipe)
       let sink = CountingSink(room: 1)
-      let (exchange, ending) = try fixture.exchange(sink: sink)
-      pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
-      #expect(connection.start(exchange))
-      fixture.core.exchanges.turn()
-      pipe.incoming = HTTP2TestConnection.bytes(
-        of: .headers, flags: 0x4, stream: 1, payload: SessionPeer.block([(":status", "200")]))
-      let frame = HTTP2TestConnection.bytes(
-        of: .data, stream: 1, payload: [UInt8](repeating: 7, count: 16_384))
-      for _ in 0..<16 { pipe.incoming += frame }
-      connection.pipeIsReady()
+      let (pipe, connection, exchange, ending) = try stream(into: sink, of: fixture)
       #expect(ending.outcome == nil && sink.count <= Self.piece, "the window has 262,144 bytes")
-      pipe.incoming = frame
+      pipe.incoming = Self.frame
       connection.pipeIsReady()
       sink.grant(.max / 2)
       exchange.flow.proceed()
@@ -142,19 +151,8 @@ import Testing
     arguments: [false, true])
   func otherWakes(isResumed: Bool) async throws {
     try await ConnectionFixture.run { fixture in
-      let pipe = MemoryPipe()
-      let connection = try fixture.http2(pipe)
       let sink = CountingSink(room: 1, tellsRoom: true)
-      let (exchange, _) = try fixture.exchange(sink: sink)
-      pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
-      #expect(connection.start(exchange))
-      fixture.core.exchanges.turn()
-      pipe.incoming = HTTP2TestConnection.bytes(
-        of: .headers, flags: 0x4, stream: 1, payload: SessionPeer.block([(":status", "200")]))
-      let frame = HTTP2TestConnection.bytes(
-        of: .data, stream: 1, payload: [UInt8](repeating: 7, count: 16_384))
-      for _ in 0..<16 { pipe.incoming += frame }
-      connection.pipeIsReady()
+      let (_, connection, exchange, _) = try stream(into: sink, of: fixture)
       let count = sink.count
       #expect(count > 0 && count <= Self.piece)
       for _ in 0..<10 {

@@ -98,7 +98,7 @@ struct JournalFile: Sendable {
     return PartialFileJournal(bytes, fileSize: fileSize)
   }
 
-  /// Writes a journal. Without one the file can still be continued, so that a failure is none of the download.
+  /// Writes a journal. Without one the file can still be continued, so a failure does not fail the download.
   /// Returns whether it was written.
   ///
   /// - Parameter isAppended: Whether the journal continues the one that is there, if that has the form of this version.

@@ -33,7 +33,7 @@ struct ResumeData: Equatable {
     description.file = path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
   }
 
-  /// Larger data are none of ours.
+  /// The largest size of resume data in bytes. Larger data are refused.
   private static let largestSize = 1 << 20
 
   /// Decodes the data. Throws for data of another library or version.
