@@ -127,7 +127,7 @@ var response: AFDataResponse<Data> { value() }
 var error: AFError { value() }
 var form: MultipartFormData { value() }
 var identity: ClientIdentity { value() }
-var credential: Alamofire_Interceptors_Authentication_AuthenticationInterceptorSamples.OAuthCredential {
+var credential: Alamofire_Features_Authentication_AuthenticationInterceptorSamples.OAuthCredential {
   value()
 }
 var trust: ServerTrust { value() }
