@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 
 /// The hops of an attempt: one request over the wire after the other, until a response is the last one.
-struct HopLoop: StageOwner {
+struct HopLoop: Sendable {
   var order: HopOrder
   let services: Services
   let delegate: any HopDelegate
@@ -111,8 +111,6 @@ struct HopLoop: StageOwner {
     HopResult(
       exchange: exchange, url: wireRequest?.url, method: wireRequest?.method, isRedirected: redirectCount > 0)
   }
-
-  static func entry(_ continuation: @escaping Continuation<HopLoop>) -> RunEntry { .hops(continuation) }
 
   mutating func perform(_ step: HopOrder.Step) throws(AFError) -> Outcome<HopLoop> {
     switch step {

@@ -4,7 +4,7 @@ import HTTPWire
 import Synchronization
 
 /// An attempt: from the conversion of the request to a validated response, or to a failure. A retry is another attempt.
-struct Attempt: StageOwner {
+struct Attempt: Sendable {
   var order: AttemptOrder
   let core: RequestCore
   /// The request as the caller's code sees it.
@@ -34,8 +34,6 @@ struct Attempt: StageOwner {
   mutating func fail(with error: AFError) {
     self.error = error.naming(method: hops.method ?? converted?.httpMethod)
   }
-
-  static func entry(_ continuation: @escaping Continuation<Attempt>) -> RunEntry { .attempt(continuation) }
 
   mutating func perform(_ step: AttemptOrder.Step) throws(AFError) -> Outcome<Attempt> {
     switch step {

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The end of a request: retriers are asked about a failure, and every handler receives its response, in the order in
 /// which they were added.
-struct AttemptLoop: StageOwner {
+struct AttemptLoop: Sendable {
   var order = RunOrder()
   let core: RequestCore
   /// The request as the caller's code sees it.
@@ -24,8 +24,6 @@ struct AttemptLoop: StageOwner {
   }
 
   mutating func fail(with error: AFError) { self.error = error }
-
-  static func entry(_ continuation: @escaping Continuation<AttemptLoop>) -> RunEntry { .run(continuation) }
 
   mutating func perform(_ step: RunOrder.Step) throws(AFError) -> Outcome<AttemptLoop> {
     switch step {

@@ -57,7 +57,7 @@ final class RequestRun: @unchecked Sendable {
   // MARK: The owners
 
   /// Performs stages until the run has ended, is passed on, or needs a task.
-  private func turn(after first: consuming Pause, in place: Place) -> Turn {
+  private func turn(after first: consuming Pause<RunEntry>, in place: Place) -> Turn {
     var pause = first
     while true {
       switch consume pause {
@@ -83,7 +83,7 @@ final class RequestRun: @unchecked Sendable {
     }
   }
 
-  private func pause(after entry: consuming RunEntry) -> Pause {
+  private func pause(after entry: consuming RunEntry) -> Pause<RunEntry> {
     switch entry {
     case .event(let event):
       switch level {
@@ -163,7 +163,7 @@ final class RequestRun: @unchecked Sendable {
 
   /// Performs stages on the current thread until the run has ended or is passed on. The first stage that needs a task
   /// starts one. It is detached, because the current task, if any, belongs to another request.
-  private func advance(after pause: consuming Pause) {
+  private func advance(after pause: consuming Pause<RunEntry>) {
     guard case .task(let work) = turn(after: pause, in: .loop) else { return }
     start { [self] in await run(awaiting: work) }
   }
@@ -180,6 +180,26 @@ final class RequestRun: @unchecked Sendable {
     next = entry
     enqueue(self)
   }
+}
+
+/// The place where a run continues: the order of the current owner after an event, or the rest of a stage.
+enum RunEntry: Sendable {
+  case event(StageEvent)
+  case hops(Continuation<HopLoop>)
+  case attempt(Continuation<Attempt>)
+  case run(Continuation<AttemptLoop>)
+}
+
+extension AttemptLoop: StageOwner {
+  static func entry(_ continuation: @escaping Continuation<AttemptLoop>) -> RunEntry { .run(continuation) }
+}
+
+extension Attempt: StageOwner {
+  static func entry(_ continuation: @escaping Continuation<Attempt>) -> RunEntry { .attempt(continuation) }
+}
+
+extension HopLoop: StageOwner {
+  static func entry(_ continuation: @escaping Continuation<HopLoop>) -> RunEntry { .hops(continuation) }
 }
 
 extension RequestRun: LoopWork {

@@ -1,10 +1,7 @@
-import HTTPWire
-import Synchronization
-
 /// The answer of a stage of `Owner`: an event, or what the run has to wait for. This is the only form of a stage.
 enum Outcome<Owner: StageOwner>: Sendable, ~Copyable {
   case event(StageEvent)
-  case wait(Wait)
+  case wait(Wait<Owner.Entry>)
 
   static var done: Outcome { .event(.done) }
 
@@ -45,45 +42,39 @@ typealias Continuation<Owner: StageOwner> =
 
 /// The wait of a run. A stage names it and registers nothing: the run passes itself on once it has left the stage, so
 /// that it cannot be continued before.
-enum Wait: Sendable, ~Copyable {
+enum Wait<Entry: Sendable>: Sendable, ~Copyable {
   /// The steps of the owner inside.
   case inner
   /// Code of the caller, or anything else that is awaited, in a task on the pool.
-  case task(@Sendable () async -> RunEntry)
+  case task(@Sendable () async -> Entry)
   /// The request has the run until the gate opens.
-  case gate(Gate, then: RunEntry)
-  /// The transport has the run until ``HopLoop/transfer`` ends.
+  case gate(Gate, then: Entry)
+  /// The transport has the run until the transfer of the owner ends.
   case transfer
-}
-
-/// The place where a run continues: the order of the current owner after an event, or the rest of a stage.
-enum RunEntry: Sendable {
-  case event(StageEvent)
-  case hops(Continuation<HopLoop>)
-  case attempt(Continuation<Attempt>)
-  case run(Continuation<AttemptLoop>)
 }
 
 /// A part of a run with its own state, the order of its steps, and its stages.
 protocol StageOwner: Sendable {
   associatedtype Order: StepOrder
+  /// The place where the run continues with the rest of a stage.
+  associatedtype Entry: Sendable
   var order: Order { get set }
   /// Performs the stage of `step`.
   mutating func perform(_ step: Order.Step) throws(AFError) -> Outcome<Self>
   /// Keeps the error of a stage.
   mutating func fail(with error: AFError)
-  static func entry(_ continuation: @escaping Continuation<Self>) -> RunEntry
+  static func entry(_ continuation: @escaping Continuation<Self>) -> Entry
 }
 
 /// The state of an owner that performs no further steps for now.
-enum Pause: ~Copyable {
+enum Pause<Entry: Sendable>: ~Copyable {
   case over(StageEvent)
-  case wait(Wait)
+  case wait(Wait<Entry>)
 }
 
 extension StageOwner {
   /// Performs stages until one has to wait, or the steps are over. This is the only loop over steps.
-  mutating func turn(after first: consuming Outcome<Self>) -> Pause {
+  mutating func turn(after first: consuming Outcome<Self>) -> Pause<Entry> {
     var outcome = first
     while true {
       switch consume outcome {
@@ -118,49 +109,4 @@ enum Gate: Sendable, CaseIterable {
   case readers
   /// Monitors have been notified of all changes of the state.
   case notifications
-}
-
-/// A transfer that the hops of a run wait for.
-struct Transfer: Sendable {
-  typealias End =
-    @Sendable (inout HopLoop, Result<WireResponse, TransportFailure>) throws(AFError) -> Outcome<HopLoop>
-
-  let transport: any Transport
-  let request: WireRequest
-  let observer: any TransferObserver
-  /// The rest of the stage, after the transfer.
-  let then: End
-
-  /// Awaits the transfer in a task, whose cancellation also cancels the transfer by its control.
-  var work: @Sendable () async -> RunEntry {
-    {
-      let end = AwaitedEnd()
-      let result = await end.result {
-        transport.send(request, observer: observer, completion: end)
-      }
-      return .hops { hops in hops.transferEnded(result) }
-    }
-  }
-
-  /// The end of a transfer that a task awaits.
-  private final class AwaitedEnd: TransferCompletion {
-    private typealias Waiter = CheckedContinuation<Result<WireResponse, TransportFailure>, Never>
-
-    /// The task and the end of the transfer take it from each other, on any threads.
-    private let waiter = Mutex<Waiter?>(nil)
-
-    func result(of send: () -> Void) async -> Result<WireResponse, TransportFailure> {
-      let result = await withCheckedContinuation { continuation in
-        waiter.withLock { $0 = continuation }
-        send()
-      }
-      // ThreadSanitizer sees no order of the threads if a continuation is resumed before it is awaited.
-      waiter.withLock { _ in }
-      return result
-    }
-
-    func transferEnded(_ result: consuming Result<WireResponse, TransportFailure>) {
-      waiter.withLock { $0.take() }?.resume(returning: result)
-    }
-  }
 }
