@@ -8,7 +8,7 @@ struct Attempt: Sendable {
   var order: AttemptOrder
   let core: RequestCore
   /// The request as the caller's code sees it.
-  let request: Request
+  let request: any RunOwner
 
   /// The request of the caller, converted and adapted.
   @inline(__always) var urlRequest: URLRequest {
@@ -24,7 +24,7 @@ struct Attempt: Sendable {
   /// The first failure.
   var error: AFError?
 
-  init(_ request: Request, _ core: RequestCore) {
+  init(_ request: any RunOwner, _ core: RequestCore) {
     self.request = request
     self.core = core
     let traits = core.kind.traits
@@ -73,10 +73,10 @@ struct Attempt: Sendable {
     // A monitor is notified of an adaptation that changes nothing, too.
     guard core.has(.adapters) || core.isIntercepted && core.notifiesMonitors else {
       core.created(initial, of: request)
-      if core.notifiesMonitors { core.tellInitial(initial, of: request) }
+      if core.notifiesMonitors { request.notify(.initialRequest(initial)) }
       return .done
     }
-    if core.notifiesMonitors { core.tellInitial(initial, of: request) }
+    if core.notifiesMonitors { request.notify(.initialRequest(initial)) }
     return .task { [core, request] () throws(AFError) in
       try await core.adapted(initial, for: request)
     } then: { attempt, adapted in
@@ -87,7 +87,7 @@ struct Attempt: Sendable {
 
   private func waitForResume() throws(AFError) -> Outcome<Attempt> {
     guard core.observers.contains(.task) || !core.maySend else { return .done }
-    if core.notifiesMonitors { core.tellCreated(urlRequest, of: request) }
+    if core.notifiesMonitors { request.notify(.created(urlRequest)) }
     guard !core.observers.contains(.task), core.mayWaitUnobserved() else {
       try core.checkAlive()
       return .event(.observed)
@@ -102,12 +102,12 @@ struct Attempt: Sendable {
   /// Announces the task of the attempt and waits until the request is resumed. If the body is a stream, the delegate
   /// may provide another one.
   private func announceTask() -> Outcome<Attempt> {
-    .task { [core, request] in
-      await core.tellTask(of: request)
+    .task { [request] in
+      await request.announceTask()
     } then: { _, _ in
       .gate(.resumed) { (attempt) throws(AFError) in
         try attempt.core.checkAlive()
-        guard let work = attempt.core.askForBodyStream(of: attempt.request) else { return .done }
+        guard let work = attempt.request.questionAboutBodyStream() else { return .done }
         return .task(work)
       }
     }
@@ -117,18 +117,7 @@ struct Attempt: Sendable {
     let error = error
     if error != nil { core.makeMissingExchange() }
     let exchange = error == nil ? hops.exchange : core.state.withLock { $0.results.exchange }
-    return .task { [core, request] in
-      if let exchange, error == nil { await core.storeCandidates(exchange, of: request) }
-      if let metrics = exchange?.metrics {
-        await core.callDelegate(for: request) { delegate, session, task in
-          delegate.urlSession(session, task: task, didFinishCollecting: metrics)
-        }
-      }
-      let failure = error?.ofTask
-      await core.callDelegate(for: request) { delegate, session, task in
-        delegate.urlSession(session, task: task, didCompleteWithError: failure)
-      }
-    }
+    return .task { [request] in await request.announceTaskEnd(exchange, error) }
   }
 
   // MARK: The response
@@ -159,7 +148,7 @@ struct Attempt: Sendable {
       for validator in validators {
         let failure = validator.failure(urlRequest, exchange, body)
         if let failure { core.fail(failure) }
-        if core.notifiesMonitors { core.tellValidated(urlRequest, exchange, body.data, failure, of: request) }
+        if core.notifiesMonitors { request.notify(.validated(urlRequest, exchange, body.data, failure)) }
         if let failure { throw failure }
       }
     } then: { attempt, _ in
@@ -168,14 +157,14 @@ struct Attempt: Sendable {
   }
 
   private func succeeded() -> Outcome<Attempt> {
-    if core.observers.contains(.task) { core.tellCompleted(nil, of: request) }
+    if core.observers.contains(.task) { request.notify(.completed(nil)) }
     return .done
   }
 }
 
 extension RequestCore {
   @inline(never)
-  fileprivate func converted(for owner: Request) throws(AFError) -> URLRequest {
+  fileprivate func converted(for owner: any RunOwner) throws(AFError) -> URLRequest {
     do {
       var request = try convertible.asURLRequest()
       request = try kind.convert(request, for: self)
@@ -185,7 +174,7 @@ extension RequestCore {
       let failure = error as? AFError ?? .createURLRequestFailed(error: error)
       fail(failure)
       creationFailed(of: owner)
-      if notifiesMonitors { tellCreationFailure(failure, of: owner) }
+      if notifiesMonitors { owner.notify(.creationFailed(failure)) }
       throw failure
     }
   }
@@ -194,46 +183,21 @@ extension RequestCore {
     try request.validate(allowingBodyInGET: profile.options.allowsBodyInGETRequests)
   }
 
-  fileprivate func adapted(_ initial: URLRequest, for owner: Request) async throws(AFError) -> URLRequest {
+  fileprivate func adapted(_ initial: URLRequest, for owner: any RunOwner) async throws(AFError) -> URLRequest
+  {
     do {
-      let adapted = try await answerOfAdapters(to: initial).get()
+      let adapted = try await owner.adapted(initial).get()
       try check(adapted)
       created(adapted, of: owner)
-      if notifiesMonitors { tellAdapted(initial, adapted, of: owner) }
+      if notifiesMonitors { owner.notify(.adapted(adapted, from: initial)) }
       return adapted
     } catch {
       if let ended = error as? AFError, ended.isSessionDeinitializedError { throw ended }
       let failure = AFError.requestAdaptationFailed(error: error)
       fail(failure)
       adaptationFailed(initial, of: owner)
-      if notifiesMonitors { tellAdaptationFailure(initial, failure, of: owner) }
+      if notifiesMonitors { owner.notify(.adaptationFailed(initial, failure)) }
       throw failure
-    }
-  }
-
-  private func answerOfAdapters(to initial: URLRequest) async -> Result<URLRequest, any Error> {
-    let adapters = interceptorsInOrder
-    guard session.owner != nil else { return .failure(AFError.sessionDeinitialized) }
-    var current = initial
-    for adapter in adapters {
-      switch await answer(of: adapter, for: current) {
-      case .success(let next): current = next
-      case .failure(let error): return .failure(error)
-      }
-    }
-    return .success(current)
-  }
-
-  private func answer(of adapter: any RequestInterceptor, for request: URLRequest) async
-    -> Result<URLRequest, any Error>
-  {
-    await SingleCompletion.answer(
-      whenForgotten: Result<URLRequest, any Error>.failure(ForgottenCompletion()),
-      whenCancelled: .failure(CancellationError())
-    ) { completion in
-      // The session is retained during the call alone, so that an adapter that never answers cannot keep it alive.
-      guard let session = session.owner else { return completion(.failure(AFError.sessionDeinitialized)) }
-      adapter.adapt(request, using: RequestAdapterState(of: self, in: session)) { completion($0) }
     }
   }
 }

@@ -9,7 +9,7 @@ struct AttemptLoop: Sendable {
   var order = RunOrder()
   let core: RequestCore
   /// The request as the caller's code sees it.
-  let request: Request
+  let request: any RunOwner
   /// The index of the request in the registry of its session; `nil` if the session has ended.
   let registryIndex: Int?
   /// The failure of the attempt or of a handler.
@@ -17,7 +17,7 @@ struct AttemptLoop: Sendable {
   /// The handler whose serializer failed.
   var failedSink: (any ResponseSink)?
 
-  init(_ request: Request, _ core: RequestCore, registryIndex: Int?) {
+  init(_ request: any RunOwner, _ core: RequestCore, registryIndex: Int?) {
     self.request = request
     self.core = core
     self.registryIndex = registryIndex
@@ -111,9 +111,9 @@ struct AttemptLoop: Sendable {
 
   private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
     core.kind.ended(core)
-    if let registryIndex { core.session.unregister(at: registryIndex) }
+    if let registryIndex, core.session.registry.unregister(at: registryIndex) { request.wasLastOfSession() }
     if core.has(.progress) { core.completeProgress() }
-    if notifiesMonitors { core.tellFinished(served, of: request) }
+    if notifiesMonitors { request.notify(.finished(served)) }
     core.kind.deliver(served, of: core)
   }
 }

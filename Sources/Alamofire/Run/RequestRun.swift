@@ -29,7 +29,7 @@ final class RequestRun: @unchecked Sendable {
   }
 
   private let core: RequestCore
-  private let request: Request
+  private let request: any RunOwner
   /// The priority of the task that started the request.
   private let priority: TaskPriority
   @exclusivity(unchecked) private var level = Level.run
@@ -45,13 +45,13 @@ final class RequestRun: @unchecked Sendable {
   /// - Parameters:
   ///   - request: The request as the caller's code sees it.
   ///   - registryIndex: The index of the request in the registry of its session; `nil` if the session has ended.
-  init(_ request: Request, core: RequestCore, registryIndex: Int?, priority: TaskPriority) {
+  init(_ request: any RunOwner, core: RequestCore, registryIndex: Int?, priority: TaskPriority) {
     self.core = core
     self.request = request
     self.priority = priority
     attempts = AttemptLoop(request, core, registryIndex: registryIndex)
     attempt = Attempt(request, core)
-    hops = HopLoop(RequestOwner(core: core, request: request), core.session.services)
+    hops = HopLoop(request.hopDelegate, core.session.services)
   }
 
   // MARK: The owners
@@ -109,7 +109,7 @@ final class RequestRun: @unchecked Sendable {
     case .run:
       if !isFirstAttempt {
         attempt = Attempt(request, core)
-        hops = HopLoop(RequestOwner(core: core, request: request), core.session.services)
+        hops = HopLoop(request.hopDelegate, core.session.services)
       }
       isFirstAttempt = false
       level = .attempt

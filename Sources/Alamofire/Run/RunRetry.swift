@@ -18,7 +18,7 @@ extension AttemptLoop {
   private mutating func keepFailure() -> Outcome<AttemptLoop> {
     core.fail(failure)
     core.makeMissingExchange()
-    if core.observers.contains(.task) { core.tellCompleted(core.error, of: request) }
+    if core.observers.contains(.task) { request.notify(.completed(core.error)) }
     error = core.error ?? failure
     return .done
   }
@@ -27,8 +27,8 @@ extension AttemptLoop {
     guard core.mayBeRetried else { return .event(.retry(isWanted: false)) }
     // The readers have received a part of the body and could not tell that of another attempt apart.
     guard core.kind.mayBeginAgain(core) else { return refuseRetry() }
-    return .task { [core, request, failure] in
-      await core.retryDecision(about: failure, of: request)
+    return .task { [request, failure] in
+      await request.retryDecision(about: failure)
     } then: { loop, decision in
       switch decision {
       case .retry: .event(.retry(isWanted: true))
@@ -59,67 +59,11 @@ extension AttemptLoop {
 
   /// Begins with the next request of a resumable upload. It is no retry, because nothing has failed.
   func prepareContinuation() throws(AFError) -> Outcome<AttemptLoop> {
-    if core.observers.contains(.task) { core.tellCompleted(nil, of: request) }
+    if core.observers.contains(.task) { request.notify(.completed(nil)) }
     guard core.prepareRetry(of: request, because: .continuation) else {
       throw core.error ?? (core.isAbandoned ? core.session.reasonOfEnd : .explicitlyCancelled)
     }
     return .done
-  }
-}
-
-/// The decision of the retriers about a failure, after the delay that they have asked for.
-private enum RetryDecision: Sendable {
-  case retry
-  /// The failure stays, or the error replaces it.
-  case refuse(AFError?)
-}
-
-extension RequestCore {
-  fileprivate func retryDecision(about failure: AFError, of request: Request) async -> RetryDecision {
-    let answer = await retriersAnswer(to: failure, of: request, isOpen: true)
-    // The session ended while a retrier was asked, which is why there is no other attempt.
-    if isAbandoned { return .refuse(session.reasonOfEnd) }
-    switch answer {
-    case .retry: return .retry
-    case .doNotRetry: return .refuse(nil)
-    case .doNotRetryWithError(let retryError):
-      return .refuse(.requestRetryFailed(retryError: retryError, originalError: failure))
-    case .retryWithDelay(let delay):
-      transfer?.endTurn()
-      // A request that is cancelled during the delay ends with its failure.
-      do { try await Task.sleep(for: .retryDelay(delay)) } catch {
-        return .refuse(isAbandoned ? session.reasonOfEnd : nil)
-      }
-      return .retry
-    }
-  }
-
-  /// Asks the retriers in their order. The first answer other than `.doNotRetry` counts.
-  ///
-  /// The session is retained while a retrier is called. It is not retained while its answer is awaited nor during a
-  /// delay, so that a retrier that never answers cannot keep the session alive.
-  ///
-  /// - Parameter isOpen: Whether ``RequestDelegate/retryRequest(_:withDelay:)`` may answer as well.
-  func retriersAnswer(
-    to error: AFError, of request: Request, isOpen: Bool = false
-  ) async -> RetryResult {
-    let retriers = interceptorsInOrder
-    guard !retriers.isEmpty, !isCancelled, session.owner != nil else { return .doNotRetry }
-    defer { if isOpen { state.withLock { $0.extras.retryAnswer = nil } } }
-    for retrier in retriers {
-      let answer = await SingleCompletion.answer(
-        whenForgotten: RetryResult.doNotRetry, whenCancelled: .doNotRetry
-      ) { completion in
-        if isOpen {
-          state.withLock { $0.extras.retryAnswer = { [weak completion] in completion?(.retry) } }
-        }
-        guard let session = session.owner else { return completion(.doNotRetry) }
-        retrier.retry(request, for: session, dueTo: error) { completion($0) }
-      }
-      if case .doNotRetry = answer { continue }
-      return answer
-    }
-    return .doNotRetry
   }
 }
 

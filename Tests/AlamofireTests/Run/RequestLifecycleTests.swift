@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Lifecycle of a request")
 struct RequestLifecycleTests {
-  typealias State = Request.State
+  typealias State = RequestState
   static let all: [State] = [.initialized, .resumed, .suspended, .cancelled, .finished]
 
   @Test("The table lists the allowed changes of state", arguments: all, all)

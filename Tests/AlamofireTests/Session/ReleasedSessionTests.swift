@@ -269,9 +269,9 @@ struct ReleasedSessionTests {
   func forgottenRequests() {
     let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
     for _ in 0..<1000 { session.request("http://a.test/").response { _ in } }
-    #expect(session.core.dormantCount < 200)
+    #expect(session.core.unstartedCount < 200)
     let requests = (0..<200).map { _ in session.request("http://a.test/").response { _ in } }
-    #expect(session.core.dormantCount >= 200)
+    #expect(session.core.unstartedCount >= 200)
     withExtendedLifetime(requests) {}
   }
 }

@@ -94,13 +94,14 @@ extension CachedResponseHandler where Self == ResponseCacher {
 extension Request {
   /// The handler that decides about storing the response of this request; `nil` for the session's.
   public var cachedResponseHandler: (any CachedResponseHandler)? {
-    core.state.withLock { $0.extras.cachedResponseHandler }
+    additions.withLock { $0.cachedResponseHandler }
   }
 
   /// Sets the handler that decides about storing, in place of the session's. The last handler set is used.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-    watch(for: .storing) { $0.extras.cachedResponseHandler = handler }
+    additions.withLock { $0.cachedResponseHandler = handler }
+    watch(for: .storing) { _ in }
     return self
   }
 }

@@ -93,12 +93,12 @@ extension RedirectHandler where Self == Redirector {
 
 extension Request {
   /// The handler that decides about redirects of this request; `nil` for the session's.
-  public var redirectHandler: (any RedirectHandler)? { core.state.withLock { $0.extras.redirectHandler } }
+  public var redirectHandler: (any RedirectHandler)? { additions.withLock { $0.redirectHandler } }
 
   /// Sets the handler that decides about redirects, in place of the session's. The last handler set is used.
   @discardableResult
   public func redirect(using handler: any RedirectHandler) -> Self {
-    core.state.withLock { $0.extras.redirectHandler = handler }
+    additions.withLock { $0.redirectHandler = handler }
     core.add(.redirects)
     return self
   }

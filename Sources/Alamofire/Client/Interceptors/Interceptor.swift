@@ -247,7 +247,7 @@ extension Request {
   /// Adapts and retries the request with `interceptor`, after all that do so already.
   @discardableResult
   public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
-    core.add(interceptor)
+    add(interceptor)
     return self
   }
 
@@ -261,14 +261,14 @@ extension Request {
   /// ```
   @discardableResult
   public func adapt(using adapter: any RequestAdapter) -> Self {
-    core.add(Interceptor(adapters: [adapter]))
+    add(Interceptor(adapters: [adapter]))
     return self
   }
 
   /// Asks `retrier` about failures, after all retriers that the request has already.
   @discardableResult
   public func retry(using retrier: any RequestRetrier) -> Self {
-    core.add(Interceptor(retriers: [retrier]))
+    add(Interceptor(retriers: [retrier]))
     return self
   }
 }

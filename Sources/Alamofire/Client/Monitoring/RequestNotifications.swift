@@ -5,12 +5,12 @@ import Synchronization
 
 // The events that monitors and delegates receive. The callers ask `notifiesMonitors` or `observers` before, so that no
 // event is made for a request without observers.
-extension RequestCore {
+extension Request {
   /// Calls `event` with each monitor, on the queue of that monitor.
   func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
-    guard has(.events) else { return }
-    for monitor in state.withLock({ $0.extras.monitors + $0.extras.transferMonitors }) {
+    guard core.has(.events) else { return }
+    for monitor in additions.withLock({ $0.monitors + $0.transferMonitors }) {
       monitor.queue.async { event(monitor) }
     }
   }
@@ -19,8 +19,8 @@ extension RequestCore {
   /// them, and those monitors of the request that were added for such events.
   func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
-    guard has(.events) else { return }
-    for monitor in state.withLock({ $0.extras.transferMonitors }) {
+    guard core.has(.events) else { return }
+    for monitor in additions.withLock({ $0.transferMonitors }) {
       monitor.queue.async { event(monitor) }
     }
   }
@@ -28,8 +28,8 @@ extension RequestCore {
   /// Tells monitors of a change of the state.
   ///
   /// - Parameter concernsTask: Whether monitors knew the task of the current attempt when the state changed.
-  func tellChange(of request: Request, to new: Request.State, concernsTask: Bool) {
-    let task = concernsTask ? tasks(of: request).last : nil
+  private func tellChange(to new: RequestState, concernsTask: Bool) {
+    let (request, task) = (self, concernsTask ? tasks.last : nil)
     switch new {
     case .resumed:
       tell { $0.requestDidResume(request) }
@@ -42,18 +42,17 @@ extension RequestCore {
       if let task { tell { $0.request(request, didCancelTask: task) } }
     case .initialized, .finished: break
     }
-    state.withLock { $0.endNotification() }?()
   }
 
-  /// Announces the task of the current attempt, which is sent when the request is resumed.
-  func tellTask(of request: Request) async {
-    let (handler, listeners) = showTask(of: request)
-    guard let task = tasks(of: request).last else { return }
+  func announceTask() async {
+    let request = self
+    let (handler, listeners) = core.showTask(of: request)
+    guard let task = tasks.last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
     for continuation in listeners { continuation.yield(task) }
-    stream?.watch { [weak self] data in self?.tellData(data) }
+    core.stream?.watch { [weak core] data in core?.notify(.data(data)) }
     tell { $0.request(request, didCreateTask: task) }
-    switch await beginTaskChanges() {
+    switch await core.beginTaskChanges() {
     case .suspended: tell { $0.request(request, didSuspendTask: task) }
     case .resumed: tell { $0.request(request, didResumeTask: task) }
     case .cancelled: tell { $0.request(request, didCancelTask: task) }
@@ -64,10 +63,8 @@ extension RequestCore {
   // MARK: On the loop's thread
 
   /// Calls the delegate without waiting for it.
-  func delegate(_ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void) {
-    guard let owner = state.withLock({ $0.observed.tasks.owner }), let task = tasks(of: owner).last else {
-      return
-    }
+  private func delegate(_ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void) {
+    guard let task = tasks.last else { return }
     let delegate = session.delegate
     let facade = session.facade
     if session.hasOwnDelegate {
@@ -78,19 +75,18 @@ extension RequestCore {
   }
 
   /// Tells observers of the head of a response whose body is read.
-  func tellHead(_ response: HTTPURLResponse) {
-    state.withLock { $0.extras.headResponse = response }
-    guard download == nil else { return tellOffset(response) }
-    delegate { [self] delegate, session, task in
+  private func tellHead(_ response: HTTPURLResponse) {
+    guard core.download == nil else { return tellOffset(response) }
+    delegate { [core] delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
       delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
-        if disposition == .cancel { self.cancelWhileRunning() }
+        if disposition == .cancel { core.cancelWhileRunning() }
       }
     }
   }
 
   /// Tells observers of bytes of a body.
-  func tellData(_ data: Data) {
+  private func tellData(_ data: Data) {
     delegate { delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
       delegate.urlSession(session, dataTask: task, didReceive: data)
@@ -98,7 +94,7 @@ extension RequestCore {
   }
 
   private func tellOffset(_ response: HTTPURLResponse) {
-    guard let offset = download?.offset, offset > 0, response.statusCode == 206 else { return }
+    guard let offset = core.download?.offset, offset > 0, response.statusCode == 206 else { return }
     let total = response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength
     delegate { delegate, session, task in
       guard let task = task as? URLSessionDownloadTask else { return }
@@ -106,7 +102,7 @@ extension RequestCore {
     }
   }
 
-  func tellBytes(from old: ByteCount, to new: ByteCount) {
+  private func tellBytes(from old: ByteCount, to new: ByteCount) {
     if new.sent > old.sent {
       delegate { delegate, session, task in
         delegate.urlSession(
@@ -114,9 +110,9 @@ extension RequestCore {
           totalBytesExpectedToSend: new.expectedToSend)
       }
     }
-    guard download != nil, new.received > old.received else { return }
-    guard !state.withLock({ $0.extras.progress.isIntermediate }) else { return }
-    let offset = old.received == 0 ? download?.offset ?? 0 : 0
+    guard core.download != nil, new.received > old.received else { return }
+    guard !core.state.withLock({ $0.extras.progress.isIntermediate }) else { return }
+    let offset = old.received == 0 ? core.download?.offset ?? 0 : 0
     let written = new.received - max(old.received, offset)
     guard written > 0 else { return }
     delegate { delegate, session, task in
@@ -128,20 +124,33 @@ extension RequestCore {
   }
 }
 
-// Notifications of the delegate and the monitors. A request without observers makes no notifications.
-extension RequestCore {
-  func tellDownloaded(to file: URL, of request: Request) async {
-    await callDelegate(for: request) { delegate, session, task in
+// Calls of the delegate that the run waits for.
+extension Request {
+  func announceFile(_ file: URL) async {
+    await callDelegate { delegate, session, task in
       guard let task = task as? URLSessionDownloadTask else { return }
       delegate.urlSession(session, downloadTask: task, didFinishDownloadingTo: file)
     }
   }
 
+  func announceTaskEnd(_ exchange: Exchange?, _ error: AFError?) async {
+    if let exchange, error == nil { await storeCandidates(exchange) }
+    if let metrics = exchange?.metrics {
+      await callDelegate { delegate, session, task in
+        delegate.urlSession(session, task: task, didFinishCollecting: metrics)
+      }
+    }
+    let failure = error?.ofTask
+    await callDelegate { delegate, session, task in
+      delegate.urlSession(session, task: task, didCompleteWithError: failure)
+    }
+  }
+
   /// Calls the session's delegate: a delegate of the caller on the root queue, and waits for it; ours at once.
   func callDelegate(
-    for request: Request, _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void
+    _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void
   ) async {
-    guard let task = tasks(of: request).last else { return }
+    guard let task = tasks.last else { return }
     let delegate = session.delegate
     let facade = session.facade
     guard session.hasOwnDelegate else { return body(delegate, facade, task) }
@@ -152,99 +161,114 @@ extension RequestCore {
       }
     }
   }
+}
 
-  /// Asks the delegate about a challenge. A cancelled task does not wait for the answer, nor does one whose deadline is
-  /// over.
-  func delegateAnswer<Answer: Sendable>(
-    to challenge: URLAuthenticationChallenge, _ task: URLSessionTask, whenForgotten: Answer,
-    whenCancelled: Answer, deadline: ContinuousClock.Instant?,
-    _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
-  ) async -> Answer {
-    await session.delegateAnswer(
-      whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: deadline
-    ) { delegate, facade, completion in
-      delegate.urlSession(facade, task: task, didReceive: challenge) { completion(read($0, $1)) }
+// Notifications without an answer.
+extension Request {
+  func notify(_ notice: RunNotice) {
+    let request = self
+    switch notice {
+    case .changed(let state, let concernsTask): tellChange(to: state, concernsTask: concernsTask)
+    case .initialRequest(let initial): tell { $0.request(request, didCreateInitialURLRequest: initial) }
+    case .created(let created): tell { $0.request(request, didCreateURLRequest: created) }
+    case .creationFailed(let error): tell { $0.request(request, didFailToCreateURLRequestWithError: error) }
+    case .adapted(let adapted, from: let initial):
+      tell { $0.request(request, didAdaptInitialRequest: initial, to: adapted) }
+    case .adaptationFailed(let initial, let error):
+      tell { $0.request(request, didFailToAdaptURLRequest: initial, withError: error) }
+    case .head(let response): tellHead(response)
+    case .data(let data): tellData(data)
+    case .bytes(from: let old, to: let new): tellBytes(from: old, to: new)
+    case .validated(let sent, let exchange, let data, let failure):
+      tellValidated(sent, exchange, data, failure)
+    case .completed(let error): tellCompleted(error)
+    case .uploadable(let result): tellUploadable(result)
+    case .destination(let url): tellDestination(url)
+    case .stored(let result): tellStored(result)
+    case .retrying(ofSink: let sink):
+      sink?.announce(to: request)
+      tell { $0.requestIsRetrying(request) }
+    case .finished(let served):
+      tell { $0.requestDidFinish(request) }
+      for sink in served { sink.announce(to: request) }
     }
   }
 
-  // MARK: Monitors alone
-
-  func tellInitial(_ urlRequest: URLRequest, of request: Request) {
-    tell { $0.request(request, didCreateInitialURLRequest: urlRequest) }
+  private func tellValidated(
+    _ urlRequest: URLRequest?, _ exchange: Exchange, _ data: Data?, _ failure: AFError?
+  ) {
+    guard let response = exchange.httpResponse else { return }
+    let result: Request.ValidationResult = failure.map { .failure($0) } ?? .success(())
+    switch self {
+    case let download as DownloadRequest:
+      let url = download.fileURL
+      tell {
+        $0.request(
+          download, didValidateRequest: urlRequest, response: response, fileURL: url, withResult: result)
+      }
+    case let stream as DataStreamRequest:
+      tell { $0.request(stream, didValidateRequest: urlRequest, response: response, withResult: result) }
+    case let request as DataRequest:
+      tell {
+        $0.request(
+          request, didValidateRequest: urlRequest, response: response, data: data, withResult: result)
+      }
+    default: break
+    }
   }
 
-  func tellCreated(_ urlRequest: URLRequest, of request: Request) {
-    tell { $0.request(request, didCreateURLRequest: urlRequest) }
+  private func tellCompleted(_ error: AFError?) {
+    let request = self
+    guard core.state.withLock({ $0.observed.tasks.hasBegun }), let task = tasks.last else { return }
+    tell { $0.request(request, didCompleteTask: task, with: error) }
   }
 
-  func tellCreationFailure(_ error: AFError, of request: Request) {
-    tell { $0.request(request, didFailToCreateURLRequestWithError: error) }
+  private func tellDestination(_ url: URL) {
+    guard let download = self as? DownloadRequest else { return }
+    tell { $0.request(download, didCreateDestinationURL: url) }
   }
 
-  func tellAdapted(_ initial: URLRequest, _ adapted: URLRequest, of request: Request) {
-    tell { $0.request(request, didAdaptInitialRequest: initial, to: adapted) }
+  private func tellStored(_ result: Result<URL, AFError>) {
+    guard let download = self as? DownloadRequest, let task = tasks.last else { return }
+    tell { $0.request(download, didFinishDownloadingUsing: task, with: result) }
   }
 
-  func tellAdaptationFailure(_ initial: URLRequest, _ failure: AFError, of request: Request) {
-    tell { $0.request(request, didFailToAdaptURLRequest: initial, withError: failure) }
-  }
-
-  func tellUploadable(_ result: Result<UploadRequest.Uploadable, AFError>, of request: Request) {
-    guard let upload = request as? UploadRequest else { return }
+  private func tellUploadable(_ result: Result<UploadContent, AFError>) {
+    guard let upload = self as? UploadRequest else { return }
     tell { monitor in
       switch result {
-      case .success(let uploadable): monitor.request(upload, didCreateUploadable: uploadable)
+      case .success(let content): monitor.request(upload, didCreateUploadable: .init(content))
       case .failure(let error): monitor.request(upload, didFailToCreateUploadableWithError: error)
       }
     }
   }
 
-  func tellValidated(
-    _ urlRequest: URLRequest?, _ exchange: Exchange, _ data: Data?, _ failure: AFError?, of request: Request
+  func parsed<Value: Sendable>(_ response: DataResponse<Value, AFError>) {
+    guard let request = self as? DataRequest else { return }
+    if let plain = response as? DataResponse<Data?, AFError> {
+      tell { $0.request(request, didParseResponse: plain) }
+    } else {
+      tell { $0.request(request, didParseResponse: response) }
+    }
+  }
+
+  func parsed<Value: Sendable>(_ response: DownloadResponse<Value, AFError>) {
+    guard let request = self as? DownloadRequest else { return }
+    if let plain = response as? DownloadResponse<URL?, AFError> {
+      tell { $0.request(request, didParseResponse: plain) }
+    } else {
+      tell { $0.request(request, didParseResponse: response) }
+    }
+  }
+
+  func parsed<Value: Sendable>(
+    _ outcome: RequestOutcome, _ duration: TimeInterval, _ value: Result<Value, AFError>
   ) {
-    guard let response = exchange.httpResponse else { return }
-    let result: Request.ValidationResult = failure.map { .failure($0) } ?? .success(())
-    if let download = request as? DownloadRequest {
-      let url = state.withLock { $0.extras.fileURL }
-      tell {
-        $0.request(
-          download, didValidateRequest: urlRequest, response: response, fileURL: url, withResult: result)
-      }
-    } else if let stream = request as? DataStreamRequest {
-      tell {
-        $0.request(stream, didValidateRequest: urlRequest, response: response, withResult: result)
-      }
-    } else if let request = request as? DataRequest {
-      tell {
-        $0.request(
-          request, didValidateRequest: urlRequest, response: response, data: data, withResult: result)
-      }
+    if self is DownloadRequest {
+      parsed(DownloadResponse(outcome, serializationDuration: duration, result: value))
+    } else {
+      parsed(DataResponse(outcome, serializationDuration: duration, result: value))
     }
-  }
-
-  func tellDestination(_ url: URL, of request: Request) {
-    guard let download = request as? DownloadRequest else { return }
-    tell { $0.request(download, didCreateDestinationURL: url) }
-  }
-
-  func tellStored(_ result: Result<URL, AFError>, of request: Request) {
-    guard let download = request as? DownloadRequest, let task = tasks(of: request).last else { return }
-    tell { $0.request(download, didFinishDownloadingUsing: task, with: result) }
-  }
-
-  /// Tells the monitors that an attempt with a task has ended.
-  func tellCompleted(_ error: AFError?, of request: Request) {
-    guard state.withLock({ $0.observed.tasks.hasBegun }), let task = tasks(of: request).last else {
-      return
-    }
-    tell { $0.request(request, didCompleteTask: task, with: error) }
-  }
-
-  /// Tells the monitors that the request has ended, and then of its responses. The state of the request is final by
-  /// then.
-  func tellFinished(_ served: ShortList<any ResponseSink>, of request: Request) {
-    tell { $0.requestDidFinish(request) }
-    for sink in served { sink.announce(to: request) }
   }
 }
 

@@ -86,7 +86,7 @@ public class DataRequest: Request, @unchecked Sendable {
         _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
       ) -> Void
   ) -> Self {
-    core.setHeadHandler(HeadHandler(queue: queue, closure: handler))
+    core.setHeadHandler(HeadHandler(queue: queue, handler))
     return self
   }
 
@@ -111,6 +111,18 @@ extension Request {
     case allow
     /// The request is cancelled.
     case cancel
+  }
+}
+
+extension HeadHandler {
+  init(
+    queue: DispatchQueue,
+    _ handler:
+      @escaping @Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void
+  ) {
+    self.init(queue: queue) { response, decide in
+      handler(response) { decide($0 == Request.ResponseDisposition.cancel ? HeadDecision.cancel : .allow) }
+    }
   }
 }
 

@@ -40,10 +40,10 @@ public class DataStreamRequest: Request, @unchecked Sendable {
 
   package let flow: StreamFlow
 
-  init(core: RequestCore, flow: StreamFlow, automaticallyCancelOnStreamError: Bool) {
+  init(_ parts: RequestParts, flow: StreamFlow, automaticallyCancelOnStreamError: Bool) {
     self.flow = flow
     self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError
-    super.init(core: core)
+    super.init(parts)
   }
 
   // MARK: Validation
@@ -111,7 +111,7 @@ public class DataStreamRequest: Request, @unchecked Sendable {
         _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
       ) -> Void
   ) -> Self {
-    core.setHeadHandler(HeadHandler(queue: queue, closure: handler))
+    core.setHeadHandler(HeadHandler(queue: queue, handler))
     return self
   }
 

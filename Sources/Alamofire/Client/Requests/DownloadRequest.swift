@@ -124,7 +124,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   ///   - data: The ``resumeData`` of an earlier download.
   ///   - session: The session of the task.
   public func task(forResumeData data: Data, using session: URLSession) -> URLSessionTask {
-    let own = core.session
+    let own = self.session
     let task = own.facade === session ? own.owner?.downloadTask(resuming: data) : nil
     return task ?? session.downloadTask(withResumeData: data)
   }

@@ -72,9 +72,9 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
 
   let source: EventSource
 
-  init(core: RequestCore, flow: StreamFlow, source: EventSource) {
+  init(_ parts: RequestParts, flow: StreamFlow, source: EventSource) {
     self.source = source
-    super.init(core: core, flow: flow, automaticallyCancelOnStreamError: false)
+    super.init(parts, flow: flow, automaticallyCancelOnStreamError: false)
   }
 
   /// The ID of the last event that arrived, for ``Configuration/lastEventID`` of a later request; empty without one.
@@ -201,17 +201,15 @@ extension Session {
     let flow = StreamFlow(executor: core.executor, eventSource: source)
     let own = EventSourceInterceptor(source: source)
     let request = EventSourceRequest(
-      core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode,
-        kind: StreamKind(flow: flow),
-        interceptor: interceptor.map { Interceptor(interceptors: [$0, own]) } ?? own,
-        shouldAutomaticallyResume: shouldAutomaticallyResume),
+      core.parts(
+        of: convertible, runsUserCode: runsUserCode, kind: StreamKind(flow: flow),
+        interceptor.map { Interceptor(interceptors: [$0, own]) } ?? own, shouldAutomaticallyResume),
       flow: flow, source: source)
     request.core.state.withLock { state in
       state.handlers.add(.custom { _, response, _ in source.validation(response) })
       state.extras.forgetsEarlierAttempts = true
     }
-    request.core.setUp(request, requestSetup)
+    request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }
 }

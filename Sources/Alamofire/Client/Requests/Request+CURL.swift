@@ -38,7 +38,7 @@ extension Request {
     parts += credentials(for: url, host: host).map {
       "-u \(ShellWord.plain(redaction == nil ? $0 : Redaction.mask))"
     }
-    let fields = core.session.settings.fields(named: request.allHTTPHeaderFields)
+    let fields = session.settings.fields(named: request.allHTTPHeaderFields)
     let cookies = cookies(of: request, fields, url).map { redaction == nil ? $0 : $0.withMaskedValue }
     if !cookies.isEmpty {
       let pairs = cookies.joined(separator: ";")
@@ -74,7 +74,7 @@ extension Request {
   /// Returns the request's own credential, or else those of the session's storage for the host.
   private func credentials(for url: URL, host: String) -> [String] {
     var all = [credential].compactMap { $0 }
-    if all.isEmpty, let storage = core.session.configuration.urlCredentialStorage {
+    if all.isEmpty, let storage = session.configuration.urlCredentialStorage {
       let space = URLProtectionSpace(
         host: host, port: url.port ?? 0, protocol: url.scheme, realm: host,
         authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
@@ -92,7 +92,7 @@ extension Request {
       return own.value.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
     }
     guard request.httpShouldHandleCookies else { return [] }
-    return core.session.cookies?.cookies(for: url).map(\.pair) ?? []
+    return session.cookies?.cookies(for: url).map(\.pair) ?? []
   }
 }
 

@@ -47,7 +47,7 @@ extension Request {
   private func callOnCreation(
     on queue: DispatchQueue, _ redaction: Redaction?, _ handler: @escaping @Sendable (String) -> Void
   ) -> Self {
-    let report: @Sendable (Request?) -> Void = { request in
+    let report: @Sendable ((any RunOwner)?) -> Void = { request in
       handler(request?.command(redacting: redaction) ?? Request.missingCommand)
     }
     let (isReady, isDormant) = core.state.withLock { state in
@@ -79,48 +79,20 @@ extension Request {
   }
 }
 
-/// The handlers that wait for a `URLRequest` to be made.
-struct RequestWatchers: Sendable {
-  typealias Handler<Value> = (queue: DispatchQueue, closure: @Sendable (Value) -> Void)
-
-  /// The handlers to call, outside the lock.
-  struct Notices {
-    let request: Handler<URLRequest>?
-    let cURL: Handler<Request?>?
-  }
-
-  var requestHandler: Handler<URLRequest>?
-  /// Called without a request if none was made.
-  var cURLHandler: Handler<Request?>?
-  /// Whether the request could not be made, so that handlers need not wait for it.
-  private(set) var hasFailed = false
-
-  mutating func requestCreated() -> Notices? {
-    guard requestHandler != nil || cURLHandler != nil else { return nil }
-    defer { cURLHandler = nil }
-    return Notices(request: requestHandler, cURL: cURLHandler)
-  }
-
-  mutating func creationFailed() -> Handler<Request?>? {
-    hasFailed = true
-    defer { cURLHandler = nil }
-    return cURLHandler
-  }
-}
-
 extension Request {
   /// The monitors of this request: those of its session, then its own.
   public var eventMonitor: (any EventMonitor)? {
-    let own = core.state.withLock { $0.extras.monitors }
-    guard !own.isEmpty else { return core.session.eventMonitor }
-    return CompositeEventMonitor(monitors: core.session.eventMonitor.monitors + own)
+    let own = ownMonitors
+    guard !own.isEmpty else { return session.eventMonitor }
+    return CompositeEventMonitor(monitors: session.eventMonitor.monitors + own)
   }
 
   /// Adds a monitor of this request, which is called after those of the session. It is called for later events of
   /// this request and its handlers, but not for the `urlSession(…)` events.
   @discardableResult
   public func eventMonitor(_ monitor: any EventMonitor) -> Self {
-    watch { $0.extras.monitors.append(monitor) }
+    additions.withLock { $0.monitors.append(monitor) }
+    watch { $0.observed.hasMonitors = true }
     return self
   }
 
@@ -134,7 +106,8 @@ extension Request {
   /// - Returns: The request.
   @discardableResult
   public func transferMonitor(_ monitor: any EventMonitor) -> Self {
-    watch(for: .transfers) { $0.extras.transferMonitors.append(monitor) }
+    additions.withLock { $0.transferMonitors.append(monitor) }
+    watch(for: .transfers) { $0.observed.hasMonitors = true }
     return self
   }
 }

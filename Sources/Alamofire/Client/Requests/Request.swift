@@ -31,23 +31,31 @@ public class Request: @unchecked Sendable {
   public typealias ProgressHandler = @Sendable (_ progress: Progress) -> Void
 
   package let core: RequestCore
+  let session: SessionCore
+  /// The interceptor that the request was made with.
+  let firstInterceptor: (any RequestInterceptor)?
+  /// The monitors, interceptors and handlers that were added, for the threads of users and the run. It is never held
+  /// together with the lock of the core.
+  let additions = Mutex(RequestAdditions())
 
-  init(core: RequestCore) {
-    self.core = core
+  init(_ parts: RequestParts) {
+    core = parts.core
+    session = parts.session
+    firstInterceptor = parts.interceptor
   }
 
   /// The identifier of the request for logs and adapters; made on first access.
   public var id: UUID { core.id }
 
   /// The root queue of the session.
-  public var underlyingQueue: DispatchQueue { core.session.rootQueue }
+  public var underlyingQueue: DispatchQueue { session.rootQueue }
 
   /// The serialization queue of the session.
-  public var serializationQueue: DispatchQueue { core.session.serializationQueue }
+  public var serializationQueue: DispatchQueue { session.serializationQueue }
 
   /// The interceptor of this request, beside the session's. It is the one that the request was made with, or an
   /// ``Interceptor`` of that one and later added ones.
-  public var interceptor: (any RequestInterceptor)? { core.ownInterceptor }
+  public var interceptor: (any RequestInterceptor)? { ownInterceptor }
 
   /// Whether the first response handler resumes the request; `nil` for the session's setting.
   public var shouldAutomaticallyResume: Bool? { core.shouldAutomaticallyResume }
@@ -55,7 +63,7 @@ public class Request: @unchecked Sendable {
   // MARK: State
 
   /// The current state.
-  public var state: State { core.state.withLock { $0.lifecycle.state } }
+  public var state: State { State(core.state.withLock { $0.lifecycle.state }) }
   /// Whether ``state`` is ``State/initialized``.
   public var isInitialized: Bool { state == .initialized }
   /// Whether ``state`` is ``State/resumed``.

@@ -59,7 +59,7 @@ extension Session: RequestDelegate {
 
   /// Begins to make a request of this session that has not begun, as ``RequestSetup/eager`` does at its creation.
   public func readyToPerform(request: Request) {
-    request.core.setUp(request, .eager)
+    request.core.setUp(request, isEager: true)
   }
 
   /// Removes the file that was made of the body of a request that has ended. The end of the request removes it as well,
@@ -75,7 +75,7 @@ extension Session: RequestDelegate {
     for request: Request, dueTo error: AFError, completion: @escaping @Sendable (RetryResult) -> Void
   ) {
     Task {
-      var result = await request.core.retriersAnswer(to: error, of: request)
+      var result = await request.retriersAnswer(to: error)
       if case .doNotRetryWithError(let retryError) = result {
         result = .doNotRetryWithError(
           AFError.requestRetryFailed(retryError: retryError, originalError: error))
@@ -87,26 +87,26 @@ extension Session: RequestDelegate {
 
   /// Sends a request again; see ``RequestDelegate``.
   public func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?) {
-    guard let timeDelay, timeDelay > 0 else { return request.core.sendAgain(request) }
+    guard let timeDelay, timeDelay > 0 else { return request.sendAgain() }
     Task {
       // This task is never cancelled.
       try? await Task.sleep(for: .retryDelay(timeDelay))
-      request.core.sendAgain(request)
+      request.sendAgain()
     }
   }
 }
 
 extension Request {
   /// The ``Session`` of the request, as long as it exists.
-  public var delegate: (any RequestDelegate)? { core.session.owner }
+  public var delegate: (any RequestDelegate)? { session.owner }
 }
 
-extension RequestCore {
+extension Request {
   /// Answers in place of the retrier that is being asked, or sends a finished request again.
-  fileprivate func sendAgain(_ request: Request) {
-    if let answer = state.withLock({ $0.extras.retryAnswer }) { return answer() }
+  fileprivate func sendAgain() {
+    if let answer = additions.withLock({ $0.retryAnswer }) { return answer() }
     guard session.owner != nil else { return }
-    guard prepareRetry(of: request, because: .demand) else { return }
-    perform(.start, for: request)
+    guard core.prepareRetry(of: self, because: .demand) else { return }
+    core.perform(.start, for: self)
   }
 }

@@ -25,7 +25,7 @@ struct RequestOwner: HopDelegate {
   func makeRequest(
     of request: URLRequest, _ violation: inout HeaderFieldRules.Violation?
   ) throws(AFError) -> WireRequest {
-    try core.makeWireRequest(of: request, &violation)
+    try core.makeWireRequest(of: request, &violation, wireObserver: self.request.wireObserver)
   }
 
   func addBodyStream(to made: inout URLRequest) {
@@ -100,11 +100,11 @@ struct RequestOwner: HopDelegate {
   // MARK: The observers
 
   var observers: RequestObservers { core.observers }
-  var hasOwnDelegate: Bool { core.session.hasOwnDelegate }
+  var hasOwnDelegate: Bool { request.session.hasOwnDelegate }
   var asksAboutChallenge: Bool { core.asksAboutChallenge }
 
   func connectivityAwaited() async {
-    await core.callDelegate(for: request) { delegate, session, task in
+    await request.callDelegate { delegate, session, task in
       delegate.urlSession(session, taskIsWaitingForConnectivity: task)
     }
   }
@@ -114,8 +114,8 @@ struct RequestOwner: HopDelegate {
     deadline: ContinuousClock.Instant?,
     _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
   ) -> (@Sendable () async -> Answer)? {
-    guard let task = core.tasks(of: request).last else { return nil }
-    return { [session = core.session] in
+    guard let task = request.tasks.last else { return nil }
+    return { [session = request.session] in
       await session.delegateAnswer(
         whenForgotten: whenForgotten, whenCancelled: whenCancelled, deadline: deadline
       ) { delegate, facade, completion in
@@ -125,10 +125,10 @@ struct RequestOwner: HopDelegate {
   }
 
   func question(about redirect: HTTPURLResponse, to next: WireRequest) -> RedirectQuestion? {
-    guard let task = core.tasks(of: request).last,
+    guard let task = request.tasks.last,
       let proposed = URLRequest(hop: next, of: core.state.withLock { $0.results.request })
     else { return nil }
-    return RedirectQuestion(proposed: proposed) { [session = core.session] in
+    return RedirectQuestion(proposed: proposed) { [session = request.session] in
       await session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {
         delegate, facade, completion in
         delegate.urlSession(
@@ -141,7 +141,7 @@ struct RequestOwner: HopDelegate {
   func questionAboutBody(
     inPlaceOf source: any BodySource
   ) -> (@Sendable () async throws(AFError) -> RequestBody?)? {
-    guard let spent = core.uploadable, spent.stream != nil, let ask = core.askForBodyStream(of: request)
+    guard let spent = core.uploadable, spent.stream != nil, let ask = request.questionAboutBodyStream()
     else { return nil }
     return { [core] () throws(AFError) in
       try await ask()
@@ -175,18 +175,18 @@ extension RequestCore {
   }
 }
 
-extension RequestCore {
+extension Request {
   /// Stores the responses of the attempt, as far as the delegate and the handlers allow.
-  func storeCandidates(_ exchange: Exchange, of request: Request) async {
-    let candidates = state.withLock { state in
+  func storeCandidates(_ exchange: Exchange) async {
+    let candidates = core.state.withLock { state in
       defer { if state.hasExtras { state.extras.cacheCandidates = [] } }
       return state.extras.cacheCandidates
     }
-    for candidate in candidates { await store(candidate, exchange, of: request) }
+    for candidate in candidates { await store(candidate, exchange) }
   }
 
-  private func store(_ candidate: CacheCandidate, _ exchange: Exchange, of request: Request) async {
-    guard let task = tasks(of: request).last as? URLSessionDataTask,
+  private func store(_ candidate: CacheCandidate, _ exchange: Exchange) async {
+    guard let task = tasks.last as? URLSessionDataTask,
       let response = exchange.hops.last?.request === candidate.request
         ? exchange.httpResponse
         : Exchange(url: URL(wire: candidate.request.url), head: candidate.head).httpResponse

@@ -33,15 +33,21 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
   }
 
   /// The value that makes the body, anew for each attempt.
-  public var upload: any UploadableConvertible {
-    core.body?.convertible ?? Uploadable.data(Data())
-  }
+  public let upload: any UploadableConvertible
 
   /// The file manager that removes files after the request.
-  public var fileManager: FileManager { core.body?.fileManager ?? .default }
+  public var fileManager: FileManager { body.fileManager }
 
   /// The body of the last attempt; `nil` before it was made.
-  public var uploadable: Uploadable? { core.state.withLock { $0.extras.uploadable } }
+  public var uploadable: Uploadable? { core.uploadable.map { Uploadable($0) } }
+
+  let body: UploadBody
+
+  init(_ parts: RequestParts, _ upload: any UploadableConvertible, _ body: UploadBody) {
+    self.upload = upload
+    self.body = body
+    super.init(parts)
+  }
 
   /// Sends trailer fields after the body (RFC 9110 §6.5), such as a digest that is computed while the body is sent.
   ///
@@ -113,54 +119,21 @@ extension UploadRequest.Uploadable: UploadableConvertible {
   public func createUploadable() throws -> UploadRequest.Uploadable { self }
 }
 
-/// The body of an upload.
-package final class UploadBody: Sendable {
-  let convertible: any UploadableConvertible
-  let fileManager: FileManager
-  /// Whether making the body runs user code, which may block.
-  let runsUserCode: Bool
-  /// The upload of a background session; `nil` in others.
-  let transfer: BackgroundTransfer?
-  /// The resumer of a resumable upload, for attempts and the threads of users.
-  private let resumption = Mutex<UploadResumer?>(nil)
-
-  /// The decisions about a resumable upload; `nil` for an ordinary one.
-  var resumer: UploadResumer? { resumption.withLock { $0 } }
-
-  /// Returns the decisions, which are the given ones if there were none.
-  func resumer(orAdd new: UploadResumer) -> UploadResumer {
-    resumption.withLock { resumer in
-      let used = resumer ?? new
-      resumer = used
-      return used
-    }
-  }
-
-  init(
-    convertible: any UploadableConvertible, fileManager: FileManager, transfer: BackgroundTransfer? = nil
-  ) {
-    self.transfer = transfer
-    self.convertible = convertible
-    self.fileManager = fileManager
-    runsUserCode = !(convertible is UploadRequest.Uploadable)
-  }
-}
-
-extension UploadBody {
-  /// Makes the body of an attempt. Blocks for as long as code of the caller does.
-  func made() -> Result<UploadRequest.Uploadable, AFError> {
-    do {
-      guard let transfer else { return .success(try convertible.createUploadable()) }
-      return .success(try transfer.uploadable { try convertible.createUploadable() })
-    } catch {
-      return .failure(error as? AFError ?? .createUploadableFailed(error: error))
-    }
-  }
-}
-
 extension UploadRequest.Uploadable {
-  var stream: InputStream? {
-    if case .stream(let stream) = self { stream } else { nil }
+  init(_ content: UploadContent) {
+    switch content {
+    case .data(let data): self = .data(data)
+    case .file(let url, let shouldRemove): self = .file(url, shouldRemove: shouldRemove)
+    case .stream(let stream): self = .stream(stream)
+    }
+  }
+
+  var content: UploadContent {
+    switch self {
+    case .data(let data): .data(data)
+    case .file(let url, let shouldRemove): .file(url, shouldRemove: shouldRemove)
+    case .stream(let stream): .stream(stream)
+    }
   }
 }
 

@@ -33,41 +33,6 @@ struct DamagedTransfer: URLRequestConvertible, UploadableConvertible {
   func createUploadable() throws -> UploadRequest.Uploadable { .data(Data()) }
 }
 
-extension BackgroundTransfer {
-  /// Whether the file that a resumable upload sends is still the one of the journal.
-  var hasSameFile: Bool {
-    guard let stored = storedBody else { return false }
-    let file = UploadFileIdentity(URL(fileURLWithPath: stored.path))
-    return file?.size == stored.size && (stored.modified == nil || stored.modified == file?.modified)
-  }
-
-  /// Returns the file that the upload sends. A body in memory is written to one, so that another process has it too.
-  func uploadable(
-    _ make: () throws -> UploadRequest.Uploadable
-  ) throws -> UploadRequest.Uploadable {
-    if bodyFile == nil {
-      switch try make() {
-      case .data(let data): try spool(data)
-      case .file(let url, let isOwned):
-        guard url.isFileURL else { return .file(url, shouldRemove: false) }
-        // Another process, or another boot, would find other bytes in /proc.
-        if !isOwned, let content = (try? BodyFiles.generatedContent(of: url.path)).flatMap({ $0 }) {
-          try spool(content)
-        } else {
-          try adopt(url, isOwned: isOwned)
-        }
-      case .stream:
-        throw AFError.sessionTaskFailed(
-          error: URLError.made(
-            .unsupportedURL,
-            "A background session cannot upload an InputStream, which no other process could read again; "
-              + "upload a file.", url: nil))
-      }
-    }
-    return bodyFile.map { .file($0, shouldRemove: false) } ?? .data(Data())
-  }
-}
-
 /// The last interceptor of a background transfer. Failures of the network do not end the transfer before its
 /// `timeoutIntervalForResource`.
 struct BackgroundRetrier: RequestInterceptor {

@@ -42,11 +42,10 @@ extension Session {
     shouldAutomaticallyResume: Bool?
   ) -> DataRequest {
     let request = DataRequest(
-      core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode, kind: DataKind(),
-        interceptor: interceptor,
-        shouldAutomaticallyResume: shouldAutomaticallyResume))
-    request.core.setUp(request, requestSetup)
+      core.parts(
+        of: convertible, runsUserCode: runsUserCode, kind: DataKind(), interceptor,
+        shouldAutomaticallyResume))
+    request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }
 
@@ -59,14 +58,12 @@ extension Session {
     let plan = DownloadPlan(
       downloadable ?? .request(convertible), destination: destination, transfer: transfer)
     let request = DownloadRequest(
-      core: RequestCore(
-        session: core,
-        convertible: transfer == nil ? convertible : BackgroundDownload(base: convertible, plan: plan),
-        convertsByUserCode: runsUserCode || transfer != nil, kind: DownloadKind(plan: plan),
-        interceptor: core.interceptor(interceptor, of: transfer),
-        shouldAutomaticallyResume: shouldAutomaticallyResume))
+      core.parts(
+        of: transfer == nil ? convertible : BackgroundDownload(base: convertible, plan: plan),
+        runsUserCode: runsUserCode || transfer != nil, kind: DownloadKind(plan: plan),
+        core.interceptor(interceptor, of: transfer), shouldAutomaticallyResume))
     request.core.useIdentifierOfTransfer()
-    request.core.setUp(request, requestSetup)
+    request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }
 
@@ -112,17 +109,17 @@ extension Session {
     runsUserCode: Bool?, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,
     _ fileManager: FileManager, transfer: BackgroundTransfer?, resumer: UploadResumer? = nil
   ) -> UploadRequest {
-    let body = UploadBody(convertible: uploadable, fileManager: fileManager, transfer: transfer)
+    let body = UploadBody(
+      fileManager: fileManager, transfer: transfer, runsUserCode: !(uploadable is UploadRequest.Uploadable)
+    ) { try uploadable.createUploadable().content }
     let request = UploadRequest(
-      core: RequestCore(
-        session: core,
-        convertible: transfer.map { BackgroundUpload(base: convertible, transfer: $0) } ?? convertible,
-        convertsByUserCode: runsUserCode ?? !(convertible is URLRequest),
-        kind: UploadKind(upload: body), interceptor: core.interceptor(interceptor, of: transfer),
-        shouldAutomaticallyResume: shouldAutomaticallyResume))
+      core.parts(
+        of: transfer.map { BackgroundUpload(base: convertible, transfer: $0) } ?? convertible,
+        runsUserCode: runsUserCode ?? !(convertible is URLRequest), kind: UploadKind(upload: body),
+        core.interceptor(interceptor, of: transfer), shouldAutomaticallyResume), uploadable, body)
     request.core.useIdentifierOfTransfer()
     if let resumer { request.core.resume(by: resumer) }
-    request.core.setUp(request, requestSetup)
+    request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }
 
@@ -132,12 +129,11 @@ extension Session {
   ) -> DataStreamRequest {
     let flow = StreamFlow(executor: core.executor)
     let request = DataStreamRequest(
-      core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode,
-        kind: StreamKind(flow: flow),
-        interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume),
+      core.parts(
+        of: convertible, runsUserCode: runsUserCode, kind: StreamKind(flow: flow), interceptor,
+        shouldAutomaticallyResume),
       flow: flow, automaticallyCancelOnStreamError: cancelsOnStreamError)
-    request.core.setUp(request, requestSetup)
+    request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }
 }

@@ -61,7 +61,7 @@ final class ObservedBody: BodySink {
     } else {
       state.withLock { $0.keep(bytes) }
     }
-    if isShown, core?.observers.contains(.task) == true { core?.tellData(Data(bytes)) }
+    if isShown, core?.observers.contains(.task) == true { core?.notify(.data(Data(bytes))) }
     return reception
   }
 
@@ -126,7 +126,7 @@ extension RequestCore {
     let (data, isShown) = (request.sink as? ObservedBody)?.take() ?? (nil, false)
     let all = data ?? body
     if isKept, !isShown, download == nil, stream == nil, let all, !all.isEmpty, observers.contains(.task) {
-      tellData(all)
+      notify(.data(all))
     }
     return all
   }

@@ -149,14 +149,14 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
   func postpone(_ outcome: RequestOutcome) -> Bool { false }
   func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
   func replaceFailure(with error: AFError) {}
-  func announce(to request: Request) {}
+  func announce(to request: any RunOwner) {}
   func deliver() { chunks?.flow.remove(id) }
 }
 
 extension RequestCore {
   /// Passes the body to a handler from now on.
   func handOutBody(
-    of request: Request, on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
+    of request: any RunOwner, on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
     _ handler: @escaping @Sendable (Data) -> Void
   ) {
     let chunks = state.withLock { state in

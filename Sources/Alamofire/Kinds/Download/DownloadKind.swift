@@ -56,7 +56,7 @@ struct DownloadKind: RequestKind {
     let (core, request) = (attempt.core, attempt.request)
     guard core.observers.contains(.task) else { return try move(source, exchange, of: attempt) }
     return .task {
-      await core.tellDownloaded(to: source, of: request)
+      await request.announceFile(source)
     } then: { (attempt, _) throws(AFError) in
       try move(source, exchange, of: attempt)
     }
@@ -70,7 +70,7 @@ struct DownloadKind: RequestKind {
     guard let destination = plan.destination, let response = exchange.responseForDestination else {
       // Before the event, whose monitors may look for the file.
       core.state.withLock { $0.extras.fileURL = source }
-      if core.notifiesMonitors { core.tellDestination(source, of: request) }
+      if core.notifiesMonitors { request.notify(.destination(source)) }
       return try attempt.fileMoved(.success(source))
     }
     return .task { () -> Result<URL, AFError> in
@@ -79,7 +79,7 @@ struct DownloadKind: RequestKind {
         try? FileManager.default.removeItem(at: source)
         return .failure(.explicitlyCancelled)
       }
-      if core.notifiesMonitors { core.tellDestination(target, of: request) }
+      if core.notifiesMonitors { request.notify(.destination(target)) }
       return DownloadPlan.move(source, to: target, options)
     } then: { (attempt, result) throws(AFError) in
       try attempt.fileMoved(result)
@@ -161,7 +161,7 @@ extension Attempt {
   /// Keeps the place of the file of a download.
   func fileMoved(_ result: Result<URL, AFError>) throws(AFError) -> Outcome<Attempt> {
     if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
-    if core.notifiesMonitors { core.tellStored(result, of: request) }
+    if core.notifiesMonitors { request.notify(.stored(result)) }
     _ = try result.get()
     return .done
   }
@@ -170,7 +170,7 @@ extension Attempt {
 extension RequestCore {
   fileprivate func moved(
     _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange,
-    for request: Request
+    for request: any RunOwner
   ) -> Result<URL, AFError> {
     if case .moved(let path) = transfer.completed?.phase { return .success(URL(fileURLWithPath: path)) }
     // A cancelled request ends without a file; that of a released session stays for the next one.
@@ -187,7 +187,7 @@ extension RequestCore {
       let place = exchange.responseForDestination.flatMap { plan.destination?(source, $0) }
       (target, options) = place ?? (plan.temporaryTarget, [])
     }
-    if notifiesMonitors { tellDestination(target, of: request) }
+    if notifiesMonitors { request.notify(.destination(target)) }
     // A delegate may have moved the file.
     if plan.destination == nil, !FileManager.default.fileExists(atPath: source.path) {
       return .success(source)

@@ -348,7 +348,7 @@ final class StreamMailbox<Success: Sendable, Failure: Error>: StreamSink {
     for value in values {
       guard !flow.isMuted(id) else { break }
       if request.core.notifiesMonitors, let result = value as? Result<Success, AFError> {
-        request.core.tell { $0.request(request, didParseStream: result) }
+        request.tell { $0.request(request, didParseStream: result) }
       }
       if case .failure = value, request.automaticallyCancelOnStreamError { token.cancel() }
       do {

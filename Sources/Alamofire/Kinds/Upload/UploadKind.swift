@@ -153,7 +153,7 @@ struct UploadKind: RequestKind {
 
 extension Attempt {
   fileprivate func bodyIsMade(
-    _ result: Result<UploadRequest.Uploadable, AFError>, isNew: Bool
+    _ result: Result<UploadContent, AFError>, isNew: Bool
   ) throws(AFError) -> Outcome<Attempt> {
     switch result {
     case .success(let uploadable):
@@ -163,7 +163,7 @@ extension Attempt {
       }
     case .failure(let error): core.fail(error)
     }
-    if isNew, core.notifiesMonitors { core.tellUploadable(result, of: request) }
+    if isNew, core.notifiesMonitors { request.notify(.uploadable(result)) }
     _ = try result.get()
     return .done
   }
@@ -174,24 +174,9 @@ extension RequestCore {
   var resumer: UploadResumer? { body?.resumer }
 
   /// The body of an upload, once it is made.
-  var uploadable: UploadRequest.Uploadable? { state.withLock { $0.extras.uploadable } }
+  var uploadable: UploadContent? { state.withLock { $0.extras.uploadable } }
 
-  /// Returns the work that asks the delegate for a stream of the body; `nil` if the body is none.
-  func askForBodyStream(of request: Request) -> (@Sendable () async throws(AFError) -> Void)? {
-    guard let ours = uploadable, ours.stream != nil, let task = tasks(of: request).last else { return nil }
-    return { [self] () throws(AFError) in
-      let answer: UploadRequest.Uploadable? = await session.delegateAnswer(
-        whenForgotten: ours, whenCancelled: nil
-      ) { delegate, facade, completion in
-        delegate.urlSession(
-          facade, task: task, needNewBodyStream: { stream in completion(stream.map { .stream($0) }) })
-      }
-      try checkAlive()
-      try bodyStreamGiven(answer)
-    }
-  }
-
-  private func bodyStreamGiven(_ answer: UploadRequest.Uploadable?) throws(AFError) {
+  func bodyStreamGiven(_ answer: UploadContent?) throws(AFError) {
     guard let answer else {
       throw .sessionTaskFailed(
         error: URLError.made(

@@ -24,7 +24,7 @@ final class UploadResumer: Sendable {
   struct State: Sendable {
     var policy: Result<UploadResumption.Policy, ResumableUploadError>
     /// The result of making the body.
-    var uploadable: Result<UploadRequest.Uploadable, AFError>?
+    var uploadable: Result<UploadContent, AFError>?
     var body: Body?
     var resumption: UploadResumption?
     /// The request that is being sent; `nil` if it is an ordinary one.
@@ -85,10 +85,10 @@ final class UploadResumer: Sendable {
   // MARK: The body
 
   /// The body of the attempt; `nil` before it was made.
-  var uploadable: Result<UploadRequest.Uploadable, AFError>? { state.withLock { $0.uploadable } }
+  var uploadable: Result<UploadContent, AFError>? { state.withLock { $0.uploadable } }
 
   /// Makes the body, unless there is one. It is kept for all attempts, because parts of it were sent.
-  private func prepareBody(_ make: () -> Result<UploadRequest.Uploadable, AFError>)
+  private func prepareBody(_ make: () -> Result<UploadContent, AFError>)
     throws(ResumableUploadError)
   {
     if case .success? = uploadable { return try checkFile() }
@@ -146,7 +146,7 @@ final class UploadResumer: Sendable {
 
   /// Returns the next request in place of the caller's one.
   func request(
-    from original: URLRequest, body make: () -> Result<UploadRequest.Uploadable, AFError>
+    from original: URLRequest, body make: () -> Result<UploadContent, AFError>
   ) throws -> URLRequest {
     try prepareBody(make)
     let next = state.withLock { state -> (UploadResumption, UploadResumption.Request)? in

@@ -225,10 +225,10 @@ extension WebSocketFlow: WebSocketChannelObserver {
   private func tellDelegate(
     _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionWebSocketTask) -> Void
   ) {
-    guard let request = state.withLock({ $0.request }), request.core.session.observers.wants(.transfers),
-      let task = request.core.tasks(of: request).last as? URLSessionWebSocketTask
+    guard let request = state.withLock({ $0.request }), request.session.observers.wants(.transfers),
+      let task = request.tasks.last as? URLSessionWebSocketTask
     else { return }
-    let session = request.core.session
+    let session = request.session
     let (delegate, facade) = (session.delegate, session.facade)
     session.rootQueue.async { body(delegate, facade, task) }
   }

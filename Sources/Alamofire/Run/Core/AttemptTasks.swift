@@ -5,7 +5,7 @@ import Synchronization
 /// The tasks of a request's attempts; each is made on first access.
 struct AttemptTasks: Sendable {
   /// The request, once it has an observer of its tasks; weak.
-  var owner: Request? {
+  var owner: (any RunOwner)? {
     get { ownerLink?.request }
     set { ownerLink = newValue.map { RequestLink($0) } }
   }
@@ -58,7 +58,7 @@ struct AttemptTasks: Sendable {
   }
 
   /// Makes the missing tasks. The task of the last attempt shows `last` if the attempt has ended.
-  mutating func make(of request: Request, last: () -> TaskRecord.View) -> [URLSessionTask] {
+  mutating func make(of request: any RunOwner, last: () -> TaskRecord.View) -> [URLSessionTask] {
     while tasks.count < count {
       let record = TaskRecord(of: request)
       let isCurrent = hasBegun && tasks.count == count - 1
@@ -72,20 +72,9 @@ struct AttemptTasks: Sendable {
 /// A weak reference to a request, in an object, because a structure with a weak reference cannot be moved as plain
 /// memory.
 private final class RequestLink: Sendable {
-  weak let request: Request?
+  weak let request: (any RunOwner)?
 
-  init(_ request: Request) { self.request = request }
-}
-
-extension Request {
-  fileprivate func makeTask(_ record: TaskRecord) -> URLSessionTask {
-    switch self {
-    case is UploadRequest: UploadTaskFacade(record)
-    case is DownloadRequest: DownloadTaskFacade(record)
-    case is WebSocketRequest: WebSocketTaskFacade(record)
-    default: DataTaskFacade(record)
-    }
-  }
+  init(_ request: any RunOwner) { self.request = request }
 }
 
 extension RequestCore.State {
@@ -125,7 +114,7 @@ extension RequestCore {
   /// The current view of the current attempt's task.
   var taskView: TaskRecord.View { state.withLock { $0.taskView } }
 
-  func tasks(of request: Request) -> [URLSessionTask] {
+  func tasks(of request: any RunOwner) -> [URLSessionTask] {
     state.withLock { state in
       let past = state
       return state.observed.tasks.make(of: request) { past.endedView }

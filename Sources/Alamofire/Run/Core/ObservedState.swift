@@ -8,6 +8,8 @@ import Synchronization
 struct ObservedState: Sendable {
   /// The tasks of the attempts.
   var tasks = AttemptTasks()
+  /// Whether monitors were added to the request.
+  var hasMonitors = false
   /// The number of changes of the state that monitors have yet to be notified of.
   private var pendingChanges = 0
 
@@ -25,9 +27,8 @@ struct ObservedState: Sendable {
 extension RequestCore.State {
   /// Whether the request has handlers, sequences or monitors of its own that receive its tasks.
   var hasTaskObservers: Bool {
-    guard hasExtras else { return false }
-    let hasMonitors = !extras.monitors.isEmpty || !extras.transferMonitors.isEmpty
-    return hasMonitors || extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false
+    observed.hasMonitors
+      || hasExtras && (extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false)
   }
 
   /// Notes that monitors have been notified of a change. Returns the run that waits for the last such notification. If
@@ -41,7 +42,7 @@ extension RequestCore {
   /// Notes that the task of the attempt is about to be announced. Returns the handler and the sequences that have not
   /// received it yet. Sequences that were added while the request waited have looked at the task themselves.
   func showTask(
-    of request: Request
+    of request: any RunOwner
   ) -> (
     handler: RequestWatchers.Handler<URLSessionTask>?, listeners: [AsyncStream<URLSessionTask>.Continuation]
   ) {
@@ -56,9 +57,9 @@ extension RequestCore {
 
   /// Returns the state of the request at the moment from which on its changes concern the task. Monitors have been
   /// notified of the task and of all earlier changes.
-  func beginTaskChanges() async -> Request.State {
+  func beginTaskChanges() async -> RequestState {
     while true {
-      let lifecycle = state.withLock { state -> Request.State? in
+      let lifecycle = state.withLock { state -> RequestState? in
         guard !state.observed.hasPendingChanges else { return nil }
         state.observed.tasks.isTold = true
         return state.lifecycle.state

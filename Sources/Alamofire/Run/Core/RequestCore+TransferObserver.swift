@@ -48,7 +48,7 @@ extension RequestCore: TransferObserver {
       return (state.extras.progress.moved(count, listeners), before, count)
     }
     for notice in notices { notice.deliver() }
-    if isObserved { tellBytes(from: before, to: counted) }
+    if isObserved { notify(.bytes(from: before, to: counted)) }
   }
 
   package func informationalHeadReceived(_ head: ResponseHead) {
@@ -113,10 +113,15 @@ extension RequestCore {
   }
 }
 
+/// The decision of a handler about a head, as `Request.ResponseDisposition` says it.
+enum HeadDecision: Sendable {
+  case allow, cancel
+}
+
 /// The handler that receives the head of a response before its body is read.
 struct HeadHandler: Sendable {
   let queue: DispatchQueue
-  let closure: @Sendable (HTTPURLResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) -> Void
+  let closure: @Sendable (HTTPURLResponse, @escaping @Sendable (HeadDecision) -> Void) -> Void
 }
 
 extension RequestCore {
@@ -162,7 +167,7 @@ extension RequestCore {
       let url = hop.flatMap({ URL(wire: $0.request.url) }), head.role.isOfHTTP,
       let response = Exchange(url: url, head: head).httpResponse
     else { return .proceed }
-    if isObserved { tellHead(response) }
+    if isObserved { headIsShown(response) }
     for continuation in listeners ?? [] { continuation.yield(response) }
     guard let handler else { return .proceed }
     let attempt = state.withLock { state in
@@ -170,11 +175,21 @@ extension RequestCore {
       return state.results.retryCount
     }
     // A completion that is released without a call cannot hang the request.
-    let answer = GuardedCompletion(whenForgotten: Request.ResponseDisposition.allow) { [self] disposition in
+    let answer = GuardedCompletion(whenForgotten: HeadDecision.allow) { [self] disposition in
       decided(disposition, attempt: attempt)
     }
     handler.queue.async { handler.closure(response) { answer($0) } }
     return .hold
+  }
+
+  private func headIsShown(_ response: HTTPURLResponse) {
+    state.withLock { $0.extras.headResponse = response }
+    notify(.head(response))
+  }
+
+  /// Notifies the observers of the tasks of the request, if it has any that are still there.
+  func notify(_ notice: RunNotice) {
+    state.withLock { $0.observed.tasks.owner }?.notify(notice)
   }
 
   /// Whether the body that follows a head is the body for the caller, as far as the head tells.
@@ -228,7 +243,7 @@ extension RequestCore {
   }
 
   /// Applies the decision of a handler. A decision about the head of an earlier attempt has no effect.
-  private func decided(_ disposition: Request.ResponseDisposition, attempt: Int) {
+  private func decided(_ disposition: HeadDecision, attempt: Int) {
     let (action, waiter) = state.withLock { state in
       guard state.results.retryCount == attempt else {
         return (RequestLifecycle.Action.nothing, nil as (@Sendable () -> Void)?)

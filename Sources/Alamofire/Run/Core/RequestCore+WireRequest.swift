@@ -8,9 +8,12 @@ extension RequestCore {
   ///
   /// Remembers the credential of the URL, and begins the file of a download.
   ///
-  /// - Parameter violation: Receives the fault of the method or a field. It is an error if the engine has to send them.
+  /// - Parameters:
+  ///   - violation: Receives the fault of the method or a field. It is an error if the engine has to send them.
+  ///   - wireObserver: Returns the observer of the bytes of the attempt; `nil` without any.
   func makeWireRequest(
-    of request: URLRequest, _ violation: inout HeaderFieldRules.Violation?
+    of request: URLRequest, _ violation: inout HeaderFieldRules.Violation?,
+    wireObserver: (ConnectionProfile) -> (any WireObserver)?
   ) throws(AFError) -> WireRequest {
     guard let url = request.url else { throw .sessionTaskFailed(error: URLError.noURL) }
     let method = request.httpMethod ?? "GET"

@@ -19,12 +19,11 @@ package final class RequestCore: Sendable {
     var ownExtras: RequestExtras.Box?
   }
 
-  package let session: SessionCore
+  let session: RunSession
   package let convertible: any URLRequestConvertible
   /// Whether the conversion runs code of the caller: a router, a modifier, the encoding of a value.
   let convertsByUserCode: Bool
   let kind: any RequestKind
-  let interceptor: (any RequestInterceptor)?
   let shouldAutomaticallyResume: Bool?
   /// All state of the request that changes, for its users, attempts and the loop.
   let state = Mutex(State())
@@ -34,19 +33,15 @@ package final class RequestCore: Sendable {
   let storesCookies = Atomic<Bool>(false)
 
   init(
-    session: SessionCore, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
-    kind: any RequestKind, interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+    session: RunSession, convertible: any URLRequestConvertible, convertsByUserCode: Bool,
+    kind: any RequestKind, interests: RequestInterests, shouldAutomaticallyResume: Bool?
   ) {
     self.session = session
     self.convertible = convertible
     self.convertsByUserCode = convertsByUserCode
     self.kind = kind
-    self.interceptor = interceptor
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
-    var own: RequestInterests = []
-    if let interceptor { own.formUnion(RequestInterests(of: interceptor)) }
-    if session.isIntercepted, let shared = session.interceptor { own.formUnion(RequestInterests(of: shared)) }
-    interests = Atomic(own.rawValue)
+    self.interests = Atomic(interests.rawValue)
   }
 
   deinit {
@@ -58,22 +53,22 @@ package final class RequestCore: Sendable {
 
   // MARK: Calls of the caller, from any thread
 
-  func resume(_ request: Request) {
+  func resume(_ request: any RunOwner) {
     change(request, to: .resumed) { $0.lifecycle.resumed() }
   }
 
-  func suspend(_ request: Request) {
+  func suspend(_ request: any RunOwner) {
     change(request, to: .suspended) { $0.lifecycle.suspended() }
   }
 
-  func cancel(_ request: Request, because error: AFError = .explicitlyCancelled) {
+  func cancel(_ request: any RunOwner, because error: AFError = .explicitlyCancelled) {
     change(request, to: .cancelled) { $0.cancel(because: error) }
     kind.endDelivery()
   }
 
   /// Cancels a WebSocket request by a closing handshake, which `beginClosing` begins. A request that has not been
   /// resumed yet is never sent, and one that has failed is not retried.
-  func close(_ request: Request, _ beginClosing: () -> Void) {
+  func close(_ request: any RunOwner, _ beginClosing: () -> Void) {
     change(request, to: .cancelled) { state in
       guard state.lifecycle.run == .running, state.results.error == nil else {
         return state.cancel(because: .explicitlyCancelled)
@@ -83,7 +78,7 @@ package final class RequestCore: Sendable {
     beginClosing()
   }
 
-  func add(_ sink: any ResponseSink, for request: Request) {
+  func add(_ sink: any ResponseSink, for request: any RunOwner) {
     let resumes = resumesAutomatically
     change(request, to: .resumed) { state in
       state.handlers.add(sink)
@@ -93,7 +88,7 @@ package final class RequestCore: Sendable {
 
   /// Changes the state as the caller asks. Monitors are notified of the change before it takes effect.
   private func change(
-    _ request: Request, to wanted: Request.State, _ body: (inout sending State) -> RequestLifecycle.Action
+    _ request: any RunOwner, to wanted: RequestState, _ body: (inout sending State) -> RequestLifecycle.Action
   ) {
     let notifies = notifiesMonitors
     let (action, isTold, isDormant, concernsTask) = state.withLock { state in
@@ -106,27 +101,32 @@ package final class RequestCore: Sendable {
       if isTold { state.observed.beginNotification() }
       return (action, isTold, state.lifecycle.run == .notStarted, state.observed.tasks.isTold)
     }
-    if isTold { tellChange(of: request, to: wanted, concernsTask: concernsTask) }
+    if isTold {
+      request.notify(.changed(wanted, concernsTask: concernsTask))
+      state.withLock { $0.endNotification() }?()
+    }
     perform(action, for: request)
     if isDormant { awaitStart(of: request) }
   }
 
   /// Sets up a request that has just been created, as its session wants it.
-  func setUp(_ request: Request, _ setup: Session.RequestSetup) {
+  ///
+  /// - Parameter isEager: Whether the request is made before it is resumed.
+  func setUp(_ request: any RunOwner, isEager: Bool) {
     let isImmediate = session.makesRequestsAtOnce
-    guard setup == .eager || isImmediate else { return }
+    guard isEager || isImmediate else { return }
     guard state.withLock({ $0.lifecycle.setUpEagerly() }) == .start else { return }
     start(request, sends: true, isImmediate: isImmediate)
   }
 
   /// Registers a request that has something to wait for and was not started, so that its session can end it. A session
   /// that has ended already ends it at once.
-  func awaitStart(of request: Request) {
-    if let reason = session.registerDormant(request) { abandon(request, with: reason) }
+  func awaitStart(of request: any RunOwner) {
+    if let reason = session.registry.registerUnstarted(request) { abandon(request, with: reason) }
   }
 
   /// Ends the request because its session has ended; an earlier error stays. Does nothing after the end of the request.
-  func abandon(_ request: Request, with error: AFError) {
+  func abandon(_ request: any RunOwner, with error: AFError) {
     let action = state.withLock { state in
       let action = state.lifecycle.abandoned()
       if action != .nothing { state.results.fail(error) }
@@ -143,7 +143,7 @@ package final class RequestCore: Sendable {
 
   // MARK: Actions
 
-  func perform(_ action: RequestLifecycle.Action, for request: Request) {
+  func perform(_ action: RequestLifecycle.Action, for request: any RunOwner) {
     switch action {
     case .nothing: break
     case .start: start(request, sends: true)
@@ -164,8 +164,8 @@ package final class RequestCore: Sendable {
   /// - The loop's thread performs the first steps, and no task is needed.
   /// - If code of the caller is ahead, a task begins on the pool. It has the task-local values of the current task.
   /// - A request that is made in the call of the factory begins on the current thread.
-  private func start(_ request: Request, sends: Bool, isImmediate: Bool = false) {
-    let index = session.register(request)
+  private func start(_ request: any RunOwner, sends: Bool, isImmediate: Bool = false) {
+    let index = session.registry.register(request)
     // Handlers that are added after the end receive the outcome, even if the session has ended.
     if index == nil, sends { refuse(because: session.reasonOfEnd) }
     if session.hasOwnDelegate || observers.contains(.task) {
@@ -229,26 +229,6 @@ extension RequestCore {
       state.extras.id = id
       return id
     }
-  }
-
-  /// The session's interceptor first, then the request's own, then the added ones, then the kind's.
-  var interceptorsInOrder: [any RequestInterceptor] {
-    let added = state.withLock { $0.extras.interceptors }
-    guard session.interceptor != nil || interceptor != nil else { return added + kind.interceptors }
-    return [session.interceptor, interceptor].compactMap { $0 } + added + kind.interceptors
-  }
-
-  /// Adds an interceptor after all others.
-  func add(_ interceptor: any RequestInterceptor) {
-    state.withLock { $0.extras.interceptors.append(interceptor) }
-    add(RequestInterests(of: interceptor))
-  }
-
-  /// The request's own interceptors as one; `nil` without any.
-  var ownInterceptor: (any RequestInterceptor)? {
-    let added = state.withLock { $0.extras.interceptors }
-    guard !added.isEmpty else { return interceptor }
-    return Interceptor(interceptors: (interceptor.map { [$0] } ?? []) + added)
   }
 
   var profile: ConnectionProfile {
@@ -333,7 +313,7 @@ extension RequestCore {
 
 extension RequestCore {
   /// Whether the session or the request has monitors. Asked before an event is made for them.
-  var notifiesMonitors: Bool { session.eventMonitor.isActive || has(.events) }
+  var notifiesMonitors: Bool { session.observers.hasMonitors || has(.events) }
 
   /// Whether the request has adapters or retriers.
   var isIntercepted: Bool { has(.interceptors) }

@@ -17,7 +17,6 @@ struct RequestExtras: Sendable {
 
   // MARK: Options
   var id: UUID?
-  var interceptors: [any RequestInterceptor] = []
   var credential: URLCredential?
   /// The profile of a request that was given options or an identity of its own.
   var profile: ConnectionProfile?
@@ -31,7 +30,7 @@ struct RequestExtras: Sendable {
   /// The chunk readers of a data request.
   var chunks: ResponseChunks?
   /// The body of an upload, and the file that was made of it for the attempt.
-  var uploadable: UploadRequest.Uploadable?
+  var uploadable: UploadContent?
   var uploadedFile: URL?
   /// The trailer fields that follow the body of an upload.
   var trailers: RequestTrailers?
@@ -59,21 +58,11 @@ struct RequestExtras: Sendable {
   var wantsResumeData = false
 
   // MARK: Observers
-  /// The monitors that receive the events of this request.
-  var monitors: [any EventMonitor] = []
-  /// The monitors that receive the events of its URL session as well.
-  var transferMonitors: [any EventMonitor] = []
   var taskHandler: RequestWatchers.Handler<URLSessionTask>?
-  var redirectHandler: (any RedirectHandler)?
-  var cachedResponseHandler: (any CachedResponseHandler)?
   /// The responses that are stored at the end of the attempt if the observers allow it.
   var cacheCandidates: [CacheCandidate] = []
   /// The head of the response that is being read, if the request is observed.
   var headResponse: HTTPURLResponse?
-
-  // MARK: Run
-  /// Answers in place of the retrier that is being asked.
-  var retryAnswer: (@Sendable () -> Void)?
 }
 
 extension RequestCore.State {

@@ -43,7 +43,7 @@ private struct EndedRun: Sendable {
   /// A body whose iteration ends.
   var source: InputStreamSource?
   /// A handler that waits for the cURL command of a request that was never made.
-  var commandHandler: RequestWatchers.Handler<Request?>?
+  var commandHandler: RequestWatchers.Handler<(any RunOwner)?>?
 }
 
 extension RequestCore.State {
@@ -115,7 +115,7 @@ extension RequestCore {
   func listen<Element: Sendable, Present>(
     _ continuation: AsyncStream<Element>.Continuation,
     _ place: any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable,
-    of request: Request, to present: (State) -> Present, current: (Present) -> Element?
+    of request: any RunOwner, to present: (State) -> Present, current: (Present) -> Element?
   ) {
     let (present, run) = state.withLock { state in
       let isOver = state.lifecycle.run == .ended
@@ -132,5 +132,34 @@ extension RequestCore {
     case .gated, .running: break
     case .ended: continuation.finish()
     }
+  }
+}
+
+/// The handlers that wait for a `URLRequest` to be made.
+struct RequestWatchers: Sendable {
+  typealias Handler<Value> = (queue: DispatchQueue, closure: @Sendable (Value) -> Void)
+
+  /// The handlers to call, outside the lock.
+  struct Notices {
+    let request: Handler<URLRequest>?
+    let cURL: Handler<(any RunOwner)?>?
+  }
+
+  var requestHandler: Handler<URLRequest>?
+  /// Called without a request if none was made.
+  var cURLHandler: Handler<(any RunOwner)?>?
+  /// Whether the request could not be made, so that handlers need not wait for it.
+  private(set) var hasFailed = false
+
+  mutating func requestCreated() -> Notices? {
+    guard requestHandler != nil || cURLHandler != nil else { return nil }
+    defer { cURLHandler = nil }
+    return Notices(request: requestHandler, cURL: cURLHandler)
+  }
+
+  mutating func creationFailed() -> Handler<(any RunOwner)?>? {
+    hasFailed = true
+    defer { cURLHandler = nil }
+    return cURLHandler
   }
 }

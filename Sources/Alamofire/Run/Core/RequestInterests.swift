@@ -1,16 +1,6 @@
 import Synchronization
 
 extension RequestObservers {
-  /// Makes the events that a delegate of the caller wants.
-  init(_ events: SessionDelegate.Events) {
-    self = []
-    if events.contains(.transfers) { formUnion([.wholeTask, .bodies]) }
-    if events.contains(.caching) { formUnion([.wholeTask, .storing]) }
-    if events.contains(.redirects) { insert(.redirects) }
-    if events.contains(.authentication) { insert(.challenges) }
-    if events.contains(.trust) { insert(.trust) }
-  }
-
   /// Makes the events whose observers were added to the request itself.
   fileprivate init(_ interests: RequestInterests) {
     self = []
@@ -46,24 +36,6 @@ struct RequestInterests: OptionSet, Sendable {
   static let adapters = RequestInterests(rawValue: 256)
   /// Those of them that may send it again.
   static let retriers = RequestInterests(rawValue: 512)
-}
-
-extension RequestInterests {
-  /// Creates the interests of an interceptor. Compares exact types, because subclasses may do more, and because a
-  /// failing cast would cost more than an adaptation.
-  init(of interceptor: any RequestInterceptor) {
-    self = .interceptors
-    switch ObjectIdentifier(type(of: interceptor)) {
-    case ObjectIdentifier(Adapter.self): insert(.adapters)
-    case ObjectIdentifier(RetryPolicy.self), ObjectIdentifier(ConnectionLostRetryPolicy.self),
-      ObjectIdentifier(Retrier.self):
-      insert(.retriers)
-    case ObjectIdentifier(Interceptor.self):
-      insert(.adapters)
-      if (interceptor as? Interceptor)?.retriers.isEmpty != true { insert(.retriers) }
-    default: formUnion([.adapters, .retriers])
-    }
-  }
 }
 
 extension RequestCore {

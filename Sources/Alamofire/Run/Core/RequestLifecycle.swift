@@ -1,5 +1,10 @@
 import FoundationNetworking
 
+/// The state of a request, as ``Request/State`` shows it.
+package enum RequestState: Sendable {
+  case initialized, resumed, suspended, cancelled, finished
+}
+
 /// The life of one request: its public state (``Request/State``) and whether an attempt runs.
 /// Pure: the owner performs the actions that it returns.
 package struct RequestLifecycle: Sendable {
@@ -27,7 +32,7 @@ package struct RequestLifecycle: Sendable {
     case finish
   }
 
-  package private(set) var state = Request.State.initialized
+  package private(set) var state = RequestState.initialized
   package private(set) var run = Run.notStarted
   /// Whether the session has ended, so that nothing may be sent any more.
   package private(set) var isAbandoned = false
@@ -156,9 +161,9 @@ package struct RequestLifecycle: Sendable {
   }
 }
 
-extension Request.State {
+extension RequestState {
   /// Whether the state may change to `next`. No state leads back to `initialized` or out of an end.
-  package func canBecome(_ next: Request.State) -> Bool {
+  package func canBecome(_ next: RequestState) -> Bool {
     switch (self, next) {
     case (.initialized, _): true
     case (.cancelled, _), (.finished, _), (_, .initialized): false

@@ -126,7 +126,7 @@ extension RequestCore {
 }
 
 extension RequestCore {
-  func created(_ request: URLRequest, of owner: Request) {
+  func created(_ request: URLRequest, of owner: any RunOwner) {
     let (notices, listeners) = state.withLock { state -> (RequestWatchers.Notices?, RequestListeners?) in
       state.add(request)
       if session.makesRequestsAtOnce { state.observed.tasks.begin() }
@@ -146,12 +146,12 @@ extension RequestCore {
   }
 
   /// Records a request that was made, but could not be adapted, and is therefore never sent as it is.
-  func adaptationFailed(_ request: URLRequest, of owner: Request) {
+  func adaptationFailed(_ request: URLRequest, of owner: any RunOwner) {
     state.withLock { $0.add(request) }
     creationFailed(of: owner)
   }
 
-  func creationFailed(of owner: Request) {
+  func creationFailed(of owner: any RunOwner) {
     let handler = state.withLock { $0.extras.watchers.creationFailed() }
     if let handler { handler.queue.async { handler.closure(owner) } }
   }

@@ -17,7 +17,7 @@ extension RequestCore {
   /// - Parameter sink: The handler whose serializer failed. Monitors receive its response as parsed.
   /// - Returns: False, and nothing has changed, if no further attempt may be made.
   func prepareRetry(
-    of request: Request, because cause: RetryCause, failedSink sink: (any ResponseSink)? = nil
+    of request: any RunOwner, because cause: RetryCause, failedSink sink: (any ResponseSink)? = nil
   ) -> Bool {
     let (isReady, file) = state.withLock { state -> (Bool, URL?) in
       guard state.beginRetry(because: cause) else { return (false, nil) }
@@ -38,10 +38,7 @@ extension RequestCore {
     }
     kind.beginAgain(because: cause)
     download?.forget()
-    if notifiesMonitors {
-      sink?.announce(to: request)
-      tell { $0.requestIsRetrying(request) }
-    }
+    if notifiesMonitors { request.notify(.retrying(ofSink: sink)) }
     return true
   }
 }

@@ -43,7 +43,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   }
 
   /// Waits for the response. If the surrounding task is cancelled, `request` is cancelled.
-  nonisolated(nonsending) func arrive(cancelling request: Request?) async {
+  nonisolated(nonsending) func arrive(cancelling request: (any RunOwner)?) async {
     if await enter(cancelling: request) == .makeIt {
       make()
       open()
@@ -65,13 +65,8 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
     Response(outcome, serializationDuration: duration, result: result)
   }
 
-  func announce(to request: Request) {
-    guard isPrepared else { return }
-    if request is DownloadRequest {
-      DownloadHandler<Value>.announce(response(), to: request)
-    } else {
-      DataHandler<Value>.announce(response(), to: request)
-    }
+  func announce(to request: any RunOwner) {
+    if isPrepared { request.parsed(outcome, duration, result) }
   }
 
   private func make() {
@@ -185,7 +180,7 @@ class DeliveryLatch: @unchecked Sendable {
   }
 
   /// Waits for the response; if the surrounding task is cancelled, so is the request.
-  nonisolated(nonsending) final func enter(cancelling request: Request?) async -> Entrance {
+  nonisolated(nonsending) final func enter(cancelling request: (any RunOwner)?) async -> Entrance {
     if let entrance = tryToEnter() { return entrance }
     guard let request else { return await enter() }
     return await withTaskCancellationHandler {

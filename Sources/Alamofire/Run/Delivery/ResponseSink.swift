@@ -3,7 +3,7 @@ import HTTPWire
 import Synchronization
 
 /// The destination of a response: a closure on a queue, or the tasks that await a `DataTask`.
-package protocol ResponseSink: AnyObject, Sendable {
+protocol ResponseSink: AnyObject, Sendable {
   /// Whether ``serialize(_:)`` runs user code, which must not run on the engine's thread.
   var runsUserCode: Bool { get }
   /// Takes the outcome, to serialize it later on the thread of the awaiting task. Returns false if the sink cannot.
@@ -19,25 +19,25 @@ package protocol ResponseSink: AnyObject, Sendable {
   /// not known when they have used it: the call comes when they are resumed.
   func deliver(then completion: @escaping @Sendable () -> Void)
   /// Calls the monitors of `request` with the response, which has been made.
-  func announce(to request: Request)
+  func announce(to request: any RunOwner)
 }
 
 extension ResponseSink {
-  package func deliver(then completion: @escaping @Sendable () -> Void) {
+  func deliver(then completion: @escaping @Sendable () -> Void) {
     deliver()
     completion()
   }
 }
 
 /// The outcome of a request, from which the sinks make responses.
-package struct RequestOutcome: Sendable {
-  package var request: URLRequest?
-  package var exchange: Exchange?
-  package var data: Data?
-  package var error: AFError?
+struct RequestOutcome: Sendable {
+  var request: URLRequest?
+  var exchange: Exchange?
+  var data: Data?
+  var error: AFError?
   /// The file and the resume data of a download.
-  package var fileURL: URL?
-  package var resumeData: Data?
+  var fileURL: URL?
+  var resumeData: Data?
 }
 
 /// A response handler: a closure that is called on its queue with the response.
@@ -73,7 +73,7 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
     response.withLock { $0 = $0?.failing(with: error) }
   }
 
-  func announce(to request: Request) {
+  func announce(to request: any RunOwner) {
     if let response = response.withLock({ $0 }) { Kind.announce(response, to: request) }
   }
 
@@ -97,28 +97,18 @@ protocol HandlerKind {
   associatedtype Response: SerializedResponse<Value> & Sendable
 
   /// Calls the monitors of `request` with the response.
-  static func announce(_ response: Response, to request: Request)
+  static func announce(_ response: Response, to request: any RunOwner)
 }
 
 enum DataHandler<Value: Sendable>: HandlerKind {
-  static func announce(_ response: DataResponse<Value, AFError>, to request: Request) {
-    guard let request = request as? DataRequest else { return }
-    if let plain = response as? DataResponse<Data?, AFError> {
-      request.core.tell { $0.request(request, didParseResponse: plain) }
-    } else {
-      request.core.tell { $0.request(request, didParseResponse: response) }
-    }
+  static func announce(_ response: DataResponse<Value, AFError>, to request: any RunOwner) {
+    request.parsed(response)
   }
 }
 
 enum DownloadHandler<Value: Sendable>: HandlerKind {
-  static func announce(_ response: DownloadResponse<Value, AFError>, to request: Request) {
-    guard let request = request as? DownloadRequest else { return }
-    if let plain = response as? DownloadResponse<URL?, AFError> {
-      request.core.tell { $0.request(request, didParseResponse: plain) }
-    } else {
-      request.core.tell { $0.request(request, didParseResponse: response) }
-    }
+  static func announce(_ response: DownloadResponse<Value, AFError>, to request: any RunOwner) {
+    request.parsed(response)
   }
 }
 
@@ -166,7 +156,7 @@ extension EventSink {
   func replaceFailure(with error: AFError) {}
 
   // The outcome is no response. Monitors are notified of each value of a stream when it is delivered.
-  func announce(to request: Request) {}
+  func announce(to request: any RunOwner) {}
 }
 
 /// A reader of a stream request.

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The implementation of a ``ByteStreamRequest``: the engine's stream, once it is opened, and the error with which it
 /// ended.
-final class ByteStreamCore: Sendable {
+final class ByteStreamCore: RegisteredStream {
   typealias Ended = @Sendable (AFError?) -> Void
 
   /// Guarded by the lock of this class.
@@ -37,7 +37,7 @@ final class ByteStreamCore: Sendable {
     self.port = port
     self.isSecure = isSecure
     request = Self.request(host, port, session, options)
-    if let error = session.register(self) {
+    if let error = session.runs.registry.register(self) {
       end(error)
     } else if request == nil {
       end(
@@ -212,7 +212,7 @@ final class ByteStreamCore: Sendable {
       return state.waiting
     }
     guard let waiting else { return }
-    session.unregister(self)
+    session.runs.registry.unregister(self)
     for body in waiting { body(error) }
     tellDelegate(error)
   }
@@ -240,11 +240,6 @@ final class ByteStreamCore: Sendable {
     let task = task
     session.rootQueue.async { delegate.urlSession(facade, task: task, didCompleteWithError: error) }
   }
-}
-
-/// A weak reference to a stream, for the registry of the session.
-struct WeakStream {
-  weak var core: ByteStreamCore?
 }
 
 // The engine's calls about a stream: the trust of the server, the client identity, and the end.

@@ -96,7 +96,7 @@ extension Session {
       state.observed.tasks.begin()
     }
     let task = request.core.tasks(of: request).first
-    request.core.setUp(request, .eager)
+    request.core.setUp(request, isEager: true)
     return task as? URLSessionDownloadTask
   }
 }

@@ -109,10 +109,10 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
   let flow: WebSocketFlow
 
-  init(core: RequestCore, flow: WebSocketFlow, configuration: Configuration) {
+  init(_ parts: RequestParts, flow: WebSocketFlow, configuration: Configuration) {
     self.flow = flow
     self.configuration = configuration
-    super.init(core: core)
+    super.init(parts)
     flow.serve(self)
   }
 
@@ -298,12 +298,11 @@ extension Session {
     let names = configuration.protocol.map { WebSocketClientHandshake.subprotocols(in: $0) } ?? []
     let flow = WebSocketFlow(configuration.channelOptions, subprotocols: names)
     let request = WebSocketRequest(
-      core: RequestCore(
-        session: core, convertible: convertible, convertsByUserCode: runsUserCode,
-        kind: WebSocketKind(flow: flow),
-        interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume),
+      core.parts(
+        of: convertible, runsUserCode: runsUserCode, kind: WebSocketKind(flow: flow), interceptor,
+        shouldAutomaticallyResume),
       flow: flow, configuration: configuration)
-    request.core.setUp(request, requestSetup)
+    request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }
 }

@@ -65,7 +65,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   /// Calls the monitors of the session. Monitors of a request are called for that request, and not for its URL
   /// session.
   private func tell(_ task: URLSessionTask, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
-    request(of: task)?.core.tellTransfer(event)
+    request(of: task)?.tellTransfer(event)
   }
 
   // MARK: The session
@@ -120,7 +120,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     guard let upload = request(of: task) as? UploadRequest, let uploadable = upload.uploadable,
       case .stream(let stream) = uploadable
     else { return completionHandler(nil) }
-    upload.core.tell { monitor in
+    upload.tell { monitor in
       guard case .stream(let stream) = uploadable else { return }
       monitor.request(upload, didProvideInputStream: stream)
     }
@@ -149,7 +149,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   ) {
     tell(task) { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
     guard let request = request(of: task) else { return }
-    request.core.tell { $0.request(request, didGatherMetrics: metrics) }
+    request.tell { $0.request(request, didGatherMetrics: metrics) }
   }
 
   /// Calls the monitors. `error` is `nil` if there was a response, whatever its status.
@@ -349,6 +349,10 @@ package final class SessionObservers: Sendable {
   }
 }
 
+extension SessionObservers: RunObservers {
+  var hasMonitors: Bool { eventMonitor.isActive }
+}
+
 extension SessionObservers: TrustObservers {
   var mayObserveTrust: Bool { hasOwnDelegate || eventMonitor.seesMore }
   var delegateAnswersTrust: Bool { wants(.trust) }
@@ -374,5 +378,17 @@ extension SessionCore {
     rootQueue.async { [self] in
       withExtendedLifetime(self) { delegate.urlSession(facade, didBecomeInvalidWithError: nil) }
     }
+  }
+}
+
+extension RequestObservers {
+  /// Makes the events that a delegate of the caller wants.
+  fileprivate init(_ events: SessionDelegate.Events) {
+    self = []
+    if events.contains(.transfers) { formUnion([.wholeTask, .bodies]) }
+    if events.contains(.caching) { formUnion([.wholeTask, .storing]) }
+    if events.contains(.redirects) { insert(.redirects) }
+    if events.contains(.authentication) { insert(.challenges) }
+    if events.contains(.trust) { insert(.trust) }
   }
 }

@@ -110,13 +110,12 @@ protocol WireMonitor: EventMonitor {
   func wireObserver(of request: UUID, secretFields: Set<String>) -> any WireObserver
 }
 
-extension RequestCore {
+extension Request {
   /// Returns the observer of the bytes of an attempt, for the monitors of the session and of the request; `nil` without
   /// any.
   func wireObserver(_ profile: ConnectionProfile) -> (any WireObserver)? {
-    guard session.eventMonitor.observesWire || has(.events) else { return nil }
-    let own = state.withLock { $0.hasExtras ? $0.extras.monitors : [] }
-    let monitors = (session.eventMonitor.monitors + own).compactMap { $0 as? any WireMonitor }
+    guard session.eventMonitor.observesWire || core.has(.events) else { return nil }
+    let monitors = (session.eventMonitor.monitors + ownMonitors).compactMap { $0 as? any WireMonitor }
     let names = profile.options.protectedHeaders
     let observers = monitors.map { $0.wireObserver(of: id, secretFields: names) }
     return observers.count > 1 ? WireObservers(observers) : observers.first

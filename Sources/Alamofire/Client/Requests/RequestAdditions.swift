@@ -1,0 +1,95 @@
+import Foundation
+import FoundationNetworking
+
+/// The parts of a new request.
+struct RequestParts {
+  let session: SessionCore
+  let core: RequestCore
+  let interceptor: (any RequestInterceptor)?
+}
+
+extension SessionCore {
+  /// Makes the parts of a request.
+  ///
+  /// - Parameter runsUserCode: Whether the conversion runs code of the caller.
+  func parts(
+    of convertible: any URLRequestConvertible, runsUserCode: Bool, kind: any RequestKind,
+    _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?
+  ) -> RequestParts {
+    var interests: RequestInterests = []
+    if let interceptor { interests.formUnion(RequestInterests(of: interceptor)) }
+    if isIntercepted, let shared = self.interceptor { interests.formUnion(RequestInterests(of: shared)) }
+    let core = RequestCore(
+      session: runs, convertible: convertible, convertsByUserCode: runsUserCode, kind: kind,
+      interests: interests, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    return RequestParts(session: self, core: core, interceptor: interceptor)
+  }
+}
+
+/// The objects of the caller that were added to a request after it was made. Most requests have none.
+struct RequestAdditions: Sendable {
+  var interceptors: [any RequestInterceptor] = []
+  /// The monitors that receive the events of this request.
+  var monitors: [any EventMonitor] = []
+  /// The monitors that receive the events of its URL session as well.
+  var transferMonitors: [any EventMonitor] = []
+  var redirectHandler: (any RedirectHandler)?
+  var cachedResponseHandler: (any CachedResponseHandler)?
+  /// Answers in place of the retrier that is being asked.
+  var retryAnswer: (@Sendable () -> Void)?
+}
+
+extension Request {
+  /// The monitors that receive the events of this request alone.
+  var ownMonitors: [any EventMonitor] { additions.withLock { $0.monitors } }
+
+  /// The session's interceptor first, then the request's own, then the added ones, then the kind's.
+  var interceptorsInOrder: [any RequestInterceptor] {
+    let added = additions.withLock { $0.interceptors }
+    guard session.interceptor != nil || firstInterceptor != nil else { return added + core.kind.interceptors }
+    return [session.interceptor, firstInterceptor].compactMap { $0 } + added + core.kind.interceptors
+  }
+
+  /// Adds an interceptor after all others.
+  func add(_ interceptor: any RequestInterceptor) {
+    additions.withLock { $0.interceptors.append(interceptor) }
+    core.add(RequestInterests(of: interceptor))
+  }
+
+  /// The request's own interceptors as one; `nil` without any.
+  var ownInterceptor: (any RequestInterceptor)? {
+    let added = additions.withLock { $0.interceptors }
+    guard !added.isEmpty else { return firstInterceptor }
+    return Interceptor(interceptors: (firstInterceptor.map { [$0] } ?? []) + added)
+  }
+}
+
+extension Request.State {
+  init(_ state: RequestState) {
+    switch state {
+    case .initialized: self = .initialized
+    case .resumed: self = .resumed
+    case .suspended: self = .suspended
+    case .cancelled: self = .cancelled
+    case .finished: self = .finished
+    }
+  }
+}
+
+extension RequestInterests {
+  /// Creates the interests of an interceptor. Compares exact types, because subclasses may do more, and because a
+  /// failing cast would cost more than an adaptation.
+  init(of interceptor: any RequestInterceptor) {
+    self = .interceptors
+    switch ObjectIdentifier(type(of: interceptor)) {
+    case ObjectIdentifier(Adapter.self): insert(.adapters)
+    case ObjectIdentifier(RetryPolicy.self), ObjectIdentifier(ConnectionLostRetryPolicy.self),
+      ObjectIdentifier(Retrier.self):
+      insert(.retriers)
+    case ObjectIdentifier(Interceptor.self):
+      insert(.adapters)
+      if (interceptor as? Interceptor)?.retriers.isEmpty != true { insert(.retriers) }
+    default: formUnion([.adapters, .retriers])
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Synchronization
+
+/// The state of one attempt that its task shows; made on first access.
+final class TaskRecord: Sendable {
+  /// The properties that a task shows.
+  struct View: Sendable {
+    var originalRequest: URLRequest?
+    var currentRequest: URLRequest?
+    var response: URLResponse?
+    var error: (any Error)?
+    var state = URLSessionTask.State.suspended
+    var count = ByteCount()
+  }
+
+  private struct State {
+    weak var owner: (any RunOwner)?
+    /// The final view, after the end of the attempt.
+    var last: View?
+  }
+
+  /// The number of the last task.
+  private static let identifiers = Atomic<Int>(0)
+
+  /// Returns an identifier that is unique among tasks of any kind.
+  static func nextIdentifier() -> Int { identifiers.wrappingAdd(1, ordering: .relaxed).newValue }
+
+  let identifier = TaskRecord.nextIdentifier()
+  /// The results that the task shows and the weak request, for any thread. It takes no other lock.
+  private let state: Mutex<State>
+
+  init(of request: any RunOwner) {
+    state = Mutex(State(owner: request))
+  }
+
+  /// The request, if it was not released.
+  var owner: (any RunOwner)? { state.withLock { $0.owner } }
+
+  /// The request, unless the attempt has ended, because the request then has another task.
+  var currentOwner: (any RunOwner)? { state.withLock { $0.last == nil ? $0.owner : nil } }
+
+  var view: View {
+    let (owner, last) = state.withLock { ($0.owner, $0.last) }
+    return last ?? owner?.core.taskView ?? View(state: .completed)
+  }
+
+  /// Sets the final view. Only the first call has an effect.
+  func end(_ view: View) {
+    state.withLock { state in
+      guard state.last == nil else { return }
+      state.last = view
+      state.last?.state = .completed
+    }
+  }
+
+  var isOver: Bool { state.withLock { $0.last != nil } }
+}
+
+/// A task of Foundation's classes that shows an attempt.
+protocol RecordedTask: URLSessionTask {
+  var record: TaskRecord { get }
+}
+
+extension URLRequest {
+  /// Makes the request of the current hop from the user's request: URL, method and fields are those of the hop.
+  init?(hop: WireRequest, of original: URLRequest?) {
+    guard let original, original.url?.absoluteString != hop.url || original.httpMethod != hop.method else {
+      return nil
+    }
+    let scheme = original.url?.scheme?.lowercased()
+    let text = scheme == "ws" || scheme == "wss" ? WebSocketURL.webSocket(hop.url) : hop.url
+    guard original.url?.absoluteString != text || original.httpMethod != hop.method,
+      let url = URL(wire: text)
+    else { return nil }
+    self = original
+    self.url = url
+    httpMethod = hop.method
+    allHTTPHeaderFields = nil
+    for field in hop.fields { addValue(field.value, forHTTPHeaderField: field.name) }
+    if !hop.body.isPresent { httpBody = nil }
+  }
+
+  /// Whether both are equal on the wire. Foundation's comparison ignores the fields.
+  func isSent(like other: URLRequest) -> Bool {
+    url == other.url && httpMethod == other.httpMethod && httpBody == other.httpBody
+      && allHTTPHeaderFields == other.allHTTPHeaderFields
+  }
+}
