@@ -107,7 +107,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "AlamofireTests",
-      dependencies: ["Alamofire", "HTTPWire", "HTTPTestServer", "ChildProcesses", "Randomness", "Scenarios"],
+      dependencies: [
+        "Alamofire", "HTTPSystem", "HTTPWire", "HTTPTestServer", "ChildProcesses", "Randomness", "Scenarios",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "IntegrationTests",
@@ -151,8 +153,8 @@ let package = Package(
     .testTarget(
       name: "AFCommandTests",
       dependencies: [
-        "AFCommand", "Alamofire", "ChildProcesses", "HTTPTestServer", "HTTPWire", "Randomness", "Scenarios",
-        "af",
+        "AFCommand", "Alamofire", "ChildProcesses", "HTTPSystem", "HTTPTestServer", "HTTPWire", "Randomness",
+        "Scenarios", "af",
       ],
       swiftSettings: settings),
   ] + sourceCompatibility

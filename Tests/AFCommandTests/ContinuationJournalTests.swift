@@ -1,6 +1,7 @@
 import AFCommand
 import Alamofire
 import Foundation
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Randomness
@@ -16,7 +17,7 @@ import Testing
     folder = try Folder()
   }
 
-  private static let boot = SegmentFiles.boot
+  private static let boot = PartialFile.boot
   private static let appended = JournalRecord.wrote(ByteRanges(first: .max))
 
   private static func journal(boot: String, _ records: [JournalRecord]) throws -> Data {
@@ -78,7 +79,7 @@ import Testing
   @Test("A journal of a later version, one that contradicts itself, and a damaged one begin again")
   func unusable() async throws {
     let json = #"{"shrunk":{"size":3}}"#
-    let sum = try #require(AuthenticationFeatures.hashes.text(.sha256, Array(json.utf8)))
+    let sum = try #require(OpenSSLHashes().text(.sha256, Array(json.utf8)))
     let good = try Self.journal(boot: Self.boot, [Self.appended])
     #expect(try await requested("xxxx", good + Data("\(sum.prefix(16)) \(json)\n".utf8)) == nil)
     #expect(try await requested("xxxx", Data("torn".utf8) + good) == nil)

@@ -8,8 +8,9 @@ HTTPSystem HTTPEngine
 HTTPSystem CNghttp2
 HTTPEngine Alamofire
 HTTPEngine CZlib
-Alamofire/Attempt HTTPEngine
-Alamofire/Engine CLinux
+Alamofire/Run HTTPEngine
+Alamofire/Run COpenSSL
+Alamofire/Support HTTPEngine
 HTTPTestServer HTTPEngine
 HTTPTestServer HTTPSystem
 Generations/V4 HTTPWire
@@ -17,7 +18,8 @@ Generations/Shared AlamofireV4
 af HTTPEngine
 END
 plant Sources/Unknown/A.swift 'import Foundation\n'
-plant Sources/Alamofire/Engine/A.swift 'import HTTPEngine\npackage import HTTPWire\n'
+plant Sources/Alamofire/Support/Engine.swift 'import HTTPEngine\npackage import HTTPSystem\nimport CLinux\n'
+plant Sources/Alamofire/Run/Files.swift 'import HTTPSystem\npackage import HTTPWire\n'
 plant Sources/Alamofire/Exports.swift '@_exported public import struct HTTPWire.HTTPMethod\n'
 plant Sources/HTTPWire/Text.swift <<'END'
 // import Foundation
@@ -38,8 +40,10 @@ import Synchronization; import Foundation
 @_exported public import class Foundation.Process
 END
 prints 1 Scripts/imports "$tree" <<'END'
-Sources/Alamofire/Attempt/ImportsHTTPEngine.swift:2: Alamofire must not import HTTPEngine
-Sources/Alamofire/Engine/ImportsCLinux.swift:2: Alamofire/Engine must not import CLinux
+Sources/Alamofire/Run/ImportsCOpenSSL.swift:2: Alamofire must not import COpenSSL
+Sources/Alamofire/Run/ImportsHTTPEngine.swift:2: Alamofire must not import HTTPEngine
+Sources/Alamofire/Support/Engine.swift:3: Alamofire/Support/Engine.swift must not import CLinux
+Sources/Alamofire/Support/ImportsHTTPEngine.swift:2: Alamofire must not import HTTPEngine
 Sources/Generations/Shared/ImportsAlamofireV4.swift:2: Generations must not import AlamofireV4
 Sources/Generations/V4/ImportsHTTPWire.swift:2: Generations must not import HTTPWire
 Sources/HTTPEngine/ImportsAlamofire.swift:2: HTTPEngine must not import Alamofire

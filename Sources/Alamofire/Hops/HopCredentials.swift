@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
@@ -156,14 +157,14 @@ extension HopLoop {
     case .known(let known, digest.algorithm): hash = known
     case .known where quality == .authInt, .unknown where quality == .authInt:
       guard request.body.isShort else { return .needsBodyHash }
-      hash = AuthenticationFeatures.hashes.text(digest.algorithm, of: request.body)
+      hash = OpenSSLHashes().text(digest.algorithm, of: request.body)
     case .known, .unknown: break
     }
     guard let ticket = ticket() else { return .made(nil, nil) }
     let answer = DigestAnswer(
       challenge: digest, credential: digest.isUTF8 ? credential.normalized : credential, ticket: ticket,
       method: request.method, target: ProtectionDomain.target(of: request.url), quality: quality)
-    return .made(answer.field(with: AuthenticationFeatures.hashes, bodyHash: hash), ticket)
+    return .made(answer.field(with: OpenSSLHashes(), bodyHash: hash), ticket)
   }
 
   /// Hashes the body of the next hop in a task.
@@ -173,7 +174,7 @@ extension HopLoop {
   ) -> Outcome<HopLoop> {
     guard let algorithm = digest?.algorithm else { preconditionFailure("a body is hashed for Digest alone") }
     return .task { [body = request.body] in
-      AuthenticationFeatures.hashes.text(algorithm, of: body)
+      OpenSSLHashes().text(algorithm, of: body)
     } then: { (hops, hash) throws(AFError) in
       try hops.delegate.checkAlive()
       return try then(&hops, .known(hash, algorithm))
@@ -209,7 +210,7 @@ enum NetrcFile {
   static func read(_ path: String, for url: String) throws(AFError) -> Netrc {
     let path = (path as NSString).expandingTildeInPath
     do throws(FileReadingFailure) {
-      return Netrc(String(decoding: try BodyFiles.content(of: path), as: UTF8.self))
+      return Netrc(String(decoding: try BoundedFile.content(of: path), as: UTF8.self))
     } catch {
       // No body is read here.
       let code = error.kind == .cannotReadBody ? .resourceUnavailable : URLError.code(of: error.kind)

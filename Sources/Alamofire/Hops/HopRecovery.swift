@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 // Recovery from a failed transfer: the obstacle is removed, if it can be, and the hop is sent again.

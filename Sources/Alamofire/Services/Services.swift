@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// The services of a session that its hops use. They name neither the session nor its requests.

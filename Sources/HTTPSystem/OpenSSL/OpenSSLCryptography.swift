@@ -28,6 +28,16 @@ package struct OpenSSLHashes: HashFunctions {
   }
 }
 
+extension Journal {
+  /// The journals of this library.
+  package static let standard = Journal(hashes: OpenSSLHashes())
+}
+
+extension FieldDigests {
+  /// Makes the digests of the fields of a request by OpenSSL.
+  package init(of fields: [HTTPHeader]) { self.init(of: fields, hashes: OpenSSLHashes()) }
+}
+
 /// Owns one of OpenSSL's hash contexts.
 private final class OpenSSLRunningHash: RunningHash {
   private let context: OpaquePointer

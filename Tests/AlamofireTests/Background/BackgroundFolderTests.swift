@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import Glibc
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -60,12 +61,12 @@ import Testing
     }
     let id = UUID()
     try Data("journal".utf8).write(to: fixture.journal.appendingPathComponent("\(id).body"))
-    let files = Unlisted(folder: try BackgroundFolder.open(fixture.journal.path))
+    let files = Unlisted(folder: try TransferFolder(path: fixture.journal.path))
     let transfers = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
     #expect(transfers.restore().isEmpty)
     #expect((transfers.folderError?.underlyingError as? URLError)?.code == .cannotCreateFile)
     #expect(fixture.files == ["\(id).body"], "nothing is removed")
-    #expect(throws: Never.self) { _ = try BackgroundFolder.open(fixture.journal.path) }
+    #expect(throws: Never.self) { _ = try TransferFolder(path: fixture.journal.path) }
   }
 
   @Test("A session with a folder has no error, and one whose folder is in use has one") func usedFolder() {

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Scenarios
@@ -126,7 +127,7 @@ import Testing
     var files = try await leftFiles(of: .post, Data("body".utf8), server, gate)
     let name = try #require(files.keys.first { $0.hasSuffix(".journal") })
     let json = #"{"promised":{"once":true}}"#
-    let sum = try #require(AuthenticationFeatures.hashes.text(.sha256, Array(json.utf8)))
+    let sum = try #require(OpenSSLHashes().text(.sha256, Array(json.utf8)))
     files[name, default: Data()] += Data("\(sum.prefix(16)) \(json)\n".utf8)
     try put(files)
     let count = server.requestCount

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
 
   init() throws {
     fixture = try BackgroundFixture()
-    files = UnflushableFiles(try BackgroundFolder.open(fixture.journal.path))
+    files = UnflushableFiles(try TransferFolder(path: fixture.journal.path))
   }
 
   private func begun() throws -> BackgroundTransfer {

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 import Testing
@@ -154,7 +155,7 @@ import Testing
     let folder = try TemporaryFolder()
     let cache = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 24, directory: folder["cache"])
     #expect(await get(cache, "one") == "one")
-    let entries = try #require(CacheFolder.open(folder["cache"].path))
+    let entries = try #require(EntryFolder(path: folder["cache"].path))
     let name = try #require(entries.list()?.first?.name)
     #expect(entries.read(name).data != nil)
     // A name that is too long stands for every failure that does not depend on the file.
@@ -174,7 +175,7 @@ import Testing
     try FileManager.default.createDirectory(
       at: path.appendingPathComponent("folder"), withIntermediateDirectories: true,
       attributes: [.posixPermissions: 0o700])
-    let entries = try #require(CacheFolder.open(path.path))
+    let entries = try #require(EntryFolder(path: path.path))
     #expect(entries.remove("nothing") && !entries.remove("folder"))
     let file = path.appendingPathComponent("file")
     try Data("x".utf8).write(to: file)

@@ -54,7 +54,7 @@ import Testing
   /// No field would distinguish the response from that for another user.
   @Test(
     "A response on a connection that is authenticated is not stored",
-    .enabled(if: AuthenticationFeatures.connectionSchemes.contains(.ntlm)))
+    .enabled(if: Engine.connectionSchemes.contains(.ntlm)))
   func connectionLogin() async {
     let bench = CacheFixture(
       FakeTransport(.challenge("NTLM"), .cacheable("ada's", "max-age=60"), .cacheable("open", "max-age=60")))

@@ -1,3 +1,4 @@
+import HTTPSystem
 import HTTPWire
 import Testing
 

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Scenarios
 import Synchronization
@@ -129,7 +130,7 @@ import Testing
   @Test("Responses since a date are removed") func removalByDate() throws {
     let time = Mutex<Int64>(1_000)
     let path = path.path
-    let first = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 20, files: { CacheFolder.open(path) }) {
+    let first = HTTPCache(memoryCapacity: 0, diskCapacity: 1 << 20, files: { EntryFolder(path: path) }) {
       time.withLock { $0 }
     }
     try store("http://a.test/old", "x", in: first)

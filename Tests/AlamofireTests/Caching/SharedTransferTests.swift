@@ -148,7 +148,7 @@ import Testing
   /// No field tells the requests of two users apart.
   @Test(
     "A request that authenticates its connection shares no transfer",
-    .enabled(if: AuthenticationFeatures.connectionSchemes.contains(.ntlm)))
+    .enabled(if: Engine.connectionSchemes.contains(.ntlm)))
   func connectionLogin() async {
     let held = FakeReply.text("in").held(by: gate, reached: reached)
     let fake = FakeTransport { request, _ in request.login == nil ? .challenge("NTLM") : held }

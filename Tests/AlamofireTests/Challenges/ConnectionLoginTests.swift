@@ -30,7 +30,7 @@ struct ConnectionLoginTests {
     return data[8]
   }
 
-  private static let hasNTLM = AuthenticationFeatures.connectionSchemes.contains(.ntlm)
+  private static let hasNTLM = Engine.connectionSchemes.contains(.ntlm)
 
   @Test("NTLM succeeds in three steps", .enabled(if: hasNTLM))
   func steps() async throws {

@@ -9,8 +9,8 @@ import Testing
 @Suite("Schemes after a login of the connection", .timeLimit(.minutes(5)))
 struct LoginFallbackTests {
   private static let basic = HTTPHeader.authorization(username: "u", password: "p").value
-  private static let hasNTLM = AuthenticationFeatures.connectionSchemes.contains(.ntlm)
-  private static let hasNegotiate = AuthenticationFeatures.connectionSchemes.contains(.negotiate)
+  private static let hasNTLM = Engine.connectionSchemes.contains(.ntlm)
+  private static let hasNegotiate = Engine.connectionSchemes.contains(.negotiate)
 
   static let offers: [[String]] = [
     ["Negotiate", "Basic realm=\"r\""], ["Basic realm=\"r\"", "Negotiate"],

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import Glibc
+import HTTPSystem
 import HTTPWire
 import Scenarios
 import Testing

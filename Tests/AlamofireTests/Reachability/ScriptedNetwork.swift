@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -78,7 +79,7 @@ import Testing
       kill(getpid(), SIGKILL)
     }
     // The folder is swept for files of ended processes.
-    BodyFiles.removeOrphans(in: FileManager.default.temporaryDirectory)
+    TemporaryFiles.removeOrphans(in: FileManager.default.temporaryDirectory.path)
     let data = try Data(contentsOf: folder["checkpoint"])
     let response = await session.download(resumingWith: data).ended()
     #expect(response.response?.statusCode == 206)

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -37,7 +38,7 @@ import Testing
   }
 
   private static let version = JournalRecord.identified(
-    Representation(length: nil, validator: "\"v1\""), boot: SegmentFiles.boot)
+    Representation(length: nil, validator: "\"v1\""), boot: PartialFile.boot)
   private static let five = JournalRecord.present(ByteRanges(first: 5))
 
   private func isRefused(_ response: AFDownloadResponse<URL?>) -> Bool {

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -55,7 +56,7 @@ import Testing
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 10_000)
     let state = try #require(Journal.standard.state(of: data))
-    #expect(state.receivedSize(boot: SegmentFiles.boot, fileSize: .max) == 10_000)
+    #expect(state.receivedSize(boot: PartialFile.boot, fileSize: .max) == 10_000)
     #expect(state.receivedSize(boot: "another", fileSize: .max) == 0)
     #expect(state.description.url == server.url("/file"))
     try FileManager.default.removeItem(at: try part(namedBy: data))

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPTestServer
 import Scenarios
 import Testing
@@ -32,7 +33,7 @@ struct TemporaryFileTests {
     }
     let before = try left()
     #expect(before.contains { $0.hasSuffix(".part") }, "\(before)")
-    BodyFiles.removeOrphans(in: folder)
+    TemporaryFiles.removeOrphans(in: folder.path)
     #expect(try left() == [])
   }
 
@@ -42,7 +43,7 @@ struct TemporaryFileTests {
     defer { withExtendedLifetime(temporary) {} }
     let folder = temporary.url
     step("files of this process")
-    let own = BodyFiles.temporaryPath(in: folder, suffix: ".part")
+    let own = TemporaryFiles.path(in: folder.path, suffix: ".part")
     try Data("own".utf8).write(to: URL(fileURLWithPath: own))
     let lock = try #require(
       FileManager.default.contentsOfDirectory(atPath: folder.path).first { $0.hasSuffix(".lock") })
@@ -57,7 +58,7 @@ struct TemporaryFileTests {
     let names = ["\(ended)_a.part", "\(ended)", "Alamofire_b.tmp", "Alamofire_c.lock", "\(ended).lock"]
     for name in names { try Data(name.utf8).write(to: folder.appendingPathComponent(name)) }
     step("removal")
-    BodyFiles.removeOrphans(in: folder)
+    TemporaryFiles.removeOrphans(in: folder.path)
     // Each removal unlinks the lock last.
     let isRemoved = await eventually {
       !FileManager.default.fileExists(atPath: folder.appendingPathComponent("\(ended).lock").path)

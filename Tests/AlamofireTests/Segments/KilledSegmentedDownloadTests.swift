@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Randomness
@@ -31,7 +32,7 @@ import Testing
   private func noted() -> ByteRanges? {
     let record = try? Data(contentsOf: URL(fileURLWithPath: folder.destination.path + ".alamofire-ranges"))
     return record.flatMap { Journal.standard.state(of: $0) }?
-      .received(boot: SegmentFiles.boot, fileSize: Int64(file.size))
+      .received(boot: PartialFile.boot, fileSize: Int64(file.size))
   }
 
   /// Returns the ranges that the record of the killed process has.

@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -34,7 +35,7 @@ private let KiB = 1024
   }
 
   private func record(
-    _ records: JournalRecord..., url: String? = nil, boot: String = SegmentFiles.boot
+    _ records: JournalRecord..., url: String? = nil, boot: String = PartialFile.boot
   ) throws -> Data {
     try SegmentedDownloadFolder.record(url ?? server.url("/file"), size: file.size, boot: boot, records)
   }
@@ -83,9 +84,9 @@ private let KiB = 1024
   func others() async throws {
     let head =
       "segmented download 1\nurl \(server.url("/file"))\nlength \(file.size)\nvalidator \"v1\"\n"
-      + "boot \(SegmentFiles.boot)\nranges 10000-49999\n"
+      + "boot \(PartialFile.boot)\nranges 10000-49999\n"
     let json = #"{"shrunk":{"size":3}}"#
-    let sum = try #require(AuthenticationFeatures.hashes.text(.sha256, Array(json.utf8)))
+    let sum = try #require(OpenSSLHashes().text(.sha256, Array(json.utf8)))
     for record in [
       Data("\(head)check \(FNVHash(head).text)\n".utf8), try record(Self.present, url: server.url("/other")),
       try record(Self.present) + Data("\(sum.prefix(16)) \(json)\n".utf8),

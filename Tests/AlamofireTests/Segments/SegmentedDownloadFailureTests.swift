@@ -1,6 +1,7 @@
 import Alamofire
 import ChildProcesses
 import Foundation
+import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -26,7 +27,7 @@ private let KiB = 1024
   }
 
   private func hash(_ algorithm: DigestChallenge.Algorithm, _ data: Data) throws -> [UInt8] {
-    try #require(AuthenticationFeatures.hashes.hash(algorithm, Array(data)))
+    try #require(OpenSSLHashes().hash(algorithm, Array(data)))
   }
 
   @Test("The remaining time of any length at any rate has a value")

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// A transport of streams of bytes without a network. The test is the server.
@@ -192,7 +193,7 @@ extension FakeByteStream {
     let head = String(decoding: await writes.wait(for: 1)[0], as: UTF8.self)
     let line = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }
     let key = line.map { String($0.dropFirst(19)) } ?? ""
-    let accept = WebSocketKey.accept(key) { WebSocketFeatures.sha1($0) } ?? ""
+    let accept = WebSocketKey.accept(key) { OpenSSLHashes.sha1($0) } ?? ""
     return "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
       + "Sec-WebSocket-Accept: \(accept)\r\n\(fields)\r\n"
   }

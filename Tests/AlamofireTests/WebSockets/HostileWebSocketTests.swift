@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Scenarios
 import Synchronization
@@ -177,7 +178,7 @@ import Testing
     let (_, _, events, stream) = await opened(
       .init(compressesMessages: true), fields: "Sec-WebSocket-Extensions: permessage-deflate\r\n")
     var server = WebSocketConnection(
-      WebSocketOptions(role: .server, deflate: WebSocketDeflate()), compression: WebSocketFeatures.compression
+      WebSocketOptions(role: .server, deflate: WebSocketDeflate()), compression: ZlibMessageCompression()
     ) { 0 }
     // 64 MiB become about 64 KiB.
     let size = 64 << 20

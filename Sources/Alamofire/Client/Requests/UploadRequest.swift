@@ -1,5 +1,6 @@
 public import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -168,7 +169,7 @@ extension MultipartFormData {
     }
     // Not in a folder of its own: the first user of the machine to make it would own it, and lock out the others.
     let file = URL(
-      fileURLWithPath: BodyFiles.temporaryPath(in: fileManager.temporaryDirectory, suffix: ".form"))
+      fileURLWithPath: TemporaryFiles.path(in: fileManager.temporaryDirectory.path, suffix: ".form"))
     try write(to: file, permissions: 0o600)
     return MultipartUpload.Encoded(body: .file(file), contentType: contentType)
   }

@@ -1,5 +1,6 @@
 import Foundation
 package import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// The journal beside a file that a program saves by itself. `af` has it until the file is complete.
@@ -27,7 +28,7 @@ package struct PartialFileJournal: Sendable, Equatable {
     guard Self.hasRecord(bytes) else { return nil }
     let state = Journal.standard.state(of: bytes)
     version = state?.representation ?? Representation(length: nil, validator: nil)
-    offset = state?.receivedSize(boot: SegmentFiles.boot, fileSize: fileSize) ?? 0
+    offset = state?.receivedSize(boot: PartialFile.boot, fileSize: fileSize) ?? 0
     flushedSize = state?.receivedSize(boot: "", fileSize: fileSize) ?? 0
     isCurrent = true
   }
@@ -77,7 +78,7 @@ package struct PartialFileJournal: Sendable, Equatable {
     let description = TransferDescription(
       kind: .download, url: "", method: "GET", fields: [:], created: 0, boot: "")
     return Journal.standard.lines(of: [
-      .described(description), .identified(version, boot: SegmentFiles.boot),
+      .described(description), .identified(version, boot: PartialFile.boot),
       .present(ByteRanges(first: flushedSize)),
       .wrote(ByteRanges(first: .max)),
     ])

@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPSystem
 public import HTTPWire
 
 extension ClientIdentity {
@@ -18,6 +19,19 @@ extension ClientIdentity {
     case expired
     /// The certificate is not valid yet.
     case notYetValid
+
+    init(_ fault: IdentityFault) {
+      self =
+        switch fault {
+        case .unreadable(let detail): .unreadable(detail)
+        case .wrongPassphrase: .wrongPassphrase
+        case .noCertificate: .noCertificate
+        case .noPrivateKey: .noPrivateKey
+        case .keyDoesNotMatch: .keyDoesNotMatch
+        case .expired: .expired
+        case .notYetValid: .notYetValid
+        }
+    }
 
     /// The fault and its remedy.
     public var errorDescription: String? {
@@ -45,7 +59,7 @@ extension ClientIdentity {
   ///   - data: The whole file.
   ///   - passphrase: Its passphrase; empty for a file without one.
   public init(pkcs12 data: Data, passphrase: String) throws(Failure) {
-    self = try Identities.read(pkcs12: data, passphrase: passphrase)
+    self = try Self.read(pkcs12: data, passphrase: passphrase).mapError(Failure.init).get()
   }
 
   /// Reads PEM texts (RFC 7468).
@@ -55,6 +69,7 @@ extension ClientIdentity {
   ///   - privateKey: A text with the private key, PKCS#8 or of an older kind; may be the same one.
   ///   - passphrase: For a key that is encrypted; without meaning for others.
   public init(pem certificates: Data, privateKey: Data, passphrase: String? = nil) throws(Failure) {
-    self = try Identities.read(certificates: certificates, privateKey: privateKey, passphrase: passphrase)
+    self = try Self.read(certificates: certificates, privateKey: privateKey, passphrase: passphrase)
+      .mapError(Failure.init).get()
   }
 }

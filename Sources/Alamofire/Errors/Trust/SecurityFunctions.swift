@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPSystem
 
 // The functions of Apple's Security framework that session delegates call to pin certificates and keys, over
 // ``ServerTrust``, ``Certificate`` and ``PublicKey``. Types of Core Foundation, which Linux lacks, are those of Swift
@@ -222,7 +223,7 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> C
 public func SecKeyCopyExternalRepresentation(
   _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
-  if let content = PublicKeyBytes.content(of: key.data) { return content }
+  if let content = X509PublicKey.content(of: key.data) { return content }
   let reason = NSError(
     domain: NSOSStatusErrorDomain, code: Int(errSecParam),
     userInfo: [NSLocalizedDescriptionKey: "The public key cannot be read."])

@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPSystem
 public import HTTPWire
 import Synchronization
 
@@ -107,7 +108,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   public var serverCertificates: [Certificate] {
     let (known, anchors, changes) = state.withLock { ($0.serverCertificates, $0.anchors, $0.anchorChanges) }
     if let known { return known }
-    let found = inspection(anchors).serverChain().map { Certificate($0) }
+    let found = serverChain(anchors).map { Certificate($0) }
     state.withLock { state in
       if state.anchorChanges == changes { state.serverCertificates = found }
     }
@@ -128,21 +129,18 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   /// - Throws: ``Failure``.
   @discardableResult
   public func evaluate() throws(Failure) -> [Certificate] {
-    let (policies, anchors) = state.withLock { ($0.policies, $0.anchors) }
+    let policies = policies
     let path = try verifiedPath().get()
-    let inspection = inspection(anchors)
     let parsed = path.map(\.parsed)
     for policy in policies {
       switch policy.requirement {
       case .server(let name):
         guard let name else { continue }
-        if let fault = inspection.failure(of: parsed, for: HostPattern.ascii(name)) {
+        if let fault = HostCheck.fault(of: parsed, for: HostPattern.ascii(name)) {
           throw Failure(fault, host: name)
         }
       case .revocation(let rules):
-        let failure = inspection.revocationFailure(
-          of: parsed, rules.revocationRules, stapled: stapledResponse)
-        if let failure { throw Failure(failure, host: host) }
+        if let fault = revocationFault(of: parsed, rules) { throw Failure(fault, host: host) }
       }
     }
     return path
@@ -151,14 +149,21 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   /// Verifies that no list of the program (``TransportOptions/certificateRevocationLists``) revokes one of
   /// ``serverCertificates``, for evaluators that do not verify the chain.
   func evaluateLists() throws(Failure) {
-    guard let fault = inspection(state.withLock { $0.anchors }).listFailure() else { return }
-    throw Failure(fault, host: host)
+    guard !options.certificateRevocationLists.isEmpty else { return }
+    let fault: ChainFault?
+    switch RevocationLists.of(options.certificateRevocationLists) {
+    case .success(let lists):
+      let chain = serverChain(state.withLock { $0.anchors })
+      fault = lists.fault(ofLinked: chain, presented: certificates.map(\.parsed))
+    case .failure(let unreadable): fault = unreadable
+    }
+    if let fault { throw Failure(fault, host: host) }
   }
 
   private func verifiedPath() -> Result<[Certificate], Failure> {
     let (known, anchors, changes) = state.withLock { ($0.path, $0.anchors, $0.anchorChanges) }
     if let known { return known }
-    let path = inspection(anchors).path().map { $0.map { Certificate($0) } }
+    let path = verify(anchors).map { $0.map { Certificate($0) } }
       .mapError { Failure($0, host: host) }
     state.withLock { state in
       if state.anchorChanges == changes { state.path = path }
@@ -166,10 +171,44 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     return path
   }
 
-  private func inspection(_ anchors: [Certificate]?) -> ChainInspection {
-    ChainInspection(
-      certificates: certificates.map(\.parsed), anchors: anchors?.map(\.parsed), options: options,
-      proxies: proxies)
+  /// Returns the path from the server's certificate to a trusted one.
+  private func verify(_ anchors: [Certificate]?) -> Result<[X509Certificate], ChainFault> {
+    trusted(anchors).flatMap { anchors in
+      RevocationLists.of(options.certificateRevocationLists).flatMap { lists in
+        var verifier = ChainVerifier(anchors: anchors, host: nil)
+        verifier.revocationLists = lists
+        return verifier.verify(certificates.map(\.parsed))
+      }
+    }
+  }
+
+  /// Returns the certificates that form the server's own chain, trusted or not.
+  private func serverChain(_ anchors: [Certificate]?) -> [X509Certificate] {
+    ServerChain.of(certificates.map(\.parsed), anchors: try? trusted(anchors).get())
+  }
+
+  /// Returns the certificates at which paths have to end; those of the options without `anchors`.
+  private func trusted(_ anchors: [Certificate]?) -> Result<TrustAnchors, ChainFault> {
+    guard let anchors else { return TrustAnchors.of(options.trustStore) }
+    guard let only = TrustAnchors(anchors.map(\.parsed)) else {
+      return .failure(
+        ChainFault(kind: .resourceUnavailable, message: "There is not enough memory for the anchors."))
+    }
+    return .success(only)
+  }
+
+  /// Returns the fault if a certificate of a verified path is revoked, or if its status is unknown and `rules` require
+  /// it.
+  private func revocationFault(
+    of path: [X509Certificate], _ rules: RevocationTrustEvaluator.Options
+  ) -> ChainFault? {
+    switch RevocationLists.of(options.certificateRevocationLists) {
+    case .success(let lists):
+      let usesNetwork = !rules.contains(.networkAccessDisabled)
+      let downloads = usesNetwork ? Engine.revocationDownloads(options, proxies: proxies) : nil
+      return rules.check(lists, stapledResponse: stapledResponse, downloads).fault(of: path)
+    case .failure(let fault): return fault
+    }
   }
 
   /// The host, and the subjects of the certificates.
@@ -228,10 +267,21 @@ extension ServerTrust {
       errorDescription = message
     }
 
-    init(_ failure: ChainFailure, host: String) {
-      self.init(
-        kind: Kind(description: failure.kind.rawValue), certificateIndex: failure.certificateIndex,
-        message: failure.message(for: host))
+    init(_ fault: ChainFault, host: String) {
+      self.init(kind: Self.kind(of: fault), certificateIndex: fault.depth, message: fault.message(for: host))
+    }
+
+    private static func kind(of fault: ChainFault) -> Kind {
+      switch fault.kind {
+      case .certificateNotYetValid: .notYetValid
+      case .certificateHasBadDate: .expired
+      case .certificateHasUnknownRoot: .unknownRoot
+      case .resourceUnavailable: .unavailable
+      case _ where fault.isHostMismatch: .hostMismatch
+      case _ where fault.isRevocation: .revoked
+      case _ where fault.isRevocationUnknown: .revocationUnknown
+      default: .untrusted
+      }
     }
 
     /// The status code of Apple's Security framework.

@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationNetworking
+import HTTPSystem
 
 /// Compresses the `httpBody` of requests in the zlib format, which HTTP calls `deflate` (RFC 9110 §8.4.1.2).
 ///
@@ -59,7 +60,17 @@ public struct DeflateRequestCompressor: RequestInterceptor {
   }
 }
 
-extension BodyCompression {
+/// The codings in which bodies are sent.
+private enum BodyCompression: String {
+  case deflate, gzip
+
+  private var wrapping: Deflater.Wrapping {
+    switch self {
+    case .deflate: .zlib
+    case .gzip: .gzip
+    }
+  }
+
   func applied(
     to urlRequest: URLRequest, _ behavior: DeflateRequestCompressor.DuplicateHeaderBehavior,
     when shouldCompress: (Data) -> Bool
@@ -73,7 +84,7 @@ extension BodyCompression {
       }
     }
     guard shouldCompress(body) else { return .success(urlRequest) }
-    guard let compressed = compressed(body) else {
+    guard let compressed = Deflater.compress(body, wrapping) else {
       return .failure(
         URLError.made(
           .resourceUnavailable, "There is not enough memory to compress the body.", url: nil))

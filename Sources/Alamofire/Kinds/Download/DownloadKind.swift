@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -116,7 +117,7 @@ struct DownloadKind: RequestKind {
     guard let data = plan.takeResumeData(of: request) else { return }
     if isCancelled, !isWanted {
       // Also the file of a background transfer, which has left its folder for the resume data.
-      if let path = try? ResumeData(data).path { BodyFiles.removePart(path) }
+      if let path = try? ResumeData(data).path { FileSink.removePart(path) }
     } else {
       core.state.withLock { $0.extras.resumeData = data }
     }

@@ -1,12 +1,15 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
 /// The file of a download.
 package final class DownloadPlan: Sendable {
   private struct Attempt {
-    var sink: any FileBodySink
+    /// The destination of the bytes: the file, or the journal in front of it.
+    let sink: any BodySink
+    let file: FileSink
     /// The name of the file once it is complete or in resume data. A file with this name is not removed with the
     /// process.
     private var lastingPath: String
@@ -23,33 +26,34 @@ package final class DownloadPlan: Sendable {
     private var isKept = false
 
     init(
-      sink: any FileBodySink, lastingPath: String, part: ResumeData?, transfer: BackgroundTransfer?
+      file: FileSink, lastingPath: String, part: ResumeData?, transfer: BackgroundTransfer?
     ) {
-      self.sink = sink
+      self.file = file
+      sink = transfer.map { JournalledFile(file, $0) } ?? file
       self.lastingPath = lastingPath
       self.part = part
       self.transfer = transfer
     }
 
     /// The path of the file.
-    private var path: String { isKept ? lastingPath : sink.path }
+    private var path: String { isKept ? lastingPath : file.path }
 
     /// Renames the file to its lasting name. Returns the path.
     mutating func keep() -> String {
       guard !isKept, !extendsPart else { return path }
-      isKept = rename(sink.path, lastingPath) == 0
+      isKept = rename(file.path, lastingPath) == 0
       if !isKept, transfer != nil {
         // Another file system than that of the temporary folder.
-        let folder = URL(fileURLWithPath: sink.path).deletingLastPathComponent()
+        let folder = URL(fileURLWithPath: file.path).deletingLastPathComponent()
         let name = URL(fileURLWithPath: lastingPath).lastPathComponent
         lastingPath = folder.appendingPathComponent(name).path
-        isKept = rename(sink.path, lastingPath) == 0
+        isKept = rename(file.path, lastingPath) == 0
       }
       return path
     }
 
     /// Whether the bytes are appended to the file of the earlier download.
-    var extendsPart: Bool { transfer == nil && part?.path == sink.path }
+    var extendsPart: Bool { transfer == nil && part?.path == file.path }
     /// Returns the resume data of the download; `nil` if it cannot be resumed. If there are any, the file gets its
     /// lasting name.
     ///
@@ -59,8 +63,8 @@ package final class DownloadPlan: Sendable {
       guard let request, let head,
         var data = ResumeData(
           request: request, version: Representation(resumable: head, from: offset, now: .now),
-          file: sink.path,
-          received: flushedSize ?? sink.size)
+          file: file.path,
+          received: flushedSize ?? file.size)
       else { return nil }
       data.name(keep())
       return data.data(isOnDisk: flushedSize != nil)
@@ -72,7 +76,7 @@ package final class DownloadPlan: Sendable {
     }
     /// Removes the earlier file, which a newer one replaces.
     func removePart() {
-      if let part, !extendsPart, transfer == nil { BodyFiles.removePart(part.path) }
+      if let part, !extendsPart, transfer == nil { FileSink.removePart(part.path) }
     }
   }
 
@@ -126,17 +130,16 @@ package final class DownloadPlan: Sendable {
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
     let folder = FileManager.default.temporaryDirectory
-    let path = transfer?.filePath ?? BodyFiles.temporaryPath(in: folder, suffix: ".part")
+    let path = transfer?.filePath ?? TemporaryFiles.path(in: folder.path, suffix: ".part")
     let lastingPath = temporaryTarget.path
-    let file = BodyFiles.sink(path: path) { [weak self] head in
+    let file = FileSink(path: path) { [weak self] head in
       let place = resume?.place(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
       if case .success(let place) = place { self?.begun(head, at: place) }
       return place
     }
-    let sink = transfer.map { JournalledFile(file, $0) } ?? file
-    let attempt = Attempt(sink: sink, lastingPath: lastingPath, part: part, transfer: transfer)
+    let attempt = Attempt(file: file, lastingPath: lastingPath, part: part, transfer: transfer)
     state.withLock { $0 = State(attempt: attempt, backgroundPart: $0.backgroundPart) }
-    return sink
+    return attempt.sink
   }
 
   /// Returns the user's resume data; `nil` for a new download.
@@ -146,7 +149,7 @@ package final class DownloadPlan: Sendable {
     return try ResumeData(data)
   }
 
-  private func begun(_ head: ResponseHead, at place: DownloadPlace) {
+  private func begun(_ head: ResponseHead, at place: FileSink.Place) {
     state.withLock { state in
       state.attempt?.head = head
       if case .part(_, let offset, _) = place { state.offset = offset } else { state.offset = 0 }
@@ -167,7 +170,7 @@ package final class DownloadPlan: Sendable {
   /// Removes the bytes of the attempt, before another one begins at the same offset.
   func forget() {
     guard let left = take() else { return }
-    _ = left.sink.finish()
+    _ = left.file.finish()
     left.remove()
   }
 
@@ -178,7 +181,7 @@ package final class DownloadPlan: Sendable {
   }
 
   /// Closes the file, which stays where it is.
-  func close() { _ = take()?.sink.finish() }
+  func close() { _ = take()?.file.finish() }
 
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
@@ -191,16 +194,16 @@ package final class DownloadPlan: Sendable {
     // Without a head no bytes were written, as for the body of a redirect that is not followed.
     if left.head == nil {
       _ = FileManager.default.createFile(
-        atPath: left.sink.path, contents: nil, attributes: [.posixPermissions: 0o600])
+        atPath: left.file.path, contents: nil, attributes: [.posixPermissions: 0o600])
     }
-    return URL(fileURLWithPath: left.transfer == nil ? left.keep() : left.sink.path)
+    return URL(fileURLWithPath: left.transfer == nil ? left.keep() : left.file.path)
   }
 
   /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it continued
   /// from. The file gets its lasting name, because the data contain that name.
   func resumeData(of request: URLRequest?) -> Data? {
-    if let sink = state.withLock({ $0.attempt?.sink }) {
-      _ = sink.finish()
+    if let file = state.withLock({ $0.attempt?.file }) {
+      _ = file.finish()
       if let data = state.withLock({ $0.attempt?.resumeData(of: request) }) { return data }
     }
     return earlierData
@@ -208,12 +211,12 @@ package final class DownloadPlan: Sendable {
 
   /// Returns resume data of the running attempt; `nil` if there is none, or the file belongs to a journal.
   func checkpoint(of request: URLRequest?) -> Data? {
-    guard transfer == nil, let sink = state.withLock({ $0.attempt?.sink }), let size = sink.flush() else {
+    guard transfer == nil, let file = state.withLock({ $0.attempt?.file }), let size = file.flush() else {
       return nil
     }
     return state.withLock { state in
       // The attempt may have ended by now, and another one begun.
-      state.attempt?.sink === sink ? state.attempt?.resumeData(of: request, size) : nil
+      state.attempt?.file === file ? state.attempt?.resumeData(of: request, size) : nil
     }
   }
 
@@ -221,7 +224,7 @@ package final class DownloadPlan: Sendable {
   /// valid until newer ones exist.
   func takeResumeData(of request: URLRequest?) -> Data? {
     if var left = take() {
-      _ = left.sink.finish()
+      _ = left.file.finish()
       if let data = left.resumeData(of: request) {
         left.removePart()
         return data
@@ -262,10 +265,10 @@ extension DownloadPlan {
         try files.createDirectory(
           at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
       }
-      switch BodyFiles.move(source.path, to: target.path, isShared: isShared) {
-      case nil: break
-      case ENOSPC?, EDQUOT?: throw CocoaError(.fileWriteOutOfSpace)
-      case EIO?, EFBIG?: throw CocoaError(.fileWriteUnknown)
+      switch FileMove.move(source.path, to: target.path, isShared: isShared) {
+      case .moved: break
+      case .failed(ENOSPC), .failed(EDQUOT): throw CocoaError(.fileWriteOutOfSpace)
+      case .failed(EIO), .failed(EFBIG): throw CocoaError(.fileWriteUnknown)
       // Foundation throws the reason or moves the file.
       default: try files.moveItem(at: source, to: target)
       }

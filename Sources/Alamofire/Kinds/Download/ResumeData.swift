@@ -1,5 +1,6 @@
 public import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// The state of an interrupted download: the request, the partial file, and the representation by which the server
@@ -47,7 +48,7 @@ struct ResumeData: Equatable {
     else { throw Self.unreadable }
     let attributes = try? FileManager.default.attributesOfItem(atPath: Self.path(of: file))
     let size = (attributes?[.size] as? NSNumber)?.int64Value
-    var received = state.receivedSize(boot: SegmentFiles.boot, fileSize: size)
+    var received = state.receivedSize(boot: PartialFile.boot, fileSize: size)
     // Bytes of that version were not flushed.
     if let earlier, received < earlier.received { received = 0 }
     self.received = received <= version.length ?? .max ? received : 0
@@ -76,7 +77,7 @@ struct ResumeData: Equatable {
   func data(isOnDisk: Bool) -> Data? {
     let bytes = ByteRanges(first: received)
     return Journal.standard.lines(of: [
-      .described(description), .identified(version, boot: SegmentFiles.boot),
+      .described(description), .identified(version, boot: PartialFile.boot),
       isOnDisk ? .present(bytes) : .wrote(bytes),
     ])
   }
@@ -110,7 +111,7 @@ struct ResumeData: Equatable {
   /// - Parameters:
   ///   - hasPart: Whether the partial file is usable.
   ///   - limit: The largest size of the file. The engine limits the response, which is only the rest of it.
-  func place(for head: ResponseHead, hasPart: Bool, limit: Int64?) -> Result<DownloadPlace, TransportFailure>
+  func place(for head: ResponseHead, hasPart: Bool, limit: Int64?) -> Result<FileSink.Place, TransportFailure>
   {
     guard head.status == 206 || head.status == 416 else { return .success(.new) }
     guard hasPart, case .rest(let range, let total) = version.continuation(after: received, by: head),

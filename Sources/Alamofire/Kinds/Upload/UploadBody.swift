@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -65,8 +66,8 @@ extension BackgroundTransfer {
       case .file(let url, let isOwned):
         guard url.isFileURL else { return .file(url, shouldRemove: false) }
         // Another process, or another boot, would find other bytes in /proc.
-        if !isOwned, let content = (try? BodyFiles.generatedContent(of: url.path)).flatMap({ $0 }) {
-          try spool(content)
+        if !isOwned, let content = (try? GeneratedFile.content(of: url.path)).flatMap({ $0 }) {
+          try spool(Data(content))
         } else {
           try adopt(url, isOwned: isOwned)
         }

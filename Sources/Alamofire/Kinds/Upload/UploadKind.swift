@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -115,7 +116,7 @@ struct UploadKind: RequestKind {
           url: url.absoluteString))
     }
     do throws(TransportFailure) {
-      return try BodyFiles.source(path: url.path)
+      return try FileSource(path: url.path)
     } catch {
       throw AFError(error, url: url.absoluteString)
     }

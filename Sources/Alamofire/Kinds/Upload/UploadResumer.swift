@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -101,8 +102,8 @@ final class UploadResumer: Sendable {
       let isRemoved = isRemoved || transfer?.owns(url) == true
       // The bytes of a file in /proc are others whenever it is read. Without them the ordinary request has an error
       // that says more.
-      if let content = (try? BodyFiles.generatedContent(of: url.path)).flatMap({ $0 }) {
-        body = .data(content)
+      if let content = (try? GeneratedFile.content(of: url.path)).flatMap({ $0 }) {
+        body = .data(Data(content))
       } else {
         body = UploadFileIdentity(url).map { .file(url, $0, isRemoved: isRemoved) }
       }
@@ -184,7 +185,7 @@ final class UploadResumer: Sendable {
       return .source(
         journalled(UploadPartSource(data[start..<start + Int(part.count)], part, of: self), part))
     case .file(let url, _, _):
-      let file = try BodyFiles.source(path: url.path, range: part.offset..<part.end)
+      let file = try FileSource(path: url.path, range: part.offset..<part.end)
       return .source(journalled(UploadPartSource(file, part, of: self), part))
     }
   }

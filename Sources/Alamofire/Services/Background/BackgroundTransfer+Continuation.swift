@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -73,18 +74,14 @@ extension BackgroundTransfer {
 }
 
 /// The file of a background download: tells the transfer of the head and of the written bytes.
-final class JournalledFile: FileBodySink {
-  private let file: any FileBodySink
+final class JournalledFile: BodySink {
+  private let file: FileSink
   private let transfer: BackgroundTransfer
 
-  init(_ file: any FileBodySink, _ transfer: BackgroundTransfer) {
+  init(_ file: FileSink, _ transfer: BackgroundTransfer) {
     self.file = file
     self.transfer = transfer
   }
-
-  var path: String { file.path }
-  var size: Int64 { file.size }
-  func flush() -> Int64? { file.flush() }
 
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     transfer.begin(head) { (file.begin(head, wake: wake), file.size) }

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -152,7 +153,7 @@ package final class BackgroundTransfer: Sendable {
     // The journal is first, because the file alone would be lost. Without the file, the transfer begins with its
     // first byte.
     note(.identified(version, boot: owner.boot))
-    if BodyFiles.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
+    if FileSink.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
   }
 
   // MARK: Turns
@@ -453,7 +454,7 @@ package final class BackgroundTransfer: Sendable {
     _ = try owner.files()
     var (path, isOwned) = (file.path, isOwned)
     let place = owner.path(of: names.body)
-    if isOwned, BodyFiles.move(path, to: place) == nil { (path, isOwned) = (place, false) }
+    if isOwned, FileMove.move(path, to: place) == .moved { (path, isOwned) = (place, false) }
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     let size = (attributes?[.size] as? NSNumber)?.int64Value ?? 0
     var body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: size)

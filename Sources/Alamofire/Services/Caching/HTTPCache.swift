@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationNetworking
+import HTTPSystem
 package import HTTPWire
 
 /// A `URLCache` that follows the rules of HTTP (RFC 9111). Its key is the whole URL and the fields named by `Vary`.
@@ -83,7 +84,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
   private static func opener(_ path: String) -> @Sendable () -> (any EntryFiles)? {
     let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
     let folder = path.hasPrefix("/") ? path : caches?.appendingPathComponent(path).path
-    return { folder.flatMap { CacheFolder.open($0) } }
+    return { folder.flatMap { EntryFolder(path: $0) } }
   }
 
   private static let systemClock: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }

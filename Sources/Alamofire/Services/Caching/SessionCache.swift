@@ -1,5 +1,6 @@
 import Foundation
 package import FoundationNetworking
+import HTTPSystem
 package import HTTPWire
 import Synchronization
 

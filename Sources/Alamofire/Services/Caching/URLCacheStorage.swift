@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 package import HTTPWire
 
 /// A `URLCache` other than ``HTTPCache``: Foundation's or a subclass. Its key is incomplete, so that each response is

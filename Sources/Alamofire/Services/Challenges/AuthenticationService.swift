@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -15,6 +16,10 @@ struct ChallengeContext {
 
 /// Answers challenges without a delegate: from the credential of the request, the session's storage and the netrc file.
 struct AuthenticationService {
+  /// The hashes that OpenSSL does not refuse on this machine.
+  private static let algorithms = Set(
+    DigestChallenge.Algorithm.allCases.filter { OpenSSLHashes().hash($0, []) != nil })
+
   let storage: URLCredentialStorage?
 
   /// Returns the answer to a challenge. `nil` without a credential, for a refused one, for an unknown scheme and for
@@ -38,8 +43,8 @@ struct AuthenticationService {
       context.request.authorization == context.authentication?.trail.proof?.field
     else { return [] }
     return AuthenticationOffer.ranked(
-      head.block.challenges(), connectionSchemes: AuthenticationFeatures.connectionSchemes,
-      knows: { AuthenticationFeatures.algorithms.contains($0) })
+      head.block.challenges(), connectionSchemes: Engine.connectionSchemes,
+      knows: { Self.algorithms.contains($0) })
   }
 
   private func credential(

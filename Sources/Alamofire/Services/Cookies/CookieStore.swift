@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -91,7 +92,7 @@ final class CookieStore: Sendable {
 
   private func store(_ fields: [[UInt8]], of source: CookieSource) {
     let policy = source.policy.and(CookiePolicy(storage.cookieAcceptPolicy))
-    let suffixes = Engine.publicSuffixes
+    let suffixes = PublicSuffixList.shared
     guard policy.allows(host: source.origin.host, document: source.document?.host, suffixes: suffixes) else {
       return
     }

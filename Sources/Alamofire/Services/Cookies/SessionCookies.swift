@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -68,7 +69,7 @@ final class SessionCookies: Sendable {
       CookieSelection.cause(
         of: request.origin, method: request.method, initialOrigin: query.initialOrigin,
         document: query.urlRequest.mainDocumentURL.flatMap { Origin(url: $0.absoluteString) },
-        suffixes: Engine.publicSuffixes)
+        suffixes: PublicSuffixList.shared)
     }
   }
 

@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPSystem
 public import HTTPWire
 
 /// The file of a ``HostPolicyStore``. Every call may wait for the disk.
@@ -124,13 +125,13 @@ final class AtomicFile: HostPolicyFile {
 
   private let path: String
   private let name: String
-  private let folder: any EntryFiles
+  private let folder: EntryFolder
   /// The latest edition that was written. The file is written under this lock, so that the later of two editions stays.
   private let edition = Mutex<UInt64>(0)
 
   init(_ url: URL) throws(HostStorageError) {
     guard url.isFileURL, !url.hasDirectoryPath,
-      let folder = CacheFolder.open(url.deletingLastPathComponent().path)
+      let folder = EntryFolder(path: url.deletingLastPathComponent().path)
     else { throw .folderNotOurs }
     path = url.path
     name = url.lastPathComponent

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs. The content is delivered in chunks, to memory or to the
@@ -116,7 +117,7 @@ struct LocalContent {
     let size = (attributes[.size] as? NSNumber)?.int64Value ?? -1
     source = .file(path: path)
     // A generated file, as in /proc, is read to its end, wherever that is.
-    expectedLength = BodyFiles.isGenerated(path) ? -1 : size
+    expectedLength = GeneratedFile.isGenerated(path) ? -1 : size
     head = Self.head(
       type: MIMETypes.system.type(forExtension: URL(fileURLWithPath: path).pathExtension),
       length: expectedLength)

@@ -1,4 +1,5 @@
 public import Foundation
+package import HTTPSystem
 import HTTPWire
 
 /// Reports whether a host, or the network in general, is reachable, and calls a listener for changes.

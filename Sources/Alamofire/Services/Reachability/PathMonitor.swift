@@ -1,4 +1,5 @@
 import Foundation
+package import HTTPSystem
 package import HTTPWire
 import Synchronization
 

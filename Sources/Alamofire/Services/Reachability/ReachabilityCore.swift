@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -122,7 +123,7 @@ final class WebSocketChannel: Sendable {
     state = Mutex(
       State(
         connection: WebSocketConnection(
-          wire, compression: deflate == nil ? nil : WebSocketFeatures.compression
+          wire, compression: deflate == nil ? nil : ZlibMessageCompression()
         ) { keys.next() }, input: input))
   }
 
@@ -362,7 +363,7 @@ struct MaskingKeys {
   private var words: [UInt32] = []
 
   mutating func next() -> UInt32 {
-    if words.isEmpty { words = WebSocketFeatures.randomWords(Self.blockSize) ?? [] }
+    if words.isEmpty { words = OpenSSLRandom.words(Self.blockSize) ?? [] }
     return words.popLast() ?? UInt32.random(in: .min ... .max)
   }
 }

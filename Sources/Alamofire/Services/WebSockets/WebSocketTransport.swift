@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -287,7 +288,7 @@ struct WebSocketExchange {
 
   private func agreement(_ head: ResponseHead) throws(TransportFailure) -> WebSocketAgreement {
     do throws(WebSocketHandshakeError) {
-      return try handshake.verify(head, sha1: WebSocketFeatures.sha1)
+      return try handshake.verify(head, sha1: OpenSSLHashes.sha1)
     } catch {
       throw TransportFailure(
         .badServerResponse, error.message, metrics: link.metrics,

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 
 /// The destination of the bytes of an encoded form.
@@ -131,7 +132,7 @@ extension MultipartFile {
   /// Reads a file whose size is not the number of its bytes, as in `/proc`. Returns `nil` for any other.
   static func generatedContent(of url: URL) throws(AFError) -> Data? {
     do throws(TransportFailure) {
-      return try BodyFiles.generatedContent(of: url.path)
+      return try GeneratedFile.content(of: url.path).map { Data($0) }
     } catch {
       throw .multipartEncodingFailed(
         reason: .inputStreamReadFailed(error: URLError.made(.cannotOpenFile, error.message, url: nil)))

@@ -78,6 +78,12 @@ package final class X509Certificate: @unchecked Sendable {
   package var isSelfSigned: Bool { isSigned(by: self) }
 }
 
+extension X509Certificate: Hashable {
+  /// Whether the bytes of two certificates are equal.
+  package static func == (left: X509Certificate, right: X509Certificate) -> Bool { left.der == right.der }
+  package func hash(into hasher: inout Hasher) { hasher.combine(der) }
+}
+
 extension X509Certificate {
   /// The time of validity, in seconds since 1970, with both ends.
   package var validity: ClosedRange<Int>? {

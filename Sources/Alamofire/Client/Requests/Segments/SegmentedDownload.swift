@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// A download whose ranges are transferred by several requests at a time, into one file.
@@ -330,8 +331,13 @@ struct SegmentedDownloadTarget: Sendable {
   let options: DownloadRequest.Options
   let checksum: FileChecksum?
 
-  var partialFileURL: URL { URL(fileURLWithPath: SegmentFiles.paths(for: destination.path).partial) }
-  var recordPath: String { SegmentFiles.paths(for: destination.path).record }
+  var partialFileURL: URL {
+    URL(fileURLWithPath: CompanionName.path(beside: destination.path, suffix: ".alamofire-partial"))
+  }
+  var recordPath: String {
+    CompanionName.path(
+      beside: destination.path, suffix: ".alamofire-ranges", reserving: PartialFile.recordSuffixLength)
+  }
 }
 
 /// Makes the request of a segment, anew for each attempt, so that a retry asks only for the bytes that are missing.

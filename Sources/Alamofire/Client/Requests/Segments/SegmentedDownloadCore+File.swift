@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -10,7 +11,7 @@ extension SegmentedDownloadCore {
   private static let noticeInterval = Duration.milliseconds(100)
 
   /// Opens the partial file. Returns it with the URL of the download.
-  func open() throws -> (any SegmentFile, url: String) {
+  func open() throws -> (PartialFile, url: String) {
     let request = try source.request(of: 0)
     guard destination.isFileURL else {
       throw AFError.sessionTaskFailed(error: SegmentedDownload.Failure.unsuitableDestination(destination))
@@ -34,16 +35,16 @@ extension SegmentedDownloadCore {
     // A file cannot replace a folder, which would be found out at the end only.
     if isFolder(destination) { throw moveFailure(EISDIR) }
     let text = request.url?.absoluteString ?? ""
-    let file: (any SegmentFile)?
-    do throws(TransportFailure) {
-      file = try SegmentFiles.open(path: partialFileURL.path, recordPath: target.recordPath)
+    do throws(PartialFile.OpeningFailure) {
+      let file = try PartialFile(path: partialFileURL.path, recordPath: target.recordPath)
+      return (file, WireTarget(text)?.url ?? text)
     } catch {
-      throw AFError(error, url: text)
+      switch error {
+      case .inUse:
+        throw AFError.sessionTaskFailed(error: SegmentedDownload.Failure.fileInUse(partialFileURL))
+      case .system(let failure): throw AFError(failure, url: text)
+      }
     }
-    guard let file else {
-      throw AFError.sessionTaskFailed(error: SegmentedDownload.Failure.fileInUse(partialFileURL))
-    }
-    return (file, WireTarget(text)?.url ?? text)
   }
 
   /// Whether a folder has this URL. A symbolic link to a folder is none.
@@ -60,13 +61,13 @@ extension SegmentedDownloadCore {
   }
 
   /// Returns what an earlier download of the same URL left in the file. The bytes are on the disk afterwards.
-  func earlierContent(of file: any SegmentFile, from url: String) -> SegmentContent? {
+  func earlierContent(of file: PartialFile, from url: String) -> SegmentContent? {
     guard let state = file.record().flatMap({ Journal.standard.state(of: $0) }), state.description.url == url,
       let version = state.representation, version.validator != nil, let length = version.length,
       // A longer file would have bytes that no segment replaces.
       file.size <= length
     else { return nil }
-    var present = state.received(boot: SegmentFiles.boot, fileSize: Int64(file.size))
+    var present = state.received(boot: PartialFile.boot, fileSize: Int64(file.size))
     // Without a given checksum, a response has to confirm the version and to bring the digest of the server.
     if target.checksum == nil, length > 0, present.count == length {
       present = ByteRanges([0..<(length - 1)])
@@ -96,9 +97,9 @@ extension SegmentedDownloadCore {
   ///   - content: The bytes in the file that are also on the disk.
   ///   - present: The bytes in the file.
   private func write(
-    _ content: SegmentContent, with present: ByteRanges, to file: any SegmentFile, from url: String
+    _ content: SegmentContent, with present: ByteRanges, to file: PartialFile, from url: String
   ) -> Bool {
-    let boot = SegmentFiles.boot
+    let boot = PartialFile.boot
     let description = TransferDescription(
       kind: .download, url: url, method: "GET", fields: [:], created: Date().timeIntervalSince1970, boot: boot
     )
@@ -112,7 +113,7 @@ extension SegmentedDownloadCore {
   /// Renews the record from time to time with the ranges that are on the disk.
   func flushRegularly() {
     let now = now
-    let work = state.withLock { state -> (file: any SegmentFile, content: SegmentContent)? in
+    let work = state.withLock { state -> (file: PartialFile, content: SegmentContent)? in
       guard !state.isFlushing, now - state.lastFlush > Self.flushInterval, let file = state.file,
         let content = state.content
       else { return nil }
@@ -158,7 +159,7 @@ extension SegmentedDownloadCore {
   }
 
   /// Ends the download, because bytes of the file may be lost.
-  private func failToFlush(_ file: any SegmentFile) {
+  private func failToFlush(_ file: PartialFile) {
     file.remove()
     let text =
       "The file \(partialFileURL.path) cannot be flushed to the disk. Check the disk and its free space."
@@ -166,10 +167,10 @@ extension SegmentedDownloadCore {
   }
 
   /// Returns the error if the file does not have the expected checksum.
-  private func verify(_ file: any SegmentFile) -> AFError? {
+  private func verify(_ file: PartialFile) -> AFError? {
     let expected = [target.checksum?.digest, state.withLock { $0.digest }].compactMap { $0 }
     for digest in expected {
-      guard let hash = AuthenticationFeatures.hashes.makeRunningHash(digest.algorithm), file.read(into: hash),
+      guard let hash = OpenSSLHashes().makeRunningHash(digest.algorithm), file.read(into: hash),
         let bytes = hash.finish(), let actual = FileDigest(digest.algorithm, bytes)
       else {
         return .sessionTaskFailed(
@@ -186,7 +187,7 @@ extension SegmentedDownloadCore {
   }
 
   /// Closes the file of a download that has ended. If it cannot be continued, the file is removed.
-  func close(_ file: any SegmentFile, _ state: State, _ result: Result<URL, AFError>) {
+  func close(_ file: PartialFile, _ state: State, _ result: Result<URL, AFError>) {
     if case .success = result { return }
     if state.content == nil {
       file.remove()

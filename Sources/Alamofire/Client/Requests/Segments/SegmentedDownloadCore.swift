@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -17,7 +18,7 @@ final class SegmentedDownloadCore: Sendable {
   struct State {
     var lifecycle = Lifecycle.notStarted
     var transfer: SegmentedTransfer
-    var file: (any SegmentFile)?
+    var file: PartialFile?
     var requests: [Int: DataStreamRequest] = [:]
     /// The source of each request.
     var sources: [Int: Int] = [:]

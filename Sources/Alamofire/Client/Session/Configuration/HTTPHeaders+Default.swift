@@ -65,7 +65,7 @@ extension HTTPHeader {
 package enum ContentCodings {
   /// The content codings of the default `Accept-Encoding` that the engine supports, preferred ones first. The engine
   /// decodes others (`zstd`) too, and a request can accept them.
-  package static let supported = ["br", "gzip", "deflate"].filter(Engine.contentCodings.contains)
+  package static let supported = ["br", "gzip", "deflate"].filter { ContentCoding(rawValue: $0) != nil }
 }
 
 /// Facts about the library itself.

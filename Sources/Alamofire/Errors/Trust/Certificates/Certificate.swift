@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPSystem
 import HTTPWire
 
 /// A certificate (X.509, RFC 5280), the counterpart of Apple's `SecCertificate`. Two are equal if their bytes are.
@@ -7,13 +8,13 @@ import HTTPWire
 /// let certificate = try Certificate.all(in: Data(contentsOf: file)).first
 /// ```
 public struct Certificate: Sendable, Hashable, CustomStringConvertible {
-  let parsed: ParsedCertificate
+  let parsed: X509Certificate
 
-  init(_ parsed: ParsedCertificate) { self.parsed = parsed }
+  init(_ parsed: X509Certificate) { self.parsed = parsed }
 
   /// Reads one certificate as DER; `nil` if `data` is none, or has bytes after it. For PEM, see ``all(in:)-(Data)``.
   public init?(data: Data) {
-    guard let parsed = ParsedCertificate(der: data) else { return nil }
+    guard let parsed = X509Certificate(der: data) else { return nil }
     self.parsed = parsed
   }
 
@@ -26,7 +27,13 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
   /// The serial number, as hexadecimal digits.
   public var serialNumber: String { parsed.serialNumber }
   /// The validity period; `nil` if it cannot be read.
-  public var validity: ClosedRange<Date>? { parsed.validity }
+  public var validity: ClosedRange<Date>? {
+    parsed.validity.map { seconds in
+      Date(
+        timeIntervalSince1970: Double(seconds.lowerBound))...Date(
+          timeIntervalSince1970: Double(seconds.upperBound))
+    }
+  }
   /// The host names of the subject alternative name (SAN), including wildcards.
   public var hostNames: [String] { parsed.hostNames }
   /// The IP addresses of the subject alternative name (SAN).
@@ -65,7 +72,7 @@ extension Certificate {
   ///
   /// - Throws: ``ReadingError`` if there is none, or one of them is invalid.
   public static func all(in data: Data) throws -> [Certificate] {
-    guard let certificates = ParsedCertificate.all(in: data), !certificates.isEmpty else {
+    guard let certificates = X509Certificate.all(in: data), !certificates.isEmpty else {
       throw ReadingError(ReadingError.noCertificate)
     }
     return certificates.map { Certificate($0) }
@@ -80,11 +87,11 @@ extension Certificate {
   public static func all(contentsOf file: URL) throws -> [Certificate] {
     let data: Data
     do throws(FileReadingFailure) {
-      data = try BodyFiles.content(of: file.path)
+      data = Data(try BoundedFile.content(of: file.path))
     } catch {
       throw ReadingError(path: file.path, "This file cannot be read (\(error.reason)).")
     }
-    guard let certificates = ParsedCertificate.all(in: data), !certificates.isEmpty else {
+    guard let certificates = X509Certificate.all(in: data), !certificates.isEmpty else {
       throw ReadingError(path: file.path, ReadingError.noCertificate)
     }
     return certificates.map { Certificate($0) }

@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPSystem
 
 /// A public key with its algorithm (SubjectPublicKeyInfo, RFC 5280 §4.1.2.7), the counterpart of Apple's `SecKey`.
 /// Two are equal if their bytes are.
@@ -15,7 +16,7 @@ public struct PublicKey: Sendable, Hashable, CustomStringConvertible {
 
   /// Reads one key (SubjectPublicKeyInfo) as DER; `nil` when `data` is none, or has something behind it.
   public init?(data: Data) {
-    guard PublicKeyBytes.all(in: data) == [data] else { return nil }
+    guard X509PublicKey.all(in: data) == [data] else { return nil }
     self.data = data
   }
 
@@ -24,7 +25,7 @@ public struct PublicKey: Sendable, Hashable, CustomStringConvertible {
   ///
   /// - Throws: ``Certificate/ReadingError`` when there is none, or one of them is broken.
   public static func all(in data: Data) throws -> [PublicKey] {
-    guard let keys = PublicKeyBytes.all(in: data), !keys.isEmpty else {
+    guard let keys = X509PublicKey.all(in: data), !keys.isEmpty else {
       throw Certificate.ReadingError(
         "This is no public key; it has to be DER (SubjectPublicKeyInfo), or PEM (-----BEGIN PUBLIC KEY-----)."
       )
@@ -36,7 +37,7 @@ public struct PublicKey: Sendable, Hashable, CustomStringConvertible {
   public var pin: PublicKeyPin { PublicKeyPin(of: self) }
 
   /// Kind and length of the key, and its pin.
-  public var description: String { "PublicKey(\(PublicKeyBytes.outline(of: data)), \(pin))" }
+  public var description: String { "PublicKey(\(X509PublicKey.outline(of: data)), \(pin))" }
 }
 
 /// Apple's name for ``PublicKey``.
@@ -61,7 +62,7 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
 
   /// Makes the pin of a key.
   public init(of key: PublicKey) {
-    digest = PublicKeyBytes.digest(of: key.data)
+    digest = X509PublicKey.digest(of: key.data)
   }
 
   /// Reads a pin. `sha256//`, as curl writes it, is the same as `sha256/`.

@@ -1,3 +1,6 @@
+import Foundation
+import HTTPSystem
+
 /// Refuses servers with revoked certificates.
 ///
 /// Each certificate of the chain except the trust anchor is checked against the lists in
@@ -65,12 +68,18 @@ public final class RevocationTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension RevocationTrustEvaluator.Options {
-  var revocationRules: RevocationRules {
+  /// Makes the check of a verified path.
+  ///
+  /// - Parameter downloads: Asks responders and reads lists; `nil` without the network.
+  func check(
+    _ lists: RevocationLists, stapledResponse: Data?, _ downloads: (any RevocationDownloads)?
+  ) -> RevocationCheck {
     let isAnyMethod = isDisjoint(with: [.ocsp, .crl, .preferCRL])
-    return RevocationRules(
+    return RevocationCheck(
       asksResponders: isAnyMethod || contains(.ocsp),
       readsLists: isAnyMethod || !isDisjoint(with: [.crl, .preferCRL]), prefersLists: contains(.preferCRL),
-      requiresAnswer: contains(.requirePositiveResponse), usesNetwork: !contains(.networkAccessDisabled))
+      requiresAnswer: contains(.requirePositiveResponse), downloads: downloads, lists: lists,
+      stapledResponse: stapledResponse)
   }
 }
 

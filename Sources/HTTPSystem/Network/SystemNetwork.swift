@@ -1,5 +1,4 @@
-import Foundation
-import HTTPSystem
+package import Dispatch
 package import HTTPWire
 
 /// The network of this machine according to the kernel.
@@ -99,7 +98,7 @@ package extension TransportFailure {
   }
 }
 
-extension NetworkState {
+package extension NetworkState {
   /// Whether there is a way for packets: to the network at large, or to a host that is given by its address.
   func isConnected(to host: String, by source: some NetworkSource) -> Bool {
     if pathToAnywhere() != .unreachable { return true }
