@@ -11,6 +11,8 @@ struct HopCache: Sendable {
   /// The stored response that answers the hop.
   var answer: StoredAnswer?
   var revalidation: Revalidation?
+  /// Whether observers know the task of the attempt, so that they can be asked about storing.
+  var taskIsAnnounced = false
 }
 
 // The cache (RFC 9111) answers a hop as far as its rules and the policy of the request allow.
@@ -22,7 +24,7 @@ extension HopLoop {
   }
 
   private mutating func policy() -> CacheDecision.Policy? {
-    guard handler.isEngine else { return nil }
+    guard route.handler.isEngine else { return nil }
     switch services.cache.policy(of: urlRequest) {
     case .useProtocolCachePolicy:
       return isAnsweredFromCache && (mayUseStoredResponse || asksForStoredOnly) ? .rules : nil
@@ -45,7 +47,7 @@ extension HopLoop {
   var isAnsweredFromCache: Bool {
     let request = request
     // No field tells the responses of authenticated connections apart.
-    guard services.cache.isThere, handler.isEngine, !request.hasBody, !request.hasLogin
+    guard services.cache.isThere, route.handler.isEngine, !request.hasBody, !request.hasLogin
     else { return false }
     // Stored bodies are decoded ones.
     guard request.decodesContent else { return false }
@@ -78,8 +80,7 @@ extension HopLoop {
   /// Adds directives for caches, unless the caller has set some.
   private mutating func add(_ directives: [HTTPHeader]) {
     guard !request.fields.contains("Cache-Control") else { return }
-    request = request.changing { $0.fields += directives }
-    requestWithCookies = requestWithCookies?.changing { $0.fields += directives }
+    requests.add(directives)
   }
 
   /// Stores the number of removals at the time at which the hop is sent. The server may have read later removals before
@@ -162,8 +163,7 @@ extension HopLoop {
   }
 
   mutating func replay() -> Outcome<HopLoop> {
-    guard let answer = caching.answer else { return .event(.cache(.send)) }
-    caching.answer = nil
+    guard let answer = caching.answer.take() else { return .event(.cache(.send)) }
     return replay(answer, of: outgoing) { hops, result in .event(hops.replayed(result)) }
   }
 
@@ -211,7 +211,7 @@ extension HopLoop {
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
     let cache = services.cache
-    guard cache.isThere, handler.isEngine, response.head.role == .hop else { return false }
+    guard cache.isThere, route.handler.isEngine, response.head.role == .hop else { return false }
     // Also if nothing is stored, because the response to an earlier request may be on its way.
     guard request.isSafe else {
       return (200..<400).contains(response.head.status)
@@ -259,15 +259,15 @@ extension HopLoop {
 
   /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because
   /// it can no longer be asked.
-  private var asksObservers: Bool { taskIsAnnounced || delegate.observers.contains(.storing) }
+  private var asksObservers: Bool { caching.taskIsAnnounced || delegate.observers.contains(.storing) }
 
   private func propose(_ candidate: CacheCandidate, if isProposed: Bool) {
-    guard isProposed, taskIsAnnounced else { return }
+    guard isProposed, caching.taskIsAnnounced else { return }
     delegate.propose(candidate)
   }
 
   private func cacheCandidate(_ store: any ResponseStore, _ key: CacheKey) -> CacheCandidate? {
-    guard let response = response else { return nil }
+    guard let response = responses.last else { return nil }
     let now = store.now
     let request = outgoing
     return CacheCandidate(

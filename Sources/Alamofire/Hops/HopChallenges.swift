@@ -6,7 +6,7 @@ import HTTPWire
 extension HopLoop {
   /// Records whether the server accepts the credential of the request.
   func evaluateCredentials() -> Outcome<HopLoop> {
-    guard let head = response?.head, authentication != nil, let proof = trail.proof else {
+    guard let head = responses.last?.head, let proof = credentials.proof else {
       return .done
     }
     let request = request
@@ -20,14 +20,14 @@ extension HopLoop {
     }
     // An outdated nonce says nothing about the credential.
     let offers = services.authentication.offers(head, challengeContext)
-    if !offers.contains(where: { trail.mayAnswer($0, with: proof.credential) }) {
+    if !offers.contains(where: { credentials.trail.mayAnswer($0, with: proof.credential) }) {
       memory.refused(proof, origin: request.origin)
     }
     return .done
   }
 
   mutating func answerChallenge() throws(AFError) -> Outcome<HopLoop> {
-    guard let head = response?.head, head.status == 401 else {
+    guard let head = responses.last?.head, head.status == 401 else {
       return .event(.challenge(isAnswered: false))
     }
     guard delegate.observers.contains(.challenges) || delegate.isUndecided(head) else {
@@ -40,7 +40,7 @@ extension HopLoop {
   /// Delivers the response with a challenge that was not answered. Handlers and the sink of the request get it if they
   /// have waited for the decision.
   private mutating func leaveChallenge() throws(AFError) -> Outcome<HopLoop> {
-    guard let response = response, delegate.isUndecided(response.head) else {
+    guard let response = responses.last, delegate.isUndecided(response.head) else {
       return .event(.challenge(isAnswered: false))
     }
     delegate.declineChallenge()
@@ -90,7 +90,7 @@ extension HopLoop {
     case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
     case .usual: return try answerByDefault(head)
     case .credential(let credential, let source):
-      guard trail.mayAnswer(offer, with: credential), offer.takes(credential) else {
+      guard credentials.trail.mayAnswer(offer, with: credential), offer.takes(credential) else {
         return try leaveChallenge()
       }
       return try send(ChallengeAnswer(offer: offer, credential: credential, source: source))
@@ -102,16 +102,16 @@ extension HopLoop {
   private func offersToShow(_ head: ResponseHead) -> [AuthenticationOffer] {
     let offers = services.authentication.offers(head, challengeContext)
     if delegate.hasOwnDelegate {
-      return offers.filter { trail.failureCount(for: $0) == 0 }
-        + offers.filter { trail.failureCount(for: $0) > 0 }
+      return offers.filter { credentials.trail.failureCount(for: $0) == 0 }
+        + offers.filter { credentials.trail.failureCount(for: $0) > 0 }
     }
     return defaultAnswer(to: head).map { [$0.offer] } ?? Array(offers.prefix(1))
   }
 
   private var challengeContext: ChallengeContext {
     ChallengeContext(
-      request: request, initialOrigin: initialOrigin, credential: delegate.passwordCredential,
-      authentication: authentication)
+      request: request, initialOrigin: redirects.initialOrigin, credential: delegate.passwordCredential,
+      authentication: credentials.authentication)
   }
 
   private func defaultAnswer(to head: ResponseHead) -> ChallengeAnswer? {
@@ -158,7 +158,7 @@ extension HopLoop {
       delegate.credential ?? services.authentication.storage?.defaultCredential(like: space)
     return URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: proposed,
-      previousFailureCount: trail.failureCount(for: offer),
+      previousFailureCount: credentials.trail.failureCount(for: offer),
       failureResponse: Exchange(url: URL(wire: request.url), head: head).httpResponse, error: nil,
       sender: SilentSender())
   }

@@ -6,8 +6,8 @@ import HTTPWire
 // `httpShouldHandleCookies` is false.
 extension HopLoop {
   mutating func addCookies() -> Outcome<HopLoop> {
-    requestWithCookies = nil
-    guard let cookies = services.cookies, handler.isOverNetwork else { return .done }
+    requests.dropCookies()
+    guard let cookies = services.cookies, route.handler.isOverNetwork else { return .done }
     guard delegate.hasPendingCookies, cookieQuery.takesCookies else { return add(cookies) }
     // Cookies of the previous hop are still being stored.
     return .gate(.cookies) { hops in hops.add(cookies) }
@@ -16,12 +16,12 @@ extension HopLoop {
   private mutating func add(_ cookies: SessionCookies) -> Outcome<HopLoop> {
     switch cookies.header(for: cookieQuery) {
     case .none: break
-    case .header(let header): addCookies(header)
+    case .header(let header): requests.addCookies(header)
     case .needsReading:
       return .task { [query = cookieQuery] in
         await cookies.readHeader(for: query)
       } then: { hops, header in
-        if let header { hops.addCookies(header) }
+        if let header { hops.requests.addCookies(header) }
         return .done
       }
     }
@@ -30,13 +30,7 @@ extension HopLoop {
 
   private var cookieQuery: CookieQuery {
     CookieQuery(
-      request: request, urlRequest: urlRequest, initialOrigin: initialOrigin)
-  }
-
-  private mutating func addCookies(_ header: String) {
-    requestWithCookies = request.changing {
-      $0.fields.append(HTTPHeader(name: "Cookie", value: header))
-    }
+      request: request, urlRequest: urlRequest, initialOrigin: redirects.initialOrigin)
   }
 
   /// Stores the cookies of a response to the current hop, also after the end of the request.

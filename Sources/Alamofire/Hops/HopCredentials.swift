@@ -3,10 +3,42 @@ import FoundationNetworking
 import HTTPSystem
 import HTTPWire
 
+/// The credentials of an attempt: the answered challenges, and the netrc file.
+struct HopCredentials: Sendable {
+  /// Both of them; `nil` for most attempts.
+  private(set) var authentication: Authentication?
+
+  /// The credentials that answered challenges of the attempt.
+  var trail: AuthenticationTrail { authentication?.trail ?? AuthenticationTrail() }
+  /// The credentials of the last hop.
+  var proof: AuthenticationProof? { authentication?.trail.proof }
+  /// The netrc file; `nil` before it was read.
+  var netrc: Netrc? {
+    get { authentication?.netrc }
+    set { authentication = Authentication(trail: trail, netrc: newValue) }
+  }
+
+  /// Notes the proof of the next hop.
+  mutating func add(_ proof: AuthenticationProof) {
+    var trail = trail
+    trail.brings(proof)
+    authentication = Authentication(trail: trail, netrc: netrc)
+  }
+
+  /// Forgets the proof of the last hop, and returns it.
+  mutating func dropProof() -> AuthenticationProof? {
+    guard let proof else { return nil }
+    var trail = trail
+    trail.moved()
+    authentication = Authentication(trail: trail, netrc: netrc)
+    return proof
+  }
+}
+
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
 extension HopLoop {
   mutating func addCredentials() throws(AFError) -> Outcome<HopLoop> {
-    if redirectCount > 0 { dropCredentialsOfOtherOrigin() }
+    if redirects.count > 0 { dropCredentialsOfOtherOrigin() }
     // Most sessions know no credentials, which is found out for next to nothing.
     let request = request
     let mayKnow =
@@ -17,7 +49,7 @@ extension HopLoop {
     return .task { () throws(AFError) in
       try NetrcFile.read(path, for: url)
     } then: { (hops, netrc) throws(AFError) in
-      hops.authentication = Authentication(trail: hops.trail, netrc: netrc)
+      hops.credentials.netrc = netrc
       return try hops.addKnownCredential()
     }
   }
@@ -42,29 +74,25 @@ extension HopLoop {
 
   /// Forgets the credential that was sent to the previous origin.
   private mutating func dropCredentialsOfOtherOrigin() {
-    if request.origin != initialOrigin { leftInitialOrigin = true }
-    guard let authentication = authentication, let proof = authentication.trail.proof else { return }
-    var trail = authentication.trail
-    trail.moved()
-    self.authentication = Authentication(trail: trail, netrc: authentication.netrc)
-    guard let field = proof.field, request.authorization == field else { return }
+    redirects.arrive(at: request.origin)
+    guard let field = credentials.dropProof()?.field, request.authorization == field else { return }
     request = request.changing {
       $0.fields.removeAll { FieldName.equal($0.name, "Authorization") }
     }
   }
 
   private var maySendCredentials: Bool {
-    handler.isOverNetwork && !leftInitialOrigin && request.authorization == nil
+    route.handler.isOverNetwork && !redirects.leftInitialOrigin && request.authorization == nil
   }
 
   private var needsNetrc: Bool {
-    authentication?.netrc == nil && request.profile.options.netrcFile != nil
+    credentials.netrc == nil && request.profile.options.netrcFile != nil
   }
 
   /// The credential of the request itself, or of the netrc file.
   private var ownCredential: PasswordCredential? {
     delegate.passwordCredential
-      ?? authentication?.netrc?.credential(host: request.origin.host)
+      ?? credentials.netrc?.credential(host: request.origin.host)
   }
 
   /// A credential that a server has accepted for the protection space of the hop, if it may be used.
@@ -112,15 +140,10 @@ extension HopLoop {
 
   // MARK: The field
 
-  /// The credentials that answered challenges of the attempt.
-  var trail: AuthenticationTrail { authentication?.trail ?? AuthenticationTrail() }
-
   /// Adds a proof to the next hop.
   mutating func add(_ proof: AuthenticationProof) {
     request = request.adding(proof)
-    var trail = trail
-    trail.brings(proof)
-    authentication = Authentication(trail: trail, netrc: authentication?.netrc)
+    credentials.add(proof)
   }
 
   /// The value of `Authorization`.

@@ -8,60 +8,22 @@ struct HopLoop: Sendable {
   let services: Services
   let delegate: any HopDelegate
 
-  /// The request that is sent next, or was sent last, without the cookies of the session's storage.
-  @inline(__always) var request: WireRequest {
-    get { wireRequest ?? Self.missing("a request to send") }
-    set { wireRequest = newValue }
-  }
-  private var wireRequest: WireRequest?
-
-  /// The request of the caller, converted and adapted.
-  @inline(__always) var urlRequest: URLRequest {
-    get { convertedRequest ?? Self.missing("a converted request") }
-    set { convertedRequest = newValue }
-  }
-  private var convertedRequest: URLRequest?
-
-  /// The origin of the caller's request. Credentials go to no other origin.
-  @inline(__always) var initialOrigin: Origin {
-    get { originOfRequest ?? Self.missing("an origin") }
-    set { originOfRequest = newValue }
-  }
-  private var originOfRequest: Origin?
-
-  /// Whether observers know the task of the attempt.
-  private(set) var taskIsAnnounced = false
-  /// ``request`` with the cookies of the session's storage; `nil` without such cookies.
-  var requestWithCookies: WireRequest?
-  /// The server or the code that answers the next hop.
-  var handler = HopHandler.engine
-  var route = HopRoute.plain
-  /// The fault of the request's method or fields, which the engine must not send.
-  var violation: HeaderFieldRules.Violation?
-  var redirectCount = 0
-  /// Whether a hop went to another origin. Nothing is sent preemptively any more.
-  var leftInitialOrigin = false
-  /// The challenges that were answered; `nil` for most attempts.
-  var authentication: Authentication?
-  var hasWaitedForConnectivity = false
-
+  /// The caller's request, and the one that goes over the wire.
+  var requests = HopRequests()
+  /// The redirects that led to the hop.
+  var redirects = HopRedirects()
+  /// The code that answers the hop, and the server that it is sent to.
+  var route = HopRoute()
+  /// The credentials that answered challenges.
+  var credentials = HopCredentials()
   /// The state of the cache's stages.
   var caching = HopCache()
-
-  /// The transfer that begins next.
-  private(set) var transfer: Transfer?
-  /// The rest of the stage that waits for a transfer.
-  private var afterTransfer: Transfer.End?
-  var response: WireResponse?
-  var transferFailure: TransportFailure?
-  /// Whether the body of the last response is delivered to the caller.
-  var deliversBody = true
+  /// The transfer that the hop waits for.
+  private var transfer = HopTransfer()
+  /// The response of the last hop, or its failure.
+  var responses = HopResponses()
   /// The hops that went over the wire.
-  var records: ShortList<Exchange.Hop> = []
-  /// The start of the first hop that the engine does not measure.
-  var startDate: Date?
-  /// The last response, with the records of all hops.
-  var exchange: Exchange?
+  var records = HopRecords()
   private(set) var error: AFError?
 
   init(_ delegate: any HopDelegate, _ services: Services) {
@@ -72,44 +34,51 @@ struct HopLoop: Sendable {
 
   var kind: any HopKind { delegate.kind }
 
+  /// The request that is sent next, or was sent last, without the cookies of the session's storage.
+  @inline(__always) var request: WireRequest {
+    get { requests.wire }
+    set { requests.wire = newValue }
+  }
+
+  /// The request of the caller, converted and adapted.
+  @inline(__always) var urlRequest: URLRequest {
+    get { requests.converted }
+    set { requests.converted = newValue }
+  }
+
   /// The request that goes over the wire.
-  var outgoing: WireRequest { requestWithCookies ?? request }
+  var outgoing: WireRequest { requests.outgoing }
 
   /// Takes the request of the attempt, before the first step.
   mutating func begin(_ urlRequest: URLRequest, taskIsAnnounced: Bool) {
-    convertedRequest = urlRequest
-    self.taskIsAnnounced = taskIsAnnounced
+    requests.converted = urlRequest
+    caching.taskIsAnnounced = taskIsAnnounced
   }
 
   /// Waits for a transfer, which begins when the stage is left.
   mutating func wait(for transfer: Transfer) -> Outcome<HopLoop> {
-    self.transfer = transfer
-    afterTransfer = transfer.then
+    self.transfer.begin(transfer)
     return .wait(.transfer)
   }
 
   /// Returns the transfer that begins now.
-  mutating func takeTransfer() -> Transfer {
-    guard let taken = transfer.take() else { preconditionFailure("the hops wait for a transfer without one") }
-    return taken
-  }
+  mutating func takeTransfer() -> Transfer { transfer.take() }
 
   /// Returns the outcome of the stage that waits for the transfer.
   mutating func transferEnded(_ result: Result<WireResponse, TransportFailure>) -> Outcome<HopLoop> {
-    guard let then = afterTransfer.take() else {
-      preconditionFailure("a transfer ended that nothing waits for")
-    }
+    let then = transfer.end()
     return outcome { (hops) throws(AFError) in try then(&hops, result) }
   }
 
   mutating func fail(with error: AFError) {
-    self.error = error.naming(method: wireRequest?.method ?? convertedRequest?.httpMethod)
+    self.error = error.naming(method: requests.method)
   }
 
   /// Returns the result for the attempt.
   func result() -> HopResult {
     HopResult(
-      exchange: exchange, url: wireRequest?.url, method: wireRequest?.method, isRedirected: redirectCount > 0)
+      exchange: responses.exchange, url: requests.sent?.url, method: requests.sent?.method,
+      isRedirected: redirects.count > 0)
   }
 
   mutating func perform(_ step: HopOrder.Step) throws(AFError) -> Outcome<HopLoop> {
@@ -137,17 +106,7 @@ struct HopLoop: Sendable {
     }
   }
 
-  private static func missing<Value>(_ value: String) -> Value {
+  static func missing<Value>(_ value: String) -> Value {
     preconditionFailure("a step of a hop needs \(value), which an earlier step makes")
   }
-}
-
-/// The result of the hops of an attempt.
-struct HopResult: Sendable {
-  /// The last response; `nil` if there is none.
-  var exchange: Exchange?
-  /// The URL and the method of the last request over the wire.
-  var url: String?
-  var method: String?
-  var isRedirected = false
 }

@@ -7,7 +7,7 @@ import HTTPWire
 extension HopLoop {
   /// Keeps the failure of a transfer, and classifies it by its remedy.
   mutating func failed(_ failure: TransportFailure) -> StageEvent {
-    transferFailure = failure
+    responses.failure = failure
     return .transferFailed(facts(about: failure))
   }
 
@@ -21,7 +21,7 @@ extension HopLoop {
   }
 
   private var failure: TransportFailure {
-    guard let failure = transferFailure else {
+    guard let failure = responses.failure else {
       preconditionFailure("recovery without the failure of a transfer")
     }
     return failure
@@ -54,10 +54,10 @@ extension HopLoop {
     // No part of a body that exceeds the limit is kept.
     let deliversBody = !delegate.hasChunkReaders && failure.kind != .dataLengthExceedsMaximum
     delegate.keep(makeExchange(partial?.head), body: deliversBody ? body : nil)
-    if let error = handler.given?.error { throw .sessionTaskFailed(error: error) }
+    if let error = route.handler.given?.error { throw .sessionTaskFailed(error: error) }
     if let cause = failure.cause { throw AFError(refusal: cause) }
     let explained =
-      handler.isOverNetwork
+      route.handler.isOverNetwork
       ? failure.explained(host: request.origin.host, by: services.network) : failure
     throw AFError(
       explained, url: request.url, method: request.method,
@@ -150,14 +150,13 @@ extension HopLoop {
 
   private func isOffline(_ failure: TransportFailure) -> Bool {
     let explained = failure.explained(host: request.origin.host, by: services.network)
-    return handler.isOverNetwork && explained.kind == .notConnected
+    return route.handler.isOverNetwork && explained.kind == .notConnected
   }
 
   /// Waits for a network until the deadline of the request.
   mutating func waitForConnectivity() -> Outcome<HopLoop> {
     if let metrics = failure.metrics { recordHop(metrics, nil) }
-    let isFirst = !hasWaitedForConnectivity
-    hasWaitedForConnectivity = true
+    let isFirst = route.beginWaiting()
     let (host, deadline) = (request.origin.host, request.deadline)
     return .task { [delegate, network = services.network] in
       if isFirst, delegate.observers.contains(.task) { await delegate.connectivityAwaited() }

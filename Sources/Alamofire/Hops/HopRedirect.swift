@@ -2,14 +2,41 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
+/// The redirects that led to a hop, and the origin at which they began.
+struct HopRedirects: Sendable {
+  private(set) var count = 0
+  /// Whether a hop went to another origin. Nothing is sent preemptively any more.
+  private(set) var leftInitialOrigin = false
+  private var origin: Origin?
+
+  /// The origin of the caller's request. Credentials go to no other origin.
+  @inline(__always) var initialOrigin: Origin { origin ?? HopLoop.missing("an origin") }
+
+  mutating func begin(at origin: Origin) { self.origin = origin }
+
+  /// Makes another origin than that of the hop the one to which the secrets of the request belong.
+  mutating func keepSecrets(at owner: Origin) {
+    origin = owner
+    leftInitialOrigin = true
+  }
+
+  /// Notes a redirect that is followed.
+  mutating func follow() { count += 1 }
+
+  /// Notes the origin of a hop.
+  mutating func arrive(at origin: Origin) {
+    if origin != initialOrigin { leftInitialOrigin = true }
+  }
+}
+
 // If the response is a redirect (RFC 9110 §15.4), the next hop follows it.
 extension HopLoop {
   mutating func followRedirect() throws(AFError) -> Outcome<HopLoop> {
-    guard let head = response?.head, (300..<400).contains(head.status) else {
+    guard let head = responses.last?.head, (300..<400).contains(head.status) else {
       return .event(.redirect(.none))
     }
     let request = request
-    switch delegate.redirect(by: head, of: request, after: redirectCount) {
+    switch delegate.redirect(by: head, of: request, after: redirects.count) {
     case .notARedirect: return .event(.redirect(.none))
     case .follow(let proposed):
       let plan = request.upgraded(proposed)
@@ -45,7 +72,7 @@ extension HopLoop {
     by plan: RedirectPlan, _ head: ResponseHead, proposing proposed: URLRequest, _ answer: URLRequest?
   ) throws(AFError) -> Outcome<HopLoop> {
     guard let answer else {
-      deliversBody = false
+      responses.deliversBody = false
       delegate.redirectDeclined(head)
       return .event(.redirect(.declined))
     }
@@ -61,12 +88,12 @@ extension HopLoop {
   /// Notes a redirect that is followed as proposed. One that code of the caller has changed is not known to be
   /// permanent.
   private func noteRedirect(_ plan: RedirectPlan) {
-    guard let status = response?.head.status else { return }
+    guard let status = responses.last?.head.status else { return }
     kind.redirected(by: plan, from: request.method, status: status)
   }
 
   private mutating func follow(_ plan: RedirectPlan) {
-    redirectCount += 1
+    redirects.follow()
     let request = request
     let profile = profile(to: plan.origin, from: request)
     let next = request.following(plan)
@@ -76,7 +103,7 @@ extension HopLoop {
   /// Returns the profile for the next origin. A client certificate for one origin is not presented to another.
   private func profile(to origin: Origin, from request: WireRequest) -> ConnectionProfile {
     guard origin != request.origin else { return request.profile }
-    return origin == initialOrigin ? delegate.profile : request.profile.elsewhere ?? request.profile
+    return origin == redirects.initialOrigin ? delegate.profile : request.profile.elsewhere ?? request.profile
   }
 
   /// Follows the redirect with a request that a handler has made of the proposed one.
@@ -91,7 +118,7 @@ extension HopLoop {
     if target.origin != plan.origin, let host = proposed.value(forHTTPHeaderField: "Host") {
       fields.removeAll { FieldName.equal($0.name, "Host") && $0.value == host }
     }
-    violation = services.settings.violation(
+    requests.violation = services.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)
     let sorted = SessionSettings.withoutFraming(fields).sorted(like: request.fields)
     let body = body(of: changed)

@@ -2,19 +2,60 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
+/// The requests of a hop: the caller's, and the one that goes over the wire.
+struct HopRequests: Sendable {
+  /// The request that is sent next, or was sent last, without the cookies of the session's storage; `nil` before it is
+  /// made.
+  private(set) var sent: WireRequest?
+  private var ofCaller: URLRequest?
+  /// ``wire`` with the cookies of the session's storage; `nil` without such cookies.
+  private var withCookies: WireRequest?
+  /// The fault of the request's method or fields, which the engine must not send.
+  var violation: HeaderFieldRules.Violation?
+
+  @inline(__always) var wire: WireRequest {
+    get { sent ?? HopLoop.missing("a request to send") }
+    set { sent = newValue }
+  }
+
+  /// The request of the caller, converted and adapted.
+  @inline(__always) var converted: URLRequest {
+    get { ofCaller ?? HopLoop.missing("a converted request") }
+    set { ofCaller = newValue }
+  }
+
+  /// The request that goes over the wire.
+  var outgoing: WireRequest { withCookies ?? wire }
+
+  /// The method of the last request; `nil` before there is one.
+  var method: String? { sent?.method ?? ofCaller?.httpMethod }
+
+  /// Adds fields to the request that goes over the wire.
+  mutating func add(_ fields: [HTTPHeader]) {
+    wire = wire.changing { $0.fields += fields }
+    withCookies = withCookies?.changing { $0.fields += fields }
+  }
+
+  mutating func addCookies(_ header: String) {
+    withCookies = wire.changing { $0.fields.append(HTTPHeader(name: "Cookie", value: header)) }
+  }
+
+  mutating func dropCookies() { withCookies = nil }
+}
+
 // One hop: a request that goes over the wire, and its response.
 extension HopLoop {
   mutating func makeRequest() throws(AFError) -> Outcome<HopLoop> {
     let urlRequest = urlRequest
-    let plain = try delegate.makeRequest(of: urlRequest, &violation)
+    let plain = try delegate.makeRequest(of: urlRequest, &requests.violation)
     let request = plain.upgraded
     self.request = request
     self.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
-    initialOrigin = request.origin
+    redirects.begin(at: request.origin)
     followPermanentRedirects()
     keepSecrets(at: kind.ownerOfSecrets(in: request))
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
-    handler = try handler(of: request)
+    route.handler = try handler(of: request)
     return .done
   }
 
@@ -36,8 +77,7 @@ extension HopLoop {
   private mutating func keepSecrets(at owner: Origin) {
     let request = request
     guard owner != request.origin else { return }
-    initialOrigin = owner
-    leftInitialOrigin = true
+    redirects.keepSecrets(at: owner)
     let profile = request.profile.elsewhere ?? request.profile
     self.request = request.following(.leavingOrigin(request)).changing { $0.profile = profile }
   }
@@ -58,11 +98,11 @@ extension HopLoop {
   mutating func beginHop() -> Outcome<HopLoop> {
     let verdict = applyCachePolicy()
     noteRemovals()
-    if !handler.isOverNetwork, startDate == nil { startDate = Date() }
+    if !route.handler.isOverNetwork { records.begin() }
     let request = outgoing
     let hop = CurrentHop(
-      request: request, initialOrigin: initialOrigin, authentication: authentication,
-      redirectCount: redirectCount, challenge: delegate.challengeDecision(in: request.sink))
+      request: request, initialOrigin: redirects.initialOrigin, authentication: credentials.authentication,
+      redirectCount: redirects.count, challenge: delegate.challengeDecision(in: request.sink))
     delegate.begin(hop)
     return .event(.cache(verdict))
   }
@@ -85,12 +125,9 @@ extension HopLoop {
   }
 
   mutating func responded(_ response: WireResponse, concernsCache: Bool) -> StageEvent {
-    self.response = response
-    var facts = ResponseFacts()
-    facts.status = UInt16(clamping: response.head.status)
-    facts.isHTTP = response.head.role == .hop
+    var facts = responses.accept(response)
     facts.concernsCache = concernsCache
-    facts.hasAuthentication = authentication != nil
+    facts.hasAuthentication = credentials.authentication != nil
     return .responded(facts)
   }
 
@@ -99,8 +136,8 @@ extension HopLoop {
     _ metrics: TransferMetrics, _ head: ResponseHead?, as sent: WireRequest? = nil,
     from source: TaskMetrics.ResourceFetchType = .networkLoad
   ) {
-    guard handler.isOverNetwork else { return }
-    records.append(Exchange.Hop(sent ?? outgoing, metrics: metrics, head: head, fetchType: source))
+    guard route.handler.isOverNetwork else { return }
+    records.add(Exchange.Hop(sent ?? outgoing, metrics: metrics, head: head, fetchType: source))
     if !request.isSafe { services.sharedTransfers.beginEra() }
   }
 }

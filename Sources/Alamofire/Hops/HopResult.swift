@@ -2,6 +2,56 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
+/// The response of the last hop, or the failure of its transfer.
+struct HopResponses: Sendable {
+  /// The response; `nil` without one, and after it was stored as that of the request.
+  private(set) var last: WireResponse?
+  var failure: TransportFailure?
+  /// Whether the body of the response is delivered to the caller.
+  var deliversBody = true
+  /// The last response, with the records of all hops.
+  var exchange: Exchange?
+
+  /// Keeps a response. Returns the facts that its head tells.
+  mutating func accept(_ response: WireResponse) -> ResponseFacts {
+    last = response
+    var facts = ResponseFacts()
+    facts.status = UInt16(clamping: response.head.status)
+    facts.isHTTP = response.head.role == .hop
+    return facts
+  }
+
+  /// Returns the response and forgets it, because its body may be large.
+  mutating func take() -> WireResponse? { last.take() }
+}
+
+/// The hops that went over the wire.
+struct HopRecords: Sendable {
+  private(set) var hops: ShortList<Exchange.Hop> = []
+  /// The start of the first hop that the engine does not measure.
+  private var start: Date?
+
+  /// Notes the start of a hop that the engine does not measure.
+  mutating func begin() {
+    if start == nil { start = Date() }
+  }
+
+  mutating func add(_ hop: Exchange.Hop) { hops.append(hop) }
+
+  /// The metrics if nothing went over the network that the transport could measure.
+  var metrics: TaskMetrics? { hops.isEmpty ? TaskMetrics(from: start ?? Date()) : nil }
+}
+
+/// The result of the hops of an attempt.
+struct HopResult: Sendable {
+  /// The last response; `nil` if there is none.
+  var exchange: Exchange?
+  /// The URL and the method of the last request over the wire.
+  var url: String?
+  var method: String?
+  var isRedirected = false
+}
+
 // The last response becomes the response of the request.
 extension HopLoop {
   /// Keeps the last response, unless the kind of the request refuses it.
@@ -18,37 +68,37 @@ extension HopLoop {
   }
 
   private func refusal() -> (response: WireResponse, error: AFError)? {
-    guard let response, let error = kind.refusal(of: response, to: request.url) else { return nil }
+    guard let response = responses.last, let error = kind.refusal(of: response, to: request.url) else {
+      return nil
+    }
     return (response, error)
   }
 
   /// Keeps the last response as that of the request.
   mutating func keepResult() {
-    // Taken, because the body may be large.
-    guard let response = self.response.take() else { return }
+    guard let response = responses.take() else { return }
     let exchange = makeExchange(response.head, trailers: response.trailers)
-    self.exchange = exchange
+    responses.exchange = exchange
     var body = response.body
     if delegate.observers.contains(.task) || request.hasSink {
-      body = delegate.shown(body, of: request, isKept: deliversBody)
+      body = delegate.shown(body, of: request, isKept: responses.deliversBody)
     }
-    delegate.keep(exchange, body: deliversBody ? body : nil)
+    delegate.keep(exchange, body: responses.deliversBody ? body : nil)
   }
 
   /// Returns the result of the attempt so far, with `head` as the head of its last response.
   func makeExchange(_ head: ResponseHead?, trailers: FieldBlock? = nil) -> Exchange {
     // The URL of the caller's request is parsed already.
-    var url = redirectCount == 0 ? urlRequest.url : shownURL(of: request)
-    if case .journal = handler { url = kind.storedLocation ?? url }
-    // Without hops nothing went over the network that the transport could measure.
-    let metrics = records.isEmpty ? TaskMetrics(from: startDate ?? Date()) : nil
-    let given = handler.given?.response
+    var url = redirects.count == 0 ? urlRequest.url : shownURL(of: request)
+    if case .journal = route.handler { url = kind.storedLocation ?? url }
+    let metrics = records.metrics
+    let given = route.handler.given?.response
     if let head, !head.role.isOfHTTP {
       let other = head.role == .missing ? nil : given ?? URLResponse(url, head)
-      return Exchange(url: url, other: other, records, metrics: metrics)
+      return Exchange(url: url, other: other, records.hops, metrics: metrics)
     }
     return Exchange(
-      url: url, head: head, trailers: trailers, hops: records,
+      url: url, head: head, trailers: trailers, hops: records.hops,
       response: head == nil ? nil : given as? HTTPURLResponse, metrics: metrics)
   }
 

@@ -2,17 +2,36 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// The server that a hop is sent to, as far as the host policies of the session decide.
-enum HopRoute {
-  /// Policies may concern the hop. It is decided before it is sent.
-  case undecided
-  /// The origin. No policy of a host is used or noted.
-  case plain
-  /// The server of the origin is authenticated, so that the policies in its responses count. An alternative service of
-  /// the origin is tried first.
-  case authenticated
-  /// The server of the origin is authenticated, and an alternative service has failed.
-  case withoutAlternative
+/// The code that answers a hop, and the server that the hop is sent to.
+struct HopRoute: Sendable {
+  /// The server, as far as the host policies of the session decide.
+  enum Server {
+    /// Policies may concern the hop. It is decided before it is sent.
+    case undecided
+    /// The origin. No policy of a host is used or noted.
+    case plain
+    /// The server of the origin is authenticated, so that the policies in its responses count. An alternative service
+    /// of the origin is tried first.
+    case authenticated
+    /// The server of the origin is authenticated, and an alternative service has failed.
+    case withoutAlternative
+  }
+
+  var handler = HopHandler.engine
+  var server = Server.plain
+  private var hasWaited = false
+
+  /// Begins with the choice of the server for a request.
+  mutating func align(with request: WireRequest) {
+    let isConcerned = request.hasHostPolicies && handler.isOverNetwork && request.origin.scheme == "https"
+    server = isConcerned ? .undecided : .plain
+  }
+
+  /// Notes a wait for a network. Returns whether it is the first one.
+  mutating func beginWaiting() -> Bool {
+    defer { hasWaited = true }
+    return !hasWaited
+  }
 }
 
 // The choice of what answers a hop, and the transfer to it.
@@ -24,7 +43,7 @@ extension HopLoop {
 
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
   mutating func chooseHandler() throws(AFError) -> Outcome<HopLoop> {
-    if case .journal = handler { return .done }
+    if case .journal = route.handler { return .done }
     if mustChooseHandler {
       try checkScheme()
       guard services.settings.protocolClasses.isEmpty || kind.traits.contains(.needsEngine) else {
@@ -32,14 +51,14 @@ extension HopLoop {
       }
     }
     try checkFields()
-    alignRoute()
+    route.align(with: request)
     return .done
   }
 
   /// Refuses a method or a field that must not be sent. A `URLProtocol` class that takes the request sends nothing by
   /// the engine, so it gets them as they are.
   private func checkFields() throws(AFError) {
-    guard let violation else { return }
+    guard let violation = requests.violation else { return }
     throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: request.url))
   }
 
@@ -50,21 +69,21 @@ extension HopLoop {
       classes.first { $0.canInit(with: request) }
     } then: { (hops, taker) throws(AFError) in
       try hops.use(taker, for: request)
-      hops.alignRoute()
+      hops.route.align(with: hops.request)
       return .done
     }
   }
 
   private mutating func use(_ taker: URLProtocol.Type?, for urlRequest: URLRequest) throws(AFError) {
     if let taker {
-      handler = .userProtocol(
+      route.handler = .userProtocol(
         ProtocolTransport(taker, request: urlRequest, credential: delegate.credential))
       return
     }
     guard let handler = HopHandler(scheme: request.origin.scheme) else {
       throw .sessionTaskFailed(error: URLError.unsupported(scheme: request.url))
     }
-    self.handler = handler
+    route.handler = handler
     try checkFields()
   }
 
@@ -88,7 +107,7 @@ extension HopLoop {
   private func foundationRequest() -> URLRequest {
     let request = request
     var made = urlRequest
-    if redirectCount > 0 { made.url = URL(wire: request.url) }
+    if redirects.count > 0 { made.url = URL(wire: request.url) }
     made.httpMethod = request.method
     var fields: [String: String] = [:]
     for field in request.fields {
@@ -112,11 +131,6 @@ extension HopLoop {
 
   // MARK: Host policies
 
-  private mutating func alignRoute() {
-    let isConcerned = request.hasHostPolicies && handler.isOverNetwork && request.origin.scheme == "https"
-    route = isConcerned ? .undecided : .plain
-  }
-
   /// Decides whether the host policies of the session concern the hop: the server has to be authenticated. Evaluators
   /// that a subclass of the manager chooses are code of the caller.
   private mutating func evaluateHostPolicies(then: @escaping Continuation<HopLoop>) throws(AFError)
@@ -124,13 +138,13 @@ extension HopLoop {
   {
     let host = request.origin.host
     guard let trust = services.trust, trust.manager != nil else {
-      route = .authenticated
+      route.server = .authenticated
       return try then(&self)
     }
     return .task {
       trust.authenticates(host)
     } then: { (hops, isAuthenticated) throws(AFError) in
-      hops.route = isAuthenticated ? .authenticated : .plain
+      hops.route.server = isAuthenticated ? .authenticated : .plain
       return try then(&hops)
     }
   }
@@ -141,14 +155,14 @@ extension HopLoop {
   mutating func send(
     _ request: WireRequest, observer: any TransferObserver, then: @escaping Transfer.End
   ) throws(AFError) -> Outcome<HopLoop> {
-    switch route {
+    switch route.server {
     case .undecided:
       return try evaluateHostPolicies { (hops) throws(AFError) in
         try hops.send(request, observer: observer, then: then)
       }
     case .plain: return transfer(request, observer: observer, then: then)
     case .authenticated:
-      guard handler.isEngine, let service = request.alternativeToTry else { break }
+      guard route.handler.isEngine, let service = request.alternativeToTry else { break }
       return send(request, to: service, observer: observer, then: then)
     case .withoutAlternative: break
     }
@@ -166,7 +180,7 @@ extension HopLoop {
     ) { (hops, result) throws(AFError) in
       guard result.isUnfit else { return try then(&hops, result) }
       request.profile.options.alternativeServices?.failed(service, of: request.origin)
-      hops.route = .withoutAlternative
+      hops.route.server = .withoutAlternative
       return try hops.send(request, observer: observer, then: then)
     }
   }
@@ -179,7 +193,7 @@ extension HopLoop {
 
   /// The transport of the next hop.
   private var transport: any Transport {
-    let transport = handler.transport(of: services)
+    let transport = route.handler.transport(of: services)
     guard isShared else { return transport }
     return SharedTransport(
       shared: services.sharedTransfers, transport: transport,
@@ -189,7 +203,7 @@ extension HopLoop {
   /// Whether identical requests share the transfer of the hop.
   private var isShared: Bool {
     let request = request
-    return request.sharesIdentical && handler.isEngine && request.isGET && !request.hasSink
+    return request.sharesIdentical && route.handler.isEngine && request.isGET && !request.hasSink
       && !request.hasBody && !request.hasLogin
   }
 }

@@ -45,3 +45,26 @@ struct Transfer: Sendable {
     }
   }
 }
+
+/// The transfer of a hop: the one that begins when its stage is left, and the rest of that stage.
+struct HopTransfer: Sendable {
+  private var next: Transfer?
+  private var rest: Transfer.End?
+
+  mutating func begin(_ transfer: Transfer) {
+    next = transfer
+    rest = transfer.then
+  }
+
+  /// Returns the transfer that begins now.
+  mutating func take() -> Transfer {
+    guard let taken = next.take() else { preconditionFailure("the hops wait for a transfer without one") }
+    return taken
+  }
+
+  /// Returns the rest of the stage whose transfer has ended.
+  mutating func end() -> Transfer.End {
+    guard let rest = rest.take() else { preconditionFailure("a transfer ended that nothing waits for") }
+    return rest
+  }
+}
