@@ -1,6 +1,6 @@
 import Foundation
 import FoundationNetworking
-import HTTPSystem
+package import HTTPSystem
 import HTTPWire
 import Synchronization
 
