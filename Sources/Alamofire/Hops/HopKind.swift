@@ -68,4 +68,6 @@ struct KindTraits: OptionSet, Sendable {
   static let validatesEarly = KindTraits(rawValue: 32)
   /// The engine serves each hop, and no `URLProtocol` class.
   static let needsEngine = KindTraits(rawValue: 64)
+  /// Code of the caller makes the body.
+  static let makesBodyByUserCode = KindTraits(rawValue: 128)
 }

@@ -7,28 +7,28 @@ import Synchronization
 // response handlers have returned.
 extension Attempt {
   /// Writes the transfer to its journal, and waits until it may begin.
-  func schedule(_ transfer: BackgroundTransfer?) -> Outcome<Attempt> {
-    guard let transfer else { return .done }
-    return .task { [core, urlRequest = urlRequest] () throws(AFError) in
-      try await core.schedule(transfer, urlRequest)
+  ///
+  /// - Parameters:
+  ///   - isSentAtOnce: Whether the request is sent as soon as it begins. The source of an upload tells of its last
+  ///     bytes; other requests are small.
+  ///   - describe: Writes the first record of the journal.
+  func schedule(
+    _ transfer: BackgroundTransfer, isSentAtOnce: Bool,
+    _ describe: @escaping @Sendable (URLRequest) throws(AFError) -> Void
+  ) -> Outcome<Attempt> {
+    .task { [core, urlRequest = urlRequest] () throws(AFError) in
+      if !transfer.isDescribed { try describe(transfer.initialRequest ?? urlRequest) }
+      if transfer.completed != nil { return }
+      guard !transfer.isLost else { throw RequestCore.lost(urlRequest) }
+      try await core.begin(transfer)
+      if isSentAtOnce { try transfer.noteSent() }
     }
   }
 }
 
 extension RequestCore {
-  fileprivate func schedule(
-    _ transfer: BackgroundTransfer, _ urlRequest: URLRequest
-  ) async throws(AFError) {
-    try describe(transfer, urlRequest)
-    if transfer.completed != nil { return }
-    guard !transfer.isLost else { throw Self.lost(urlRequest) }
-    try await begin(transfer)
-    // The source of an upload tells of its last bytes; other requests are small.
-    if download != nil || resumer?.endsWithoutContent == true { try transfer.noteSent() }
-  }
-
   /// Waits until the transfer may begin. If the request is suspended then, its turn is the next one's.
-  private func begin(_ transfer: BackgroundTransfer) async throws(AFError) {
+  fileprivate func begin(_ transfer: BackgroundTransfer) async throws(AFError) {
     while true {
       await transfer.begin()
       try checkAlive()
@@ -39,17 +39,7 @@ extension RequestCore {
     }
   }
 
-  private func describe(_ transfer: BackgroundTransfer, _ urlRequest: URLRequest) throws(AFError) {
-    guard !transfer.isDescribed else { return }
-    let initial = state.withLock { $0.hasExtras ? $0.extras.initialRequest : nil } ?? urlRequest
-    guard let resumer else {
-      return try transfer.describe(initial, kind: download == nil ? .upload : .download)
-    }
-    let (policy, upload) = resumer.description
-    try transfer.describe(initial, kind: .upload, resumption: policy, continuing: upload)
-  }
-
-  private static func lost(_ request: URLRequest) -> AFError {
+  fileprivate static func lost(_ request: URLRequest) -> AFError {
     .sessionTaskFailed(
       error: URLError.made(
         .backgroundSessionWasDisconnected,
@@ -60,13 +50,8 @@ extension RequestCore {
 }
 
 extension RequestCore {
-  /// Keeps the request of a background transfer before its adaptation, for the journal.
-  func noteInitialRequest(_ request: URLRequest) {
-    if transfer?.isDescribed == false { state.withLock { $0.extras.initialRequest = request } }
-  }
-
   /// Uses the identifier of the transfer for the request, so that it is the same in every process.
-  func useIdentifierOfTransfer() {
+  func useIdentifier(of transfer: BackgroundTransfer?) {
     if let transfer { state.withLock { $0.extras.id = transfer.id } }
   }
 

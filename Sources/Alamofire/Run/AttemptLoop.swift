@@ -59,9 +59,9 @@ struct AttemptLoop: Sendable {
   mutating func serialize() -> Outcome<AttemptLoop> {
     // Before the end, because from then on the request may be sent anew, with another file. A large file takes
     // time, and the file manager may be the caller's.
-    if core.hasUploadedFile {
-      return .task { [core] in
-        core.removeUploadedFile()
+    if let remove = core.kind.leftovers {
+      return .task {
+        remove()
       } then: { loop, _ in
         loop.serialize()
       }

@@ -50,7 +50,7 @@ extension Request {
     guard let task = tasks.last else { return }
     if let handler { handler.queue.async { handler.closure(task) } }
     for continuation in listeners { continuation.yield(task) }
-    core.stream?.watch { [weak core] data in core?.notify(.data(data)) }
+    (self as? DataStreamRequest)?.flow.watch { [weak core] data in core?.notify(.data(data)) }
     tell { $0.request(request, didCreateTask: task) }
     switch await core.beginTaskChanges() {
     case .suspended: tell { $0.request(request, didSuspendTask: task) }
@@ -76,7 +76,7 @@ extension Request {
 
   /// Tells observers of the head of a response whose body is read.
   private func tellHead(_ response: HTTPURLResponse) {
-    guard core.download == nil else { return tellOffset(response) }
+    if let download = self as? DownloadRequest { return tellOffset(response, of: download) }
     delegate { [core] delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
       delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
@@ -93,8 +93,9 @@ extension Request {
     }
   }
 
-  private func tellOffset(_ response: HTTPURLResponse) {
-    guard let offset = core.download?.offset, offset > 0, response.statusCode == 206 else { return }
+  private func tellOffset(_ response: HTTPURLResponse, of download: DownloadRequest) {
+    let offset = download.plan.offset
+    guard offset > 0, response.statusCode == 206 else { return }
     let total = response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength
     delegate { delegate, session, task in
       guard let task = task as? URLSessionDownloadTask else { return }
@@ -110,9 +111,9 @@ extension Request {
           totalBytesExpectedToSend: new.expectedToSend)
       }
     }
-    guard core.download != nil, new.received > old.received else { return }
+    guard let download = self as? DownloadRequest, new.received > old.received else { return }
     guard !core.state.withLock({ $0.extras.progress.isIntermediate }) else { return }
-    let offset = old.received == 0 ? core.download?.offset ?? 0 : 0
+    let offset = old.received == 0 ? download.plan.offset : 0
     let written = new.received - max(old.received, offset)
     guard written > 0 else { return }
     delegate { delegate, session, task in

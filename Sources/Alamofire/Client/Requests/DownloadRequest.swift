@@ -53,7 +53,15 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   }
 
   /// The source of the download.
-  public var downloadable: Downloadable { core.download?.downloadable ?? .request(core.convertible) }
+  public let downloadable: Downloadable
+
+  let plan: DownloadPlan
+
+  init(_ parts: RequestParts, _ downloadable: Downloadable, _ plan: DownloadPlan) {
+    self.downloadable = downloadable
+    self.plan = plan
+    super.init(parts)
+  }
 
   /// The data with which a failed or cancelled download can be resumed. The data exist if the body was not encoded and
   /// the response had a strong entity tag, or a `Last-Modified` before its `Date`. The partial file is in the temporary
@@ -62,7 +70,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// The data are valid until the download has completed or left newer data, also in another process. A killed process
   /// leaves none, and after a restart of the machine the download begins again. If a download must survive that, save
   /// a ``checkpoint()`` from time to time, or use a background session.
-  public var resumeData: Data? { core.state.withLock { $0.extras.resumeData } }
+  public var resumeData: Data? { plan.resumeData }
 
   /// Returns resume data of the running download, which goes on. `nil` before the response, after the end, if the
   /// download cannot be resumed, and in a background session, which has a journal.
@@ -81,11 +89,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// print(await file.result)
   /// ```
   public func checkpoint() -> Data? {
-    core.download?.checkpoint(of: core.state.withLock { $0.results.request })
+    plan.checkpoint(of: core.state.withLock { $0.results.request })
   }
 
   /// The downloaded file; `nil` until it is complete, and if the download was cancelled before its validators ran.
-  public var fileURL: URL? { core.state.withLock { $0.extras.fileURL } }
+  public var fileURL: URL? { plan.fileURL }
 
   /// Returns a destination in a system folder, with the file name that the response suggests.
   ///
@@ -112,6 +120,14 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
   }
 
+  /// Returns `destination` as the plan of a download uses it.
+  static func move(to destination: @escaping Destination) -> FileDestination {
+    { file, response in
+      let (url, options) = destination(file, response)
+      return (url, MoveOptions(rawValue: options.rawValue))
+    }
+  }
+
   /// Returns a task that continues an interrupted download when it is resumed. The task belongs to `session`, not to
   /// this request, which makes its own tasks.
   ///
@@ -134,7 +150,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// Cancels the request; with `true`, ``resumeData`` and the responses contain the resume data.
   @discardableResult
   public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
-    if shouldProduceResumeData { core.state.withLock { $0.extras.wantsResumeData = true } }
+    if shouldProduceResumeData { plan.requestResumeData() }
     return cancel()
   }
 
@@ -143,15 +159,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   @preconcurrency
   @discardableResult
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
-    let queue = underlyingQueue
-    let (isOver, data) = core.state.withLock { state in
-      state.extras.wantsResumeData = true
-      let isOver = state.lifecycle.run == .ended
-      if !isOver { state.extras.resumeDataHandlers.append(completionHandler) }
-      return (isOver, state.extras.resumeData)
-    }
-    guard isOver else { return cancel() }
-    queue.async { completionHandler(data) }
+    if plan.requestResumeData(completionHandler) { return cancel() }
+    let data = plan.resumeData
+    underlyingQueue.async { completionHandler(data) }
     return self
   }
 
@@ -161,11 +171,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   @preconcurrency
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
-    // Weak, because the core holds its validators; it exists while they are called.
+    // Weak, because the request holds its validators; it exists while they are called.
     add(
-      .custom { [weak core] request, response, _ in
-        validation(request, response, core?.state.withLock { $0.extras.fileURL })
-      })
+      .custom { [weak plan] request, response, _ in validation(request, response, plan?.fileURL) })
   }
 
   /// Checks that the status code is among `acceptableStatusCodes`.

@@ -197,7 +197,7 @@ extension Session {
     _ configuration: EventSourceRequest.Configuration, _ interceptor: (any RequestInterceptor)?,
     _ shouldAutomaticallyResume: Bool?
   ) -> EventSourceRequest {
-    let source = EventSource(configuration)
+    let source = EventSource(configuration.settings)
     let flow = StreamFlow(executor: core.executor, eventSource: source)
     let own = EventSourceInterceptor(source: source)
     let request = EventSourceRequest(
@@ -211,5 +211,54 @@ extension Session {
     }
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request
+  }
+}
+
+extension EventSourceRequest.Configuration {
+  fileprivate var settings: EventSource.Settings {
+    EventSource.Settings(
+      lastEventID: lastEventID, policy: policy, limits: limits, reconnects: reconnects,
+      maximumFailureCount: maximumFailureCount)
+  }
+}
+
+/// The last interceptor of an event source. It adds the fields of each connection, and decides about the next one if no
+/// retrier of the caller does.
+struct EventSourceInterceptor: RequestInterceptor {
+  let source: EventSource
+
+  func adapt(
+    _ urlRequest: URLRequest, for session: Session,
+    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
+  ) {
+    var adapted = urlRequest
+    adapted.cachePolicy = .reloadIgnoringLocalCacheData
+    for field in source.fields(for: urlRequest) { adapted.headers.update(field) }
+    completion(.success(adapted))
+  }
+
+  func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    let isClean = Self.isEndOfStream(error)
+    guard source.reconnects, isClean || Self.isTemporary(error),
+      let delay = source.delay(isClean: isClean, random: .random(in: 0...1))
+    else {
+      return completion(.doNotRetry)
+    }
+    completion(.retryWithDelay(delay / .seconds(1)))
+  }
+
+  /// Whether the server has ended the stream.
+  private static func isEndOfStream(_ error: any Error) -> Bool {
+    guard let error = error.asAFError, error.isResponseValidationError else { return false }
+    return error.underlyingError is EventStreamEnd
+  }
+
+  /// Whether another connection may succeed, because the network failed.
+  private static func isTemporary(_ error: any Error) -> Bool {
+    guard let failure = error.asAFError?.underlyingError as? URLError else { return false }
+    return RetryPolicy.defaultRetryableURLErrorCodes.contains(failure.code)
   }
 }

@@ -8,7 +8,9 @@ extension Request: RunOwner {
   func wasLastOfSession() { session.tellInvalidOnce() }
 
   func questionAboutBodyStream() -> (@Sendable () async throws(AFError) -> Void)? {
-    guard let ours = core.uploadable, ours.stream != nil, let task = tasks.last else { return nil }
+    guard let body = (self as? UploadRequest)?.body, let ours = body.content, ours.stream != nil,
+      let task = tasks.last
+    else { return nil }
     return { [core, session] () throws(AFError) in
       let answer: UploadContent? = await session.delegateAnswer(
         whenForgotten: ours, whenCancelled: nil
@@ -17,7 +19,7 @@ extension Request: RunOwner {
           facade, task: task, needNewBodyStream: { stream in completion(stream.map { .stream($0) }) })
       }
       try core.checkAlive()
-      try core.bodyStreamGiven(answer)
+      try body.use(answer, of: core.state.withLock { $0.results.request })
     }
   }
 }

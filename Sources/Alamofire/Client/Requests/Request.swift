@@ -44,6 +44,9 @@ public class Request: @unchecked Sendable {
     firstInterceptor = parts.interceptor
   }
 
+  /// The interceptors of the kind of request, which follow those of the caller.
+  var lastInterceptors: [any RequestInterceptor] { [] }
+
   /// The identifier of the request for logs and adapters; made on first access.
   public var id: UUID { core.id }
 

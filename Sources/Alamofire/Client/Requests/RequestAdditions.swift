@@ -43,11 +43,11 @@ extension Request {
   /// The monitors that receive the events of this request alone.
   var ownMonitors: [any EventMonitor] { additions.withLock { $0.monitors } }
 
-  /// The session's interceptor first, then the request's own, then the added ones, then the kind's.
+  /// The session's interceptor first, then the request's own, then the added ones, then ``Request/lastInterceptors``.
   var interceptorsInOrder: [any RequestInterceptor] {
     let added = additions.withLock { $0.interceptors }
-    guard session.interceptor != nil || firstInterceptor != nil else { return added + core.kind.interceptors }
-    return [session.interceptor, firstInterceptor].compactMap { $0 } + added + core.kind.interceptors
+    guard session.interceptor != nil || firstInterceptor != nil else { return added + lastInterceptors }
+    return [session.interceptor, firstInterceptor].compactMap { $0 } + added + lastInterceptors
   }
 
   /// Adds an interceptor after all others.

@@ -66,7 +66,7 @@ extension Session: RequestDelegate {
   /// and the session retains no request longer than it runs.
   public func cleanup(after request: Request) {
     guard request.core.state.withLock({ $0.lifecycle.run == .ended }) else { return }
-    request.core.removeUploadedFile()
+    request.core.kind.leftovers?()
   }
 
   /// Asks the retriers of the session and of the request; see ``RequestDelegate``.

@@ -15,6 +15,8 @@ struct RequestOwner: HopDelegate {
   var profile: ConnectionProfile { core.profile }
   var credential: URLCredential? { core.state.withLock { $0.hasExtras ? $0.extras.credential : nil } }
   var passesBodyOn: Bool { core.hasBodySink }
+  /// The body of an upload.
+  private var body: UploadBody? { (request as? UploadRequest)?.body }
   var hasChunkReaders: Bool { core.chunks != nil }
 
   func profile(presenting identity: ClientIdentity, inPlaceOf profile: ConnectionProfile) -> ConnectionProfile
@@ -29,7 +31,7 @@ struct RequestOwner: HopDelegate {
   }
 
   func addBodyStream(to made: inout URLRequest) {
-    switch core.uploadable {
+    switch body?.content {
     case .file(let url, _): made.httpBodyStream = InputStream(url: url)
     case .stream(let stream): made.httpBodyStream = stream
     case .data, nil: break
@@ -141,11 +143,11 @@ struct RequestOwner: HopDelegate {
   func questionAboutBody(
     inPlaceOf source: any BodySource
   ) -> (@Sendable () async throws(AFError) -> RequestBody?)? {
-    guard let spent = core.uploadable, spent.stream != nil, let ask = request.questionAboutBodyStream()
+    guard let body, let spent = body.content, spent.stream != nil, let ask = request.questionAboutBodyStream()
     else { return nil }
     return { [core] () throws(AFError) in
       try await ask()
-      guard let next = core.uploadable?.stream, next !== spent.stream else { return nil }
+      guard let next = body.content?.stream, next !== spent.stream else { return nil }
       return .source(core.source(of: next, length: source.length))
     }
   }

@@ -105,8 +105,11 @@ extension UploadRequest {
   /// - Parameter upload: The protocol, delays and limits. Default: the protocol of the server.
   @discardableResult
   public func resumable(_ upload: ResumableUpload = .automatic) -> Self {
-    guard core.transfer?.isRestored != true else { return self }
-    core.makeResumable(upload)
+    guard body.transfer?.isRestored != true else { return self }
+    let added = UploadResumer(upload.policy, transfer: body.transfer)
+    let used = body.resumer(orAdd: added)
+    // The decisions stay those of one object, because a request may be on its way.
+    if used === added { core.watchResumption() } else { used.use(upload.policy) }
     return self
   }
 
@@ -114,7 +117,7 @@ extension UploadRequest {
   /// modification time of the file. `nil` before the server has named the upload, and for other bodies than files.
   ///
   /// The data contain no credentials, but many servers let everybody continue an upload whose URL is known.
-  public var uploadCheckpoint: Data? { core.body?.resumer?.currentCheckpoint }
+  public var uploadCheckpoint: Data? { body.resumer?.currentCheckpoint }
 
   /// Calls a closure with ``uploadCheckpoint`` when the server has named the upload. Call it behind
   /// ``resumable(_:)``.
@@ -127,7 +130,7 @@ extension UploadRequest {
   public func onUploadCheckpoint(
     on queue: DispatchQueue = .main, perform closure: @escaping @Sendable (Data) -> Void
   ) -> Self {
-    core.body?.resumer?.setCheckpointHandler(queue, closure)
+    body.resumer?.setCheckpointHandler(queue, closure)
     return self
   }
 }
@@ -176,29 +179,43 @@ extension Session {
       body, with: CheckpointRequest(checkpoint: checkpoint, headers: headers), runsUserCode: true,
       interceptor,
       shouldAutomaticallyResume, .default, transfer: transfer,
-      resumer: UploadResumer(upload, checkpoint: checkpoint, isRemoved: isRemoved, transfer: transfer))
+      resumer: UploadResumer(upload.policy, checkpoint: checkpoint, isRemoved: isRemoved, transfer: transfer))
   }
 }
 
 extension RequestCore {
-  /// Makes the upload resumable, or changes the options of a resumable one. The decisions stay those of one object,
-  /// because a request may be on its way.
-  func makeResumable(_ upload: ResumableUpload) {
-    guard let body else { return }
-    let added = UploadResumer(upload, transfer: transfer)
-    let used = body.resumer(orAdd: added)
-    if used === added { watchResumption() } else { used.use(upload) }
-  }
-
-  /// Makes a new upload resumable.
-  func resume(by resumer: UploadResumer) {
-    guard let body else { return }
-    _ = body.resumer(orAdd: resumer)
-    watchResumption()
-  }
-
-  private func watchResumption() {
+  /// Prepares for the requests of a resumable upload, of which nobody keeps the earlier ones.
+  func watchResumption() {
     state.withLock { $0.extras.forgetsEarlierAttempts = true }
     add([.interceptors, .adapters, .retriers])
   }
+}
+
+/// The last retrier of a resumable upload. It decides if no retrier of the caller does.
+struct UploadRetrier: RequestInterceptor {
+  let upload: UploadResumer
+
+  func retry(
+    _ request: Request, for session: Session, dueTo error: any Error,
+    completion: @escaping @Sendable (RetryResult) -> Void
+  ) {
+    guard let failure = Self.failure(error),
+      let delay = upload.delay(after: failure, random: .random(in: 0...1))
+    else { return completion(.doNotRetry) }
+    completion(.retryWithDelay(delay / .seconds(1)))
+  }
+
+  private static func failure(_ error: any Error) -> UploadResumption.Failure? {
+    guard let error = error.asAFError else { return nil }
+    if error.isResponseValidationError { return .response }
+    guard let failure = error.underlyingError as? URLError,
+      RetryPolicy.defaultRetryableURLErrorCodes.contains(failure.code)
+    else { return nil }
+    return .network(sentNothing: unsentCodes.contains(failure.code))
+  }
+
+  /// The codes of failures before anything was sent.
+  private static let unsentCodes: Set<URLError.Code> = [
+    .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .notConnectedToInternet,
+  ]
 }

@@ -40,7 +40,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
   public var fileManager: FileManager { body.fileManager }
 
   /// The body of the last attempt; `nil` before it was made.
-  public var uploadable: Uploadable? { core.uploadable.map { Uploadable($0) } }
+  public var uploadable: Uploadable? { body.content.map { Uploadable($0) } }
 
   let body: UploadBody
 
@@ -48,6 +48,10 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     self.upload = upload
     self.body = body
     super.init(parts)
+  }
+
+  override var lastInterceptors: [any RequestInterceptor] {
+    body.resumer.map { [UploadRetrier(upload: $0)] } ?? []
   }
 
   /// Sends trailer fields after the body (RFC 9110 §6.5), such as a digest that is computed while the body is sent.
@@ -87,7 +91,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     let trailers = RequestTrailers(names: names) { completion in
       Task.detached { completion(Array(fields())) }
     }
-    core.state.withLock { $0.extras.trailers = trailers }
+    body.trailers = trailers
     return self
   }
 }

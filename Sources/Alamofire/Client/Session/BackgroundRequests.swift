@@ -9,7 +9,7 @@ struct BackgroundDownload: URLRequestConvertible {
   let plan: DownloadPlan
 
   func asURLRequest() throws -> URLRequest {
-    if case .resumeData(let data) = plan.downloadable, let transfer = plan.transfer {
+    if let data = plan.source, let transfer = plan.transfer {
       let part = try ResumeData(data)
       if part.isUsable, part.received != part.version.length.map({ Int64($0) }) {
         try transfer.adopt(part.wholeRequest(), part.version, path: part.path, count: part.received)
@@ -66,13 +66,22 @@ struct BackgroundRetrier: RequestInterceptor {
 }
 
 extension Request {
+  /// The journal of a request of a background session.
+  private var backgroundTransfer: BackgroundTransfer? {
+    switch self {
+    case let upload as UploadRequest: upload.body.transfer
+    case let download as DownloadRequest: download.plan.transfer
+    default: nil
+    }
+  }
+
   /// The request of a download or an upload of a background session before its adaptation. `nil` until it is in the
   /// journal, and for other requests. Restored requests have it at once.
-  public var originalRequest: URLRequest? { core.transfer?.request }
+  public var originalRequest: URLRequest? { backgroundTransfer?.request }
 
   /// Whether an earlier process ended while it called the response handlers of this request of a background session.
   /// The handlers receive the same outcome once more, and have to tell what they have done already.
-  public var mayHaveBeenDelivered: Bool { core.transfer?.mayHaveBeenDelivered ?? false }
+  public var mayHaveBeenDelivered: Bool { backgroundTransfer?.mayHaveBeenDelivered ?? false }
 
   /// Sets the date before which nothing is sent. It has an effect for downloads and uploads of background sessions, and
   /// is kept when the process ends. If the clock of the machine is set back, the wait does not become longer.
@@ -80,7 +89,7 @@ extension Request {
   /// Call it before the request is resumed; later calls do nothing.
   @discardableResult
   public func earliestBeginDate(_ date: Date) -> Self {
-    core.transfer?.earliestBegin = date
+    backgroundTransfer?.earliestBegin = date
     return self
   }
 }

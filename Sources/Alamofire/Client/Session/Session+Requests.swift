@@ -55,14 +55,17 @@ extension Session {
     _ downloadable: DownloadRequest.Downloadable? = nil, transfer: BackgroundTransfer? = nil
   ) -> DownloadRequest {
     let transfer = transfer ?? core.background?.make()
+    var source: Data?
+    if case .resumeData(let data)? = downloadable { source = data }
     let plan = DownloadPlan(
-      downloadable ?? .request(convertible), destination: destination, transfer: transfer)
+      resuming: source, destination: destination.map { DownloadRequest.move(to: $0) }, transfer: transfer)
     let request = DownloadRequest(
       core.parts(
         of: transfer == nil ? convertible : BackgroundDownload(base: convertible, plan: plan),
         runsUserCode: runsUserCode || transfer != nil, kind: DownloadKind(plan: plan),
-        core.interceptor(interceptor, of: transfer), shouldAutomaticallyResume))
-    request.core.useIdentifierOfTransfer()
+        core.interceptor(interceptor, of: transfer), shouldAutomaticallyResume),
+      downloadable ?? .request(convertible), plan)
+    request.core.useIdentifier(of: transfer)
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }
@@ -117,8 +120,11 @@ extension Session {
         of: transfer.map { BackgroundUpload(base: convertible, transfer: $0) } ?? convertible,
         runsUserCode: runsUserCode ?? !(convertible is URLRequest), kind: UploadKind(upload: body),
         core.interceptor(interceptor, of: transfer), shouldAutomaticallyResume), uploadable, body)
-    request.core.useIdentifierOfTransfer()
-    if let resumer { request.core.resume(by: resumer) }
+    request.core.useIdentifier(of: transfer)
+    if let resumer {
+      _ = body.resumer(orAdd: resumer)
+      request.core.watchResumption()
+    }
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request
   }

@@ -125,7 +125,9 @@ extension RequestCore {
   func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
     let (data, isShown) = (request.sink as? ObservedBody)?.take() ?? (nil, false)
     let all = data ?? body
-    if isKept, !isShown, download == nil, stream == nil, let all, !all.isEmpty, observers.contains(.task) {
+    if isKept, !isShown, !kind.traits.contains(.passesBodyOn), let all, !all.isEmpty,
+      observers.contains(.task)
+    {
       notify(.data(all))
     }
     return all

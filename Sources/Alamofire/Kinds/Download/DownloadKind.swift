@@ -9,15 +9,19 @@ struct DownloadKind: RequestKind {
   let plan: DownloadPlan
 
   var traits: KindTraits { plan.transfer == nil ? .passesBodyOn : [.passesBodyOn, .isScheduled] }
-  var download: DownloadPlan? { plan }
-  var transfer: BackgroundTransfer? { plan.transfer }
+  private var transfer: BackgroundTransfer? { plan.transfer }
 
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
-    core.noteInitialRequest(request)
+    transfer?.noteInitialRequest(request)
     return request
   }
 
-  func schedule(_ attempt: Attempt) -> Outcome<Attempt> { attempt.schedule(transfer) }
+  func schedule(_ attempt: Attempt) -> Outcome<Attempt> {
+    guard let transfer else { return .done }
+    return attempt.schedule(transfer, isSentAtOnce: true) { (request) throws(AFError) in
+      try transfer.describe(request, kind: .download)
+    }
+  }
 
   // MARK: The hops
 
@@ -70,9 +74,9 @@ struct DownloadKind: RequestKind {
     if let transfer { return move(source, of: transfer, exchange, of: attempt) }
     guard let destination = plan.destination, let response = exchange.responseForDestination else {
       // Before the event, whose monitors may look for the file.
-      core.state.withLock { $0.extras.fileURL = source }
+      plan.fileURL = source
       if core.notifiesMonitors { request.notify(.destination(source)) }
-      return try attempt.fileMoved(.success(source))
+      return try fileMoved(.success(source), of: attempt)
     }
     return .task { () -> Result<URL, AFError> in
       let (target, options) = core.isCancelled ? (source, []) : destination(source, response)
@@ -83,7 +87,7 @@ struct DownloadKind: RequestKind {
       if core.notifiesMonitors { request.notify(.destination(target)) }
       return DownloadPlan.move(source, to: target, options)
     } then: { (attempt, result) throws(AFError) in
-      try attempt.fileMoved(result)
+      try fileMoved(result, of: attempt)
     }
   }
 
@@ -99,8 +103,18 @@ struct DownloadKind: RequestKind {
       do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
       return core.moved(source, of: transfer, plan, exchange, for: request)
     } then: { (attempt, result) throws(AFError) in
-      try attempt.fileMoved(result)
+      try fileMoved(result, of: attempt)
     }
+  }
+
+  /// Keeps the place of the file.
+  private func fileMoved(
+    _ result: Result<URL, AFError>, of attempt: Attempt
+  ) throws(AFError) -> Outcome<Attempt> {
+    if case .success(let url) = result { plan.fileURL = url }
+    if attempt.core.notifiesMonitors { attempt.request.notify(.stored(result)) }
+    _ = try result.get()
+    return .done
   }
 
   // MARK: The end
@@ -111,37 +125,29 @@ struct DownloadKind: RequestKind {
     forgetFileOfCancelled(core)
     // The next session continues the transfer with this file.
     if transfer != nil, core.isSuspendedInBackground { return plan.close() }
-    let (request, isCancelled, isWanted) = core.state.withLock { state in
-      (state.results.request, state.lifecycle.state == .cancelled, state.extras.wantsResumeData)
+    let isWanted = plan.wantsResumeData
+    let (request, isCancelled) = core.state.withLock { state in
+      (state.results.request, state.lifecycle.state == .cancelled)
     }
     guard let data = plan.takeResumeData(of: request) else { return }
     if isCancelled, !isWanted {
       // Also the file of a background transfer, which has left its folder for the resume data.
       if let path = try? ResumeData(data).path { FileSink.removePart(path) }
     } else {
-      core.state.withLock { $0.extras.resumeData = data }
+      plan.resumeData = data
     }
   }
 
   /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a
   /// file at a destination stays.
   private func forgetFileOfCancelled(_ core: RequestCore) {
-    let file = core.state.withLock { state -> URL? in
-      guard state.lifecycle.state == .cancelled, state.hasExtras, let file = state.extras.fileURL else {
-        return nil
-      }
-      state.extras.fileURL = nil
-      return file
-    }
-    if let file, plan.destination == nil { try? FileManager.default.removeItem(at: file) }
+    guard core.isCancelled, let file = plan.takeFileURL() else { return }
+    if plan.destination == nil { try? FileManager.default.removeItem(at: file) }
   }
 
   /// Calls the handlers of `cancel(byProducingResumeData:)`, once.
   func ended(_ core: RequestCore) {
-    let (handlers, data) = core.state.withLock { state in
-      defer { state.extras.resumeDataHandlers = [] }
-      return (state.extras.resumeDataHandlers, state.extras.resumeData)
-    }
+    let (handlers, data) = plan.end()
     guard !handlers.isEmpty else { return }
     core.session.rootQueue.async { for handler in handlers { handler(data) } }
   }
@@ -149,22 +155,30 @@ struct DownloadKind: RequestKind {
   func held() { transfer?.endTurn() }
 
   func beginAgain(because cause: RequestCore.RetryCause) {
-    if cause == .retrier { transfer?.noteRetry() }
-    if cause == .demand { transfer?.beginAgain(continuing: nil) }
+    let file = plan.forgetResults(isNewRun: cause == .demand)
+    switch cause {
+    case .retrier:
+      // A file at a destination belongs to the user. No response will name a temporary file.
+      if let file, plan.destination == nil { try? FileManager.default.removeItem(at: file) }
+      transfer?.noteRetry()
+    case .demand: transfer?.beginAgain(continuing: nil)
+    case .continuation: break
+    }
+    plan.forget()
+  }
+
+  // MARK: The results
+
+  func count(after exchange: Exchange) -> ResultCount {
+    ResultCount(offset: plan.offset, received: exchange.hops.last?.metrics.values.decodedBodyBytes ?? 0)
+  }
+
+  func complete(_ outcome: inout RequestOutcome) {
+    (outcome.fileURL, outcome.resumeData) = plan.fileAndResumeData
   }
 
   func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore) {
     core.deliver(served, of: transfer)
-  }
-}
-
-extension Attempt {
-  /// Keeps the place of the file of a download.
-  func fileMoved(_ result: Result<URL, AFError>) throws(AFError) -> Outcome<Attempt> {
-    if case .success(let url) = result { core.state.withLock { $0.extras.fileURL = url } }
-    if core.notifiesMonitors { request.notify(.stored(result)) }
-    _ = try result.get()
-    return .done
   }
 }
 
@@ -177,9 +191,9 @@ extension RequestCore {
     // A cancelled request ends without a file; that of a released session stays for the next one.
     guard !isCancelled, !isAbandoned else { return .failure(error ?? .explicitlyCancelled) }
     let target: URL
-    let options: DownloadRequest.Options
+    let options: MoveOptions
     if case .moving(let path, let bits) = transfer.completed?.phase {
-      (target, options) = (URL(fileURLWithPath: path), DownloadRequest.Options(rawValue: bits))
+      (target, options) = (URL(fileURLWithPath: path), MoveOptions(rawValue: bits))
       if transfer.isAtDestination(path) {
         transfer.noteMoved()
         return .success(target)

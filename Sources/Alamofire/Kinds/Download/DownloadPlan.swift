@@ -4,8 +4,19 @@ import HTTPSystem
 import HTTPWire
 import Synchronization
 
+/// The options of a move, as `DownloadRequest.Options` has them.
+struct MoveOptions: OptionSet, Sendable {
+  static let createIntermediateDirectories = MoveOptions(rawValue: 1 << 0)
+  static let removePreviousFile = MoveOptions(rawValue: 1 << 1)
+
+  let rawValue: Int
+}
+
+/// Returns the place of a complete file, as `DownloadRequest.Destination` does.
+typealias FileDestination = @Sendable (URL, HTTPURLResponse) -> (URL, MoveOptions)
+
 /// The file of a download.
-package final class DownloadPlan: Sendable {
+final class DownloadPlan: Sendable {
   private struct Attempt {
     /// The destination of the bytes: the file, or the journal in front of it.
     let sink: any BodySink
@@ -87,23 +98,32 @@ package final class DownloadPlan: Sendable {
     var offset: Int64 = 0
     /// The part of a background download that the next attempt continues.
     var backgroundPart: ResumeData?
+    /// The file of the last attempt, once it is complete.
+    var fileURL: URL?
+    /// The data from which a later download continues.
+    var resumeData: Data?
+    /// Whether a cancellation asked for resume data, and its completion handlers.
+    var wantsResumeData = false
+    var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+    /// Whether the run has ended, and ``resumeDataHandlers`` were taken.
+    var isOver = false
   }
 
   /// The prefix and the suffix of lasting names.
   static let fileName = (prefix: "Alamofire_", suffix: ".tmp")
 
-  let downloadable: DownloadRequest.Downloadable
-  let destination: DownloadRequest.Destination?
+  /// The data that the download continues from.
+  let source: Data?
+  let destination: FileDestination?
   /// The download of a background session; `nil` in others.
   let transfer: BackgroundTransfer?
   /// The temporary file and the offset of its first byte, for the loop and attempts.
   private let state = Mutex(State())
 
   init(
-    _ downloadable: DownloadRequest.Downloadable, destination: DownloadRequest.Destination?,
-    transfer: BackgroundTransfer? = nil
+    resuming source: Data?, destination: FileDestination?, transfer: BackgroundTransfer? = nil
   ) {
-    self.downloadable = downloadable
+    self.source = source
     self.destination = destination
     self.transfer = transfer
   }
@@ -138,15 +158,17 @@ package final class DownloadPlan: Sendable {
       return place
     }
     let attempt = Attempt(file: file, lastingPath: lastingPath, part: part, transfer: transfer)
-    state.withLock { $0 = State(attempt: attempt, backgroundPart: $0.backgroundPart) }
+    state.withLock { state in
+      state.attempt = attempt
+      state.offset = 0
+    }
     return attempt.sink
   }
 
   /// Returns the user's resume data; `nil` for a new download.
   private func earlier() throws(AFError) -> ResumeData? {
     if transfer != nil { return state.withLock { $0.backgroundPart } }
-    guard case .resumeData(let data) = downloadable else { return nil }
-    return try ResumeData(data)
+    return try source.map { (data) throws(AFError) in try ResumeData(data) }
   }
 
   private func begun(_ head: ResponseHead, at place: FileSink.Place) {
@@ -236,10 +258,64 @@ package final class DownloadPlan: Sendable {
 
   /// The resume data that the download was made from, if their file still exists.
   private var earlierData: Data? {
-    guard case .resumeData(let data) = downloadable, (try? ResumeData(data))?.isUsable == true else {
-      return nil
+    guard let source, (try? ResumeData(source))?.isUsable == true else { return nil }
+    return source
+  }
+}
+
+// The results of the download.
+extension DownloadPlan {
+  /// The file of the last attempt, once it is complete.
+  var fileURL: URL? {
+    get { state.withLock { $0.fileURL } }
+    set { state.withLock { $0.fileURL = newValue } }
+  }
+
+  /// The data from which a later download continues.
+  var resumeData: Data? {
+    get { state.withLock { $0.resumeData } }
+    set { state.withLock { $0.resumeData = newValue } }
+  }
+
+  var fileAndResumeData: (URL?, Data?) { state.withLock { ($0.fileURL, $0.resumeData) } }
+
+  /// Takes the file of the last attempt, which no response names any more.
+  func takeFileURL() -> URL? { state.withLock { $0.fileURL.take() } }
+
+  /// Forgets the results of an attempt, before another one. Returns its file.
+  ///
+  /// - Parameter isNewRun: Whether the request had ended, and is sent again.
+  func forgetResults(isNewRun: Bool) -> URL? {
+    state.withLock { state in
+      state.resumeData = nil
+      if isNewRun { state.isOver = false }
+      return state.fileURL.take()
     }
-    return data
+  }
+
+  /// Whether a cancellation asked for resume data.
+  var wantsResumeData: Bool { state.withLock { $0.wantsResumeData } }
+
+  /// Notes that a cancellation asks for resume data.
+  func requestResumeData() { state.withLock { $0.wantsResumeData = true } }
+
+  /// Notes that a cancellation asks for resume data, which `handler` gets at the end of the run. Returns false if the
+  /// run has ended already; the handler is not called then.
+  func requestResumeData(_ handler: @escaping @Sendable (Data?) -> Void) -> Bool {
+    state.withLock { state in
+      state.wantsResumeData = true
+      if !state.isOver { state.resumeDataHandlers.append(handler) }
+      return !state.isOver
+    }
+  }
+
+  /// Ends the run. Returns the handlers that get the resume data, once.
+  func end() -> (handlers: [@Sendable (Data?) -> Void], data: Data?) {
+    state.withLock { state in
+      state.isOver = true
+      defer { state.resumeDataHandlers = [] }
+      return (state.resumeDataHandlers, state.resumeData)
+    }
   }
 }
 
@@ -248,7 +324,7 @@ extension DownloadPlan {
   ///
   /// - Parameter isShared: Whether the file gets that mode. Without, only its owner can read it.
   static func move(
-    _ source: URL, to target: URL, _ options: DownloadRequest.Options, isShared: Bool = true
+    _ source: URL, to target: URL, _ options: MoveOptions, isShared: Bool = true
   ) -> Result<URL, AFError> {
     guard !isSameFile(source, target) else { return .success(target) }
     let files = FileManager.default

@@ -17,6 +17,17 @@ final class EventSource: Sendable {
     case refused(ResponseRefusal)
   }
 
+  /// The settings, as `EventSourceRequest.Configuration` has them.
+  struct Settings: Sendable {
+    let lastEventID: String
+    let policy: EventStreamReconnection.Policy
+    let limits: EventStreamReader.Limits
+    /// Whether another connection follows; `nil` if the method decides.
+    let reconnects: Bool?
+    /// The number of connections without an event after which none follows.
+    let maximumFailureCount: Int?
+  }
+
   private struct State: Sendable {
     var reconnection: EventStreamReconnection
     var reading = Reading.nothing
@@ -37,12 +48,12 @@ final class EventSource: Sendable {
   /// The largest number of bytes of a refused response that are kept. A response that has more is not read on.
   private static let largestRefusedBody = 65_536
 
-  let configuration: EventSourceRequest.Configuration
+  let configuration: Settings
   /// The event that has begun, the refused body and the next connection. It is never held together with the lock of
   /// the `StreamFlow`.
   private let state: Mutex<State>
 
-  init(_ configuration: EventSourceRequest.Configuration) {
+  init(_ configuration: Settings) {
     self.configuration = configuration
     state = Mutex(
       State(
@@ -179,47 +190,6 @@ extension EventSource {
   }
 }
 
-/// The last interceptor of an event source. It adds the fields of each connection, and decides about the next one if no
-/// retrier of the caller does.
-struct EventSourceInterceptor: RequestInterceptor {
-  let source: EventSource
-
-  func adapt(
-    _ urlRequest: URLRequest, for session: Session,
-    completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
-  ) {
-    var adapted = urlRequest
-    adapted.cachePolicy = .reloadIgnoringLocalCacheData
-    for field in source.fields(for: urlRequest) { adapted.headers.update(field) }
-    completion(.success(adapted))
-  }
-
-  func retry(
-    _ request: Request, for session: Session, dueTo error: any Error,
-    completion: @escaping @Sendable (RetryResult) -> Void
-  ) {
-    let isClean = Self.isEndOfStream(error)
-    guard source.reconnects, isClean || Self.isTemporary(error),
-      let delay = source.delay(isClean: isClean, random: .random(in: 0...1))
-    else {
-      return completion(.doNotRetry)
-    }
-    completion(.retryWithDelay(delay / .seconds(1)))
-  }
-
-  /// Whether the server has ended the stream.
-  private static func isEndOfStream(_ error: any Error) -> Bool {
-    guard let error = error.asAFError, error.isResponseValidationError else { return false }
-    return error.underlyingError is EventStreamEnd
-  }
-
-  /// Whether another connection may succeed, because the network failed.
-  private static func isTemporary(_ error: any Error) -> Bool {
-    guard let failure = error.asAFError?.underlyingError as? URLError else { return false }
-    return RetryPolicy.defaultRetryableURLErrorCodes.contains(failure.code)
-  }
-}
-
 /// The error of a connection that ended after an event stream.
 struct EventStreamEnd: LocalizedError {
   var errorDescription: String? { "The server has ended the event stream." }
@@ -228,7 +198,7 @@ struct EventStreamEnd: LocalizedError {
 extension EventSource {
   /// Validates the response of a connection. The end of an event stream is a failure if another connection follows, so
   /// that retriers are asked.
-  func validation(_ response: HTTPURLResponse) -> Request.ValidationResult {
+  func validation(_ response: HTTPURLResponse) -> Result<Void, any (Error & Sendable)> {
     if isReadingEvents { return reconnects ? .failure(EventStreamEnd()) : .success(()) }
     if refusal == nil, response.statusCode == 204 { return .success(()) }
     let contentType = response.value(forHTTPHeaderField: "Content-Type")

@@ -6,7 +6,6 @@ struct StreamKind: RequestKind {
   let flow: StreamFlow
 
   var traits: KindTraits { [.hasReaders, .passesBodyOn] }
-  var stream: StreamFlow? { flow }
 
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
     flow.complete()
@@ -22,6 +21,10 @@ struct StreamKind: RequestKind {
 
   func redirected(by plan: RedirectPlan, from method: String, status: Int) {
     flow.eventSource?.redirected(by: plan, from: method, status: status)
+  }
+
+  func count(after exchange: Exchange) -> ResultCount {
+    ResultCount(received: exchange.hops.last?.metrics.values.decodedBodyBytes ?? 0)
   }
 
   // MARK: The end
@@ -46,7 +49,6 @@ struct WebSocketKind: RequestKind {
   let flow: WebSocketFlow
 
   var traits: KindTraits { [.validatesEarly, .needsEngine] }
-  var webSocket: WebSocketFlow? { flow }
 
   func engineURL(of url: String) -> String { WebSocketURL.http(url) }
 

@@ -12,8 +12,19 @@ final class UploadBody: Sendable {
   let runsUserCode: Bool
   /// The upload of a background session; `nil` in others.
   let transfer: BackgroundTransfer?
-  /// The resumer of a resumable upload, for attempts and the threads of users.
-  private let resumption = Mutex<UploadResumer?>(nil)
+  /// Guarded by the lock of this class.
+  private struct State {
+    /// The resumer of a resumable upload.
+    var resumer: UploadResumer?
+    /// The body of the last attempt, and the file that was made of it.
+    var content: UploadContent?
+    var madeFile: URL?
+    /// The trailer fields that follow the body.
+    var trailers: RequestTrailers?
+  }
+
+  /// The body and its resumer, for the loop, attempts and the threads of users.
+  private let state = Mutex(State())
 
   init(
     fileManager: FileManager, transfer: BackgroundTransfer?, runsUserCode: Bool,
@@ -26,15 +37,52 @@ final class UploadBody: Sendable {
   }
 
   /// The decisions about a resumable upload; `nil` for an ordinary one.
-  var resumer: UploadResumer? { resumption.withLock { $0 } }
+  var resumer: UploadResumer? { state.withLock { $0.resumer } }
 
   /// Returns the decisions, which are the given ones if there were none.
   func resumer(orAdd new: UploadResumer) -> UploadResumer {
-    resumption.withLock { resumer in
-      let used = resumer ?? new
-      resumer = used
+    state.withLock { state in
+      let used = state.resumer ?? new
+      state.resumer = used
       return used
     }
+  }
+
+  /// The body of the last attempt; `nil` before it was made.
+  var content: UploadContent? { state.withLock { $0.content } }
+
+  /// The trailer fields of an ordinary upload.
+  var trailers: RequestTrailers? {
+    get { state.withLock { $0.trailers } }
+    set { state.withLock { $0.trailers = newValue } }
+  }
+
+  /// Keeps the body of an attempt.
+  func use(_ content: UploadContent) {
+    state.withLock { state in
+      state.content = content
+      if case .file(let url, true) = content { state.madeFile = url }
+    }
+  }
+
+  /// Replaces the stream of the body by that of a delegate.
+  func use(_ answer: UploadContent?, of request: @autoclosure () -> URLRequest?) throws(AFError) {
+    guard let answer else {
+      throw .sessionTaskFailed(
+        error: URLError.made(
+          .requestBodyStreamExhausted, "The session's delegate gave no stream for the body of the request.",
+          url: request()?.url?.absoluteString ?? ""))
+    }
+    state.withLock { $0.content = answer }
+  }
+
+  /// Whether there is a file that was made for the upload, and is not removed yet.
+  var hasMadeFile: Bool { state.withLock { $0.madeFile != nil } }
+
+  /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, is no error of the
+  /// request.
+  func removeMadeFile() {
+    if let url = state.withLock({ $0.madeFile.take() }) { try? fileManager.removeItem(at: url) }
   }
 
   /// Makes the body of an attempt. Blocks for as long as code of the caller does.

@@ -12,33 +12,43 @@ struct UploadKind: RequestKind {
     var traits: KindTraits = .hasBody
     if upload.transfer != nil { traits.insert(.isScheduled) }
     if upload.resumer != nil { traits.insert(.convertsInTask) }
+    if upload.runsUserCode { traits.insert(.makesBodyByUserCode) }
     return traits
   }
 
-  var body: UploadBody? { upload }
-  var transfer: BackgroundTransfer? { upload.transfer }
-
-  var interceptors: [any RequestInterceptor] { upload.resumer.map { [UploadRetrier(upload: $0)] } ?? [] }
+  private var transfer: BackgroundTransfer? { upload.transfer }
 
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
-    core.noteInitialRequest(request)
+    transfer?.noteInitialRequest(request)
     guard let resumer = upload.resumer, transfer?.completed == nil else { return request }
     return try resumer.request(from: request) { upload.made() }
   }
 
   func prepareBody(for attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
     // The body of a resumable upload is made once.
-    let isNew = upload.resumer == nil || attempt.core.uploadable == nil
-    if let made = upload.resumer?.uploadable { return try attempt.bodyIsMade(made, isNew: isNew) }
-    guard upload.runsUserCode || upload.transfer != nil || attempt.core.hasUploadedFile else {
-      return try attempt.bodyIsMade(upload.made(), isNew: isNew)
+    let isNew = upload.resumer == nil || upload.content == nil
+    if let made = upload.resumer?.uploadable { return try bodyIsMade(made, for: attempt, isNew: isNew) }
+    guard upload.runsUserCode || upload.transfer != nil || upload.hasMadeFile else {
+      return try bodyIsMade(upload.made(), for: attempt, isNew: isNew)
     }
-    return .task { [upload, core = attempt.core] in
-      core.removeUploadedFile()
+    return .task { [upload] in
+      upload.removeMadeFile()
       return upload.made()
     } then: { (attempt, made) throws(AFError) in
-      try attempt.bodyIsMade(made, isNew: isNew)
+      try bodyIsMade(made, for: attempt, isNew: isNew)
     }
+  }
+
+  private func bodyIsMade(
+    _ result: Result<UploadContent, AFError>, for attempt: Attempt, isNew: Bool
+  ) throws(AFError) -> Outcome<Attempt> {
+    switch result {
+    case .success(let content): upload.use(content)
+    case .failure(let error): attempt.core.fail(error)
+    }
+    if isNew, attempt.core.notifiesMonitors { attempt.request.notify(.uploadable(result)) }
+    _ = try result.get()
+    return .done
   }
 
   /// Decides what the response of a resumable upload means.
@@ -71,7 +81,16 @@ struct UploadKind: RequestKind {
     return .task { transfer.noteAnswer(head, body, from: url) }
   }
 
-  func schedule(_ attempt: Attempt) -> Outcome<Attempt> { attempt.schedule(transfer) }
+  func schedule(_ attempt: Attempt) -> Outcome<Attempt> {
+    guard let transfer else { return .done }
+    let resumer = upload.resumer
+    return attempt.schedule(transfer, isSentAtOnce: resumer?.endsWithoutContent == true) {
+      (request) throws(AFError) in
+      guard let resumer else { return try transfer.describe(request, kind: .upload) }
+      let (policy, upload) = resumer.description
+      try transfer.describe(request, kind: .upload, resumption: policy, continuing: upload)
+    }
+  }
 
   // MARK: The hops
 
@@ -91,7 +110,7 @@ struct UploadKind: RequestKind {
     } catch {
       throw AFError(error, url: request.url?.absoluteString ?? "")
     }
-    switch core.uploadable {
+    switch upload.content {
     case .data(let data): return .bytes(data)
     case .file(let url, _):
       let source = try Self.fileSource(url)
@@ -101,6 +120,9 @@ struct UploadKind: RequestKind {
     case nil: return nil
     }
   }
+
+  // Neither resumable uploads nor background sessions send trailers.
+  var trailers: RequestTrailers? { upload.resumer == nil && transfer == nil ? upload.trailers : nil }
 
   func contentInMemory() -> Data? {
     guard let resumer = upload.resumer, resumer.isActive else { return nil }
@@ -140,6 +162,13 @@ struct UploadKind: RequestKind {
 
   func held() { transfer?.endTurn() }
 
+  var leftovers: (@Sendable () -> Void)? {
+    guard upload.hasMadeFile else { return nil }
+    return { [upload] in upload.removeMadeFile() }
+  }
+
+  func count(after exchange: Exchange) -> ResultCount { ResultCount(uploaded: upload.resumer?.uploadedCount) }
+
   func beginAgain(because cause: RequestCore.RetryCause) {
     if cause == .retrier { transfer?.noteRetry() }
     guard cause == .demand else { return }
@@ -152,52 +181,13 @@ struct UploadKind: RequestKind {
   }
 }
 
-extension Attempt {
-  fileprivate func bodyIsMade(
-    _ result: Result<UploadContent, AFError>, isNew: Bool
-  ) throws(AFError) -> Outcome<Attempt> {
-    switch result {
-    case .success(let uploadable):
-      core.state.withLock { state in
-        state.extras.uploadable = uploadable
-        if case .file(let url, true) = uploadable { state.extras.uploadedFile = url }
-      }
-    case .failure(let error): core.fail(error)
-    }
-    if isNew, core.notifiesMonitors { request.notify(.uploadable(result)) }
-    _ = try result.get()
-    return .done
-  }
-}
-
-extension RequestCore {
-  /// The decisions about a resumable upload; `nil` for any other request.
-  var resumer: UploadResumer? { body?.resumer }
-
-  /// The body of an upload, once it is made.
-  var uploadable: UploadContent? { state.withLock { $0.extras.uploadable } }
-
-  func bodyStreamGiven(_ answer: UploadContent?) throws(AFError) {
-    guard let answer else {
-      throw .sessionTaskFailed(
-        error: URLError.made(
-          .requestBodyStreamExhausted, "The session's delegate gave no stream for the body of the request.",
-          url: state.withLock { $0.results.request }?.url?.absoluteString ?? ""))
-    }
-    state.withLock { $0.extras.uploadable = answer }
-  }
-
-  /// Whether there is a file that was made for the upload, and is not removed yet.
-  var hasUploadedFile: Bool { kind.body != nil && state.withLock { $0.extras.uploadedFile != nil } }
-
-  /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, is no error of the
-  /// request.
-  func removeUploadedFile() {
-    guard let body else { return }
-    let url = state.withLock { state in
-      defer { state.extras.uploadedFile = nil }
-      return state.extras.uploadedFile
-    }
-    if let url { try? body.fileManager.removeItem(at: url) }
+extension ByteCount {
+  /// Returns the count for the whole of a resumable upload, from the count for one request. The count never falls
+  /// within an attempt.
+  fileprivate func inside(_ window: UploadResumer.Window, last: ByteCount) -> ByteCount {
+    var count = self
+    count.sent = max(last.sent, window.offset.map { $0 + sent } ?? 0)
+    count.expectedToSend = window.length
+    return count
   }
 }

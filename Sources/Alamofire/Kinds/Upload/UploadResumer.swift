@@ -49,10 +49,10 @@ final class UploadResumer: Sendable {
   private let state: Mutex<State>
 
   init(
-    _ options: ResumableUpload, checkpoint: Data? = nil, isRemoved: Bool = false,
-    transfer: BackgroundTransfer? = nil
+    _ policy: Result<UploadResumption.Policy, ResumableUploadError>, checkpoint: Data? = nil,
+    isRemoved: Bool = false, transfer: BackgroundTransfer? = nil
   ) {
-    state = Mutex(State(policy: options.policy))
+    state = Mutex(State(policy: policy))
     self.checkpoint = checkpoint
     self.isRemoved = isRemoved
     self.transfer = transfer
@@ -68,9 +68,9 @@ final class UploadResumer: Sendable {
   }
 
   /// Uses other options, unless the upload has begun.
-  func use(_ options: ResumableUpload) {
+  func use(_ policy: Result<UploadResumption.Policy, ResumableUploadError>) {
     state.withLock { state in
-      if state.resumption == nil { state.policy = options.policy }
+      if state.resumption == nil { state.policy = policy }
     }
   }
 
@@ -346,33 +346,4 @@ extension UploadResumer.State {
     guard let upload, case .file(_, let identity, false)? = body else { return nil }
     return UploadCheckpoint(upload, method: method, file: identity).data
   }
-}
-
-/// The last retrier of a resumable upload. It decides if no retrier of the caller does.
-struct UploadRetrier: RequestInterceptor {
-  let upload: UploadResumer
-
-  func retry(
-    _ request: Request, for session: Session, dueTo error: any Error,
-    completion: @escaping @Sendable (RetryResult) -> Void
-  ) {
-    guard let failure = Self.failure(error),
-      let delay = upload.delay(after: failure, random: .random(in: 0...1))
-    else { return completion(.doNotRetry) }
-    completion(.retryWithDelay(delay / .seconds(1)))
-  }
-
-  private static func failure(_ error: any Error) -> UploadResumption.Failure? {
-    guard let error = error.asAFError else { return nil }
-    if error.isResponseValidationError { return .response }
-    guard let failure = error.underlyingError as? URLError,
-      RetryPolicy.defaultRetryableURLErrorCodes.contains(failure.code)
-    else { return nil }
-    return .network(sentNothing: unsentCodes.contains(failure.code))
-  }
-
-  /// The codes of failures before anything was sent.
-  private static let unsentCodes: Set<URLError.Code> = [
-    .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .notConnectedToInternet,
-  ]
 }

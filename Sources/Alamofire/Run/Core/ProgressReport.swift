@@ -145,15 +145,12 @@ extension RequestCore {
   /// Applies `body` to the report, after it has taken the counts of the response.
   private func countedProgress<Value: Sendable>(_ body: (inout ProgressReport) -> Value) -> Value {
     let passed = chunks?.passedCount ?? 0
-    let offset = download?.offset ?? 0
-    let uploaded = resumer?.uploadedCount
-    let isKept = download == nil && stream == nil
+    let count = state.withLock { $0.results.exchange }.map { kind.count(after: $0) }
     return state.withLock { state in
-      if let exchange = state.results.exchange {
-        let metrics = exchange.hops.last?.metrics.values
-        let received =
-          isKept ? passed + Int64(state.results.data?.count ?? 0) : metrics?.decodedBodyBytes ?? 0
-        state.extras.progress.ended(exchange, uploaded: uploaded, received: received, after: offset)
+      if let count, let exchange = state.results.exchange {
+        let kept = passed + Int64(state.results.data?.count ?? 0)
+        state.extras.progress.ended(
+          exchange, uploaded: count.uploaded, received: count.received ?? kept, after: count.offset)
       }
       return body(&state.extras.progress)
     }

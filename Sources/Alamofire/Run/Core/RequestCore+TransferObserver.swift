@@ -75,17 +75,6 @@ extension ResponseHead {
   fileprivate var mayLeadOn: Bool { status == 401 || status / 100 == 3 }
 }
 
-extension ByteCount {
-  /// Returns the count for the whole of a resumable upload, from the count for one request. The count never falls
-  /// within an attempt.
-  func inside(_ window: UploadResumer.Window, last: ByteCount) -> ByteCount {
-    var count = self
-    count.sent = max(last.sent, window.offset.map { $0 + sent } ?? 0)
-    count.expectedToSend = window.length
-    return count
-  }
-}
-
 // MARK: Cookies
 
 extension RequestCore {

@@ -35,7 +35,7 @@ extension RequestCore {
       parts.method = method
       parts.fields = fields
       parts.body = body
-      parts.trailers = trailers
+      parts.trailers = kind.trailers
       parts.sink = sink
       parts.priority = priority
       parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
@@ -51,12 +51,6 @@ extension RequestCore {
       HopHandler(scheme: scheme) != nil || !session.settings.protocolClasses.isEmpty
     else { return nil }
     return Origin(scheme: scheme, host: url.host ?? "", port: url.port)
-  }
-
-  /// The trailer fields of an ordinary upload.
-  private var trailers: RequestTrailers? {
-    guard kind.traits == .hasBody else { return nil }
-    return state.withLock { $0.hasExtras ? $0.extras.trailers : nil }
   }
 
   private func body(of request: URLRequest, own: [String: String]?) throws(AFError) -> RequestBody {

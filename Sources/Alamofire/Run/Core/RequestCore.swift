@@ -190,7 +190,7 @@ package final class RequestCore: Sendable {
   }
 
   private var startsWithUserCode: Bool {
-    convertsByUserCode || has(.adapters) || body?.runsUserCode == true
+    convertsByUserCode || has(.adapters) || kind.traits.contains(.makesBodyByUserCode)
   }
 
   /// Whether the task of the request stays until its end. Only that task carries the task-local values, which retriers
@@ -209,12 +209,6 @@ extension RequestCore.State {
 }
 
 extension RequestCore {
-  var body: UploadBody? { kind.body }
-  var download: DownloadPlan? { kind.download }
-  var transfer: BackgroundTransfer? { kind.transfer }
-  var stream: StreamFlow? { kind.stream }
-  var webSocket: WebSocketFlow? { kind.webSocket }
-
   /// Whether the body of the response is passed on as it arrives, so that only the body for the caller may be.
   var hasBodySink: Bool { kind.traits.contains(.passesBodyOn) || has(.body) }
 }

@@ -21,19 +21,12 @@ struct RequestExtras: Sendable {
   /// The profile of a request that was given options or an identity of its own.
   var profile: ConnectionProfile?
 
-  /// The request of a background transfer before its adaptation.
-  var initialRequest: URLRequest?
   /// The priority, if it is not the usual one.
   var priority: Float = 0.5
 
   // MARK: Bodies
   /// The chunk readers of a data request.
   var chunks: ResponseChunks?
-  /// The body of an upload, and the file that was made of it for the attempt.
-  var uploadable: UploadContent?
-  var uploadedFile: URL?
-  /// The trailer fields that follow the body of an upload.
-  var trailers: RequestTrailers?
   /// The source that sends the body, if it is a stream.
   var streamSource: InputStreamSource?
 
@@ -42,9 +35,6 @@ struct RequestExtras: Sendable {
   var earlierExchanges: [Exchange] = []
   /// Whether earlier attempts are forgotten, because there is no limit to their number.
   var forgetsEarlierAttempts = false
-  /// The file of a download, and the data from which a later download continues.
-  var fileURL: URL?
-  var resumeData: Data?
   var progress = ProgressReport()
 
   // MARK: Handlers
@@ -53,9 +43,6 @@ struct RequestExtras: Sendable {
   var watchers = RequestWatchers()
   /// The asynchronous sequences of the request.
   var listeners: RequestListeners?
-  /// The completion handlers of a cancellation that asked for resume data.
-  var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
-  var wantsResumeData = false
 
   // MARK: Observers
   var taskHandler: RequestWatchers.Handler<URLSessionTask>?

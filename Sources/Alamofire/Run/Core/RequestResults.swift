@@ -76,20 +76,19 @@ extension RequestCore.State {
 
   /// The results as response handlers receive them.
   var outcome: RequestOutcome {
-    var outcome = RequestOutcome(
+    RequestOutcome(
       request: results.request, exchange: results.exchange, data: collectedBody, error: results.error)
-    if hasExtras {
-      outcome.fileURL = extras.fileURL
-      outcome.resumeData = extras.resumeData
-    }
-    return outcome
   }
 }
 
 extension RequestCore {
   var error: AFError? { state.withLock { $0.results.error } }
 
-  var outcome: RequestOutcome { state.withLock { $0.outcome } }
+  var outcome: RequestOutcome {
+    var outcome = state.withLock { $0.outcome }
+    kind.complete(&outcome)
+    return outcome
+  }
 
   /// Keeps the first error of an attempt.
   func fail(_ error: AFError) { state.withLock { $0.results.fail(error) } }

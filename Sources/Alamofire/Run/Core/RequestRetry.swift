@@ -19,25 +19,17 @@ extension RequestCore {
   func prepareRetry(
     of request: any RunOwner, because cause: RetryCause, failedSink sink: (any ResponseSink)? = nil
   ) -> Bool {
-    let (isReady, file) = state.withLock { state -> (Bool, URL?) in
-      guard state.beginRetry(because: cause) else { return (false, nil) }
-      let file = state.hasExtras ? state.extras.fileURL : nil
+    let isReady = state.withLock { state in
+      guard state.beginRetry(because: cause) else { return false }
       state.resetForRetry(because: cause)
       // The readers of the body have received all of it.
       if cause == .demand, state.hasExtras { state.extras.chunks = nil }
-      return (true, file)
+      return true
     }
     guard isReady else { return false }
-    switch cause {
-    case .retrier:
-      // A file at a destination belongs to the user. No response will name a temporary file.
-      if let file, let download, download.destination == nil { try? FileManager.default.removeItem(at: file) }
-    case .demand:
-      remove(.body)
-    case .continuation: return true
-    }
+    if cause == .continuation { return true }
+    if cause == .demand { remove(.body) }
     kind.beginAgain(because: cause)
-    download?.forget()
     if notifiesMonitors { request.notify(.retrying(ofSink: sink)) }
     return true
   }
@@ -61,8 +53,6 @@ extension RequestCore.State {
     // The attempt has ended, so that nothing waits for the decision.
     _ = run.closeHeadDecision()
     guard hasExtras else { return }
-    extras.fileURL = nil
-    extras.resumeData = nil
     extras.cacheCandidates = []
     if cause != .continuation { extras.progress.reset() }
   }

@@ -26,6 +26,8 @@ package final class BackgroundTransfer: Sendable {
     /// Whether bytes of the file were lost, because they could not be flushed to the disk. Later flushes may succeed.
     var hasLostBytes = false
     var earliestBegin: Date?
+    /// The request before its adaptation; `nil` once the journal has it.
+    var initialRequest: URLRequest?
     var hasTurn = false
     /// The number of bytes that were appended to the journal since it was written as a whole.
     var appendedSize = 0
@@ -102,6 +104,14 @@ package final class BackgroundTransfer: Sendable {
 
   package var isDescribed: Bool { stored != nil }
 
+  /// The request before its adaptation; `nil` if the journal has it already.
+  var initialRequest: URLRequest? { state.withLock { $0.initialRequest } }
+
+  /// Keeps the request before its adaptation, for the first record.
+  func noteInitialRequest(_ request: URLRequest) {
+    state.withLock { if $0.stored == nil { $0.initialRequest = request } }
+  }
+
   /// The date before which nothing is sent.
   package var earliestBegin: Date? {
     get { state.withLock { $0.earliestBegin } }
@@ -136,7 +146,10 @@ package final class BackgroundTransfer: Sendable {
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
     guard let lines = Journal.standard.lines(of: records) else { throw owner.failure(EINVAL) }
     if let code = files.make(names.journal, lines) { throw owner.failure(code) }
-    state.withLock { $0.stored = JournalState(records) }
+    state.withLock { state in
+      state.stored = JournalState(records)
+      state.initialRequest = nil
+    }
   }
 
   /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the

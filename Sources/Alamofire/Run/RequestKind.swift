@@ -6,9 +6,6 @@ import HTTPWire
 protocol RequestKind: HopKind {
   // MARK: The attempt
 
-  /// The interceptors that follow the caller's.
-  var interceptors: [any RequestInterceptor] { get }
-
   /// Changes the request of the caller before its adaptation. May block if ``KindTraits/convertsInTask`` is set.
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest
 
@@ -25,6 +22,9 @@ protocol RequestKind: HopKind {
 
   /// Returns the body to send; `nil` if it is the body of the caller's request.
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody?
+
+  /// The trailer fields that follow the body; `nil` without any.
+  var trailers: RequestTrailers? { get }
 
   /// Returns the destination of the body of the response.
   func sink(limit: Int64?) throws(AFError) -> (any BodySink)?
@@ -66,7 +66,16 @@ protocol RequestKind: HopKind {
   /// Returns the error that replaces a failure without a further attempt; `nil` if the failure stays.
   func finalError(of core: RequestCore) -> AFError?
 
-  /// Notes that another attempt follows.
+  /// Returns the work that removes what the run has left on the disk; `nil` if there is nothing.
+  var leftovers: (@Sendable () -> Void)? { get }
+
+  /// Returns the count of a request that has ended, for progress that nobody observed before.
+  func count(after exchange: Exchange) -> ResultCount
+
+  /// Adds the results that are the kind's own.
+  func complete(_ outcome: inout RequestOutcome)
+
+  /// Notes that another attempt follows. Not called for a continuation, because nothing begins anew.
   func beginAgain(because cause: RequestCore.RetryCause)
 
   /// Notes that the run has ended and its responses were made.
@@ -74,28 +83,25 @@ protocol RequestKind: HopKind {
 
   /// Delivers the responses to their handlers.
   func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore)
+}
 
-  // MARK: The parts of some kinds
-
-  /// The body of an upload.
-  var body: UploadBody? { get }
-  /// The file of a download.
-  var download: DownloadPlan? { get }
-  /// The destination of the body of a stream request.
-  var stream: StreamFlow? { get }
-  /// The messages of a WebSocket request.
-  var webSocket: WebSocketFlow? { get }
-  /// The transfer of a background session.
-  var transfer: BackgroundTransfer? { get }
+/// The part of a count that the response alone does not tell.
+struct ResultCount {
+  /// The bytes of all uploads, if they are more than those of the last request.
+  var uploaded: Int64?
+  /// The number of bytes of an earlier download.
+  var offset: Int64 = 0
+  /// The number of bytes that came; `nil` for the body that is kept and that readers had.
+  var received: Int64?
 }
 
 extension RequestKind {
-  var interceptors: [any RequestInterceptor] { [] }
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest { request }
   func prepareBody(for attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func schedule(_ attempt: Attempt) -> Outcome<Attempt> { .done }
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? { nil }
+  var trailers: RequestTrailers? { nil }
   func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { nil }
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount { count }
   func informational(_ head: ResponseHead, at url: String) {}
@@ -108,19 +114,13 @@ extension RequestKind {
   func settle(_ core: RequestCore, isLate: Bool) {}
   func mayBeginAgain(_ core: RequestCore) -> Bool { core.chunks?.mayBeginAgain ?? true }
   func finalError(of core: RequestCore) -> AFError? { nil }
+  var leftovers: (@Sendable () -> Void)? { nil }
+  func count(after exchange: Exchange) -> ResultCount { ResultCount() }
+  func complete(_ outcome: inout RequestOutcome) {}
   func beginAgain(because cause: RequestCore.RetryCause) {}
   func ended(_ core: RequestCore) {}
 
   func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore) {
     for sink in served { sink.deliver() }
   }
-
-  var body: UploadBody? { nil }
-  var download: DownloadPlan? { nil }
-  var stream: StreamFlow? { nil }
-  var webSocket: WebSocketFlow? { nil }
-  var transfer: BackgroundTransfer? { nil }
 }
-
-/// A request whose response is kept in memory.
-struct DataKind: RequestKind {}

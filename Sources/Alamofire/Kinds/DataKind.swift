@@ -1,0 +1,2 @@
+/// A request whose response is kept in memory. All its answers are the defaults.
+struct DataKind: RequestKind {}
