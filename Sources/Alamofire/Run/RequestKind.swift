@@ -69,7 +69,7 @@ protocol RequestKind: HopKind {
   /// Returns the work that removes what the run has left on the disk; `nil` if there is nothing.
   var leftovers: (@Sendable () -> Void)? { get }
 
-  /// Returns the count of a request that has ended, for progress that nobody observed before.
+  /// Returns the count of a request that has ended, for progress that was not observed before.
   func count(after exchange: Exchange) -> ResultCount
 
   /// Adds the results that are the kind's own.

@@ -104,7 +104,7 @@ import Testing
     _ = await bench.get()
     // Resumed after the loop has begun, because nothing waits for a loop that has not.
     let request = bench.session.streamRequest("http://a.test/x", shouldAutomaticallyResume: false)
-    let flow = try #require(request.core.stream)
+    let flow = request.flow
     var iterator = request.streamTask().streamingData().makeAsyncIterator()
     request.resume()
     var count = try #require(await iterator.next()?.value).count

@@ -295,3 +295,25 @@ extension SessionCore {
     }
   }
 }
+
+/// A monitor that observes the bytes of requests on their connections.
+protocol WireMonitor: EventMonitor {
+  /// Returns the observer of one attempt of a request.
+  ///
+  /// - Parameters:
+  ///   - request:      The identifier of the request.
+  ///   - secretFields: The protected header fields of the request.
+  func wireObserver(of request: UUID, secretFields: Set<String>) -> any WireObserver
+}
+
+extension Request {
+  /// Returns the observer of the bytes of an attempt, for the monitors of the session and of the request; `nil` without
+  /// any.
+  func wireObserver(_ profile: ConnectionProfile) -> (any WireObserver)? {
+    guard session.eventMonitor.observesWire || core.has(.events) else { return nil }
+    let monitors = (session.eventMonitor.monitors + ownMonitors).compactMap { $0 as? any WireMonitor }
+    let names = profile.options.protectedHeaders
+    let observers = monitors.map { $0.wireObserver(of: id, secretFields: names) }
+    return observers.count > 1 ? WireObservers(observers) : observers.first
+  }
+}

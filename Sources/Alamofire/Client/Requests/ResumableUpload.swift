@@ -184,7 +184,7 @@ extension Session {
 }
 
 extension RequestCore {
-  /// Prepares for the requests of a resumable upload, of which nobody keeps the earlier ones.
+  /// Prepares for the requests of a resumable upload. Earlier ones are not kept.
   func watchResumption() {
     state.withLock { $0.extras.forgetsEarlierAttempts = true }
     add([.interceptors, .adapters, .retriers])
