@@ -52,7 +52,7 @@ extension RequestCore {
 extension RequestCore {
   /// Uses the identifier of the transfer for the request, so that it is the same in every process.
   func useIdentifier(of transfer: BackgroundTransfer?) {
-    if let transfer { state.withLock { $0.extras.id = transfer.id } }
+    if let transfer { state.withLock { $0.options.value.id = transfer.id } }
   }
 
   /// Whether the session was released, so that the next one with its identifier continues the transfer.

@@ -112,7 +112,7 @@ extension Request {
       }
     }
     guard let download = self as? DownloadRequest, new.received > old.received else { return }
-    guard !core.state.withLock({ $0.extras.progress.isIntermediate }) else { return }
+    guard !core.state.withLock({ $0.observed.added.value.progress.isIntermediate }) else { return }
     let offset = old.received == 0 ? download.plan.offset : 0
     let written = new.received - max(old.received, offset)
     guard written > 0 else { return }

@@ -207,7 +207,7 @@ extension Session {
       flow: flow, source: source)
     request.core.state.withLock { state in
       state.handlers.add(.custom { _, response, _ in source.validation(response) })
-      state.extras.forgetsEarlierAttempts = true
+      state.results.history.value.isForgotten = true
     }
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request

@@ -10,12 +10,12 @@ extension Request {
 
   /// The closure and the queue last set by ``uploadProgress(queue:closure:)``.
   public var uploadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
-    core.state.withLock { $0.extras.progress.uploadHandler }.map { ($0.closure, $0.queue) }
+    core.state.withLock { $0.observed.added.value.progress.uploadHandler }.map { ($0.closure, $0.queue) }
   }
 
   /// The closure and the queue last set by ``downloadProgress(queue:closure:)``.
   public var downloadProgressHandler: (handler: ProgressHandler, queue: DispatchQueue)? {
-    core.state.withLock { $0.extras.progress.downloadHandler }.map { ($0.closure, $0.queue) }
+    core.state.withLock { $0.observed.added.value.progress.downloadHandler }.map { ($0.closure, $0.queue) }
   }
 
   /// Calls `closure` on `queue` (default: main) while the request body is sent. The last closure set is used.

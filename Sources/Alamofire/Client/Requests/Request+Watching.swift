@@ -11,7 +11,7 @@ extension Request {
     on queue: DispatchQueue = .main, perform handler: @escaping @Sendable (URLRequest) -> Void
   ) -> Self {
     let current = core.state.withLock { state in
-      state.extras.watchers.requestHandler = (queue, handler)
+      state.observed.added.value.watchers.requestHandler = (queue, handler)
       return state.results.request
     }
     if let current { queue.async { handler(current) } }
@@ -51,8 +51,10 @@ extension Request {
       handler(request?.command(redacting: redaction) ?? Request.missingCommand)
     }
     let (isReady, isDormant) = core.state.withLock { state in
-      guard state.results.request == nil, !state.extras.watchers.hasFailed else { return (true, false) }
-      state.extras.watchers.cURLHandler = (queue, report)
+      guard state.results.request == nil, !state.observed.added.value.watchers.hasFailed else {
+        return (true, false)
+      }
+      state.observed.added.value.watchers.cURLHandler = (queue, report)
       return (false, state.lifecycle.run == .notStarted)
     }
     if isDormant { core.awaitStart(of: self) }

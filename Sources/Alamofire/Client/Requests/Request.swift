@@ -160,7 +160,7 @@ public class Request: @unchecked Sendable {
   // MARK: Credentials
 
   /// The credential that answers challenges, if one was given.
-  public var credential: URLCredential? { core.state.withLock { $0.extras.credential } }
+  public var credential: URLCredential? { core.state.withLock { $0.options.value.credential } }
 
   /// Answers challenges of the server with these credentials. The schemes are Digest (RFC 7616), Basic (RFC 7617),
   /// NTLM, and Negotiate where the system's GSSAPI is installed; the strongest that the server offers is used.
@@ -197,7 +197,7 @@ public class Request: @unchecked Sendable {
     if let credential = credential as? ClientIdentityCredential {
       core.present(credential.clientIdentity)
     } else {
-      core.state.withLock { $0.extras.credential = credential }
+      core.state.withLock { $0.options.value.credential = credential }
     }
     return self
   }
@@ -268,7 +268,7 @@ extension Request {
   ) -> Self {
     let hasTask = core.state.withLock { state in
       state.observed.tasks.owner = self
-      state.extras.taskHandler = (queue, handler)
+      state.observed.added.value.taskHandler = (queue, handler)
       return state.observed.tasks.count > 0
     }
     core.add(.events)

@@ -13,7 +13,7 @@ struct RequestOwner: HopDelegate {
 
   var kind: any HopKind { core.kind }
   var profile: ConnectionProfile { core.profile }
-  var credential: URLCredential? { core.state.withLock { $0.hasExtras ? $0.extras.credential : nil } }
+  var credential: URLCredential? { core.state.withLock { $0.options.value.credential } }
   var passesBodyOn: Bool { core.hasBodySink }
   /// The body of an upload.
   private var body: UploadBody? { (request as? UploadRequest)?.body }
@@ -81,7 +81,7 @@ struct RequestOwner: HopDelegate {
   func bytesReplayed(_ count: ByteCount) { core.bytesReplayed(count) }
 
   func setIntermediate(_ isIntermediate: Bool) {
-    core.state.withLock { $0.extras.progress.isIntermediate = isIntermediate }
+    core.state.withLock { $0.observed.added.value.progress.isIntermediate = isIntermediate }
   }
 
   func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
@@ -91,7 +91,7 @@ struct RequestOwner: HopDelegate {
   func keptBody(in sink: (any BodySink)?) -> Data? { (sink as? ObservedBody)?.data }
   func keep(_ exchange: Exchange, body: Data?) { core.keep(exchange, body: body) }
   func propose(_ candidate: CacheCandidate) {
-    core.state.withLock { $0.extras.cacheCandidates.append(candidate) }
+    core.state.withLock { $0.observed.added.value.cacheCandidates.append(candidate) }
   }
   func handshakeFailure() async -> AFError? { await core.handshakeFailure() }
 
@@ -181,8 +181,8 @@ extension Request {
   /// Stores the responses of the attempt, as far as the delegate and the handlers allow.
   func storeCandidates(_ exchange: Exchange) async {
     let candidates = core.state.withLock { state in
-      defer { if state.hasExtras { state.extras.cacheCandidates = [] } }
-      return state.extras.cacheCandidates
+      defer { if state.observed.added.isChanged { state.observed.added.value.cacheCandidates = [] } }
+      return state.observed.added.value.cacheCandidates
     }
     for candidate in candidates { await store(candidate, exchange) }
   }

@@ -186,7 +186,7 @@ extension Session {
 extension RequestCore {
   /// Prepares for the requests of a resumable upload. Earlier ones are not kept.
   func watchResumption() {
-    state.withLock { $0.extras.forgetsEarlierAttempts = true }
+    state.withLock { $0.results.history.value.isForgotten = true }
     add([.interceptors, .adapters, .retriers])
   }
 }

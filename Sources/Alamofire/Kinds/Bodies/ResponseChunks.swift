@@ -160,8 +160,8 @@ extension RequestCore {
     _ handler: @escaping @Sendable (Data) -> Void
   ) {
     let chunks = state.withLock { state in
-      let chunks = state.extras.chunks ?? ResponseChunks(executor: session.executor)
-      state.extras.chunks = chunks
+      let chunks = state.bodies.value.chunks ?? ResponseChunks(executor: session.executor)
+      state.bodies.value.chunks = chunks
       return chunks
     }
     let reader = chunks.add(on: queue, onRestart: onRestart, handler)
@@ -174,13 +174,13 @@ extension RequestCore {
   /// Returns the validators, and the request and the body that they evaluate.
   func validationInputs() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, chunks) = state.withLock {
-      ($0.handlers.validators, $0.results.request, $0.results.data, $0.hasExtras ? $0.extras.chunks : nil)
+      ($0.handlers.validators, $0.results.request, $0.results.data, $0.bodies.value.chunks)
     }
     return (validators, request, ValidationBody(data, handedOut: chunks?.passedCount))
   }
 
   /// The chunk readers; `nil` without any.
   package var chunks: ResponseChunks? {
-    has(.body) ? state.withLock { $0.extras.chunks } : nil
+    has(.body) ? state.withLock { $0.bodies.value.chunks } : nil
   }
 }

@@ -83,22 +83,23 @@ extension RequestCore.State {
     var view = TaskRecord.View(originalRequest: results.request)
     view.currentRequest =
       run.hop.flatMap { URLRequest(hop: $0.request, of: results.request) } ?? results.request
-    view.response = results.exchange?.other ?? results.exchange?.httpResponse ?? extras.headResponse
-    view.count = extras.progress.count
+    view.response =
+      results.exchange?.other ?? results.exchange?.httpResponse ?? observed.added.value.headResponse
+    view.count = observed.added.value.progress.count
     view.state = lifecycle.taskState
     return view
   }
 
   mutating func endAttempt() {
     observed.tasks.end(observed.tasks.isSeen ? endedView : nil)
-    if hasExtras { extras.headResponse = nil }
+    if observed.added.isChanged { observed.added.value.headResponse = nil }
   }
 
   /// Ends the current attempt before a retry.
   mutating func endAttemptForRetry() {
     guard observed.tasks.hasBegun else { return }
     observed.tasks.endForRetry(endedView)
-    if hasExtras { extras.headResponse = nil }
+    if observed.added.isChanged { observed.added.value.headResponse = nil }
   }
 
   /// The view of the last attempt's task after its end.

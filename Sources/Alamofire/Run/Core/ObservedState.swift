@@ -4,10 +4,11 @@ import Synchronization
 
 /// The part of a request that its observers see: its tasks, and the notifications that monitors have yet to receive.
 ///
-/// The monitors and handlers themselves, which few requests have, are in ``RequestExtras``.
+/// The monitors belong to the owner of the run.
 struct ObservedState: Sendable {
   /// The tasks of the attempts.
   var tasks = AttemptTasks()
+  var added = Rare<AddedObservers>()
   /// Whether monitors were added to the request.
   var hasMonitors = false
   /// The number of changes of the state that monitors have yet to be notified of.
@@ -24,11 +25,28 @@ struct ObservedState: Sendable {
   }
 }
 
+/// The handlers and sequences that were added to a request, and what they have received. Most requests have none.
+struct AddedObservers: RareValue {
+  static let unchanged = Rare<AddedObservers>.Memory()
+
+  var progress = ProgressReport()
+  var headHandler: HeadHandler?
+  /// The handlers of requests that have been made.
+  var watchers = RequestWatchers()
+  /// The asynchronous sequences of the request.
+  var listeners: RequestListeners?
+  var taskHandler: RequestWatchers.Handler<URLSessionTask>?
+  /// The responses that are stored at the end of the attempt if the observers allow it.
+  var cacheCandidates: [CacheCandidate] = []
+  /// The head of the response that is being read, if the request is observed.
+  var headResponse: HTTPURLResponse?
+}
+
 extension RequestCore.State {
   /// Whether the request has handlers, sequences or monitors of its own that receive its tasks.
   var hasTaskObservers: Bool {
-    observed.hasMonitors
-      || hasExtras && (extras.taskHandler != nil || extras.listeners?.tasks.isEmpty == false)
+    observed.hasMonitors || observed.added.value.taskHandler != nil
+      || observed.added.value.listeners?.tasks.isEmpty == false
   }
 
   /// Notes that monitors have been notified of a change. Returns the run that waits for the last such notification. If
@@ -50,8 +68,8 @@ extension RequestCore {
       state.observed.tasks.owner = request
       state.observed.tasks.begin()
       defer { state.observed.tasks.isShown = true }
-      guard !state.observed.tasks.isShown, state.hasExtras else { return (nil, []) }
-      return (state.extras.taskHandler, state.extras.listeners?.tasks ?? [])
+      guard !state.observed.tasks.isShown, state.observed.added.isChanged else { return (nil, []) }
+      return (state.observed.added.value.taskHandler, state.observed.added.value.listeners?.tasks ?? [])
     }
   }
 

@@ -149,15 +149,15 @@ extension RequestCore {
     return state.withLock { state in
       if let count, let exchange = state.results.exchange {
         let kept = passed + Int64(state.results.data?.count ?? 0)
-        state.extras.progress.ended(
+        state.observed.added.value.progress.ended(
           exchange, uploaded: count.uploaded, received: count.received ?? kept, after: count.offset)
       }
-      return body(&state.extras.progress)
+      return body(&state.observed.added.value.progress)
     }
   }
 
   func watchProgress(_ change: (inout ProgressReport) -> Void) {
-    state.withLock { change(&$0.extras.progress) }
+    state.withLock { change(&$0.observed.added.value.progress) }
     add(.progress)
   }
 }

@@ -19,7 +19,8 @@ extension RequestCore: TransferObserver {
       let isCancelled = state.lifecycle.state == .cancelled && !state.lifecycle.isClosing
       if isCancelled || state.results.error != nil { return (.refuse, false) }
       // The priority may have changed since the request was made.
-      let hasOtherPriority = state.hasExtras && state.extras.priority != state.run.hop?.request.priority
+      let hasOtherPriority =
+        state.options.isChanged && state.options.value.priority != state.run.hop?.request.priority
       return (state.lifecycle.state == .suspended ? .hold : .go, hasOtherPriority)
     }
   }
@@ -32,7 +33,7 @@ extension RequestCore: TransferObserver {
   func bytesReplayed(_ count: ByteCount) {
     guard has(.progress) || observers.contains(.task) else { return }
     var count = count
-    let last = state.withLock { $0.extras.progress.count }
+    let last = state.withLock { $0.observed.added.value.progress.count }
     (count.sent, count.expectedToSend) = (last.sent, last.expectedToSend)
     bytesMoved(count)
   }
@@ -41,11 +42,11 @@ extension RequestCore: TransferObserver {
     let isObserved = observers.contains(.task)
     guard has(.progress) || isObserved else { return }
     // Outside the lock, because a kind may take another one. Only this transfer counts.
-    let count = kind.count(count, after: state.withLock { $0.extras.progress.count })
+    let count = kind.count(count, after: state.withLock { $0.observed.added.value.progress.count })
     let (notices, before, counted) = state.withLock { state in
-      let before = state.extras.progress.count
-      let listeners = state.extras.listeners
-      return (state.extras.progress.moved(count, listeners), before, count)
+      let before = state.observed.added.value.progress.count
+      let listeners = state.observed.added.value.listeners
+      return (state.observed.added.value.progress.moved(count, listeners), before, count)
     }
     for notice in notices { notice.deliver() }
     if isObserved { notify(.bytes(from: before, to: counted)) }
@@ -115,7 +116,7 @@ struct HeadHandler: Sendable {
 
 extension RequestCore {
   func setHeadHandler(_ handler: HeadHandler) {
-    state.withLock { $0.extras.headHandler = handler }
+    state.withLock { $0.observed.added.value.headHandler = handler }
     add(.head)
   }
 
@@ -126,7 +127,7 @@ extension RequestCore {
     let meaning = meaning(of: head, hop)
     let isObserved = observers.contains(.task)
     if has(.progress) || isObserved {
-      state.withLock { $0.extras.progress.isIntermediate = meaning != .last }
+      state.withLock { $0.observed.added.value.progress.isIntermediate = meaning != .last }
     }
     switch meaning {
     case .last: return show(head)
@@ -149,7 +150,7 @@ extension RequestCore {
 
   private func show(_ head: ResponseHead) -> HeadDisposition {
     let (handler, hop, listeners) = state.withLock {
-      ($0.extras.headHandler, $0.run.hop, $0.extras.listeners?.responses)
+      ($0.observed.added.value.headHandler, $0.run.hop, $0.observed.added.value.listeners?.responses)
     }
     let isObserved = observers.contains(.task)
     guard handler != nil || listeners?.isEmpty == false || isObserved,
@@ -172,7 +173,7 @@ extension RequestCore {
   }
 
   private func headIsShown(_ response: HTTPURLResponse) {
-    state.withLock { $0.extras.headResponse = response }
+    state.withLock { $0.observed.added.value.headResponse = response }
     notify(.head(response))
   }
 

@@ -61,14 +61,24 @@ extension RequestCore {
   }
 }
 
+/// The bodies that all attempts of a request share. Most requests have none.
+struct SharedBodies: RareValue {
+  static let unchanged = Rare<SharedBodies>.Memory()
+
+  /// The chunk readers of a data request.
+  var chunks: ResponseChunks?
+  /// The source that sends the body, if it is a stream.
+  var streamSource: InputStreamSource?
+}
+
 extension RequestCore {
   /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be
   /// sent again, and the rest alone must not be sent.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {
     state.withLock { state in
-      if let source = state.extras.streamSource, source.stream === stream { return source }
+      if let source = state.bodies.value.streamSource, source.stream === stream { return source }
       let source = InputStreamSource(stream, length: length)
-      state.extras.streamSource = source
+      state.bodies.value.streamSource = source
       return source
     }
   }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The validators of a request and the handlers of its response, each in the order in which they were added.
 ///
-/// The handlers of heads, created requests and progress, which few requests have, are in ``RequestExtras``.
+/// The handlers of heads, created requests and progress, which few requests have, are in ``AddedObservers``.
 struct RequestHandlers: Sendable {
   private(set) var validators: [Validator] = []
   private var sinks: ShortList<any ResponseSink> = []
@@ -50,11 +50,11 @@ extension RequestCore.State {
   /// Ends the run of the request, because every handler has its response.
   fileprivate mutating func endRun() -> EndedRun {
     var ended = EndedRun(served: handlers.takeServed())
-    if hasExtras {
-      ended.listeners = extras.listeners
-      ended.source = extras.streamSource
-      if results.request == nil { ended.commandHandler = extras.watchers.creationFailed() }
-      extras.listeners = nil
+    ended.source = bodies.value.streamSource
+    if observed.added.isChanged {
+      ended.listeners = observed.added.value.listeners
+      if results.request == nil { ended.commandHandler = observed.added.value.watchers.creationFailed() }
+      observed.added.value.listeners = nil
     }
     run.end()
     endAttempt()
@@ -120,9 +120,9 @@ extension RequestCore {
     let (present, run) = state.withLock { state in
       let isOver = state.lifecycle.run == .ended
       if !isOver {
-        var listeners = state.extras.listeners ?? RequestListeners()
+        var listeners = state.observed.added.value.listeners ?? RequestListeners()
         listeners[keyPath: place].append(continuation)
-        state.extras.listeners = listeners
+        state.observed.added.value.listeners = listeners
       }
       return (present(state), state.lifecycle.run)
     }

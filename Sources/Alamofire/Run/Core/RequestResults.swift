@@ -5,7 +5,7 @@ import Synchronization
 
 /// The results of the last attempt of a request: what was sent, what came back, and the reason of a failure.
 ///
-/// The requests and responses of earlier attempts are in ``RequestExtras``.
+/// ``history`` has the requests and responses of earlier attempts.
 struct RequestResults: Sendable {
   /// The request of the last attempt; `nil` until one has been made.
   private(set) var request: URLRequest?
@@ -16,6 +16,7 @@ struct RequestResults: Sendable {
   /// The first error of the attempt. Later errors are its consequences.
   private(set) var error: AFError?
   private(set) var retryCount = 0
+  var history = Rare<AttemptHistory>()
 
   /// Returns the request of the previous attempt, if there was one.
   mutating func replaceRequest(with new: URLRequest) -> URLRequest? {
@@ -56,22 +57,32 @@ struct RequestResults: Sendable {
   }
 }
 
+/// The attempts before the last one. Most requests have none.
+struct AttemptHistory: RareValue {
+  static let unchanged = Rare<AttemptHistory>.Memory()
+
+  var requests: [URLRequest] = []
+  var exchanges: [Exchange] = []
+  /// Whether earlier attempts are forgotten, because there is no limit to their number.
+  var isForgotten = false
+}
+
 extension RequestCore.State {
   /// The requests of all attempts, in their order.
-  var requests: [URLRequest] { extras.earlierRequests + (results.request.map { [$0] } ?? []) }
+  var requests: [URLRequest] { results.history.value.requests + (results.request.map { [$0] } ?? []) }
 
   /// The responses and metrics of all attempts, in their order.
-  var exchanges: [Exchange] { extras.earlierExchanges + (results.exchange.map { [$0] } ?? []) }
+  var exchanges: [Exchange] { results.history.value.exchanges + (results.exchange.map { [$0] } ?? []) }
 
   /// The body for the caller; `nil` if chunk readers receive it.
-  var collectedBody: Data? { hasExtras && extras.chunks != nil ? nil : results.data }
+  var collectedBody: Data? { bodies.value.chunks != nil ? nil : results.data }
 
   /// Whether the requests and responses of earlier attempts are kept.
-  var keepsEarlierAttempts: Bool { !(hasExtras && extras.forgetsEarlierAttempts) }
+  var keepsEarlierAttempts: Bool { !results.history.value.isForgotten }
 
   mutating func add(_ request: URLRequest) {
     guard let earlier = results.replaceRequest(with: request), keepsEarlierAttempts else { return }
-    extras.earlierRequests.append(earlier)
+    results.history.value.requests.append(earlier)
   }
 
   /// The results as response handlers receive them.
@@ -129,8 +140,8 @@ extension RequestCore {
     let (notices, listeners) = state.withLock { state -> (RequestWatchers.Notices?, RequestListeners?) in
       state.add(request)
       if session.makesRequestsAtOnce { state.observed.tasks.begin() }
-      guard state.hasExtras else { return (nil, nil) }
-      return (state.extras.watchers.requestCreated(), state.extras.listeners)
+      guard state.observed.added.isChanged else { return (nil, nil) }
+      return (state.observed.added.value.watchers.requestCreated(), state.observed.added.value.listeners)
     }
     if let listeners {
       for continuation in listeners.requests { continuation.yield(request) }
@@ -151,7 +162,7 @@ extension RequestCore {
   }
 
   func creationFailed(of owner: any RunOwner) {
-    let handler = state.withLock { $0.extras.watchers.creationFailed() }
+    let handler = state.withLock { $0.observed.added.value.watchers.creationFailed() }
     if let handler { handler.queue.async { handler.closure(owner) } }
   }
 }

@@ -23,7 +23,7 @@ extension RequestCore {
       guard state.beginRetry(because: cause) else { return false }
       state.resetForRetry(because: cause)
       // The readers of the body have received all of it.
-      if cause == .demand, state.hasExtras { state.extras.chunks = nil }
+      if cause == .demand, state.bodies.isChanged { state.bodies.value.chunks = nil }
       return true
     }
     guard isReady else { return false }
@@ -47,13 +47,13 @@ extension RequestCore.State {
   fileprivate mutating func resetForRetry(because cause: RequestCore.RetryCause) {
     endAttemptForRetry()
     if let earlier = results.beginRetry(counts: cause != .continuation), keepsEarlierAttempts {
-      extras.earlierExchanges.append(earlier)
+      results.history.value.exchanges.append(earlier)
     }
     handlers.restart()
     // The attempt has ended, so that nothing waits for the decision.
     _ = run.closeHeadDecision()
-    guard hasExtras else { return }
-    extras.cacheCandidates = []
-    if cause != .continuation { extras.progress.reset() }
+    guard observed.added.isChanged else { return }
+    observed.added.value.cacheCandidates = []
+    if cause != .continuation { observed.added.value.progress.reset() }
   }
 }
