@@ -3,10 +3,10 @@ import HTTPWire
 import Synchronization
 
 /// The source of a body that is an `InputStream` of the caller. A thread of its own reads the stream, which may block,
-/// at most ``BodyChannel/highMark`` bytes ahead of the network. The stream can be read once.
+/// at most ``ByteQueue/highMark`` bytes ahead of the network. The stream can be read once.
 final class InputStreamSource: BodySource {
   private struct State {
-    var channel = BodyChannel()
+    var bytes = ByteQueue()
     /// Whether the transport has taken bytes, which the stream cannot give again.
     var hasGiven = false
     var isStopped = false
@@ -67,7 +67,7 @@ final class InputStreamSource: BodySource {
 
   func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
     let (reading, wakesWriter) = state.withLock { state in
-      let answer = state.channel.read(into: room)
+      let answer = state.bytes.read(into: room)
       if case .bytes = answer.0 { state.hasGiven = true }
       return answer
     }
@@ -127,9 +127,9 @@ final class InputStreamSource: BodySource {
     return !isStopped
   }
 
-  private func put(_ data: Data) -> BodyChannel.Written {
+  private func put(_ data: Data) -> ByteQueue.Written {
     let (written, wake) = state.withLock { state in
-      let written = state.channel.write(data)
+      let written = state.bytes.write(data)
       return (written, written.wakesReader ? state.wake : nil)
     }
     wake?()
@@ -149,7 +149,7 @@ final class InputStreamSource: BodySource {
 
   private func end(_ failure: TransportFailure?) {
     if stream.isUsable { stream.close() }
-    let wake = state.withLock { state in state.channel.finish(failure) ? state.wake : nil }
+    let wake = state.withLock { state in state.bytes.finish(failure) ? state.wake : nil }
     wake?()
   }
 

@@ -9,28 +9,16 @@ final class ResponseInputStream: BlockingInputStream {
   private struct Reading {
     var status = Stream.Status.notOpen
     var error: AFError?
-    /// The current chunk, and the number of its bytes that were read.
-    var chunk = Data()
-    var offset = 0
+    /// The bytes of the current chunk, which end after the last one.
+    var bytes = ByteQueue()
     /// Whether bytes have been read.
     var hasGiven = false
-    /// Whether the current chunk is the last one.
-    var isOver = false
 
     /// Copies as many bytes of the chunk as fit.
-    mutating func copy(into room: UnsafeMutableRawBufferPointer) -> Int {
-      let count = min(room.count, chunk.count - offset)
-      guard count > 0 else { return 0 }
-      chunk.withUnsafeBytes { bytes in
-        room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
-      }
-      offset += count
-      hasGiven = true
-      if offset == chunk.count {
-        chunk = Data()
-        offset = 0
-      }
-      return count
+    mutating func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
+      let (reading, _) = bytes.read(into: room)
+      if case .bytes = reading { hasGiven = true }
+      return reading
     }
   }
 
@@ -72,20 +60,24 @@ final class ResponseInputStream: BlockingInputStream {
     turn.wait()
     defer { turn.signal() }
     while true {
-      let (count, status, isOver) = reading.withLock { reading in
-        (reading.status == .open ? reading.copy(into: room) : 0, reading.status, reading.isOver)
+      let (reading, status) = reading.withLock { reading in
+        (reading.status == .open ? reading.read(into: room) : .wait, reading.status)
       }
       guard status == .open else { return status == .atEnd ? 0 : -1 }
-      if count > 0 || room.isEmpty { return count }
-      if isOver { reachEnd() } else { readMore() }
+      switch reading {
+      case .bytes(let count): return count
+      case .wait where room.isEmpty: return 0
+      case .wait: readMore()
+      case .end, .failure: reachEnd()
+      }
     }
   }
 
   private func readMore() {
     let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
     switch entries.first {
-    case .chunk(let data): reading.withLock { $0.chunk = data }
-    case .events(let events): reading.withLock { $0.chunk = events.reduce(into: Data()) { $0 += $1.encoded } }
+    case .chunk(let data): put(data)
+    case .events(let events): put(events.reduce(into: Data()) { $0 += $1.encoded })
     case .begin where reading.withLock({ $0.hasGiven }):
       // The bytes of two responses must not be joined into a body that no server sent.
       end(.error, because: Self.sentAgain)
@@ -93,8 +85,10 @@ final class ResponseInputStream: BlockingInputStream {
     case nil:
       guard isLast else { return reader.wait() }
     }
-    if isLast { reading.withLock { $0.isOver = true } }
+    if isLast { reading.withLock { _ = $0.bytes.finish() } }
   }
+
+  private func put(_ data: Data) { reading.withLock { _ = $0.bytes.write(data) } }
 
   /// Sets the final status, after all bytes were read.
   private func reachEnd() {
@@ -112,8 +106,7 @@ final class ResponseInputStream: BlockingInputStream {
       let isEarly = reading.status == .notOpen || reading.status == .open
       if isEarly || status == .closed { reading.status = status }
       reading.error = reading.error ?? error
-      reading.chunk = Data()
-      reading.offset = 0
+      reading.bytes = ByteQueue()
       return isEarly
     }
     guard isEarly else { return }
