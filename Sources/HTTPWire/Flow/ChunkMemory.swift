@@ -1,8 +1,7 @@
-import FoundationEssentials
+package import FoundationEssentials
 import Synchronization
 
 /// Reused memory for the chunks of one body, because fresh pages from the system take longer than copying a chunk.
-/// The memory has no lock, because chunks are made and released under the lock of their log.
 package final class ChunkMemory: Sendable {
   /// The address of an unused block, or 0.
   private final class Slot: Sendable {
@@ -44,29 +43,43 @@ package final class ChunkMemory: Sendable {
 
 /// A chunk that grows until a reader takes it.
 ///
-/// Unchecked: the owner of the log appends under its lock, before the bytes are given away.
-final class OpenChunk: @unchecked Sendable {
+/// Unchecked: bytes are appended under the lock of the ``Fanout`` that holds it, before a reader has it.
+package final class GrowingChunk: @unchecked Sendable {
+  /// The size of a piece after which another one is likely to follow at once, such as a full record of TLS.
+  private static let fullPiece = 16_384
+
   private let memory: ChunkMemory
   private let base: UnsafeMutableRawPointer
-  @exclusivity(unchecked) private(set) var count = 0
+  @exclusivity(unchecked) private var count = 0
+  /// Whether nothing is appended any more, because nothing is likely to follow at once.
+  @exclusivity(unchecked) private var isClosed = false
 
-  init(_ memory: ChunkMemory) {
+  /// Whether another piece is likely to follow this one at once, and fits.
+  package static func mayBegin(with bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.count >= fullPiece && bytes.count < ChunkMemory.blockSize
+  }
+
+  /// Makes an empty chunk.
+  package init(in memory: ChunkMemory) {
     self.memory = memory
     base = memory.take()
   }
 
   deinit { memory.give(base) }
 
-  /// Returns false when there is no room for all of them.
-  func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard let source = bytes.baseAddress, bytes.count <= ChunkMemory.blockSize - count else { return false }
+  /// Returns false, and appends nothing, if there is not enough room, or the chunk is closed by a small piece.
+  package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard let source = bytes.baseAddress, !isClosed, bytes.count <= ChunkMemory.blockSize - count else {
+      return false
+    }
     (base + count).copyMemory(from: source, byteCount: bytes.count)
     count += bytes.count
+    isClosed = bytes.count < Self.fullPiece
     return true
   }
 
-  /// Returns the bytes, whose address is constant until they are released. Nothing may be appended any more.
-  func close() -> Data {
+  /// The bytes, without a copy. Their address is constant until they are released.
+  package var data: Data {
     Data(
       bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
   }

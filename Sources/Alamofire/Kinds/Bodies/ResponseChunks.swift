@@ -31,9 +31,9 @@ package final class ResponseChunks: Sendable {
     on queue: DispatchQueue, onRestart: (@Sendable () -> Void)?, _ handler: @escaping @Sendable (Data) -> Void
   ) -> ResponseChunkReader {
     if onRestart == nil { state.withLock { $0.maySeeAnother = false } }
-    return flow.add(.called, holdsBack: true, on: queue) { id in
-      ResponseChunkReader(self, id: id, queue: queue, onRestart: onRestart, handler: handler)
-    }
+    let reader = ResponseChunkReader(self, queue: queue, onRestart: onRestart, handler: handler)
+    flow.add(reader, on: queue)
+    return reader
   }
 
   /// The number of bytes of the response that were passed on as they arrived.
@@ -76,10 +76,10 @@ package final class ResponseChunks: Sendable {
 
 /// A handler that receives the chunks of the body of a data request. It is one of the handlers of the request, so that
 /// those after it are served when it has received all chunks.
-final class ResponseChunkReader: StreamReader, ResponseSink {
+final class ResponseChunkReader: StreamHandler, ResponseSink {
   /// Weak, because its flow retains this reader.
   private weak let chunks: ResponseChunks?
-  private let id: Int
+  let runEnd: RunEnd
   private let queue: DispatchQueue
   private let onRestart: (@Sendable () -> Void)?
   private let handler: @Sendable (Data) -> Void
@@ -87,11 +87,11 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
   private let hasHandedOut = Atomic<Bool>(false)
 
   init(
-    _ chunks: ResponseChunks, id: Int, queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
+    _ chunks: ResponseChunks, queue: DispatchQueue, onRestart: (@Sendable () -> Void)?,
     handler: @escaping @Sendable (Data) -> Void
   ) {
     self.chunks = chunks
-    self.id = id
+    runEnd = RunEnd(chunks.flow.delivery)
     self.queue = queue
     self.onRestart = onRestart
     self.handler = handler
@@ -99,24 +99,18 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
 
   // MARK: Chunks
 
-  func wake() {
-    queue.async { [self] in work() }
-  }
+  var decodingQueue: DispatchQueue? { nil }
 
-  private func work() {
-    guard let flow = chunks?.flow else { return }
-    let (entries, _, isOrdered) = flow.read(id)
-    guard !entries.isEmpty else { return }
-    for entry in entries {
-      switch entry {
-      case .begin: restart()
-      case .chunk(let data): handOut(data)
-      case .events, .end: break
+  func calls(with entries: [StreamEntry]) -> @Sendable () -> Void {
+    { [self] in
+      for entry in entries where !runEnd.isMuted {
+        if case .begin = entry { restart() }
+        if let data = entry.data { handOut(data) }
       }
     }
-    if isOrdered { flow.handedOut(id) }
-    wake()
   }
+
+  func complete() {}
 
   private func restart() {
     if hasHandedOut.exchange(false, ordering: .relaxed) { onRestart?() }
@@ -150,7 +144,12 @@ final class ResponseChunkReader: StreamReader, ResponseSink {
   func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
   func replaceFailure(with error: AFError) {}
   func announce(to request: any RunOwner) {}
-  func deliver() { chunks?.flow.remove(id) }
+
+  // Chunks that were not handed out until now are dropped.
+  func deliver() {
+    runEnd.mute()
+    chunks?.flow.fanout.leave(runEnd, .left(self))
+  }
 }
 
 extension RequestCore {

@@ -15,7 +15,7 @@ protocol StreamSource<Element>: AnyObject, Sendable {
 /// The events of a stream request for a loop. Values are made on demand, so that few are held, however slow the loop
 /// is.
 ///
-/// The stream and its iterator own it; the request holds the ``PullReader``.
+/// The stream and its iterator own it; the request holds the ``LoopReader``.
 final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   typealias Element = DataStreamRequest.Stream<Success, Failure>
 
@@ -33,7 +33,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   }
 
   private let request: DataStreamRequest
-  private let reader: PullReader
+  private let reader: LoopReader
   private let cancels: Bool
   /// The unread events and the state of the decoding, for the readers.
   private let state: Mutex<State>
@@ -45,18 +45,19 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     self.request = request
     self.cancels = cancels
     state = Mutex(State(decoding: decoding))
-    reader = request.flow.add(.pulling, holdsBack: false) { PullReader(request.flow, id: $0) }
+    reader = LoopReader(request.flow)
+    request.flow.fanout.add(reader, for: reader.runEnd, .afterBeginning)
     request.core.add(reader, for: request)
   }
 
   deinit { finish() }
 
-  func begin() { request.flow.beginPulling(reader.id) }
+  func begin() { request.flow.fanout.begin(reader) }
 
   nonisolated(nonsending) func next() async -> Element? {
     while !Task.isCancelled {
       // The request may have been cancelled since the values were decoded.
-      let isMuted = request.flow.isMuted(reader.id)
+      let isMuted = reader.runEnd.isMuted
       let (element, isOver) = state.withLock { state in
         if isMuted { state.ready.removeAll { $0.completion == nil } }
         let element = state.ready.popLast()
@@ -67,7 +68,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
       if readMore() { continue }
       // Only for waiting, because the operation leaves the actor of the loop.
       await withTaskCancellationHandler {
-        await reader.wait()
+        await reader.signal.wait()
       } onCancel: {
         finish()
       }
@@ -80,11 +81,10 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   /// there is none, or another task decodes; two loops over one stream share its chunks.
   private func readMore() -> Bool {
     guard var decoding = takeDecoding() else { return false }
-    let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
+    let (elements, isLast) = request.flow.fanout.take(reader, atMost: 1)
     // User code must not run under the lock.
-    let values = decoding.values(of: entries)
-    let token = DataStreamRequest.CancellationToken(
-      request: request, reader: reader.id, runEnd: reader.runEnd)
+    let values = reader.runEnd.isMuted ? [] : decoding.values(of: elements.compactMap(\.entry))
+    let token = DataStreamRequest.CancellationToken(request: request, runEnd: reader.runEnd)
     var ready = values.map { Element(event: .stream($0), token: token) }
     if isLast { ready.append(Element(event: .complete(request.completion(at: reader.runEnd)), token: token)) }
     ready.reverse()
@@ -95,8 +95,8 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
       defer { state.isAwaited = false }
       return state.isAwaited
     }
-    if isLast { reader.end() } else if isAwaited { reader.wake() }
-    return !entries.isEmpty || isLast
+    if isLast { end() } else if isAwaited { reader.signal.wake() }
+    return !elements.isEmpty || isLast
   }
 
   private func takeDecoding() -> StreamDecoding<Success, Failure>? {
@@ -124,62 +124,67 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     }
     guard isFirst else { return }
     if cancels, !reader.runEnd.isReached { request.cancel() }
-    request.flow.remove(reader.id)
-    reader.end()
+    end()
+  }
+
+  private func end() {
+    request.flow.fanout.remove(reader)
+    reader.signal.end()
   }
 }
 
 /// The reader of a stream request for a loop: it wakes the waiting tasks.
-final class PullReader: StreamSink {
+final class LoopReader: MailboxConsumer, EventSink {
+  let runEnd: RunEnd
+  let signal = TaskSignal()
+  private let fanout: Fanout<StreamElement>
+
+  init(_ flow: StreamFlow) {
+    runEnd = RunEnd(flow.delivery)
+    fanout = flow.fanout
+  }
+
+  func wake(_ fanout: Fanout<StreamElement>) { signal.wake() }
+
+  func deliver() {
+    runEnd.reach()
+    fanout.leave(runEnd)
+  }
+}
+
+/// Wakes the tasks that wait for something.
+final class TaskSignal: Sendable {
   private struct State {
     var isWoken = false
-    /// Whether the stream is over, so that no task waits any more.
+    /// Whether no task waits any more.
     var isOver = false
-    var waiter: CheckedContinuation<Void, Never>?
-    /// Continuations of further tasks; mostly empty, because a stream is made for one loop.
-    var others: [CheckedContinuation<Void, Never>] = []
+    /// Mostly one, because a stream is made for one loop.
+    var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  let id: Int
-  let flow: StreamFlow
-  let runEnd = RunEnd()
-  /// The task that waits for bytes, for the loop and readers.
+  /// The tasks that wait, for them and the threads that wake them.
   private let state = Mutex(State())
 
-  init(_ flow: StreamFlow, id: Int) {
-    self.flow = flow
-    self.id = id
-  }
-
+  /// Wakes all waiting tasks. Without any, the next wait returns at once.
   func wake() {
-    let (waiter, others) = take { state in
-      if state.waiter == nil { state.isWoken = true }
-    }
-    waiter?.resume()
-    for other in others { other.resume() }
+    take { if $0.waiters.isEmpty { $0.isWoken = true } }
   }
 
   /// Wakes all waiting tasks; later waits return at once.
   func end() {
-    let (waiter, others) = take { $0.isOver = true }
-    waiter?.resume()
-    for other in others { other.resume() }
+    take { $0.isOver = true }
   }
 
-  private func take(
-    _ change: (inout sending State) -> Void
-  ) -> (CheckedContinuation<Void, Never>?, [CheckedContinuation<Void, Never>]) {
-    state.withLock { state in
+  private func take(_ change: (inout sending State) -> Void) {
+    let waiters = state.withLock { state in
       change(&state)
-      defer {
-        state.waiter = nil
-        state.others = []
-      }
-      return (state.waiter, state.others)
+      defer { state.waiters = [] }
+      return state.waiters
     }
+    for waiter in waiters { waiter.resume() }
   }
 
-  /// Returns when there may be something to read.
+  /// Returns when there may be something.
   nonisolated(nonsending) func wait() async {
     await withCheckedContinuation { continuation in
       let mayGoOn = state.withLock { state in
@@ -187,11 +192,7 @@ final class PullReader: StreamSink {
           state.isWoken = false
           return true
         }
-        if state.waiter == nil {
-          state.waiter = continuation
-        } else {
-          state.others.append(continuation)
-        }
+        state.waiters.append(continuation)
         return false
       }
       if mayGoOn { continuation.resume() }

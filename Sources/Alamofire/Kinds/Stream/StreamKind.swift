@@ -35,7 +35,11 @@ struct StreamKind: RequestKind {
 
   // The chunks of any other stream are delivered nevertheless, as upstream does.
   func endDelivery() {
-    if flow.eventSource != nil { flow.muteAll() }
+    if flow.eventSource != nil { flow.endDelivery() }
+  }
+
+  func beginAgain(because cause: RequestCore.RetryCause) {
+    if cause == .demand { flow.beginAgain() }
   }
 
   // The end of a connection is not the outcome of an event source that its owner has cancelled.

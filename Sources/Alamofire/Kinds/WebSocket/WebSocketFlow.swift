@@ -33,7 +33,7 @@ final class WebSocketFlow: Sendable {
     var closing: (code: WebSocketCloseCode, reason: String)?
     var readers: [any WebSocketReader] = []
     /// The delivery of the current run.
-    var delivery = WebSocketDelivery()
+    var delivery = EventDelivery()
     var isOver = false
   }
 
@@ -116,7 +116,7 @@ final class WebSocketFlow: Sendable {
   }
 
   /// The delivery of the current run.
-  var delivery: WebSocketDelivery { state.withLock { $0.delivery } }
+  var delivery: EventDelivery { state.withLock { $0.delivery } }
 
   /// Drops the events that readers have not received yet, except for the completion.
   func endDelivery() { delivery.end() }
@@ -136,7 +136,7 @@ final class WebSocketFlow: Sendable {
     state.withLock { state in
       state.isOver = false
       state.closing = nil
-      state.delivery = WebSocketDelivery()
+      state.delivery = EventDelivery()
     }
   }
 

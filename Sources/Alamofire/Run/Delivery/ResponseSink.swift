@@ -112,6 +112,16 @@ enum DownloadHandler<Value: Sendable>: HandlerKind {
   }
 }
 
+/// The delivery of the events of one run to all of its readers, which a cancellation ends.
+final class EventDelivery: Sendable {
+  private let hasEnded = Atomic(false)
+
+  /// Whether only the completion is delivered from now on.
+  var isOver: Bool { hasEnded.load(ordering: .acquiring) }
+
+  func end() { hasEnded.store(true, ordering: .releasing) }
+}
+
 /// The end of the run of a request, for one of the readers of its events. If the request is sent again, the reader
 /// keeps the outcome of its own run, and cannot cancel the later one.
 final class RunEnd: Sendable {
@@ -120,8 +130,13 @@ final class RunEnd: Sendable {
     var isReached = false
   }
 
+  /// The delivery of the run.
+  let delivery: EventDelivery
   /// The outcome of the run, for attempts and readers.
   private let state = Mutex(State())
+  private let hasBeenMuted = Atomic(false)
+
+  init(_ delivery: EventDelivery) { self.delivery = delivery }
 
   /// The outcome of the last attempt; `nil` while it is unknown.
   var outcome: RequestOutcome? { state.withLock { $0.outcome } }
@@ -132,6 +147,12 @@ final class RunEnd: Sendable {
   func keep(_ outcome: RequestOutcome) { state.withLock { $0.outcome = outcome } }
 
   func reach() { state.withLock { $0.isReached = true } }
+
+  /// Whether the reader gets no more events, except for the completion.
+  var isMuted: Bool { hasBeenMuted.load(ordering: .acquiring) || delivery.isOver }
+
+  /// Stops the events of the reader, except for the completion.
+  func mute() { hasBeenMuted.store(true, ordering: .releasing) }
 }
 
 /// A reader of the events of a request. It is one of the response handlers of the request as well, so that it receives
@@ -157,17 +178,4 @@ extension EventSink {
 
   // The outcome is no response. Monitors are notified of each value of a stream when it is delivered.
   func announce(to request: any RunOwner) {}
-}
-
-/// A reader of a stream request.
-protocol StreamSink: StreamReader, EventSink {
-  var id: Int { get }
-  var flow: StreamFlow { get }
-}
-
-extension StreamSink {
-  func deliver() {
-    runEnd.reach()
-    flow.end(id)
-  }
 }

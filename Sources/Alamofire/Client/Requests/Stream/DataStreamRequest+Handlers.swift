@@ -76,11 +76,9 @@ extension DataStreamRequest {
     _ handler: @escaping Handler<Success, Failure>
   ) -> Self {
     let decodingQueue = isCheap ? nil : core.session.userSerializationQueue ?? .global()
-    let mailbox = flow.add(.called, holdsBack: true, on: queue) { id in
-      StreamMailbox(
-        self, id: id, decoding: decoding, decodingQueue: decodingQueue, queue: queue, handler: handler)
-    }
-    core.add(mailbox, for: self)
+    let handler = StreamEventHandler(self, decoding, on: decodingQueue, handler)
+    flow.add(handler, on: queue)
+    core.add(handler, for: self)
     return self
   }
 }
@@ -123,9 +121,7 @@ extension DataStreamRequest {
   /// Cancels the request whose stream it came with.
   public struct CancellationToken: Sendable {
     let request: DataStreamRequest
-    /// The number of the handler or loop.
-    let reader: Int
-    /// The end of the run to which it belongs.
+    /// The end of the run to which the handler or loop belongs.
     let runEnd: RunEnd
 
     /// Cancels the request. The handler or loop with this token gets no further chunks, and the completion with
@@ -137,7 +133,7 @@ extension DataStreamRequest {
     }
 
     /// Stops the events of the handler or loop with this token, except for the completion.
-    func mute() { request.flow.mute(reader) }
+    func mute() { request.flow.mute(runEnd) }
   }
 
   /// Returns the outcome of a run, for the last event.

@@ -31,10 +31,9 @@ final class ResponseInputStream: BlockingInputStream {
 
   init(_ request: DataStreamRequest, bufferSize: Int) {
     self.request = request
-    reader = request.flow.add(.pulling, holdsBack: true, highMark: bufferSize) {
-      BlockingReader(request.flow, id: $0)
-    }
+    reader = BlockingReader(request.flow)
     super.init()
+    request.flow.fanout.add(reader, for: reader.runEnd, .writer, highMark: bufferSize)
     request.core.add(reader, for: request)
   }
 
@@ -74,18 +73,19 @@ final class ResponseInputStream: BlockingInputStream {
   }
 
   private func readMore() {
-    let (entries, isLast, _) = request.flow.read(reader.id, atMost: 1)
-    switch entries.first {
-    case .chunk(let data): put(data)
-    case .events(let events): put(events.reduce(into: Data()) { $0 += $1.encoded })
+    let (elements, isLast) = request.flow.fanout.take(reader, atMost: 1)
+    guard let entry = elements.first?.entry ?? (isLast ? .end : nil) else { return reader.wait() }
+    switch entry {
     case .begin where reading.withLock({ $0.hasGiven }):
       // The bytes of two responses must not be joined into a body that no server sent.
       end(.error, because: Self.sentAgain)
+    case .events(let events): put(events.reduce(into: Data()) { $0 += $1.encoded })
+    case .chunk, .growing: put(entry.data ?? Data())
     case .begin, .end: break
-    case nil:
-      guard isLast else { return reader.wait() }
     }
-    if isLast { reading.withLock { _ = $0.bytes.finish() } }
+    guard isLast else { return }
+    reading.withLock { _ = $0.bytes.finish() }
+    request.flow.fanout.remove(reader)
   }
 
   private func put(_ data: Data) { reading.withLock { _ = $0.bytes.write(data) } }
@@ -113,8 +113,8 @@ final class ResponseInputStream: BlockingInputStream {
     if !reader.runEnd.isReached {
       if let error { request.core.cancelWhileRunning(because: error) } else { request.cancel() }
     }
-    request.flow.remove(reader.id)
-    reader.wake()
+    request.flow.fanout.remove(reader)
+    reader.wake(request.flow.fanout)
   }
 
   private static let sentAgain = AFError.sessionTaskFailed(
@@ -125,19 +125,23 @@ final class ResponseInputStream: BlockingInputStream {
 }
 
 /// The reader of a stream request for an `InputStream`: it wakes the thread that waits in a read.
-private final class BlockingReader: StreamSink {
-  let id: Int
-  let flow: StreamFlow
-  let runEnd = RunEnd()
+private final class BlockingReader: MailboxConsumer, EventSink {
+  let runEnd: RunEnd
+  private let fanout: Fanout<StreamElement>
   private let semaphore = DispatchSemaphore(value: 0)
 
-  init(_ flow: StreamFlow, id: Int) {
-    self.flow = flow
-    self.id = id
+  init(_ flow: StreamFlow) {
+    runEnd = RunEnd(flow.delivery)
+    fanout = flow.fanout
   }
 
-  func wake() { semaphore.signal() }
+  func wake(_ fanout: Fanout<StreamElement>) { semaphore.signal() }
   func wait() { semaphore.wait() }
+
+  func deliver() {
+    runEnd.reach()
+    fanout.leave(runEnd)
+  }
 }
 
 extension DataStreamRequest {

@@ -4,8 +4,6 @@ import Synchronization
 
 /// A reader of a WebSocket request.
 protocol WebSocketReader: EventSink {
-  /// The delivery of the run to which the reader belongs.
-  var delivery: WebSocketDelivery { get }
   /// Takes events, on any thread, including the engine's. It must return at once.
   func take(_ occurrences: [WebSocketOccurrence])
 }
@@ -18,16 +16,6 @@ extension WebSocketReader {
     runEnd.reach()
     take([.completed(outcome)])
   }
-}
-
-/// The delivery of the events of one run to all of its readers, which a cancellation ends.
-final class WebSocketDelivery: Sendable {
-  private let hasEnded = Atomic(false)
-
-  /// Whether only the completion is delivered from now on.
-  var isOver: Bool { hasEnded.load(ordering: .acquiring) }
-
-  func end() { hasEnded.store(true, ordering: .releasing) }
 }
 
 extension WebSocketOccurrence {
@@ -46,7 +34,6 @@ struct WebSocketReading<Element: Sendable>: Sendable {
 struct WebSocketEventSource: Sendable {
   let request: WebSocketRequest
   let runEnd: RunEnd
-  let delivery: WebSocketDelivery
 }
 
 /// A handler of a WebSocket request. It is called on its queue, with one event at a time, in their order.
@@ -81,8 +68,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
     }
   }
 
-  let runEnd = RunEnd()
-  let delivery: WebSocketDelivery
+  let runEnd: RunEnd
   /// Weak, because the request holds this object.
   private weak let request: WebSocketRequest?
   private let queue: DispatchQueue
@@ -96,7 +82,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
     handler: @escaping @Sendable (Element) -> Void
   ) {
     self.request = request
-    delivery = request.flow.delivery
+    runEnd = RunEnd(request.flow.delivery)
     self.queue = queue
     self.reading = reading
     self.handler = handler
@@ -104,7 +90,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
 
   func take(_ occurrences: [WebSocketOccurrence]) {
     guard let request else { return }
-    let source = WebSocketEventSource(request: request, runEnd: runEnd, delivery: delivery)
+    let source = WebSocketEventSource(request: request, runEnd: runEnd)
     state.withLock { $0.batches.append(Batch(occurrences: occurrences, source: source)) }
     queue.async { [self] in handleNext() }
   }
@@ -134,7 +120,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   }
 
   private func handle(_ batch: Batch) {
-    for occurrence in batch.occurrences where occurrence.isCompletion || !delivery.isOver {
+    for occurrence in batch.occurrences where occurrence.isCompletion || !batch.source.runEnd.isMuted {
       if let element = reading.element(occurrence, batch.source) { handler(element) }
     }
   }
@@ -164,12 +150,11 @@ final class WebSocketMailbox: WebSocketReader {
     }
   }
 
-  let runEnd = RunEnd()
-  let delivery: WebSocketDelivery
+  let runEnd: RunEnd
   /// The events that no loop has read, for the loop and readers.
   private let state = Mutex(State())
 
-  init(_ delivery: WebSocketDelivery) { self.delivery = delivery }
+  init(_ delivery: EventDelivery) { runEnd = RunEnd(delivery) }
 
   func take(_ occurrences: [WebSocketOccurrence]) {
     let waiters = state.withLock { state in
@@ -256,10 +241,9 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
         }
       }
       guard let occurrence else { return nil }
-      guard occurrence.isCompletion || !mailbox.delivery.isOver else { continue }
+      guard occurrence.isCompletion || !mailbox.runEnd.isMuted else { continue }
       if occurrence.isCompletion { mailbox.finish() }
-      let source = WebSocketEventSource(
-        request: request, runEnd: mailbox.runEnd, delivery: mailbox.delivery)
+      let source = WebSocketEventSource(request: request, runEnd: mailbox.runEnd)
       if let element = reading.element(occurrence, source) { return element }
     }
     finish()

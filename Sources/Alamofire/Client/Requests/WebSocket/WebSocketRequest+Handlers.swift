@@ -135,7 +135,7 @@ extension WebSocketRequest {
     /// Cancels the request, without a closing handshake. Events that have not been delivered yet are dropped, except
     /// for the completion. A later run of the request, if it was sent again, goes on.
     public func cancel() {
-      source.delivery.end()
+      source.runEnd.delivery.end()
       current?.cancel()
     }
 

@@ -161,6 +161,28 @@ extension Result where Failure == AFError {
   }
 }
 
+/// A part of a stream.
+enum StreamEntry: Sendable {
+  /// A response begins; earlier entries belong to another one.
+  case begin
+  case chunk(Data)
+  /// A chunk that has grown until a reader took it.
+  case growing(GrowingChunk)
+  /// Server-sent events that arrived together.
+  case events([ServerSentEvent])
+  /// The response is complete.
+  case end
+
+  /// The bytes of a chunk.
+  var data: Data? {
+    switch self {
+    case .chunk(let data): data
+    case .growing(let chunk): chunk.data
+    case .begin, .events, .end: nil
+    }
+  }
+}
+
 /// The decoding of chunks into the values of one reader. The beginning of an incomplete value is state of that
 /// reader; each response begins anew.
 struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
@@ -197,7 +219,7 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
     makeOfEvent = nil
   }
 
-  mutating func values(of entries: [ChunkLog.Entry]) -> [Outcome] {
+  mutating func values(of entries: [StreamEntry]) -> [Outcome] {
     var values: [Outcome] = []
     values.reserveCapacity(entries.count)
     for entry in entries {
@@ -206,7 +228,8 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
         if hasChunks, let refusal { values.append(.failure(refusal())) }
         characters = CharacterFramer()
         json = JSONFramer()
-      case .chunk(let data):
+      case .chunk, .growing:
+        guard let data = entry.data else { continue }
         hasChunks = true
         add(data, to: &values)
       case .events(let events):
