@@ -2,79 +2,72 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The sink of a download or a stream whose delegate decides about challenges. It keeps the body of a challenge until
-/// the decision, because only the last response is downloaded or streamed. Other bodies pass.
-final class ChallengeBody: BodySink {
-  private enum State {
-    case passing
-    case keeping(Data)
-    /// The body is longer than the longest that is kept.
-    case tooLong
+/// The bytes of a body that are held until a decision, up to a limit.
+struct HeldBytes: Sendable {
+  /// The maximum number of bytes that are held of a challenge.
+  static let challengeLimit = 1 << 20
+
+  private let limit: Int
+  private(set) var data = Data()
+  private var isTooLong = false
+
+  init(limit: Int = .max) { self.limit = limit }
+
+  var count: Int { data.count }
+
+  /// Adds bytes. None are held any more if they exceed the limit.
+  mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    isTooLong = isTooLong || bytes.count > limit - data.count
+    if isTooLong { data = Data() } else { data.append(contentsOf: bytes) }
   }
 
-  /// The maximum number of bytes that are kept.
-  static let limit = 1 << 20
+  /// Returns the body of a challenge that was declined.
+  func challenge() throws(TransportFailure) -> Data {
+    if isTooLong { throw .challengeTooLong }
+    return data
+  }
+}
 
+/// The sink of a download or a stream whose delegate decides about challenges. It holds the body of a challenge until
+/// the decision, because only the last response is downloaded or streamed. Other bodies pass.
+final class ChallengeBody: BodySink {
   /// The sink for the body of the last response.
   let sink: any BodySink
   private weak let core: RequestCore?
-  /// The kept bytes of the challenge, for the loop and attempts.
-  private let state = Mutex(State.passing)
+  /// The bytes of the challenge, for the loop and attempts; `nil` if a body passes.
+  private let held = Mutex<HeldBytes?>(nil)
 
   init(_ sink: any BodySink, of core: RequestCore) {
     self.sink = sink
     self.core = core
   }
 
+  private var passes: Bool { held.withLock { $0 == nil } }
+
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     let isUndecided = core?.isUndecided(head) ?? false
-    state.withLock { $0 = isUndecided ? .keeping(Data()) : .passing }
+    held.withLock { $0 = isUndecided ? HeldBytes(limit: HeldBytes.challengeLimit) : nil }
     return isUndecided ? nil : sink.begin(head, wake: wake)
   }
 
-  func room() -> Int {
-    state.withLock { if case .passing = $0 { true } else { false } } ? sink.room() : BodyPiece.size
-  }
+  func room() -> Int { passes ? sink.room() : BodyPiece.size }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    let passes = state.withLock { state in
-      switch state {
-      case .passing: return true
-      case .tooLong: return false
-      case .keeping(var data):
-        state = .tooLong
-        guard data.count + bytes.count <= Self.limit else { return false }
-        data.append(contentsOf: bytes)
-        state = .keeping(data)
-        return false
-      }
-    }
-    return passes ? sink.receive(bytes) : .more
+    let isHeld = held.withLock { $0?.append(bytes) != nil }
+    return isHeld ? .more : sink.receive(bytes)
   }
 
-  func finish() -> TransportFailure? {
-    state.withLock { if case .passing = $0 { true } else { false } } ? sink.finish() : nil
-  }
+  func finish() -> TransportFailure? { passes ? sink.finish() : nil }
 
   /// Takes the body of a challenge that was declined.
-  func take() throws(TransportFailure) -> Data? {
-    let taken = state.withLock { state in
-      defer { state = .passing }
-      return state
-    }
-    switch taken {
-    case .passing: return nil
-    case .keeping(let data): return data
-    case .tooLong: throw .challengeTooLong
-    }
-  }
+  func take() throws(TransportFailure) -> Data? { try held.withLock { $0.take() }?.challenge() }
 }
 
 extension TransportFailure {
   static var challengeTooLong: TransportFailure {
     TransportFailure(
       .dataLengthExceedsMaximum,
-      "The body of a challenge that a delegate declined is longer than \(ChallengeBody.limit) bytes, the most that is "
+      "The body of a challenge that a delegate declined is longer than \(HeldBytes.challengeLimit) bytes, the most that is "
         + "kept until the decision.")
   }
 }

@@ -7,22 +7,13 @@ import Synchronization
 /// thread.
 final class ObservedBody: BodySink {
   private struct State {
-    var data = Data()
+    var held = HeldBytes()
     var isShown = false
     /// Whether the body is kept although there are chunk readers, as long as it is small.
     var isHeld = false
-    /// The maximum number of bytes that are kept of a body which only chunk readers want; `nil` without one.
-    var limit: Int?
     /// Continues the transfer. The chunk readers have it once bytes are passed on to them.
     var wake: (@Sendable () -> Void)?
     var isPassing = false
-
-    var isTooLong: Bool { limit.map { data.count > $0 } ?? false }
-
-    /// Keeps bytes up to the first that exceed the limit.
-    mutating func keep(_ bytes: UnsafeRawBufferPointer) {
-      if !isTooLong { data.append(contentsOf: bytes) }
-    }
   }
 
   /// The maximum number of bytes that are held of a failure that a retrier may undo.
@@ -42,8 +33,8 @@ final class ObservedBody: BodySink {
     // The body of a failure is held until it is known whether a retrier undoes the failure.
     let isHeld = !(200..<300).contains(head.status) && core?.mayBeRetried == true
     let isChallenge = core.map { $0.hasBodySink && $0.isUndecided(head) } ?? false
-    let limit = isChallenge ? ChallengeBody.limit : nil
-    state.withLock { $0 = State(isShown: isShown, isHeld: isHeld, limit: limit, wake: wake) }
+    let held = isChallenge ? HeldBytes(limit: HeldBytes.challengeLimit) : HeldBytes()
+    state.withLock { $0 = State(held: held, isShown: isShown, isHeld: isHeld, wake: wake) }
     return isShown ? core?.chunks?.begin() : nil
   }
 
@@ -59,7 +50,7 @@ final class ObservedBody: BodySink {
     if isShown, let chunks = core?.chunks {
       reception = pass(bytes, to: chunks)
     } else {
-      state.withLock { $0.keep(bytes) }
+      state.withLock { $0.held.append(bytes) }
     }
     if isShown, core?.observers.contains(.task) == true { core?.notify(.data(Data(bytes))) }
     return reception
@@ -67,17 +58,17 @@ final class ObservedBody: BodySink {
 
   private func pass(_ bytes: UnsafeRawBufferPointer, to chunks: ResponseChunks) -> BodyReception {
     let (kept, wake) = state.withLock { state in
-      if state.isHeld, state.data.count + bytes.count <= Self.mostHeld {
-        state.data.append(contentsOf: bytes)
+      if state.isHeld, state.held.count + bytes.count <= Self.mostHeld {
+        state.held.append(bytes)
         return (nil as Data?, nil as (@Sendable () -> Void)?)
       }
       defer {
         state.isHeld = false
-        state.data = Data()
+        state.held = HeldBytes()
         state.wake = nil
         state.isPassing = true
       }
-      return (state.data, state.wake)
+      return (state.held.data, state.wake)
     }
     guard let kept else { return .more }
     if let wake { chunks.flow.open(wake: wake) }
@@ -93,8 +84,7 @@ final class ObservedBody: BodySink {
 
   /// Returns the kept bytes of a challenge that was declined; `nil` without any.
   func keptChallenge() throws(TransportFailure) -> Data? {
-    let (data, isTooLong) = state.withLock { ($0.data, $0.isTooLong) }
-    if isTooLong { throw .challengeTooLong }
+    let data = try state.withLock { $0.held }.challenge()
     return data.isEmpty ? nil : data
   }
 
@@ -102,13 +92,13 @@ final class ObservedBody: BodySink {
   func forget() { state.withLock { $0 = State() } }
 
   /// The kept bytes; `nil` without any.
-  var data: Data? { state.withLock { $0.data.isEmpty ? nil : $0.data } }
+  var data: Data? { state.withLock { $0.held.count == 0 ? nil : $0.held.data } }
 
   /// Takes the kept bytes, and whether observers have seen them.
   func take() -> (data: Data?, isShown: Bool) {
     state.withLock { state in
       defer { state = State() }
-      return (state.data.isEmpty ? nil : state.data, state.isShown)
+      return (state.held.count == 0 ? nil : state.held.data, state.isShown)
     }
   }
 }
