@@ -48,17 +48,12 @@ package struct Backlog<Element: Sendable>: Sendable {
     self.weight += weight
   }
 
-  /// Takes elements, which count until the next call; it means that the consumer has processed the earlier ones.
-  package mutating func take(atMost limit: Int) -> [Element] {
-    weight = unreadWeight
-    let end = head + min(limit, items.count - head)
-    var taken: [Element] = []
-    taken.reserveCapacity(end - head)
-    while head < end {
-      unreadWeight -= items[head].weight
-      if let element = items[head].element.take() { taken.append(element) }
-      head += 1
-    }
+  /// Takes the first element, which counts until ``finishTaken()``.
+  package mutating func takeFirst() -> Element? {
+    guard head < items.count else { return nil }
+    let element = items[head].element.take()
+    unreadWeight -= items[head].weight
+    head += 1
     if head == items.count {
       items.removeAll(keepingCapacity: head <= 64)
       head = 0
@@ -66,6 +61,19 @@ package struct Backlog<Element: Sendable>: Sendable {
       items.removeFirst(head)
       head = 0
     }
+    return element
+  }
+
+  /// Notes that the consumer has processed what it took.
+  package mutating func finishTaken() { weight = unreadWeight }
+
+  /// Takes elements for a consumer that has processed the earlier ones.
+  package mutating func take(atMost limit: Int) -> [Element] {
+    finishTaken()
+    let count = min(limit, items.count - head)
+    var taken: [Element] = []
+    taken.reserveCapacity(count)
+    while taken.count < count, let element = takeFirst() { taken.append(element) }
     return taken
   }
 }

@@ -311,7 +311,7 @@ package final class Fanout<Element: Sendable>: Sendable {
   package func finish(_ consumer: any MailboxConsumer<Element>) -> Bool {
     let (hasMore, released) = state.withLock { state -> (Bool, Released) in
       guard let index = state.index(of: consumer) else { return (false, Released()) }
-      _ = state.mailboxes[index].backlog.take(atMost: 0)
+      state.mailboxes[index].backlog.finishTaken()
       let hasMore = !state.mailboxes[index].backlog.isEmpty || state.mailboxes[index].owesEnd
       state.mailboxes[index].sleeps = !hasMore
       if !hasMore, state.mailboxes[index].members.isEmpty { state.mailboxes.remove(at: index) }
@@ -324,6 +324,7 @@ package final class Fanout<Element: Sendable>: Sendable {
   /// Removes a consumer with all that it has not taken.
   package func remove(_ consumer: any MailboxConsumer<Element>) {
     let (removed, released) = state.withLock { state -> (Mailbox?, Released) in
+      state.last = nil
       let removed = state.index(of: consumer).map { state.mailboxes.remove(at: $0) }
       return (removed, state.released())
     }

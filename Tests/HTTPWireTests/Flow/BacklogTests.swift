@@ -20,8 +20,17 @@ import Testing
     #expect(backlog.isFull && backlog.room == 0)
     _ = backlog.take(atMost: 9)
     #expect(backlog.isFull && backlog.unreadWeight == 1, "nothing is processed yet")
-    _ = backlog.take(atMost: 0)
+    backlog.finishTaken()
     #expect(backlog.hasRoom && backlog.weight == 1 && backlog.room == 9)
+  }
+
+  @Test("Single elements are taken in their order, and nothing at the end") func singles() {
+    var backlog = Backlog<Int>()
+    for number in 0..<200 { backlog.append(number, weight: 1) }
+    var taken: [Int] = []
+    while let number = backlog.takeFirst() { taken.append(number) }
+    #expect(taken == Array(0..<200))
+    #expect(backlog.weight == 200 && backlog.unreadWeight == 0, "the consumer is not finished")
   }
 
   @Test("The last element can grow") func growth() {

@@ -17,6 +17,11 @@ enum WebSocketOccurrence: Sendable {
 final class WebSocketFlow: Sendable {
   typealias SendCompletion = @Sendable (AFError?) -> Void
 
+  private struct Unsent: Sendable {
+    let message: WebSocketMessage
+    let completion: SendCompletion?
+  }
+
   /// Guarded by the lock of this class.
   private struct State {
     /// The request, for the calls of the delegate.
@@ -25,10 +30,8 @@ final class WebSocketFlow: Sendable {
     var channel: WebSocketChannel?
     /// Whether the channel has received the messages of ``queued``, so that later ones need not wait.
     var isDirect = false
-    /// The messages that wait for a channel.
-    var queued: [(message: WebSocketMessage, completion: SendCompletion?)] = []
-    /// The memory of ``queued``.
-    var queuedSize = 0
+    /// The messages that wait for a channel, with their memory.
+    var queued = Backlog<Unsent>()
     /// The closure that was asked for before the channel was direct.
     var closing: (code: WebSocketCloseCode, reason: String)?
     var readers: [any WebSocketReader] = []
@@ -70,11 +73,10 @@ final class WebSocketFlow: Sendable {
     let limit = isLimited ? options.unsentLimit : .max
     let (channel, isOver, full) = state.withLock { state -> (WebSocketChannel?, Bool, WebSocketSendError?) in
       if state.isDirect || state.isOver { return (state.channel, state.isOver, nil) }
-      guard state.queuedSize < limit else {
-        return (nil, false, WebSocketSendError.outputFull(count: state.queuedSize))
+      guard state.queued.unreadWeight < limit else {
+        return (nil, false, WebSocketSendError.outputFull(count: state.queued.unreadWeight))
       }
-      state.queued.append((message, completion))
-      state.queuedSize += message.memorySize
+      state.queued.append(Unsent(message: message, completion: completion), weight: message.memorySize)
       return (nil, false, nil)
     }
     if let full { return AFError(full.failure, url: "") }
@@ -145,13 +147,11 @@ final class WebSocketFlow: Sendable {
     let (queued, readers) = state.withLock { state in
       defer {
         state.isOver = true
-        state.queued = []
-        state.queuedSize = 0
         state.readers = []
         state.channel = nil
         state.isDirect = false
       }
-      return (state.queued, state.readers)
+      return (state.queued.take(atMost: .max), state.readers)
     }
     for item in queued { item.completion?(error ?? Self.notConnected) }
     // Released outside the lock.
@@ -188,12 +188,8 @@ extension WebSocketFlow: WebSocketChannelObserver {
     // Later messages are queued as well, until the earlier ones were sent.
     while true {
       let queued = state.withLock { state in
-        defer {
-          state.queued = []
-          state.queuedSize = 0
-        }
         if state.queued.isEmpty { state.isDirect = true }
-        return state.queued
+        return state.queued.take(atMost: .max)
       }
       if queued.isEmpty { break }
       for item in queued { _ = Self.send(item.message, over: channel, .max, item.completion) }

@@ -49,23 +49,11 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
 
   private struct State {
     /// The events that are not handled yet, those that arrived together as one element.
-    var batches: [Batch?] = []
-    /// The number of batches that were taken.
-    var position = 0
+    var batches = Backlog<Batch>()
     /// Whether a thread handles events. The queue of the caller may be concurrent.
     var isBusy = false
     /// The number of batches whose item of the queue came while another thread was busy, which handles them.
     var postponedCount = 0
-
-    mutating func take() -> Batch? {
-      guard position < batches.count else { return nil }
-      defer { position += 1 }
-      if position >= 64 {
-        batches.removeFirst(position)
-        position = 0
-      }
-      return batches[position].take()
-    }
   }
 
   let runEnd: RunEnd
@@ -91,7 +79,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   func take(_ occurrences: [WebSocketOccurrence]) {
     guard let request else { return }
     let source = WebSocketEventSource(request: request, runEnd: runEnd)
-    state.withLock { $0.batches.append(Batch(occurrences: occurrences, source: source)) }
+    state.withLock { $0.batches.append(Batch(occurrences: occurrences, source: source), weight: 0) }
     queue.async { [self] in handleNext() }
   }
 
@@ -102,7 +90,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
         return nil
       }
       state.isBusy = true
-      return state.take()
+      return state.batches.takeFirst()
     }
     while let current = batch {
       handle(current)
@@ -114,7 +102,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
           return nil
         }
         state.postponedCount -= 1
-        return state.take()
+        return state.batches.takeFirst()
       }
     }
   }
@@ -131,23 +119,9 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
 /// After a cancellation they are dropped when they are read.
 final class WebSocketMailbox: WebSocketReader {
   private struct State {
-    /// Events that were read are `nil`, because a receipt must not be released under the lock.
-    var occurrences: [WebSocketOccurrence?] = []
-    /// The number of occurrences that were read.
-    var position = 0
+    var occurrences = Backlog<WebSocketOccurrence>()
     var waiters: [CheckedContinuation<Void, Never>] = []
     var isFinished = false
-
-    mutating func pop() -> WebSocketOccurrence? {
-      guard position < occurrences.count else { return nil }
-      let occurrence = occurrences[position].take()
-      position += 1
-      if position == occurrences.count || position == 64 {
-        occurrences.removeFirst(position)
-        position = 0
-      }
-      return occurrence
-    }
   }
 
   let runEnd: RunEnd
@@ -159,19 +133,21 @@ final class WebSocketMailbox: WebSocketReader {
   func take(_ occurrences: [WebSocketOccurrence]) {
     let waiters = state.withLock { state in
       defer { state.waiters = [] }
-      if !state.isFinished { state.occurrences += occurrences }
+      if !state.isFinished {
+        for occurrence in occurrences { state.occurrences.append(occurrence, weight: 0) }
+      }
       return state.waiters
     }
     for waiter in waiters { waiter.resume() }
   }
 
   /// Returns the next event, if there is one already.
-  func nextAtOnce() -> WebSocketOccurrence? { state.withLock { $0.pop() } }
+  func nextAtOnce() -> WebSocketOccurrence? { state.withLock { $0.occurrences.takeFirst() } }
 
   /// Returns the next event; waits for it. `nil` after ``finish()``.
   nonisolated(nonsending) func next() async -> WebSocketOccurrence? {
     while true {
-      let (occurrence, isFinished) = state.withLock { ($0.pop(), $0.isFinished) }
+      let (occurrence, isFinished) = state.withLock { ($0.occurrences.takeFirst(), $0.isFinished) }
       if occurrence != nil || isFinished { return occurrence }
       await wait()
     }
@@ -180,7 +156,7 @@ final class WebSocketMailbox: WebSocketReader {
   private nonisolated(nonsending) func wait() async {
     await withCheckedContinuation { continuation in
       let mayContinue = state.withLock { state in
-        guard state.position == state.occurrences.count, !state.isFinished else { return true }
+        guard state.occurrences.isEmpty, !state.isFinished else { return true }
         state.waiters.append(continuation)
         return false
       }
@@ -195,8 +171,7 @@ final class WebSocketMailbox: WebSocketReader {
       defer {
         state.isFinished = true
         state.waiters = []
-        state.occurrences = []
-        state.position = 0
+        state.occurrences = Backlog()
       }
       return (!state.isFinished, state.waiters, state.occurrences)
     }
