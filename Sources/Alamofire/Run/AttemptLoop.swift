@@ -75,7 +75,7 @@ struct AttemptLoop: Sendable {
       return .event(.serialized(failedSink == nil ? .all : .failed))
     }
     return .task { [core] in
-      if core.hasBodySink, let reader = sink as? ResponseChunkReader { await reader.handOutRest(of: core) }
+      if core.hasBodySink { await sink.receiveRest(of: core) }
       return await core.serialized(sink)
     } then: { loop, failure in
       guard let failure, loop.core.mayBeRetried else { return loop.serialize() }

@@ -88,6 +88,10 @@ enum RunNotice: Sendable {
   case data(Data)
   case bytes(from: ByteCount, to: ByteCount)
 
+  // MARK: A WebSocket connection
+  case webSocketOpened(protocol: String?)
+  case webSocketClosed(WebSocketCloseCode, reason: Data?)
+
   // MARK: The end of an attempt
   case validated(URLRequest?, Exchange, Data?, AFError?)
   /// An attempt with a task has ended.

@@ -180,6 +180,11 @@ extension Request {
     case .head(let response): tellHead(response)
     case .data(let data): tellData(data)
     case .bytes(from: let old, to: let new): tellBytes(from: old, to: new)
+    case .webSocketOpened(protocol: let subprotocol):
+      tellWebSocketDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
+    case .webSocketClosed(let code, reason: let reason):
+      let code = URLSessionWebSocketTask.CloseCode(rawValue: code.rawValue) ?? .invalid
+      tellWebSocketDelegate { $0.urlSession($1, webSocketTask: $2, didCloseWith: code, reason: reason) }
     case .validated(let sent, let exchange, let data, let failure):
       tellValidated(sent, exchange, data, failure)
     case .completed(let error): tellCompleted(error)
@@ -193,6 +198,16 @@ extension Request {
       tell { $0.requestDidFinish(request) }
       for sink in served { sink.announce(to: request) }
     }
+  }
+
+  private func tellWebSocketDelegate(
+    _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionWebSocketTask) -> Void
+  ) {
+    guard session.observers.wants(.transfers), let task = tasks.last as? URLSessionWebSocketTask else {
+      return
+    }
+    let (delegate, facade) = (session.delegate, session.facade)
+    session.rootQueue.async { body(delegate, facade, task) }
   }
 
   private func tellValidated(

@@ -202,7 +202,7 @@ extension Session {
     let own = EventSourceInterceptor(source: source)
     let request = EventSourceRequest(
       core.parts(
-        of: convertible, runsUserCode: runsUserCode, kind: StreamKind(flow: flow),
+        of: convertible, runsUserCode: runsUserCode, kind: StreamKind(flow: flow, eventSource: source),
         interceptor.map { Interceptor(interceptors: [$0, own]) } ?? own, shouldAutomaticallyResume),
       flow: flow, source: source)
     request.core.state.withLock { state in

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// The body of a response arrives on the engine's thread, one connection after the other. The events in each part of it
 /// are passed on together, through a ``StreamFlow``.
-final class EventSource: Sendable {
+final class EventSource: EventReading {
   /// The response of the current connection, as far as its head tells.
   private enum Reading: Sendable {
     /// No head has come, or it has no body to read.

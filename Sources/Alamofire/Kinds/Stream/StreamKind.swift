@@ -4,6 +4,8 @@ import HTTPWire
 /// A request whose response goes to readers, chunk by chunk or event by event.
 struct StreamKind: RequestKind {
   let flow: StreamFlow
+  /// The source of server-sent events; `nil` for any other stream.
+  var eventSource: EventSource?
 
   var traits: KindTraits { [.hasReaders, .passesBodyOn] }
 
@@ -17,10 +19,10 @@ struct StreamKind: RequestKind {
   func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { flow }
 
   // Permanent redirects of an event source hold for its next connections.
-  func redirectedURL(of url: String) -> String { flow.eventSource?.target(of: url) ?? url }
+  func redirectedURL(of url: String) -> String { eventSource?.target(of: url) ?? url }
 
   func redirected(by plan: RedirectPlan, from method: String, status: Int) {
-    flow.eventSource?.redirected(by: plan, from: method, status: status)
+    eventSource?.redirected(by: plan, from: method, status: status)
   }
 
   func count(after exchange: Exchange) -> ResultCount {
@@ -35,7 +37,7 @@ struct StreamKind: RequestKind {
 
   // The chunks of any other stream are delivered nevertheless, as upstream does.
   func endDelivery() {
-    if flow.eventSource != nil { flow.endDelivery() }
+    if eventSource != nil { flow.endDelivery() }
   }
 
   func beginAgain(because cause: RequestCore.RetryCause) {
@@ -44,7 +46,7 @@ struct StreamKind: RequestKind {
 
   // The end of a connection is not the outcome of an event source that its owner has cancelled.
   func finalError(of core: RequestCore) -> AFError? {
-    flow.eventSource != nil && core.isCancelled ? .explicitlyCancelled : nil
+    eventSource != nil && core.isCancelled ? .explicitlyCancelled : nil
   }
 }
 

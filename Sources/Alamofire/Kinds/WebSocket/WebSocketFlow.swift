@@ -13,6 +13,22 @@ enum WebSocketOccurrence: Sendable {
   case completed(RequestOutcome)
 }
 
+/// A reader of a WebSocket request.
+protocol WebSocketReader: EventSink {
+  /// Takes events, on any thread, including the engine's. It must return at once.
+  func take(_ occurrences: [WebSocketOccurrence])
+}
+
+extension WebSocketReader {
+  func deliver() {
+    guard let outcome = runEnd.outcome else {
+      preconditionFailure("a handler was served before its outcome was known")
+    }
+    runEnd.reach()
+    take([.completed(outcome)])
+  }
+}
+
 /// The messages of a WebSocket request in both directions, for all of its attempts.
 final class WebSocketFlow: Sendable {
   typealias SendCompletion = @Sendable (AFError?) -> Void
@@ -25,7 +41,7 @@ final class WebSocketFlow: Sendable {
   /// Guarded by the lock of this class.
   private struct State {
     /// The request, for the calls of the delegate.
-    weak var request: WebSocketRequest?
+    weak var request: (any RunOwner)?
     /// The channel of the current attempt, once it is open.
     var channel: WebSocketChannel?
     /// Whether the channel has received the messages of ``queued``, so that later ones need not wait.
@@ -52,7 +68,7 @@ final class WebSocketFlow: Sendable {
 
   deinit { end(with: .explicitlyCancelled) }
 
-  func serve(_ request: WebSocketRequest) { state.withLock { $0.request = request } }
+  func serve(_ request: any RunOwner) { state.withLock { $0.request = request } }
 
   /// Returns the transport of an attempt; `nil` if the engine has no streams of bytes.
   func transport(of services: Services) -> WebSocketTransport? {
@@ -183,7 +199,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
   func channelOpened(_ channel: WebSocketChannel, subprotocol: String?) {
     // Before the event, whose handlers may send a ping.
     state.withLock { $0.channel = channel }
-    tellDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
+    notify(.webSocketOpened(protocol: subprotocol))
     tell([.connected(protocol: subprotocol)])
     // Later messages are queued as well, until the earlier ones were sent.
     while true {
@@ -203,11 +219,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
 
   func channelClosed(_ code: WebSocketCloseCode, reason: String) {
     let reason = reason.isEmpty ? nil : Data(reason.utf8)
-    tellDelegate { delegate, session, task in
-      delegate.urlSession(
-        session, webSocketTask: task,
-        didCloseWith: URLSessionWebSocketTask.CloseCode(rawValue: code.rawValue) ?? .invalid, reason: reason)
-    }
+    notify(.webSocketClosed(code, reason: reason))
     tell([.disconnected(code, reason: reason)])
   }
 
@@ -218,14 +230,5 @@ extension WebSocketFlow: WebSocketChannelObserver {
     }
   }
 
-  private func tellDelegate(
-    _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionWebSocketTask) -> Void
-  ) {
-    guard let request = state.withLock({ $0.request }), request.session.observers.wants(.transfers),
-      let task = request.tasks.last as? URLSessionWebSocketTask
-    else { return }
-    let session = request.session
-    let (delegate, facade) = (session.delegate, session.facade)
-    session.rootQueue.async { body(delegate, facade, task) }
-  }
+  private func notify(_ notice: RunNotice) { state.withLock { $0.request }?.notify(notice) }
 }

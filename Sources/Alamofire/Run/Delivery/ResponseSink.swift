@@ -6,6 +6,8 @@ import Synchronization
 protocol ResponseSink: AnyObject, Sendable {
   /// Whether ``serialize(_:)`` runs user code, which must not run on the engine's thread.
   var runsUserCode: Bool { get }
+  /// Waits for what the sink has to receive before its response is made.
+  nonisolated(nonsending) func receiveRest(of core: RequestCore) async
   /// Takes the outcome, to serialize it later on the thread of the awaiting task. Returns false if the sink cannot.
   func postpone(_ outcome: RequestOutcome) -> Bool
   /// Makes the response of the outcome and keeps it. Returns the failure of the serializer, if there is one, for the
@@ -23,6 +25,8 @@ protocol ResponseSink: AnyObject, Sendable {
 }
 
 extension ResponseSink {
+  nonisolated(nonsending) func receiveRest(of core: RequestCore) async {}
+
   func deliver(then completion: @escaping @Sendable () -> Void) {
     deliver()
     completion()

@@ -2,22 +2,6 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// A reader of a WebSocket request.
-protocol WebSocketReader: EventSink {
-  /// Takes events, on any thread, including the engine's. It must return at once.
-  func take(_ occurrences: [WebSocketOccurrence])
-}
-
-extension WebSocketReader {
-  func deliver() {
-    guard let outcome = runEnd.outcome else {
-      preconditionFailure("a handler was served before its outcome was known")
-    }
-    runEnd.reach()
-    take([.completed(outcome)])
-  }
-}
-
 extension WebSocketOccurrence {
   /// Whether the event is delivered after a cancellation.
   var isCompletion: Bool {

@@ -122,7 +122,7 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
   }
 
   /// Waits until all chunks are handed out, then hands out a body that was kept before the first reader.
-  nonisolated(nonsending) func handOutRest(of core: RequestCore) async {
+  nonisolated(nonsending) func receiveRest(of core: RequestCore) async {
     guard let chunks else { return }
     await chunks.flow.settled()
     guard let collected = core.state.withLock({ $0.results.data }), !collected.isEmpty else { return }

@@ -16,6 +16,15 @@ enum StreamElement: Sendable {
   }
 }
 
+/// Reads the events of a body, which readers get in place of its bytes.
+protocol EventReading: Sendable {
+  /// Begins the body of a response.
+  func begin(_ head: ResponseHead)
+
+  /// Reads a part of the body. Returns its events, and the failure after which nothing more is read.
+  func read(_ bytes: UnsafeRawBufferPointer) -> (events: [ServerSentEvent], failure: TransportFailure?)
+}
+
 /// The body of a stream request. It is delivered to all readers, each at its own speed. Bytes that all readers have
 /// had are released, and the server waits while one of them is a mebibyte behind.
 ///
@@ -33,14 +42,14 @@ package final class StreamFlow: BodySink {
   /// Runs tasks after the current turn of the engine; `nil` for an engine without a thread.
   private let executor: (any TaskExecutor)?
   /// Reads the events of the body, which readers get in place of its bytes; `nil` if the body is no event stream.
-  let eventSource: EventSource?
+  private let eventSource: (any EventReading)?
   /// The mailboxes of the readers.
   let fanout = Fanout<StreamElement>()
   private let memory = ChunkMemory()
   /// The watcher and the delivery of the current run, for the loop and the threads of users.
   private let state = Mutex(State())
 
-  init(executor: (any TaskExecutor)?, eventSource: EventSource? = nil) {
+  init(executor: (any TaskExecutor)?, eventSource: (any EventReading)? = nil) {
     self.executor = executor
     self.eventSource = eventSource
   }

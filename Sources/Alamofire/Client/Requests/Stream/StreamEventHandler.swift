@@ -1,0 +1,93 @@
+import Foundation
+import HTTPWire
+import Synchronization
+
+/// A handler of a stream request.
+final class StreamEventHandler<Success: Sendable, Failure: Error>: StreamHandler, EventSink {
+  typealias Outcome = Result<Success, Failure>
+
+  private struct State {
+    /// `nil` while entries are decoded.
+    var decoding: StreamDecoding<Success, Failure>?
+    /// Retains the request for the last event, because its other owners may have released it.
+    var request: DataStreamRequest?
+  }
+
+  let runEnd: RunEnd
+  let decodingQueue: DispatchQueue?
+  /// Weak, because the request holds this object.
+  private weak let request: DataStreamRequest?
+  private let handler: DataStreamRequest.Handler<Success, Failure>
+  /// The state of the decoding for the handler, for its queues. Values are decoded outside the lock.
+  private let state: Mutex<State>
+
+  init(
+    _ request: DataStreamRequest, _ decoding: StreamDecoding<Success, Failure>,
+    on decodingQueue: DispatchQueue?,
+    _ handler: @escaping DataStreamRequest.Handler<Success, Failure>
+  ) {
+    self.request = request
+    self.decodingQueue = decodingQueue
+    self.handler = handler
+    runEnd = RunEnd(request.flow.delivery)
+    state = Mutex(State(decoding: decoding))
+  }
+
+  // MARK: Events
+
+  func calls(with entries: [StreamEntry]) -> @Sendable () -> Void {
+    let values = runEnd.isMuted ? [] : values(of: entries)
+    return { [self] in handOut(values) }
+  }
+
+  /// Decodes entries. The decoder is taken out of the state first, because code of the caller must not run under a
+  /// lock.
+  private func values(of entries: [StreamEntry]) -> [Outcome] {
+    guard var decoding = state.withLock({ $0.decoding.take() }) else { return [] }
+    let values = decoding.values(of: entries)
+    state.withLock { $0.decoding = decoding }
+    return values
+  }
+
+  private func handOut(_ values: [Outcome]) {
+    guard !values.isEmpty, let request = state.withLock({ $0.request }) ?? request else { return }
+    let token = DataStreamRequest.CancellationToken(request: request, runEnd: runEnd)
+    for value in values {
+      guard !runEnd.isMuted else { break }
+      if request.core.notifiesMonitors, let result = value as? Result<Success, AFError> {
+        request.tell { $0.request(request, didParseStream: result) }
+      }
+      if case .failure = value, request.automaticallyCancelOnStreamError { token.cancel() }
+      do {
+        try handler(.init(event: .stream(value), token: token))
+      } catch {
+        stop(request, because: error)
+      }
+    }
+  }
+
+  private func stop(_ request: DataStreamRequest, because error: any Error) {
+    if !runEnd.isReached {
+      request.core.cancelWhileRunning(
+        because: error.asAFError(
+          or: .responseSerializationFailed(reason: .customSerializationFailed(error: error))))
+    }
+    request.flow.mute(runEnd)
+  }
+
+  // MARK: The end
+
+  func deliver() {
+    guard let request else { return }
+    state.withLock { $0.request = request }
+    runEnd.reach()
+    request.flow.fanout.leave(runEnd, .left(self))
+  }
+
+  func complete() {
+    guard let request = state.withLock({ $0.request.take() }) else { return }
+    let token = DataStreamRequest.CancellationToken(request: request, runEnd: runEnd)
+    // Nothing is left that an error could end.
+    try? handler(.init(event: .complete(request.completion(at: runEnd)), token: token))
+  }
+}
