@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Ports of 127.0.0.1.
 package enum Loopback {
@@ -6,12 +7,16 @@ package enum Loopback {
   /// are reused at once.
   private static let candidates: Range<UInt16> = 15_000..<32_000
 
-  /// Returns different ports without a listening server.
+  /// The ports that this process has returned. Tests ask for them at once, and a server needs a moment until it listens
+  /// on its port.
+  private static let returned = Mutex<Set<UInt16>>([])
+
+  /// Returns different ports without a listening server. No other call in this process returns them, too.
   package static func freePorts(_ count: Int) throws -> [UInt16] {
     var ports: Set<UInt16> = []
     for _ in 0..<1000 where ports.count < count {
       let port = UInt16.random(in: candidates)
-      if try isFree(port) { ports.insert(port) }
+      if try isFree(port), returned.withLock({ $0.insert(port).inserted }) { ports.insert(port) }
     }
     guard ports.count == count else { throw ServerFailure(description: "there is no port left") }
     return Array(ports)
