@@ -15,6 +15,13 @@ struct Rare<Value: RareValue>: Sendable {
   /// Whether the value was changed. Asked first on the path of every request.
   var isChanged: Bool { memory != nil }
 
+  /// Returns a part of the value; `nil` if nothing was changed. On the path of every request this costs less than
+  /// ``value``.
+  @inline(__always)
+  func read<Part>(_ part: (borrowing Value) -> Part?) -> Part? {
+    if let memory { part(memory.value) } else { nil }
+  }
+
   var value: Value {
     _read {
       let memory = memory ?? Value.unchanged

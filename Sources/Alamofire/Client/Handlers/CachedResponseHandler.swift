@@ -94,13 +94,13 @@ extension CachedResponseHandler where Self == ResponseCacher {
 extension Request {
   /// The handler that decides about storing the response of this request; `nil` for the session's.
   public var cachedResponseHandler: (any CachedResponseHandler)? {
-    additions.withLock { $0.cachedResponseHandler }
+    additions.withLock { $0.value.cachedResponseHandler }
   }
 
   /// Sets the handler that decides about storing, in place of the session's. The last handler set is used.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-    additions.withLock { $0.cachedResponseHandler = handler }
+    additions.withLock { $0.value.cachedResponseHandler = handler }
     watch(for: .storing) { _ in }
     return self
   }

@@ -93,12 +93,12 @@ extension RedirectHandler where Self == Redirector {
 
 extension Request {
   /// The handler that decides about redirects of this request; `nil` for the session's.
-  public var redirectHandler: (any RedirectHandler)? { additions.withLock { $0.redirectHandler } }
+  public var redirectHandler: (any RedirectHandler)? { additions.withLock { $0.value.redirectHandler } }
 
   /// Sets the handler that decides about redirects, in place of the session's. The last handler set is used.
   @discardableResult
   public func redirect(using handler: any RedirectHandler) -> Self {
-    additions.withLock { $0.redirectHandler = handler }
+    additions.withLock { $0.value.redirectHandler = handler }
     core.add(.redirects)
     return self
   }

@@ -10,7 +10,7 @@ extension Request {
   func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard core.has(.events) else { return }
-    for monitor in additions.withLock({ $0.monitors + $0.transferMonitors }) {
+    for monitor in additions.withLock({ $0.value.monitors + $0.value.transferMonitors }) {
       monitor.queue.async { event(monitor) }
     }
   }
@@ -20,7 +20,7 @@ extension Request {
   func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard core.has(.events) else { return }
-    for monitor in additions.withLock({ $0.transferMonitors }) {
+    for monitor in additions.withLock({ $0.value.transferMonitors }) {
       monitor.queue.async { event(monitor) }
     }
   }

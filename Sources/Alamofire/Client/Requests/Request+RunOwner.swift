@@ -78,13 +78,13 @@ extension Request {
   func retriersAnswer(to error: AFError, isOpen: Bool = false) async -> RetryResult {
     let retriers = interceptorsInOrder
     guard !retriers.isEmpty, !isCancelled, session.owner != nil else { return .doNotRetry }
-    defer { if isOpen { additions.withLock { $0.retryAnswer = nil } } }
+    defer { if isOpen { additions.withLock { $0.value.retryAnswer = nil } } }
     for retrier in retriers {
       let answer = await SingleCompletion.answer(
         whenForgotten: RetryResult.doNotRetry, whenCancelled: .doNotRetry
       ) { completion in
         if isOpen {
-          additions.withLock { $0.retryAnswer = { [weak completion] in completion?(.retry) } }
+          additions.withLock { $0.value.retryAnswer = { [weak completion] in completion?(.retry) } }
         }
         guard let owner = session.owner else { return completion(.doNotRetry) }
         retrier.retry(self, for: owner, dueTo: error) { completion($0) }

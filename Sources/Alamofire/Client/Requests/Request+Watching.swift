@@ -93,7 +93,7 @@ extension Request {
   /// this request and its handlers, but not for the `urlSession(…)` events.
   @discardableResult
   public func eventMonitor(_ monitor: any EventMonitor) -> Self {
-    additions.withLock { $0.monitors.append(monitor) }
+    additions.withLock { $0.value.monitors.append(monitor) }
     watch { $0.observed.hasMonitors = true }
     return self
   }
@@ -108,7 +108,7 @@ extension Request {
   /// - Returns: The request.
   @discardableResult
   public func transferMonitor(_ monitor: any EventMonitor) -> Self {
-    additions.withLock { $0.transferMonitors.append(monitor) }
+    additions.withLock { $0.value.transferMonitors.append(monitor) }
     watch(for: .transfers) { $0.observed.hasMonitors = true }
     return self
   }

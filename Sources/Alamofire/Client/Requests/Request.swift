@@ -36,7 +36,7 @@ public class Request: @unchecked Sendable {
   let firstInterceptor: (any RequestInterceptor)?
   /// The monitors, interceptors and handlers that were added, for the threads of users and the run. It is never held
   /// together with the lock of the core.
-  let additions = Mutex(RequestAdditions())
+  let additions = Mutex(Rare<RequestAdditions>())
 
   init(_ parts: RequestParts) {
     core = parts.core

@@ -27,7 +27,9 @@ extension SessionCore {
 }
 
 /// The objects of the caller that were added to a request after it was made. Most requests have none.
-struct RequestAdditions: Sendable {
+struct RequestAdditions: RareValue {
+  static let unchanged = Rare<RequestAdditions>.Memory()
+
   var interceptors: [any RequestInterceptor] = []
   /// The monitors that receive the events of this request.
   var monitors: [any EventMonitor] = []
@@ -41,24 +43,24 @@ struct RequestAdditions: Sendable {
 
 extension Request {
   /// The monitors that receive the events of this request alone.
-  var ownMonitors: [any EventMonitor] { additions.withLock { $0.monitors } }
+  var ownMonitors: [any EventMonitor] { additions.withLock { $0.value.monitors } }
 
   /// The session's interceptor first, then the request's own, then the added ones, then ``Request/lastInterceptors``.
   var interceptorsInOrder: [any RequestInterceptor] {
-    let added = additions.withLock { $0.interceptors }
+    let added = additions.withLock { $0.value.interceptors }
     guard session.interceptor != nil || firstInterceptor != nil else { return added + lastInterceptors }
     return [session.interceptor, firstInterceptor].compactMap { $0 } + added + lastInterceptors
   }
 
   /// Adds an interceptor after all others.
   func add(_ interceptor: any RequestInterceptor) {
-    additions.withLock { $0.interceptors.append(interceptor) }
+    additions.withLock { $0.value.interceptors.append(interceptor) }
     core.add(RequestInterests(of: interceptor))
   }
 
   /// The request's own interceptors as one; `nil` without any.
   var ownInterceptor: (any RequestInterceptor)? {
-    let added = additions.withLock { $0.interceptors }
+    let added = additions.withLock { $0.value.interceptors }
     guard !added.isEmpty else { return firstInterceptor }
     return Interceptor(interceptors: (firstInterceptor.map { [$0] } ?? []) + added)
   }

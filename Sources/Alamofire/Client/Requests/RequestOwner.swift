@@ -13,7 +13,7 @@ struct RequestOwner: HopDelegate {
 
   var kind: any HopKind { core.kind }
   var profile: ConnectionProfile { core.profile }
-  var credential: URLCredential? { core.state.withLock { $0.options.value.credential } }
+  var credential: URLCredential? { core.state.withLock { $0.options.read { $0.credential } } }
   var passesBodyOn: Bool { core.hasBodySink }
   /// The body of an upload.
   private var body: UploadBody? { (request as? UploadRequest)?.body }

@@ -173,7 +173,7 @@ extension RequestCore {
   /// Returns the validators, and the request and the body that they evaluate.
   func validationInputs() -> ([Validator], URLRequest?, ValidationBody) {
     let (validators, request, data, chunks) = state.withLock {
-      ($0.handlers.validators, $0.results.request, $0.results.data, $0.bodies.value.chunks)
+      ($0.handlers.validators, $0.results.request, $0.results.data, $0.bodies.read { $0.chunks })
     }
     return (validators, request, ValidationBody(data, handedOut: chunks?.passedCount))
   }

@@ -45,8 +45,8 @@ struct AddedObservers: RareValue {
 extension RequestCore.State {
   /// Whether the request has handlers, sequences or monitors of its own that receive its tasks.
   var hasTaskObservers: Bool {
-    observed.hasMonitors || observed.added.value.taskHandler != nil
-      || observed.added.value.listeners?.tasks.isEmpty == false
+    observed.hasMonitors
+      || observed.added.read { $0.taskHandler != nil || $0.listeners?.tasks.isEmpty == false } == true
   }
 
   /// Notes that monitors have been notified of a change. Returns the run that waits for the last such notification. If

@@ -46,7 +46,7 @@ package final class RequestCore: Sendable {
 
   deinit {
     // A request that was never started is released without an end, which would end its sequences.
-    state.withLock { $0.observed.added.value.listeners }?.finish()
+    state.withLock { $0.observed.added.read { $0.listeners } }?.finish()
   }
 
   var resumesAutomatically: Bool { shouldAutomaticallyResume ?? session.startsRequestsImmediately }

@@ -50,7 +50,7 @@ extension RequestCore.State {
   /// Ends the run of the request, because every handler has its response.
   fileprivate mutating func endRun() -> EndedRun {
     var ended = EndedRun(served: handlers.takeServed())
-    ended.source = bodies.value.streamSource
+    ended.source = bodies.read { $0.streamSource }
     if observed.added.isChanged {
       ended.listeners = observed.added.value.listeners
       if results.request == nil { ended.commandHandler = observed.added.value.watchers.creationFailed() }

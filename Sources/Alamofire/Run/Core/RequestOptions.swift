@@ -12,7 +12,9 @@ struct RequestOptions: RareValue {
   /// The profile of a request that was given options or an identity of its own.
   var profile: ConnectionProfile?
   /// The priority, if it is not the usual one.
-  var priority: Float = 0.5
+  var priority = RequestOptions.usualPriority
+
+  static let usualPriority: Float = 0.5
 }
 
 /// The options of a request, or those of its session.
@@ -28,13 +30,14 @@ extension RequestCore {
   }
 
   var profile: ConnectionProfile {
-    state.withLock { $0.options.value.profile } ?? session.settings.profile
+    state.withLock { $0.options.read { $0.profile } } ?? session.settings.profile
   }
 
   /// The profile and the priority, read under one lock because every request needs both.
   var profileAndPriority: (ConnectionProfile, Float) {
     let (profile, priority) = state.withLock { state in
-      (state.options.value.profile, state.options.value.priority)
+      state.options.isChanged
+        ? (state.options.value.profile, state.options.value.priority) : (nil, RequestOptions.usualPriority)
     }
     return (profile ?? session.settings.profile, priority)
   }
@@ -103,6 +106,6 @@ extension RequestCore {
   }
 
   var passwordCredential: PasswordCredential? {
-    state.withLock { $0.options.value.credential }.flatMap { PasswordCredential($0) }
+    state.withLock { $0.options.read { $0.credential } }.flatMap { PasswordCredential($0) }
   }
 }

@@ -75,10 +75,10 @@ extension RequestCore.State {
   var exchanges: [Exchange] { results.history.value.exchanges + (results.exchange.map { [$0] } ?? []) }
 
   /// The body for the caller; `nil` if chunk readers receive it.
-  var collectedBody: Data? { bodies.value.chunks != nil ? nil : results.data }
+  var collectedBody: Data? { bodies.read { $0.chunks } != nil ? nil : results.data }
 
   /// Whether the requests and responses of earlier attempts are kept.
-  var keepsEarlierAttempts: Bool { !results.history.value.isForgotten }
+  var keepsEarlierAttempts: Bool { results.history.read { $0.isForgotten } != true }
 
   mutating func add(_ request: URLRequest) {
     guard let earlier = results.replaceRequest(with: request), keepsEarlierAttempts else { return }
