@@ -43,7 +43,7 @@ package final class ChunkMemory: Sendable {
 
 /// A chunk that grows until a reader takes it.
 ///
-/// Unchecked: bytes are appended under the lock of the ``Fanout`` that holds it, before a reader has it.
+/// Unchecked: bytes are appended under the lock of the `Fanout` that holds it, before a reader has it.
 package final class GrowingChunk: @unchecked Sendable {
   /// The size of a piece after which another one is likely to follow at once, such as a full record of TLS.
   private static let fullPiece = 16_384

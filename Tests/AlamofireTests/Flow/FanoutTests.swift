@@ -1,4 +1,4 @@
-import HTTPWire
+import Alamofire
 import Synchronization
 import Testing
 

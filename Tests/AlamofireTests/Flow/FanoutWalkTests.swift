@@ -1,5 +1,5 @@
 import Dispatch
-import HTTPWire
+import Alamofire
 import Randomness
 import Scenarios
 import Synchronization
