@@ -159,9 +159,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   @preconcurrency
   @discardableResult
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
-    if plan.requestResumeData(completionHandler) { return cancel() }
-    let data = plan.resumeData
-    underlyingQueue.async { completionHandler(data) }
+    plan.requestResumeData(completionHandler)
+    cancel()
+    // The end of a run takes the handlers after this state. One of both finds them.
+    guard core.state.withLock({ $0.lifecycle.run == .ended }) else { return self }
+    let (handlers, data) = plan.takeResumeDataHandlers()
+    underlyingQueue.async { for handler in handlers { handler(data) } }
     return self
   }
 

@@ -125,10 +125,11 @@ struct DownloadKind: RequestKind {
     forgetFileOfCancelled(core)
     // The next session continues the transfer with this file.
     if transfer != nil, core.isSuspendedInBackground { return plan.close() }
-    let isWanted = plan.wantsResumeData
     let (request, isCancelled) = core.state.withLock { state in
       (state.results.request, state.lifecycle.state == .cancelled)
     }
+    // Read after the state: a cancellation asks for resume data before it cancels.
+    let isWanted = plan.wantsResumeData
     guard let data = plan.takeResumeData(of: request) else { return }
     if isCancelled, !isWanted {
       // Also the file of a background transfer, which has left its folder for the resume data.
@@ -147,7 +148,7 @@ struct DownloadKind: RequestKind {
 
   /// Calls the handlers of `cancel(byProducingResumeData:)`, once.
   func ended(_ core: RequestCore) {
-    let (handlers, data) = plan.end()
+    let (handlers, data) = plan.takeResumeDataHandlers()
     guard !handlers.isEmpty else { return }
     core.session.rootQueue.async { for handler in handlers { handler(data) } }
   }
@@ -155,7 +156,7 @@ struct DownloadKind: RequestKind {
   func held() { transfer?.endTurn() }
 
   func beginAgain(because cause: RequestCore.RetryCause) {
-    let file = plan.forgetResults(isNewRun: cause == .demand)
+    let file = plan.forgetResults()
     switch cause {
     case .retrier:
       // A file at a destination belongs to the user. No response will name a temporary file.

@@ -105,8 +105,6 @@ final class DownloadPlan: Sendable {
     /// Whether a cancellation asked for resume data, and its completion handlers.
     var wantsResumeData = false
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
-    /// Whether the run has ended, and ``resumeDataHandlers`` were taken.
-    var isOver = false
   }
 
   /// The prefix and the suffix of lasting names.
@@ -117,7 +115,7 @@ final class DownloadPlan: Sendable {
   let destination: FileDestination?
   /// The download of a background session; `nil` in others.
   let transfer: BackgroundTransfer?
-  /// The temporary file and the offset of its first byte, for the loop and attempts.
+  /// The file, the results and the handlers of resume data, for the loop, attempts and the threads of users.
   private let state = Mutex(State())
 
   init(
@@ -283,12 +281,9 @@ extension DownloadPlan {
   func takeFileURL() -> URL? { state.withLock { $0.fileURL.take() } }
 
   /// Forgets the results of an attempt, before another one. Returns its file.
-  ///
-  /// - Parameter isNewRun: Whether the request had ended, and is sent again.
-  func forgetResults(isNewRun: Bool) -> URL? {
+  func forgetResults() -> URL? {
     state.withLock { state in
       state.resumeData = nil
-      if isNewRun { state.isOver = false }
       return state.fileURL.take()
     }
   }
@@ -299,20 +294,17 @@ extension DownloadPlan {
   /// Notes that a cancellation asks for resume data.
   func requestResumeData() { state.withLock { $0.wantsResumeData = true } }
 
-  /// Notes that a cancellation asks for resume data, which `handler` gets at the end of the run. Returns false if the
-  /// run has ended already; the handler is not called then.
-  func requestResumeData(_ handler: @escaping @Sendable (Data?) -> Void) -> Bool {
+  /// Notes that a cancellation asks for resume data, which `handler` gets at the end of the run.
+  func requestResumeData(_ handler: @escaping @Sendable (Data?) -> Void) {
     state.withLock { state in
       state.wantsResumeData = true
-      if !state.isOver { state.resumeDataHandlers.append(handler) }
-      return !state.isOver
+      state.resumeDataHandlers.append(handler)
     }
   }
 
-  /// Ends the run. Returns the handlers that get the resume data, once.
-  func end() -> (handlers: [@Sendable (Data?) -> Void], data: Data?) {
+  /// Takes the handlers that get the resume data of a run that has ended. Each handler is taken once.
+  func takeResumeDataHandlers() -> (handlers: [@Sendable (Data?) -> Void], data: Data?) {
     state.withLock { state in
-      state.isOver = true
       defer { state.resumeDataHandlers = [] }
       return (state.resumeDataHandlers, state.resumeData)
     }

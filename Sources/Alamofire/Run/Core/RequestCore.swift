@@ -63,7 +63,8 @@ package final class RequestCore: Sendable {
 
   func cancel(_ request: any RunOwner, because error: AFError = .explicitlyCancelled) {
     change(request, to: .cancelled) { $0.cancel(because: error) }
-    kind.endDelivery()
+    // A request that has ended may be sent again, with readers that get everything.
+    if isCancelled { kind.endDelivery() }
   }
 
   /// Cancels a WebSocket request by a closing handshake, which `beginClosing` begins. A request that has not been

@@ -76,6 +76,8 @@ final class ResponseInputStream: BlockingInputStream {
     let (elements, isLast) = request.flow.fanout.take(reader, atMost: 1)
     guard let entry = elements.first?.entry ?? (isLast ? .end : nil) else { return reader.wait() }
     switch entry {
+    // A cancelled event source gives no further events.
+    case _ where reader.runEnd.isMuted: break
     case .begin where reading.withLock({ $0.hasGiven }):
       // The bytes of two responses must not be joined into a body that no server sent.
       end(.error, because: Self.sentAgain)
