@@ -14,7 +14,7 @@ struct HopRedirects: Sendable {
 
   mutating func begin(at origin: Origin) { self.origin = origin }
 
-  /// Makes another origin than that of the hop the one to which the secrets of the request belong.
+  /// Gives the secrets of the request to another origin than the hop's.
   mutating func keepSecrets(at owner: Origin) {
     origin = owner
     leftInitialOrigin = true

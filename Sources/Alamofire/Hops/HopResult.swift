@@ -4,7 +4,7 @@ import HTTPWire
 
 /// The response of the last hop, or the failure of its transfer.
 struct HopResponses: Sendable {
-  /// The response; `nil` without one, and after it was stored as that of the request.
+  /// The response; `nil` without one, and after the request has stored it.
   private(set) var last: WireResponse?
   var failure: TransportFailure?
   /// Whether the body of the response is delivered to the caller.

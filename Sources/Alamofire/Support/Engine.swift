@@ -13,10 +13,10 @@ package struct Engine: Sendable {
   let byteStreams: (any ByteStreamTransport)?
   /// The source of the state of the network.
   package let network: any NetworkSource
-  /// The transport with a loop of its own; `nil` for any other.
+  /// The transport that has a loop; `nil` for any other.
   private let own: HTTPTransport?
 
-  /// Makes an engine with a loop of its own, because sessions never share connections.
+  /// Makes an engine with a new loop, because sessions never share connections.
   package static func standard() -> Engine {
     let own = HTTPTransport()
     return Engine(
@@ -24,7 +24,7 @@ package struct Engine: Sendable {
       network: SystemNetwork(), own: own)
   }
 
-  /// Makes an engine of any other transport and any network, without a thread of its own.
+  /// Makes an engine of any other transport and any network, without a thread.
   package init(
     transport: any Transport, enqueue: (@Sendable (any LoopWork) -> Void)? = nil,
     byteStreams: (any ByteStreamTransport)? = nil, network: any NetworkSource = SystemNetwork()

@@ -44,7 +44,7 @@ package enum TransferFolderError: Error, Sendable, Equatable {
   case closed
   /// A folder that belongs to another user, or to which other users may write.
   case notOurs
-  /// A folder that cannot be made or locked; the text is that of the system.
+  /// A folder that cannot be made or locked; the text comes from the system.
   case unusable(String)
 }
 

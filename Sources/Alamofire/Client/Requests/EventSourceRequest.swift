@@ -40,7 +40,8 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
     public var initialDelay: TimeInterval = 3
     /// The longest delay in seconds. A longer one of the server is shortened. Default: 300.
     public var maximumDelay: TimeInterval = 300
-    /// The number of connections in a row without an event after which the request fails. Default: `nil`, no limit.
+    /// The number of connections in a row without an event that the request survives; clean ends count. The end of
+    /// the next one ends the request. Default: `nil`, no limit.
     public var maximumFailureCount: Int?
     /// The largest event in bytes. A larger one ends the request. Default: 4 MiB.
     public var maximumEventSize = 4_194_304

@@ -21,7 +21,7 @@ public struct ResumableUpload: Sendable {
 
   /// The protocol. Default: ``Scheme/automatic``.
   public var scheme: Scheme
-  /// The number of failures in a row without progress after which the request fails. Default: 5.
+  /// The number of failures in a row without progress that the request survives. The next one ends it. Default: 5.
   public var maximumFailureCount = 5
   /// The delay behind the first failure in seconds. It doubles with each further failure without progress. A random
   /// part of up to the half is left out. Default: 1.

@@ -18,7 +18,7 @@ typealias FileDestination = @Sendable (URL, HTTPURLResponse) -> (URL, MoveOption
 /// The file of a download.
 final class DownloadPlan: Sendable {
   private struct Attempt {
-    /// The destination of the bytes: the file, or the journal in front of it.
+    /// The destination of the bytes: the file, or the journal that passes them to it.
     let sink: any BodySink
     let file: FileSink
     /// The name of the file once it is complete or in resume data. A file with this name is not removed with the

@@ -65,7 +65,7 @@ final class UploadBody: Sendable {
     }
   }
 
-  /// Replaces the stream of the body by that of a delegate.
+  /// Replaces the stream of the body by one that a delegate gave.
   func use(_ answer: UploadContent?, of request: @autoclosure () -> URLRequest?) throws(AFError) {
     guard let answer else {
       throw .sessionTaskFailed(
@@ -79,7 +79,7 @@ final class UploadBody: Sendable {
   /// Whether there is a file that was made for the upload, and is not removed yet.
   var hasMadeFile: Bool { state.withLock { $0.madeFile != nil } }
 
-  /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, is no error of the
+  /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, does not fail the
   /// request.
   func removeMadeFile() {
     if let url = state.withLock({ $0.madeFile.take() }) { try? fileManager.removeItem(at: url) }

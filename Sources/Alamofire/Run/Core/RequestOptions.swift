@@ -9,7 +9,7 @@ struct RequestOptions: RareValue {
 
   var id: UUID?
   var credential: URLCredential?
-  /// The profile of a request that was given options or an identity of its own.
+  /// The profile of a request to which options or an identity were given.
   var profile: ConnectionProfile?
   /// The priority, if it is not the usual one.
   var priority = RequestOptions.usualPriority
