@@ -8,7 +8,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// `Scripts/bench` and `Scripts/ways` build and run this package. README.md explains what they print.
+// `Scripts/bench` and `Scripts/path` build and run this package. README.md explains what they print.
 let package = Package(
   name: "benchmarks",
   dependencies: [.package(name: "alamofire-linux", path: "..")],
@@ -20,7 +20,7 @@ let package = Package(
       dependencies: ["Scorecard", .product(name: "Alamofire", package: "alamofire-linux")],
       swiftSettings: settings),
     .executableTarget(
-      name: "ways",
+      name: "path",
       dependencies: [
         .product(name: "Alamofire", package: "alamofire-linux"),
         .product(name: "HTTPTestServer", package: "alamofire-linux"),

@@ -36,7 +36,7 @@ final class RequestCore {
   var isComputed: Bool { true }
   var count = 1
   let interests = Atomic<Bool>(false)
-  struct State {
+  struct CoreState {
     var isThird = false
     var isFourth: Bool = true {
       didSet {}
@@ -46,7 +46,7 @@ final class RequestCore {
     var isLocal = false
   }
 }
-extension RequestCore.State {
+extension RequestCore.CoreState {
   struct Part:
     Sendable
   {

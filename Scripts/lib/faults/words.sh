@@ -125,6 +125,17 @@ Sources/X/Functions.swift:33: the comment of an initializer begins with "-" inst
 Sources/X/Functions.swift:35: the comment of an initializer begins with "-" instead of a verb
 END
 
+# Names of nested types
+begin
+plant Sources/X/Names.swift 'struct X {\n  enum Step { case next }\n  package struct State {}\n  final class Kind {}\n'
+reports 1 'Sources/X/Names.swift:2: a nested type without the name of its owner, which is not private' Scripts/words "$tree"
+reports 1 'Sources/X/Names.swift:3: a nested type without the name of its owner, which is not private' Scripts/words "$tree"
+reports 1 'Sources/X/Names.swift:4: a nested type without the name of its owner, which is not private' Scripts/words "$tree"
+begin
+plant Sources/X/Names.swift 'enum Outcome {}\nstruct X {\n  private enum Step { case next }\n  public struct State {}\n  enum XKind {}\n'
+plant Tests/X/Names.swift 'struct X {\n  enum Step { case next }\n}\n'
+prints 0 Scripts/words "$tree" <<<''
+
 # The exemptions, and their update
 begin
 plant Sources/X/A.swift '// nobody\n// nobody\n'

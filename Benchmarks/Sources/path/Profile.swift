@@ -6,7 +6,7 @@ import Alamofire
   @_silgen_name("__llvm_profile_write_file") private func writeFile() -> Int32
 #endif
 
-/// The counters of executed lines. The counters exist only if the build has the options that `Scripts/ways` gives.
+/// The counters of executed lines. The counters exist only if the build has the options that `Scripts/path` gives.
 enum Profile {
   static func reset() {
     #if PROFILED
@@ -21,7 +21,7 @@ enum Profile {
       guard writeFile() == 0 else { throw Problem("the profile could not be written to \(file)") }
       setFilename("/dev/null")  // because the profile is written once more at the end of the process
     #else
-      throw Problem("this build counts no lines; use Scripts/ways")
+      throw Problem("this build counts no lines; use Scripts/path")
     #endif
   }
 }

@@ -2,13 +2,13 @@ import Alamofire
 import HTTPTestServer
 import Synchronization
 
-/// The program of `Scripts/ways`, which sends one request and writes the covered lines to a file.
+/// The program of `Scripts/path`, which sends one request and writes the covered lines to a file.
 ///
-///     ways serve                   answers requests until the end of standard input; prints its URL
-///     ways WAY URL FILE            sends one request to that URL and writes the profile of it
+///     path serve                   answers requests until the end of standard input; prints its URL
+///     path WAY URL FILE            sends one request to that URL and writes the profile of it
 ///
 /// The server is another process because it uses HTTPWire as well.
-@main struct Ways {
+@main struct PathProgram {
   static func main() async {
     let words = Array(CommandLine.arguments.dropFirst())
     do {
@@ -20,7 +20,7 @@ import Synchronization
         throw Problem("the arguments are serve, or WAY URL FILE")
       }
     } catch {
-      FileHandle.standardError.write(Data("ways: \(error)\n".utf8))
+      FileHandle.standardError.write(Data("path: \(error)\n".utf8))
       exit(1)
     }
   }

@@ -1,6 +1,6 @@
 # Sourced by Scripts/lib/faults/run.
 
-# Scripts/arrows: the lines that name a type of another folder
+# Scripts/layers: the lines that name a type of another folder
 begin
 plant Sources/Alamofire/To/B.swift 'public struct Target {}\nstruct Other {}\n'
 plant Sources/Alamofire/From/A.swift <<'END'
@@ -17,7 +17,7 @@ let x = "//" + Target.y
 let x: (Target, Target)
 let y: (Target, Other)
 END
-prints 0 Scripts/arrows "$tree" From To < <(
+prints 0 Scripts/layers "$tree" From To < <(
   for line in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "Sources/Alamofire/From/A.swift:$line: Target"; done
   echo "Sources/Alamofire/From/A.swift:12: Other"
 )
@@ -42,7 +42,7 @@ let x = "\\" + "Target"
 let x = 1  /* Target
 END
 plant Sources/Alamofire/From/Private.swift 'private struct Target {}\nlet x = Target()\n'
-prints 0 Scripts/arrows "$tree" From To <<<''
+prints 0 Scripts/layers "$tree" From To <<<''
 
 # Types in braces, private types and types of subfolders do not make a second owner. Two declarations do.
 begin
@@ -51,12 +51,12 @@ plant Sources/Alamofire/B/B.swift 'extension Int {\n  struct Kind {}\n}\n'
 plant Sources/Alamofire/C/C.swift 'fileprivate struct Kind {}\n@MainActor private class Kind {}\n'
 plant Sources/Alamofire/D/E/D.swift 'struct Deep {}\n'
 plant Sources/Alamofire/D/F/D.swift '#if DEBUG\nstruct Deep {}\n#endif\nlet x: Deep\n'
-prints 0 Scripts/arrows "$tree" <<<$'0 arrows between 4 folders:\n0 extensions of a type of another folder:'
+prints 0 Scripts/layers "$tree" <<<$'0 arrows between 4 folders:\n0 extensions of a type of another folder:'
 while read -r declaration; do
   begin
   plant Sources/Alamofire/A/A.swift 'struct Kind {}\n'
   plant Sources/Alamofire/B/B.swift "\n$declaration\n"
-  prints 1 Scripts/arrows "$tree" <<<"Sources/Alamofire/B/B.swift:2: Kind is declared in Sources/Alamofire/A/A.swift:1, too: A and B"
+  prints 1 Scripts/layers "$tree" <<<"Sources/Alamofire/B/B.swift:2: Kind is declared in Sources/Alamofire/A/A.swift:1, too: A and B"
 done <<'END'
 struct Kind {}
 @frozen public enum Kind {}
@@ -73,7 +73,7 @@ plant Sources/Alamofire/Exports.swift '@_exported public import struct HTTPWire.
 plant Sources/Alamofire/Cache/Cache.swift 'struct Cache {\n  let session: Session\n}\n'
 plant Sources/Alamofire/Session/Session.swift 'final class Session {\n  var cache: Cache?\n}\n'
 plant Sources/Alamofire/Trust/Trust.swift 'enum Trust {}\n\nextension Session {\n  var trust: Int { 1 }\n}\n'
-prints 0 Scripts/arrows "$tree" <<'END'
+prints 0 Scripts/layers "$tree" <<'END'
 3 arrows between 4 folders:
   Cache -> Session
   Session -> Cache
@@ -90,7 +90,7 @@ plant Documentation/Architecture.md <<'END'
 | Cache, `Session` | each other | a circle |
 | Trust | all above | |
 END
-prints 0 Scripts/arrows "$tree" check <<<''
+prints 0 Scripts/layers "$tree" check <<<''
 plant Documentation/Architecture.md <<'END'
 | folder | may name |
 |---|---|
@@ -98,28 +98,28 @@ plant Documentation/Architecture.md <<'END'
 | Trust | Session |
 | Cache | – |
 END
-prints 1 Scripts/arrows "$tree" check <<<$'Cache must not name Session:\nSources/Alamofire/Cache/Cache.swift:2: Session'
+prints 1 Scripts/layers "$tree" check <<<$'Cache must not name Session:\nSources/Alamofire/Cache/Cache.swift:2: Session'
 plant Documentation/Architecture.md <<'END'
 | folder | may name |
 |---|---|
 | Cache, Session, Trust | each other, Gone |
 END
-prints 1 Scripts/arrows "$tree" check <<<'Documentation/Architecture.md:3: there is no folder Gone'
+prints 1 Scripts/layers "$tree" check <<<'Documentation/Architecture.md:3: there is no folder Gone'
 plant Documentation/Architecture.md '# Folders\n'
-prints 2 Scripts/arrows "$tree" check <<<'arrows: there is no table of the folders of Alamofire in Documentation/Architecture.md'
-prints 1 Scripts/arrows "$tree" Cache Gone <<<'arrows: there is no folder Gone'
-prints 2 Scripts/arrows "$tree" verify <<<'arrows: the arguments are [root] [+TARGET], [root] [+TARGET] FROM TO, or [root] check'
+prints 2 Scripts/layers "$tree" check <<<'layers: there is no table of the folders of Alamofire in Documentation/Architecture.md'
+prints 1 Scripts/layers "$tree" Cache Gone <<<'layers: there is no folder Gone'
+prints 2 Scripts/layers "$tree" verify <<<'layers: the arguments are [root] [+TARGET], [root] [+TARGET] FROM TO, or [root] check'
 plant Sources/HTTPWire/Fields/Field.swift 'struct Field {}\n'
 plant Sources/HTTPWire/Flow/Flow.swift 'struct Flow {\n  let field: HTTPWire.Field\n}\n\nextension Field {}\n'
-prints 0 Scripts/arrows "$tree" +HTTPWire <<'END'
+prints 0 Scripts/layers "$tree" +HTTPWire <<'END'
 1 arrows between 2 folders:
   Flow -> Fields
 1 extensions of a type of another folder:
   Sources/HTTPWire/Flow/Flow.swift:5: Field of Fields
 END
-reports 0 'Sources/HTTPWire/Flow/Flow.swift:2: Field' Scripts/arrows "$tree" +HTTPWire Flow Fields
+reports 0 'Sources/HTTPWire/Flow/Flow.swift:2: Field' Scripts/layers "$tree" +HTTPWire Flow Fields
 begin
 plant Sources/HTTPWire/Fields/Field.swift 'struct Field {}\n'
 plant Sources/HTTPWire/Flow/Flow.swift 'struct Flow {\n  let field: HTTPWire.Field\n}\n\nextension Field {}\n'
 plant Documentation/Architecture.md '| folder of HTTPWire | may name |\n|---|---|\n| Fields | Flow |\n| Flow | |\n'
-reports 1 'Flow must not name Fields:' Scripts/arrows "$tree" check
+reports 1 'Flow must not name Fields:' Scripts/layers "$tree" check
