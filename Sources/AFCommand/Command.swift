@@ -69,9 +69,9 @@ package enum Command {
     }
     // The command of curl has the body as it is.
     let isCompressed = invocation.isCompressed
-    if invocation.isCurlWanted { invocation.isCompressed = false }
+    if invocation.printsCurl { invocation.isCompressed = false }
     let outgoing = try request(invocation, environment)
-    if invocation.isCurlWanted {
+    if invocation.printsCurl {
       let command = CurlCommand(
         invocation, request: outgoing.request, headers: Session.headers(invocation),
         cookies: kept.sessionCookies(for: outgoing.request.url))
@@ -141,7 +141,7 @@ package enum Command {
     }
     let delivery = Delivery(
       environment: shown, invocation: invocation, outgoing: outgoing, archive: archive)
-    let outcome: Delivery.Outcome
+    let outcome: Delivery.DeliveryOutcome
     do throws(UsageError) {
       outcome = try await delivery.result(kept)
     } catch {
@@ -171,7 +171,7 @@ package enum Command {
   {
     let builder = RequestBuilder(invocation) {
       // A command is printed without its input, which curl will read by itself.
-      if invocation.isCurlWanted { return .data(Data()) }
+      if invocation.printsCurl { return .data(Data()) }
       return try InputBody.read(isChunked: invocation.isChunked, environment.readInput)
     }
     return try builder.outgoing()
@@ -179,7 +179,7 @@ package enum Command {
 
   /// Writes the timing and the failure to the standard error and returns the exit status.
   private static func finish(
-    _ outcome: Delivery.Outcome, _ invocation: Invocation, _ environment: Environment
+    _ outcome: Delivery.DeliveryOutcome, _ invocation: Invocation, _ environment: Environment
   ) -> ExitCode {
     if invocation.showsTiming, let metrics = outcome.metrics {
       let table = TimingTable(metrics).text(width: environment.width, palette: environment.errorPalette)
@@ -210,7 +210,7 @@ package enum Command {
 
   /// Returns what to change if no response came because of an option; `nil` without such an option.
   private static func hint(_ invocation: Invocation) -> String? {
-    if invocation.isHTTP2Wanted, invocation.url.hasPrefix("http:") {
+    if invocation.usesHTTP2, invocation.url.hasPrefix("http:") {
       return "Without --http2, the request uses HTTP/1.1."
     }
     return switch invocation.addressFamily {

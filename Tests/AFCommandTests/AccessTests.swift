@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(
-    "A device without end in place of a file is an error at once",
+    "A device without end instead of a file is an error at once",
     arguments: ["--cookie-jar", "--session", "--netrc-file", "--ca", "--cert", "AF_CONFIG"])
   func endlessFile(option: String) async {
     var terminal = Terminal.pipe

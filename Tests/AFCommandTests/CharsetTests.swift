@@ -31,7 +31,7 @@ import Testing
 
   static let samples = [
     Sample("text/plain; charset=iso-8859-1", [0x63, 0x61, 0x66, 0xE9], "café"),
-    // Browsers read this charset as that of Windows, which has letters in place of controls.
+    // Browsers read this charset as that of Windows, which has letters instead of controls.
     Sample("text/plain; charset=ISO-8859-1", [0x80, 0x93], "€“"),
     Sample("text/plain; charset=\"windows-1252\"", [0x80, 0x20, 0xE9], "€ é"),
     Sample("text/plain; charset=iso-8859-2", [0xB1, 0xE6], "ąć"),

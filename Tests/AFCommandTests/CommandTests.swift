@@ -116,7 +116,7 @@ import Testing
     #expect(await Terminal.pipe.run(server.url("/")).output == #"{"a":1}"#)
   }
 
-  @Test("A terminal shows a note in place of a binary body")
+  @Test("A terminal shows a note instead of a binary body")
   func binary() async {
     server.enqueue(.data([0, 255]))
     let run = await Terminal().run("-b", server.url("/"))

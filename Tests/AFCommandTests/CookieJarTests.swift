@@ -148,7 +148,7 @@ import Testing
   @Test("A typed Cookie field is sent, and not stored in a session")
   func typedCookie() async throws {
     let path = folder.path("s.json")
-    for (name, isKept) in [
+    for (name, isRemembered) in [
       ("Cookie", false), ("cookie", false), ("Range", false), ("If-Match", false), ("Content-Type", false),
       ("X-Cookie", true), ("Cookies", true),
     ] {
@@ -156,7 +156,7 @@ import Testing
       #expect(try await server.takeRequest().header(name) == "k=typed", "\(name) is sent")
       _ = await Terminal.pipe.run("--session", path, server.url("/get"))
       let later = try await server.takeRequest().header(name)
-      #expect((later == "k=typed") == isKept, "\(name): \(later ?? "none") is sent later")
+      #expect((later == "k=typed") == isRemembered, "\(name): \(later ?? "none") is sent later")
       try FileManager.default.removeItem(atPath: path)
     }
   }

@@ -10,7 +10,7 @@ enum WebSocketReading {
   private struct Reading: Equatable {
     var events: [WebSocketEvent] = []
     var output = Data()
-    var phase = WebSocketConnection.Phase.open
+    var phase = WebSocketConnection.WebSocketPhase.open
   }
 
   /// Reads the bytes as frames, whole and in chunks, and compares the results. The first byte chooses the role and the

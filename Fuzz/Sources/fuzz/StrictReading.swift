@@ -39,7 +39,7 @@ enum StrictReading {
 
   private struct Reading: Equatable {
     var content: [UInt8] = []
-    var last = ChunkedReader.Step.needsMore
+    var last = ChunkedReader.ChunkStep.needsMore
   }
 
   private static func checkChunks(_ bytes: UnsafeRawBufferPointer) {

@@ -13,7 +13,7 @@ enum TunnelReading {
   }
 
   private struct SOCKSRun: Equatable {
-    var steps: [SOCKSHandshake.Step] = []
+    var steps: [SOCKSHandshake.SOCKSStep] = []
     var unread: [UInt8] = []
   }
 

@@ -4,7 +4,7 @@ import Foundation
 /// A parser of command-line arguments. Options can be anywhere; arguments after `--` are not options.
 package struct ArgumentParser {
   /// The action that the arguments request.
-  package enum Outcome: Equatable, Sendable {
+  package enum ParsingOutcome: Equatable, Sendable {
     case send(Invocation)
     case print(Text)
   }
@@ -28,7 +28,7 @@ package struct ArgumentParser {
   package static func parse(
     _ arguments: [String],
     defaults: () throws(UsageError) -> [DefaultOption] = { () throws(UsageError) in [] }
-  ) throws(UsageError) -> Outcome {
+  ) throws(UsageError) -> ParsingOutcome {
     // Alone, `-h` cannot mean the headers of anything.
     if arguments == ["-h"] { return .print(.help) }
     var reader = OptionReader(arguments)
@@ -56,7 +56,7 @@ package struct ArgumentParser {
         case .text: continue
         }
       } catch {
-        throw choice.place.map { UsageError("\($0): \(error.message)") } ?? error
+        throw choice.source.map { UsageError("\($0): \(error.message)") } ?? error
       }
     }
   }
@@ -140,7 +140,7 @@ package struct ArgumentParser {
       throw UsageError("'af ws' takes a URL, header fields and query items.")
     }
     if invocation.action != .request,
-      invocation.output != nil || invocation.isOffline || invocation.isCurlWanted
+      invocation.output != nil || invocation.isOffline || invocation.printsCurl
     {
       throw UsageError(
         "'af \(invocation.action.rawValue)' does not support --output, --download, --offline and --curl.")
@@ -158,13 +158,13 @@ package struct ArgumentParser {
     if invocation.certificateKey ?? invocation.certificatePassphrase != nil, invocation.certificate == nil {
       throw UsageError("--cert-key and --cert-key-pass are of a certificate; add --cert FILE.")
     }
-    if invocation.archive != nil, invocation.isOffline || invocation.isCurlWanted {
+    if invocation.archive != nil, invocation.isOffline || invocation.printsCurl {
       throw UsageError("--har records what is sent; leave out --offline and --curl.")
     }
-    if invocation.isQuiet, invocation.isProgressForced || invocation.isOffline || invocation.isCurlWanted {
+    if invocation.isQuiet, invocation.isProgressForced || invocation.isOffline || invocation.printsCurl {
       throw UsageError("--quiet writes nothing; leave out --progress, --offline and --curl.")
     }
-    if invocation.isHTTP1Only, invocation.isHTTP2Wanted {
+    if invocation.isHTTP1Only, invocation.usesHTTP2 {
       throw UsageError("--http1.1 and --http2 exclude each other.")
     }
     if invocation.authentication != .basic, invocation.credentials == nil, invocation.session == nil,

@@ -150,7 +150,7 @@ package struct Invocation: Equatable, Sendable {
   package var trustFile: String?
   package var addressFamily = TransportOptions.AddressFamily.any
   package var isHTTP1Only = false
-  package var isHTTP2Wanted = false
+  package var usesHTTP2 = false
   package var shown: Shown = .automatic
   package var showsTiming = false
   /// Whether the status code is written on a line of its own, after the parts.
@@ -166,7 +166,7 @@ package struct Invocation: Equatable, Sendable {
   package var prettiness: Prettiness?
   package var hasColours = true
   package var isPaged = false
-  package var isCurlWanted = false
+  package var printsCurl = false
   package var checksStatus = true
   var completionShell: Completions.Shell?
 

@@ -11,7 +11,7 @@ struct OptionReader {
     /// Whether it was written as `--no-OPTION`, which undoes the option.
     var isUndone = false
     /// The file and the line of a default option.
-    var place: String?
+    var source: String?
   }
 
   private var rest: ArraySlice<String>
@@ -156,15 +156,15 @@ package struct DefaultOption: Sendable {
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
       let line = line.trimmingCharacters(in: .whitespaces.union(["\r"]))
       if line.isEmpty || line.hasPrefix("#") { continue }
-      let place = "\(path), line \(index + 1)"
+      let source = "\(path), line \(index + 1)"
       do throws(UsageError) {
         options += try read(line: line).map { choice in
           var choice = choice
-          choice.place = place
+          choice.source = source
           return DefaultOption(choice: choice)
         }
       } catch {
-        throw UsageError("\(place): \(error.message)")
+        throw UsageError("\(source): \(error.message)")
       }
     }
     return options

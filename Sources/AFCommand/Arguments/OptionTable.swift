@@ -56,7 +56,7 @@ extension Option {
       effect: .flag { $0.isOffline = true }),
     Option(
       "--curl", .output, "print the curl command, with secrets; send nothing",
-      effect: .flag { $0.isCurlWanted = true }),
+      effect: .flag { $0.printsCurl = true }),
     Option(
       "--pretty", .output, "all, colors, format or none (on a terminal: all)",
       completion: .words(Invocation.Prettiness.allCases.map(\.rawValue)),
@@ -193,7 +193,7 @@ extension Option {
       "--ipv6 -6", .connection, "connect to IPv6 addresses only",
       effect: .flag { $0.addressFamily = .ipv6 }),
     Option("--http1.1", .connection, "never use HTTP/2", effect: .flag { $0.isHTTP1Only = true }),
-    Option("--http2", .connection, "use HTTP/2 for http URLs too", effect: .flag { $0.isHTTP2Wanted = true }),
+    Option("--http2", .connection, "use HTTP/2 for http URLs too", effect: .flag { $0.usesHTTP2 = true }),
   ]
 
   private static let commandOptions: [Option] = [

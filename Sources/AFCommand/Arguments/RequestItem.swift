@@ -147,7 +147,7 @@ package enum RequestItem: Equatable, Sendable {
 
 /// The place of a value in nested JSON: `a[b][0][]`.
 package struct JSONPath: Equatable, Sendable {
-  package enum Step: Equatable, Sendable {
+  package enum PathStep: Equatable, Sendable {
     /// A member of an object.
     case key(String)
     /// An element of an array.
@@ -156,12 +156,12 @@ package struct JSONPath: Equatable, Sendable {
     case append
   }
 
-  package let steps: [Step]
+  package let steps: [PathStep]
 
   /// Reads the name of a data item. Without brackets it is one key.
   package init(_ name: String) throws(UsageError) {
     var reader = Reader(name: name, rest: name[...])
-    var steps: [Step] = []
+    var steps: [PathStep] = []
     if reader.rest.first != "[" { steps.append(.key(reader.literal(until: "[").text)) }
     while reader.rest.first == "[" {
       reader.rest.removeFirst()
@@ -180,7 +180,7 @@ package struct JSONPath: Equatable, Sendable {
 
   private static let largestIndex = 10_000
 
-  private static func step(_ text: String, isEscaped: Bool, in name: String) throws(UsageError) -> Step {
+  private static func step(_ text: String, isEscaped: Bool, in name: String) throws(UsageError) -> PathStep {
     if text.isEmpty { return .append }
     guard !isEscaped, text.allSatisfy({ ("0"..."9").contains($0) }) else { return .key(text) }
     guard let index = Int(text), index <= largestIndex else {

@@ -94,7 +94,7 @@ package enum BodyText {
     "application/java-archive", "application/x-sqlite3", "application/protobuf", "application/cbor",
   ]
 
-  /// Returns the note in place of a body that is not text.
+  /// Returns the note instead of a body that is not text.
   ///
   /// - Parameter count: The number of bytes; −1 if it is unknown.
   static func note(_ count: Int64, _ contentType: String?, width: Int) -> String {

@@ -41,7 +41,9 @@ package struct JSONText {
     return text + String(decoding: bytes[end...], as: UTF8.self)
   }
 
-  private mutating func write(_ token: JSONTokens.Token, _ piece: String, after previous: JSONTokens.Kind?) {
+  private mutating func write(
+    _ token: JSONTokens.Token, _ piece: String, after previous: JSONTokens.JSONTokenKind?
+  ) {
     switch token.kind {
     case .comma: text += ","
     case .colon: text += ": "
@@ -56,7 +58,7 @@ package struct JSONText {
     }
   }
 
-  private func style(of kind: JSONTokens.Kind) -> Palette.Style {
+  private func style(of kind: JSONTokens.JSONTokenKind) -> Palette.Style {
     switch kind {
     case .key: .name
     case .string: .string
@@ -74,13 +76,13 @@ package struct JSONText {
 /// Reads JSON (RFC 8259) token by token, without changing any token: the order of keys, digits of numbers and escapes
 /// of strings stay the server's. The depth is limited only by memory.
 package struct JSONTokens {
-  package enum Kind: Equatable, Sendable {
+  package enum JSONTokenKind: Equatable, Sendable {
     case open, close, colon, comma
     case key, string, number, word
   }
 
   package struct Token: Equatable, Sendable {
-    package let kind: Kind
+    package let kind: JSONTokenKind
     /// The position in the bytes.
     package let range: Range<Int>
   }
@@ -158,7 +160,7 @@ package struct JSONTokens {
     return true
   }
 
-  private mutating func add(_ kind: Kind, length: Int) {
+  private mutating func add(_ kind: JSONTokenKind, length: Int) {
     tokens.append(Token(kind: kind, range: position..<position + length))
     position += length
   }

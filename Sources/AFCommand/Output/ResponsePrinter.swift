@@ -199,7 +199,7 @@ struct ResponsePrinter: Sendable {
 
   // MARK: Files
 
-  func tellSaved(_ path: String, isComplete: Bool) {
+  func reportSaved(_ path: String, isComplete: Bool) {
     if isComplete {
       if invocation.isQuiet { return }
       if invocation.output == .suggestedName || environment.isErrorTerminal {

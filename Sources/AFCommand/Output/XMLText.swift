@@ -83,12 +83,12 @@ package struct XMLText {
 /// Reads XML token by token, without changing any. It checks what a layout needs: tags that end, and elements that are
 /// closed in their order.
 struct XMLTokens {
-  enum Kind: Equatable, Sendable {
+  enum XMLTokenKind: Equatable, Sendable {
     case open, close, empty, text, characterData, comment, instruction, documentType
   }
 
   struct Token: Equatable, Sendable {
-    let kind: Kind
+    let kind: XMLTokenKind
     /// The position in the bytes.
     let range: Range<Int>
     /// Whether the content of the element has text, so that its white space counts.
@@ -137,13 +137,13 @@ struct XMLTokens {
 
   private func starts(with text: String) -> Bool { bytes[position...].starts(with: text.utf8) }
 
-  private mutating func add(_ kind: Kind, to end: Int) -> Bool {
+  private mutating func add(_ kind: XMLTokenKind, to end: Int) -> Bool {
     tokens.append(Token(kind: kind, range: position..<end))
     position = end
     return true
   }
 
-  private mutating func add(_ kind: Kind, upTo mark: String) -> Bool {
+  private mutating func add(_ kind: XMLTokenKind, upTo mark: String) -> Bool {
     let mark = Array(mark.utf8)
     var index = position
     while index + mark.count <= bytes.count {

@@ -217,7 +217,7 @@ final class BodyReceiver: Sendable {
         discard(nil)
         return true
       }
-      // Of the statuses of success, only 200 is the whole file in place of its rest.
+      // Of the statuses of success, only 200 is the whole file instead of its rest.
       if resumption != nil, response.statusCode != 200 {
         discard(Resumption.otherAnswer)
         return false
@@ -281,7 +281,7 @@ final class BodyReceiver: Sendable {
   }
 
   /// Called after the last chunk: shows what was kept, and tells how it went.
-  func finish(_ response: AFDataResponse<Data?>) -> Delivery.Outcome {
+  func finish(_ response: AFDataResponse<Data?>) -> Delivery.DeliveryOutcome {
     // The head of a redirect that is not followed comes with the end.
     let isLate = state.withLock { state in
       if case .waiting = state.mode { true } else { false }
@@ -310,8 +310,8 @@ final class BodyReceiver: Sendable {
     printer.writeTrailers(response.trailers)
     let failure =
       end.failure ?? error.map { FailureMessage.text($0, isVerbose: invocation.shown == .everything) }
-    if let path = end.path { printer.tellSaved(path, isComplete: failure == nil) }
-    return Delivery.Outcome(
+    if let path = end.path { printer.reportSaved(path, isComplete: failure == nil) }
+    return Delivery.DeliveryOutcome(
       response: response.response, metrics: response.metrics, failure: failure,
       isComplete: end.isRefused && end.path != nil)
   }

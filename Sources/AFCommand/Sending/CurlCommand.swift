@@ -144,7 +144,7 @@ package struct CurlCommand {
     }
     if invocation.isContinued { options.append(["--continue-at", "-"]) }
     if invocation.isHTTP1Only { options.append(["--http1.1"]) }
-    if invocation.isHTTP2Wanted { options.append(["--http2-prior-knowledge"]) }
+    if invocation.usesHTTP2 { options.append(["--http2-prior-knowledge"]) }
     return options
   }
 

@@ -36,7 +36,7 @@ struct Delivery {
   }
 
   /// The response, and the failure that matters to the user.
-  struct Outcome: Sendable {
+  struct DeliveryOutcome: Sendable {
     let response: HTTPURLResponse?
     let metrics: URLSessionTaskMetrics?
     let failure: String?
@@ -47,7 +47,7 @@ struct Delivery {
   /// Sends the request and returns its outcome.
   ///
   /// - Parameter kept: The cookies of earlier requests; those of this one are stored there.
-  func result(_ kept: KeptState) async throws(UsageError) -> Outcome {
+  func result(_ kept: KeptState) async throws(UsageError) -> DeliveryOutcome {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
     let resumption = try Resumption(invocation)
@@ -73,7 +73,7 @@ struct Delivery {
     return outcome
   }
 
-  /// Writes the request in place of sending it.
+  /// Writes the request instead of sending it.
   func showRequest() {
     ResponsePrinter(environment: environment, invocation: invocation).writeOffline(outgoing.request, sentBody)
   }
@@ -89,8 +89,8 @@ struct Delivery {
         completion(isDiscarded || receiver.begin(response) ? .allow : .cancel)
       }
       sending.responseChunks(on: queue) { chunk in
-        let isWanted = retry?.takeDiscarded().map { receiver.begin($0) } ?? true
-        if !isWanted || !receiver.add(chunk) { sending.cancel() }
+        let takesBody = retry?.takeDiscarded().map { receiver.begin($0) } ?? true
+        if !takesBody || !receiver.add(chunk) { sending.cancel() }
       }
       sending.response(queue: queue) { response in
         continuation.resume(returning: retry == nil ? response : Self.accepted(response))
@@ -146,7 +146,7 @@ struct Delivery {
 enum SentBody {
   case none
   case data(Data)
-  /// Words in place of a body that is long, or gone.
+  /// Words instead of a body that is long, or gone.
   case note(String)
 
   static let limit: UInt64 = 1_000_000
@@ -247,12 +247,12 @@ enum FailureMessage {
     (" (timeLimits.total)", ""),
     (" (timeoutIntervalForResource)", ""),
     ("HTTP/1.1 (httpVersions)", "--http1.1"),
-    ("; use Data or a file.", "; name a file in place of standard input."),
+    ("; use Data or a file.", "; name a file instead of standard input."),
     ("TransportOptions.clientIdentity", "--cert FILE"),
     ("TransportOptions.", "--"),
   ]
 
-  /// Returns a text of the library with the options of the command in place of its names.
+  /// Returns a text of the library with the options of the command instead of its names.
   static func inOptions(_ text: String) -> String {
     names.reduce(text) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
   }

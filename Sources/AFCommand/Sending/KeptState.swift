@@ -141,7 +141,8 @@ extension NamedSession {
     var typed: [Field] = []
     for item in invocation.items {
       switch item {
-      case .header(let name, let value) where Self.isKept(name): typed.append(Field(name: name, value: value))
+      case .header(let name, let value) where Self.isRemembered(name):
+        typed.append(Field(name: name, value: value))
       case .omission(let name): typed.removeAll { $0.name.lowercased() == name.lowercased() }
       default: continue
       }
@@ -154,7 +155,7 @@ extension NamedSession {
     }
   }
 
-  private static func isKept(_ name: String) -> Bool {
+  private static func isRemembered(_ name: String) -> Bool {
     let key = name.lowercased()
     return !key.hasPrefix("content-") && !key.hasPrefix("if-") && key != "range" && key != "cookie"
   }

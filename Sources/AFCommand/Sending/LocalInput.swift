@@ -35,7 +35,7 @@ extension RequestItem {
 }
 
 extension Invocation {
-  /// Returns the invocation with the values of header fields in place of their files, so that a session keeps them.
+  /// Returns the invocation with the values of header fields instead of their files, so that a session keeps them.
   func withHeaderFiles() throws(UsageError) -> Invocation {
     var invocation = self
     for (index, item) in items.enumerated() {
@@ -47,7 +47,7 @@ extension Invocation {
 
 /// Files that arguments name.
 enum LocalFile {
-  /// Returns the path with the home folder in place of `~`, which shells leave alone behind an `@`.
+  /// Returns the path with the home folder instead of `~`, which shells leave alone behind an `@`.
   static func expanded(_ path: String) -> String {
     path == "~" || path.hasPrefix("~/") ? NSString(string: path).expandingTildeInPath : path
   }

@@ -289,7 +289,7 @@ indirect enum JSONTree {
   ///
   /// - Parameter name: The name of the item, for errors.
   static func set(
-    _ value: String, at steps: ArraySlice<JSONPath.Step>, in tree: JSONTree?, name: String
+    _ value: String, at steps: ArraySlice<JSONPath.PathStep>, in tree: JSONTree?, name: String
   ) throws(UsageError) -> JSONTree {
     guard let step = steps.first else { return .text(value) }
     let rest = steps.dropFirst()
@@ -313,7 +313,7 @@ indirect enum JSONTree {
   }
 
   private static func setting(
-    _ value: String, _ key: String, _ rest: ArraySlice<JSONPath.Step>,
+    _ value: String, _ key: String, _ rest: ArraySlice<JSONPath.PathStep>,
     in members: [(name: String, value: JSONTree)], name: String
   ) throws(UsageError) -> [(name: String, value: JSONTree)] {
     var members = members
@@ -330,7 +330,8 @@ indirect enum JSONTree {
 
   /// Sets the value in an element. Elements between the last one and a new one are `null`.
   private static func setting(
-    _ value: String, _ index: Int, _ rest: ArraySlice<JSONPath.Step>, in elements: [JSONTree], name: String
+    _ value: String, _ index: Int, _ rest: ArraySlice<JSONPath.PathStep>, in elements: [JSONTree],
+    name: String
   ) throws(UsageError) -> [JSONTree] {
     var elements = elements
     var present: JSONTree?

@@ -33,7 +33,7 @@ extension Session {
   static func options(_ invocation: Invocation) throws(UsageError) -> TransportOptions {
     var options = TransportOptions()
     if invocation.isHTTP1Only { options.httpVersions = .http1Only }
-    if invocation.isHTTP2Wanted { options.httpVersions = .http2PriorKnowledge }
+    if invocation.usesHTTP2 { options.httpVersions = .http2PriorKnowledge }
     if let file = invocation.trustFile { options.trustStore = .pem(try contents(of: file)) }
     options.proxy = try ProxyArgument.proxy(of: invocation)
     if let path = invocation.unixSocket, !FileManager.default.fileExists(atPath: path) {

@@ -244,7 +244,7 @@ extension DataStreamRequest {
   ) -> StreamValues<Serializer.SerializedObject> {
     let decoding = StreamDecoding(serializer).ofOneResponse {
       .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .networkConnectionLost,
           "The response began again after a part of it was read. Use streamTask() for a request that is retried then.",
           url: nil))

@@ -54,7 +54,7 @@ extension DecodingError {
 
 extension DecodingError {
   /// Returns the error with the beginning of the body, if the body is not in the format of the decoder. An example is
-  /// an HTML page in place of JSON. Other errors are returned unchanged.
+  /// an HTML page instead of JSON. Other errors are returned unchanged.
   func showing(_ body: Data) -> DecodingError {
     guard case .dataCorrupted(let context) = self, context.codingPath.isEmpty else { return self }
     return .dataCorrupted(

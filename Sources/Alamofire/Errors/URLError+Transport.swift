@@ -53,26 +53,26 @@ extension URLError {
     var details: [String: Any] = [:]
     if let method { details[Self.methodKey] = method }
     if let resumeData { details[NSURLSessionDownloadTaskResumeData] = resumeData }
-    self = URLError.made(
+    self.init(
       Self.code(of: failure.kind), failure.message, url: url, phase: failure.phase, details: details)
   }
 
   /// Makes an error with a sentence and the URL that it concerns, without user and password.
-  static func made(
+  init(
     _ code: URLError.Code, _ message: String, url: String?,
     phase: TransportOptions.TimeLimits.Phase? = nil, details: [String: Any] = [:]
-  ) -> URLError {
+  ) {
     var info = details
-    if let phase { info[timedOutPhaseKey] = phase.rawValue }
+    if let phase { info[Self.timedOutPhaseKey] = phase.rawValue }
     info[NSLocalizedDescriptionKey] = ReadableText.lines(message)
     if let url = url.flatMap({ WireTarget($0)?.url ?? Redaction.standard.url($0) }) {
       info[NSURLErrorFailingURLErrorKey] = URL(wire: url)
     }
-    return URLError(code, userInfo: info)
+    self.init(code, userInfo: info)
   }
 
   /// Returns the code that Apple's system gives for the same failure.
-  static func code(of kind: TransportFailure.Kind) -> URLError.Code {
+  static func code(of kind: TransportFailure.FailureKind) -> URLError.Code {
     switch kind {
     case .cancelled, .shutDown: .cancelled
     case .timedOut: .timedOut
@@ -108,20 +108,20 @@ extension URLError {
 
   // MARK: Refused requests
 
-  static var noURL: URLError { .made(.badURL, "The request has no URL.", url: nil) }
+  static var noURL: URLError { URLError(.badURL, "The request has no URL.", url: nil) }
 
   static func unsupported(_ url: URL) -> URLError {
     let text = url.shownText
     guard let scheme = url.scheme?.lowercased() else {
-      return .made(
+      return URLError(
         .unsupportedURL, "\"\(text)\" is not absolute; begin it with https:// and a host.", url: text)
     }
     guard scheme == "http" || scheme == "https" else { return unsupported(scheme: text) }
     if let port = url.port, !(0...65535).contains(port) {
-      return .made(
+      return URLError(
         .badURL, "The port \(port) of \"\(text)\" is out of range; ports are 1 to 65535.", url: text)
     }
-    return .made(.badURL, "\"\(text)\" has no host, or one that cannot be.", url: text)
+    return URLError(.badURL, "\"\(text)\" has no host, or one that cannot be.", url: text)
   }
 }
 
@@ -132,10 +132,10 @@ extension URLError {
     let text = Redaction.standard.url(text)
     if scheme.contains(".") || scheme == "localhost" {
       // `localhost:8080/users`: a host and a port, which the syntax of URLs makes a scheme.
-      return .made(
+      return URLError(
         .unsupportedURL, "\"\(text)\" has no scheme; begin it with http:// or https://.", url: text)
     }
-    return .made(
+    return URLError(
       .unsupportedURL,
       "URLs with \(scheme): are not supported; use http, https, file or data, or a URLProtocol class of your own.",
       url: text)
@@ -144,9 +144,9 @@ extension URLError {
   /// Makes the error for a redirect that is not followed.
   static func refused(_ refusal: Redirect.Refusal, from url: String) -> URLError {
     switch refusal {
-    case .tooMany: .made(.httpTooManyRedirects, refusal.message, url: url)
-    case .unsupportedScheme: .made(.unsupportedURL, refusal.message, url: url)
-    case .badLocation: .made(.redirectToNonExistentLocation, refusal.message, url: url)
+    case .tooMany: URLError(.httpTooManyRedirects, refusal.message, url: url)
+    case .unsupportedScheme: URLError(.unsupportedURL, refusal.message, url: url)
+    case .badLocation: URLError(.redirectToNonExistentLocation, refusal.message, url: url)
     }
   }
 }

@@ -86,7 +86,7 @@ private enum BodyCompression: String {
     guard shouldCompress(body) else { return .success(urlRequest) }
     guard let compressed = Deflater.compress(body, wrapping) else {
       return .failure(
-        URLError.made(
+        URLError(
           .resourceUnavailable, "There is not enough memory to compress the body.", url: nil))
     }
     var request = urlRequest

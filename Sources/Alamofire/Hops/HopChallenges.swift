@@ -20,7 +20,7 @@ extension HopLoop {
     }
     // An outdated nonce says nothing about the credential.
     let offers = services.authentication.offers(head, challengeContext)
-    if !offers.contains(where: { credentials.trail.mayAnswer($0, with: proof.credential) }) {
+    if !offers.contains(where: { credentials.history.mayAnswer($0, with: proof.credential) }) {
       memory.refused(proof, origin: request.origin)
     }
     return .done
@@ -90,7 +90,7 @@ extension HopLoop {
     case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
     case .usual: return try answerByDefault(head)
     case .credential(let credential, let source):
-      guard credentials.trail.mayAnswer(offer, with: credential), offer.takes(credential) else {
+      guard credentials.history.mayAnswer(offer, with: credential), offer.takes(credential) else {
         return try leaveChallenge()
       }
       return try send(ChallengeAnswer(offer: offer, credential: credential, source: source))
@@ -102,8 +102,8 @@ extension HopLoop {
   private func offersToShow(_ head: ResponseHead) -> [AuthenticationOffer] {
     let offers = services.authentication.offers(head, challengeContext)
     if delegate.hasOwnDelegate {
-      return offers.filter { credentials.trail.failureCount(for: $0) == 0 }
-        + offers.filter { credentials.trail.failureCount(for: $0) > 0 }
+      return offers.filter { credentials.history.failureCount(for: $0) == 0 }
+        + offers.filter { credentials.history.failureCount(for: $0) > 0 }
     }
     return defaultAnswer(to: head).map { [$0.offer] } ?? Array(offers.prefix(1))
   }
@@ -158,7 +158,7 @@ extension HopLoop {
       delegate.credential ?? services.authentication.storage?.defaultCredential(like: space)
     return URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: proposed,
-      previousFailureCount: credentials.trail.failureCount(for: offer),
+      previousFailureCount: credentials.history.failureCount(for: offer),
       failureResponse: Exchange(url: URL(wire: request.url), head: head).httpResponse, error: nil,
       sender: SilentSender())
   }
@@ -169,7 +169,7 @@ extension HopLoop {
     let request = request
     guard let deadline = request.deadline, deadline <= .now else { return }
     throw .sessionTaskFailed(
-      error: URLError.made(
+      error: URLError(
         .timedOut,
         "The delegate did not answer a challenge of \(request.origin.host) before timeoutIntervalForResource was over.",
         url: request.url, phase: .total))

@@ -9,28 +9,28 @@ struct HopCredentials: Sendable {
   private(set) var authentication: Authentication?
 
   /// The credentials that answered challenges of the attempt.
-  var trail: AuthenticationTrail { authentication?.trail ?? AuthenticationTrail() }
+  var history: AuthenticationHistory { authentication?.history ?? AuthenticationHistory() }
   /// The credentials of the last hop.
-  var proof: AuthenticationProof? { authentication?.trail.proof }
+  var proof: AuthenticationProof? { authentication?.history.proof }
   /// The netrc file; `nil` before it was read.
   var netrc: Netrc? {
     get { authentication?.netrc }
-    set { authentication = Authentication(trail: trail, netrc: newValue) }
+    set { authentication = Authentication(history: history, netrc: newValue) }
   }
 
   /// Notes the proof of the next hop.
   mutating func add(_ proof: AuthenticationProof) {
-    var trail = trail
-    trail.brings(proof)
-    authentication = Authentication(trail: trail, netrc: netrc)
+    var history = history
+    history.recordSent(proof)
+    authentication = Authentication(history: history, netrc: netrc)
   }
 
   /// Forgets the proof of the last hop, and returns it.
   mutating func dropProof() -> AuthenticationProof? {
     guard let proof else { return nil }
-    var trail = trail
-    trail.moved()
-    authentication = Authentication(trail: trail, netrc: netrc)
+    var history = history
+    history.recordRedirect()
+    authentication = Authentication(history: history, netrc: netrc)
     return proof
   }
 }
@@ -211,7 +211,7 @@ extension HopLoop {
     case .use(let choice): return choice
     case .needsStoredBody:
       throw .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .requestBodyStreamExhausted,
           "\(request.origin.host) wants the body to be signed (Digest, auth-int), and a stream can be read only once; use Data or a file.",
           url: request.url))
@@ -239,7 +239,7 @@ enum NetrcFile {
       let code = error.kind == .cannotReadBody ? .resourceUnavailable : URLError.code(of: error.kind)
       let message =
         "TransportOptions.netrcFile cannot be read: \(path) (\(error.reason)). Correct it, or set it to nil."
-      throw .sessionTaskFailed(error: URLError.made(code, message, url: url))
+      throw .sessionTaskFailed(error: URLError(code, message, url: url))
     }
   }
 }

@@ -77,13 +77,13 @@ protocol HopDelegate: Sendable {
   func setIntermediate(_ isIntermediate: Bool)
 
   /// Returns the kept body of a response, and shows it to observers that have not seen it yet.
-  func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data?
+  func shown(_ body: Data?, of request: WireRequest, isDelivered: Bool) -> Data?
 
   /// Returns the body that a sink has kept in memory; `nil` without one.
   func keptBody(in sink: (any BodySink)?) -> Data?
 
   /// Keeps the response and the metrics of the hops.
-  func keep(_ exchange: Exchange, body: Data?)
+  func store(_ exchange: Exchange, body: Data?)
 
   /// Keeps a response that is stored at the end of the attempt, if the observers allow it.
   func propose(_ candidate: CacheCandidate)

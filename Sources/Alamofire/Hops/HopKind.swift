@@ -52,7 +52,7 @@ extension HopKind {
 
 /// The properties of a kind that the orders and the simplest stages need.
 struct KindTraits: OptionSet, Sendable {
-  let rawValue: UInt8
+  let rawValue: UInt16
 
   /// The request has a body that is made for each attempt, and that a delegate can replace.
   static let hasBody = KindTraits(rawValue: 1)
@@ -62,7 +62,8 @@ struct KindTraits: OptionSet, Sendable {
   static let convertsInTask = KindTraits(rawValue: 4)
   /// The body of the response goes to readers, who may be behind.
   static let hasReaders = KindTraits(rawValue: 8)
-  /// The body of the response is passed on as it arrives, so only the body for the caller may be passed on.
+  /// The body of the response is passed on as it arrives, so only the body for the caller may be passed on. Nothing is
+  /// stored in the cache or revalidated, only status 200 is served from it, and a challenge is decided by its head.
   static let passesBodyOn = KindTraits(rawValue: 16)
   /// The response is validated before the attempt has a result.
   static let validatesEarly = KindTraits(rawValue: 32)

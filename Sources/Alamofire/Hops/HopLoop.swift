@@ -81,7 +81,7 @@ struct HopLoop: Sendable {
       isRedirected: redirects.count > 0)
   }
 
-  mutating func perform(_ step: HopOrder.Step) throws(AFError) -> Outcome<HopLoop> {
+  mutating func perform(_ step: HopOrder.HopStep) throws(AFError) -> Outcome<HopLoop> {
     switch step {
     case .makeRequest: try makeRequest()
     case .chooseHandler: try chooseHandler()

@@ -1,7 +1,7 @@
 /// The order of one request over the wire after the other, until a response is the last one.
 struct HopOrder: StepOrder {
-  enum Step: UInt8, Sendable, CaseIterable {
-    // The request
+  enum HopStep: UInt8, Sendable, CaseIterable {
+    // The request. A `URLProtocol` class sees it as it is at `chooseHandler`.
     case makeRequest, chooseHandler, addCredentials, provideBody, addCookies, beginHop
     case lookUpCache, send, replay, revalidate
     // Recovery from a failed transfer
@@ -14,7 +14,7 @@ struct HopOrder: StepOrder {
   static let trustEvaluationLimit: UInt8 = 8
 
   private(set) var result = StageEvent.done
-  private var step: Step?
+  private var step: HopStep?
   /// Whether the request has a body that a delegate can replace.
   private let hasBody: Bool
   private var response = ResponseFacts()
@@ -24,7 +24,7 @@ struct HopOrder: StepOrder {
     self.hasBody = hasBody
   }
 
-  mutating func next(after event: StageEvent) -> Step? {
+  mutating func next(after event: StageEvent) -> HopStep? {
     guard event != .failed else {
       result = .failed
       return nil
@@ -37,7 +37,7 @@ struct HopOrder: StepOrder {
     return self.step
   }
 
-  private mutating func step(after step: Step, _ event: StageEvent) -> Step? {
+  private mutating func step(after step: HopStep, _ event: StageEvent) -> HopStep? {
     switch step {
     case .makeRequest: .chooseHandler
     case .chooseHandler: .addCredentials
@@ -56,11 +56,11 @@ struct HopOrder: StepOrder {
     }
   }
 
-  private var beforeSending: Step { hasBody ? .provideBody : .addCookies }
+  private var beforeSending: HopStep { hasBody ? .provideBody : .addCookies }
 
-  private var afterCache: Step { response.mayContinue ? .evaluateCredentials : .storeResult }
+  private var afterCache: HopStep { response.mayContinue ? .evaluateCredentials : .storeResult }
 
-  private mutating func afterExchange(_ step: Step, _ event: StageEvent) -> Step {
+  private mutating func afterExchange(_ step: HopStep, _ event: StageEvent) -> HopStep {
     switch event {
     case .responded(let facts):
       response = facts
@@ -73,7 +73,7 @@ struct HopOrder: StepOrder {
     }
   }
 
-  private mutating func recover(from failure: TransferFailureFacts) -> Step {
+  private mutating func recover(from failure: TransferFailureFacts) -> HopStep {
     switch failure {
     case .rangeMismatch: return .askForWholeBody
     case .trust, .identity:
@@ -85,7 +85,7 @@ struct HopOrder: StepOrder {
     }
   }
 
-  private func unexpected(_ event: StageEvent, of step: Step) -> Step {
+  private func unexpected(_ event: StageEvent, of step: HopStep) -> HopStep {
     preconditionFailure("\(step) of a hop cannot end with \(event)")
   }
 }

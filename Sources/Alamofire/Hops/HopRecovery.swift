@@ -50,10 +50,10 @@ extension HopLoop {
     let request = request
     // The caller never sees a redirect that would have been followed, nor a challenge that would have been answered.
     let partial = failure.partial.flatMap { delegate.isShown($0.head) ? $0 : nil }
-    let body = partial.flatMap { delegate.shown($0.body, of: request, isKept: true) }
+    let body = partial.flatMap { delegate.shown($0.body, of: request, isDelivered: true) }
     // No part of a body that exceeds the limit is kept.
     let deliversBody = !delegate.hasChunkReaders && failure.kind != .dataLengthExceedsMaximum
-    delegate.keep(makeExchange(partial?.head), body: deliversBody ? body : nil)
+    delegate.store(makeExchange(partial?.head), body: deliversBody ? body : nil)
     if let error = route.handler.given?.error { throw .sessionTaskFailed(error: error) }
     if let cause = failure.cause { throw AFError(refusal: cause) }
     let explained =
@@ -91,7 +91,7 @@ extension HopLoop {
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
       case .refuse:
         throw .sessionTaskFailed(
-          error: URLError.made(
+          error: URLError(
             .serverCertificateUntrusted, "The delegate rejected the certificates of \(chain.host).",
             url: hops.request.url))
       }
@@ -165,7 +165,7 @@ extension HopLoop {
       try hops.delegate.checkAlive()
       guard result == .pathAvailable else {
         throw .sessionTaskFailed(
-          error: URLError.made(
+          error: URLError(
             .timedOut, "There was no network until timeoutIntervalForResource was over.",
             url: hops.request.url, phase: .total))
       }

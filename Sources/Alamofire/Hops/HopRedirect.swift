@@ -45,7 +45,7 @@ extension HopLoop {
       follow(plan)
       return .event(.redirect(.followed))
     case .refuse(let refusal):
-      keepResult()
+      recordResult()
       throw .sessionTaskFailed(error: URLError.refused(refusal, from: request.url))
     }
   }
@@ -100,7 +100,8 @@ extension HopLoop {
     self.request = profile === next.profile ? next : next.changing { $0.profile = profile }
   }
 
-  /// Returns the profile for the next origin. A client certificate for one origin is not presented to another.
+  /// Returns the profile for the next origin. A client certificate for one origin is not presented to another, and is
+  /// presented again when a redirect leads back.
   private func profile(to origin: Origin, from request: WireRequest) -> ConnectionProfile {
     guard origin != request.origin else { return request.profile }
     return origin == redirects.initialOrigin ? delegate.profile : request.profile.elsewhere ?? request.profile

@@ -57,7 +57,7 @@ extension HopLoop {
   /// Keeps the last response, unless the kind of the request refuses it.
   mutating func storeResult() -> Outcome<HopLoop> {
     let refusal = kind.traits.contains(.validatesEarly) ? self.refusal() : nil
-    keepResult()
+    recordResult()
     guard let refusal else { return .done }
     return .task { [delegate] in
       await delegate.handshakeFailure()
@@ -75,15 +75,15 @@ extension HopLoop {
   }
 
   /// Keeps the last response as that of the request.
-  mutating func keepResult() {
+  mutating func recordResult() {
     guard let response = responses.take() else { return }
     let exchange = makeExchange(response.head, trailers: response.trailers)
     responses.exchange = exchange
     var body = response.body
     if delegate.observers.contains(.task) || request.hasSink {
-      body = delegate.shown(body, of: request, isKept: responses.deliversBody)
+      body = delegate.shown(body, of: request, isDelivered: responses.deliversBody)
     }
-    delegate.keep(exchange, body: responses.deliversBody ? body : nil)
+    delegate.store(exchange, body: responses.deliversBody ? body : nil)
   }
 
   /// Returns the result of the attempt so far, with `head` as the head of its last response.

@@ -131,7 +131,7 @@ extension HopLoop {
   }
 }
 
-/// Whether a stored response may be served in place of an error (RFC 5861 §4).
+/// Whether a stored response may be served instead of an error (RFC 5861 §4).
 private struct ServingQuestion: Sendable {
   let stored: StoredResponse
   let fields: [HTTPHeader]
@@ -148,7 +148,7 @@ private struct ServingQuestion: Sendable {
   }
 }
 
-extension TransportFailure.Kind {
+extension TransportFailure.FailureKind {
   /// Whether the server could not be reached or failed (RFC 5861 §4).
   fileprivate var isOutage: Bool {
     switch self {

@@ -59,7 +59,7 @@ extension HopLoop {
   /// the engine, so it gets them as they are.
   private func checkFields() throws(AFError) {
     guard let violation = requests.violation else { return }
-    throw .sessionTaskFailed(error: URLError.made(.badURL, violation.message, url: request.url))
+    throw .sessionTaskFailed(error: URLError(.badURL, violation.message, url: request.url))
   }
 
   private func askProtocolClasses() -> Outcome<HopLoop> {
@@ -97,7 +97,7 @@ extension HopLoop {
     guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
     if allowed.contains(kind.callerScheme(for: scheme)) { return }
     throw .sessionTaskFailed(
-      error: URLError.made(
+      error: URLError(
         .unsupportedURL,
         "TransportOptions.allowedSchemes does not allow URLs with \(scheme):; add the scheme to allow them.",
         url: request.url))
@@ -200,7 +200,7 @@ extension HopLoop {
       removalCount: services.cache.store?.removalCount ?? 0)
   }
 
-  /// Whether identical requests share the transfer of the hop.
+  /// Whether identical requests share the transfer of the hop. A kind that must not share returns a sink.
   private var isShared: Bool {
     let request = request
     return request.sharesIdentical && route.handler.isEngine && request.isGET && !request.hasSink

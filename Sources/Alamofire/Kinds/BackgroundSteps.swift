@@ -41,7 +41,7 @@ extension RequestCore {
 
   fileprivate static func lost(_ request: URLRequest) -> AFError {
     .sessionTaskFailed(
-      error: URLError.made(
+      error: URLError(
         .backgroundSessionWasDisconnected,
         "The process ended after the server may have received the request, and before the response came. "
           + "\(request.httpMethod ?? "The request") is not sent again, because the server might perform it twice.",
@@ -80,13 +80,13 @@ extension RequestCore {
     if !isCancelled { transfer.noteDelivering() }
     // A handler may send the request again.
     let run = transfer.run
-    let countdown = Countdown(served.count) { transfer.remove(after: run) }
-    for sink in served { sink.deliver { countdown.step() } }
+    let count = CompletionCount(served.count) { transfer.remove(after: run) }
+    for sink in served { sink.deliver { count.step() } }
   }
 }
 
 /// Calls a closure at the last of several steps.
-private final class Countdown: Sendable {
+private final class CompletionCount: Sendable {
   /// The number of handlers that have not returned.
   private let rest: Atomic<Int>
   private let body: @Sendable () -> Void

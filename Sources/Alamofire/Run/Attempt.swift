@@ -35,7 +35,7 @@ struct Attempt: Sendable {
     self.error = error.naming(method: hops.method ?? converted?.httpMethod)
   }
 
-  mutating func perform(_ step: AttemptOrder.Step) throws(AFError) -> Outcome<Attempt> {
+  mutating func perform(_ step: AttemptOrder.AttemptStep) throws(AFError) -> Outcome<Attempt> {
     switch step {
     case .convert: try convert()
     case .adapt: adapt()

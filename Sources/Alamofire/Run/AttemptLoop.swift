@@ -25,7 +25,7 @@ struct AttemptLoop: Sendable {
 
   mutating func fail(with error: AFError) { self.error = error }
 
-  mutating func perform(_ step: RunOrder.Step) throws(AFError) -> Outcome<AttemptLoop> {
+  mutating func perform(_ step: RunOrder.RunStep) throws(AFError) -> Outcome<AttemptLoop> {
     switch step {
     case .attempt: .inner
     case .prepareContinuation: try prepareContinuation()

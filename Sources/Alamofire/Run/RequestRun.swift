@@ -18,7 +18,7 @@ import Synchronization
 /// transfer, at a gate, or by starting a task. Nothing touches it afterwards. Hence `@unchecked Sendable`.
 final class RequestRun: @unchecked Sendable {
   private enum Level { case run, attempt, hops }
-  private enum Place { case loop, task }
+  private enum Executor { case loop, task }
 
   /// The result of a turn.
   private enum Turn {
@@ -57,7 +57,7 @@ final class RequestRun: @unchecked Sendable {
   // MARK: The owners
 
   /// Performs stages until the run has ended, is passed on, or needs a task.
-  private func turn(after first: consuming Pause<RunEntry>, in place: Place) -> Turn {
+  private func turn(after first: consuming Pause<RunEntry>, on executor: Executor) -> Turn {
     var pause = first
     while true {
       switch consume pause {
@@ -69,9 +69,9 @@ final class RequestRun: @unchecked Sendable {
         enter()
         pause = self.pause(after: .event(.begun))
       case .wait(.task(let work)): return .task(work)
-      case .wait(.transfer): return beginTransfer(in: place)
+      case .wait(.transfer): return beginTransfer(on: executor)
       case .wait(.gate(let gate, let then)):
-        if place == .task, staysInTask {
+        if executor == .task, staysInTask {
           return .task { [core] in
             await core.passed(gate)
             return then
@@ -137,9 +137,9 @@ final class RequestRun: @unchecked Sendable {
   // MARK: Waits
 
   /// Passes the run to the transport.
-  private func beginTransfer(in place: Place) -> Turn {
+  private func beginTransfer(on executor: Executor) -> Turn {
     let transfer = hops.takeTransfer()
-    if place == .task, staysInTask { return .task(transfer.work) }
+    if executor == .task, staysInTask { return .task(transfer.work) }
     // From here on the transport owns the run.
     transfer.transport.send(transfer.request, observer: transfer.observer, completion: self)
     return .passedOn
@@ -154,7 +154,7 @@ final class RequestRun: @unchecked Sendable {
 
   nonisolated(nonsending) private func run(from first: consuming RunEntry) async {
     var entry = first
-    while case .task(let work) = turn(after: pause(after: entry), in: .task) { entry = await work() }
+    while case .task(let work) = turn(after: pause(after: entry), on: .task) { entry = await work() }
   }
 
   nonisolated(nonsending) private func run(awaiting work: @Sendable () async -> RunEntry) async {
@@ -164,7 +164,7 @@ final class RequestRun: @unchecked Sendable {
   /// Performs stages on the current thread until the run has ended or is passed on. The first stage that needs a task
   /// starts one. It is detached, because the current task, if any, belongs to another request.
   private func advance(after pause: consuming Pause<RunEntry>) {
-    guard case .task(let work) = turn(after: pause, in: .loop) else { return }
+    guard case .task(let work) = turn(after: pause, on: .loop) else { return }
     start { [self] in await run(awaiting: work) }
   }
 

@@ -1,18 +1,18 @@
 /// The order of a run, from the start of a request to the delivery of its responses.
 struct RunOrder: StepOrder {
-  enum Step: UInt8, Sendable, CaseIterable {
+  enum RunStep: UInt8, Sendable, CaseIterable {
     /// The steps of ``AttemptOrder``.
     case attempt
     case prepareContinuation, recordFailure, askRetriers, prepareRetry
     case prepareLateHandlers, settle, serialize
   }
 
-  private var step: Step?
+  private var step: RunStep?
   private var isSerializing = false
 
   var result: StageEvent { .done }
 
-  mutating func next(after event: StageEvent) -> Step? {
+  mutating func next(after event: StageEvent) -> RunStep? {
     guard let step else {
       step = event == .begunForLateHandlers ? .prepareLateHandlers : .attempt
       return step
@@ -21,19 +21,19 @@ struct RunOrder: StepOrder {
     return self.step
   }
 
-  private mutating func step(after step: Step, _ event: StageEvent) -> Step? {
+  private mutating func step(after step: RunStep, _ event: StageEvent) -> RunStep? {
     switch step {
     case .attempt: afterAttempt(event)
     case .prepareContinuation: event == .failed ? .recordFailure : .attempt
     case .recordFailure: .askRetriers
-    case .askRetriers: event == .retry(isWanted: true) ? .prepareRetry : afterRefusal
+    case .askRetriers: event == .retry(isRequested: true) ? .prepareRetry : afterRefusal
     case .prepareRetry: event == .failed ? afterRefusal : beginAgain()
     case .prepareLateHandlers, .settle: .serialize
     case .serialize: afterSerialization(event)
     }
   }
 
-  private func afterAttempt(_ event: StageEvent) -> Step {
+  private func afterAttempt(_ event: StageEvent) -> RunStep {
     switch event {
     case .continued: .prepareContinuation
     case .failed: .recordFailure
@@ -41,14 +41,14 @@ struct RunOrder: StepOrder {
     }
   }
 
-  private mutating func beginAgain() -> Step {
+  private mutating func beginAgain() -> RunStep {
     isSerializing = false
     return .attempt
   }
 
-  private var afterRefusal: Step { isSerializing ? .serialize : .settle }
+  private var afterRefusal: RunStep { isSerializing ? .serialize : .settle }
 
-  private mutating func afterSerialization(_ event: StageEvent) -> Step? {
+  private mutating func afterSerialization(_ event: StageEvent) -> RunStep? {
     guard event == .serialized(.failed) else { return nil }
     isSerializing = true
     return .askRetriers
@@ -57,7 +57,7 @@ struct RunOrder: StepOrder {
 
 /// The order of an attempt, from the conversion of the request to a validated response.
 struct AttemptOrder: StepOrder {
-  enum Step: UInt8, Sendable, CaseIterable {
+  enum AttemptStep: UInt8, Sendable, CaseIterable {
     case convert, adapt, prepareBody, waitForResume, announceTask, schedule
     /// The steps of ``HopOrder``.
     case hops
@@ -67,7 +67,7 @@ struct AttemptOrder: StepOrder {
   private(set) var result = StageEvent.done
   /// Whether observers know the task of the attempt and have yet to be notified of its end.
   private(set) var taskIsAnnounced = false
-  private var step: Step?
+  private var step: AttemptStep?
   private var hasFailed = false
   private let hasBody: Bool
   /// Whether the request is a transfer of a background session, which waits for its turn.
@@ -78,7 +78,7 @@ struct AttemptOrder: StepOrder {
     self.isScheduled = isScheduled
   }
 
-  mutating func next(after event: StageEvent) -> Step? {
+  mutating func next(after event: StageEvent) -> AttemptStep? {
     guard let step else {
       step = .convert
       return step
@@ -88,7 +88,7 @@ struct AttemptOrder: StepOrder {
     return self.step
   }
 
-  private mutating func step(after step: Step, _ event: StageEvent) -> Step? {
+  private mutating func step(after step: AttemptStep, _ event: StageEvent) -> AttemptStep? {
     switch step {
     case .convert: .adapt
     case .adapt: hasBody ? .prepareBody : .waitForResume
@@ -104,22 +104,22 @@ struct AttemptOrder: StepOrder {
     }
   }
 
-  private mutating func announceTask() -> Step {
+  private mutating func announceTask() -> AttemptStep {
     taskIsAnnounced = true
     return .announceTask
   }
 
-  private var afterResume: Step { isScheduled ? .schedule : .hops }
+  private var afterResume: AttemptStep { isScheduled ? .schedule : .hops }
 
-  private var afterHops: Step { taskIsAnnounced ? .announceTaskEnd : .waitForCookies }
+  private var afterHops: AttemptStep { taskIsAnnounced ? .announceTaskEnd : .waitForCookies }
 
   /// Continues after the first failure: the task ends, then the attempt.
-  private mutating func fail() -> Step {
+  private mutating func fail() -> AttemptStep {
     hasFailed = true
     return afterHops
   }
 
-  private mutating func over(_ result: StageEvent) -> Step? {
+  private mutating func over(_ result: StageEvent) -> AttemptStep? {
     self.result = result
     return nil
   }

@@ -11,11 +11,11 @@ extension AttemptLoop {
   /// Records the failure. That of a request which is made within the call of the factory is handled once the request is
   /// resumed.
   mutating func recordFailure() -> Outcome<AttemptLoop> {
-    guard core.session.makesRequestsAtOnce else { return keepFailure() }
-    return .gate(.resumed) { loop in loop.keepFailure() }
+    guard core.session.makesRequestsAtOnce else { return storeFailure() }
+    return .gate(.resumed) { loop in loop.storeFailure() }
   }
 
-  private mutating func keepFailure() -> Outcome<AttemptLoop> {
+  private mutating func storeFailure() -> Outcome<AttemptLoop> {
     core.fail(failure)
     core.makeMissingExchange()
     if core.observers.contains(.task) { request.notify(.completed(core.error)) }
@@ -24,14 +24,14 @@ extension AttemptLoop {
   }
 
   mutating func askRetriers() -> Outcome<AttemptLoop> {
-    guard core.mayBeRetried else { return .event(.retry(isWanted: false)) }
+    guard core.mayBeRetried else { return .event(.retry(isRequested: false)) }
     // The readers have received a part of the body and could not tell that of another attempt apart.
     guard core.kind.mayBeginAgain(core) else { return refuseRetry() }
     return .task { [request, failure] in
       await request.retryDecision(about: failure)
     } then: { loop, decision in
       switch decision {
-      case .retry: .event(.retry(isWanted: true))
+      case .retry: .event(.retry(isRequested: true))
       case .refuse(let error): loop.refuseRetry(with: error)
       }
     }
@@ -45,7 +45,7 @@ extension AttemptLoop {
       if let sink = failedSink { sink.replaceFailure(with: error) } else { core.replaceError(error) }
     }
     failedSink = nil
-    return .event(.retry(isWanted: false))
+    return .event(.retry(isRequested: false))
   }
 
   mutating func prepareRetry() -> Outcome<AttemptLoop> {

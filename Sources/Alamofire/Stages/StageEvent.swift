@@ -27,7 +27,7 @@ enum StageEvent: Sendable, Equatable {
   case redirect(RedirectVerdict)
   /// Another attempt follows without a retry: the next request of a resumable upload.
   case continued
-  case retry(isWanted: Bool)
+  case retry(isRequested: Bool)
   case serialized(SerializationVerdict)
 }
 

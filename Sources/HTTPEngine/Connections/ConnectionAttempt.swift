@@ -22,7 +22,7 @@ final class ConnectionAttempt {
     /// The host that a proxy is asked for by its address.
     case target
     /// The host that is connected to: the server, or its proxy.
-    case place
+    case endpoint
   }
 
   /// A socket that connects.
@@ -92,14 +92,14 @@ final class ConnectionAttempt {
 
   /// The path of the Unix-domain socket that is connected to, if there is one.
   private var socketPath: String? {
-    if case .unixSocket(let path) = route.place { path } else { route.proxySocket }
+    if case .unixSocket(let path) = route.endpoint { path } else { route.proxySocket }
   }
 
   /// The host and the port that are connected to; `nil` for a Unix-domain socket.
-  private var place: (host: String, port: Int)? {
+  private var endpoint: (host: String, port: Int)? {
     guard socketPath == nil else { return nil }
     if let proxy = route.proxy { return (proxy.host, proxy.port) }
-    guard case .host(let host, let port) = route.place else { return nil }
+    guard case .host(let host, let port) = route.endpoint else { return nil }
     return (host, port)
   }
 
@@ -116,17 +116,17 @@ final class ConnectionAttempt {
     // The local end is looked up first, because every socket needs it.
     if let binding, localAddresses == nil { return lookUp(binding, .localEnd) }
     noteTime { $0.lookupBegan($1) }
-    if case .host(let host, _) = route.place, route.proxy?.takesAddresses == true, target == nil {
+    if case .host(let host, _) = route.endpoint, route.proxy?.takesAddresses == true, target == nil {
       return find(host, .target, known: request.addresses?.addresses)
     }
     if let socketPath { return connect(toSocket: socketPath) }
-    guard let place else { return }
-    guard UInt16(exactly: place.port).map({ $0 > 0 }) == true else {
+    guard let endpoint else { return }
+    guard UInt16(exactly: endpoint.port).map({ $0 > 0 }) == true else {
       return fail(
         TransportFailure(
-          .badURL, "The port \(place.port) of \(place.host) is invalid; ports go from 1 to 65535."))
+          .badURL, "The port \(endpoint.port) of \(endpoint.host) is invalid; ports go from 1 to 65535."))
     }
-    find(place.host, .place, known: route.proxy == nil ? request.addresses?.addresses : nil)
+    find(endpoint.host, .endpoint, known: route.proxy == nil ? request.addresses?.addresses : nil)
   }
 
   private func find(_ host: String, _ question: Question, known: [IPAddress]?) {
@@ -151,7 +151,7 @@ final class ConnectionAttempt {
       }
       target = first
       proceed()
-    case .place:
+    case .endpoint:
       timing.lookupEnd = Clock.now()
       guard usable.isEmpty, let proxy = route.proxy else { return connect(to: usable, reason) }
       fail(RouteFailure.unknownProxy(proxy, reason))
@@ -159,7 +159,7 @@ final class ConnectionAttempt {
   }
 
   private func connect(to addresses: [IPAddress], _ reason: HostLookup.Failure?) {
-    guard !addresses.isEmpty else { return fail(RouteFailure.unknownName(place?.host ?? host, reason)) }
+    guard !addresses.isEmpty else { return fail(RouteFailure.unknownName(endpoint?.host ?? host, reason)) }
     self.addresses = addresses
     act(on: connector.handle(.resolved(addresses, isLast: true), at: core.now))
   }
@@ -183,7 +183,7 @@ final class ConnectionAttempt {
   }
 
   private func fail(_ failure: TransportFailure) {
-    if let place { core.resolver.forget(place.host) }
+    if let endpoint { core.resolver.forget(endpoint.host) }
     end(.failure(failure.with(metrics: timing.metrics())))
   }
 
@@ -213,7 +213,7 @@ final class ConnectionAttempt {
   }
 
   private func connect(_ number: Int, to address: IPAddress) {
-    guard let port = place.flatMap({ UInt16(exactly: $0.port) }) else { return }
+    guard let port = endpoint.flatMap({ UInt16(exactly: $0.port) }) else { return }
     if step != .connecting {
       step = .connecting
       noteTime { $0.connectionBegan($1) }
@@ -300,7 +300,7 @@ final class ConnectionAttempt {
   }
 
   private func conversation(with proxy: ProxyServer) throws(TransportFailure) -> Tunnel.Conversation {
-    guard case .host(let host, let port) = route.place else { throw RouteFailure.unknownName(host, nil) }
+    guard case .host(let host, let port) = route.endpoint else { throw RouteFailure.unknownName(host, nil) }
     return try Tunnel.Conversation(
       with: proxy, host: host, port: port, address: target, forwards: route.forwards)
   }
@@ -318,15 +318,15 @@ final class ConnectionAttempt {
 
   private func failure(of failure: Connector.Failure) -> TransportFailure {
     switch failure {
-    case .noAddress: return RouteFailure.unknownName(place?.host ?? host, nil)
+    case .noAddress: return RouteFailure.unknownName(endpoint?.host ?? host, nil)
     case .addressesRefused: return RouteFailure.privateAddress(host)
     case .attemptsFailed(let attempts):
       if couldNotBind, let setting = request.profile.options.localInterface {
         return RouteFailure.unusableInterface(host, setting)
       }
-      guard let last = attempts.last, let place else { return RouteFailure.unknownName(host, nil) }
+      guard let last = attempts.last, let endpoint else { return RouteFailure.unknownName(host, nil) }
       if let proxy = route.proxy { return RouteFailure.unreachable(proxy, last.code) }
-      return RouteFailure.unreachable(host, last.code, last.address, port: place.port)
+      return RouteFailure.unreachable(host, last.code, last.address, port: endpoint.port)
     }
   }
 
@@ -384,7 +384,7 @@ extension ConnectionAttempt: Resolver.Waiter {
 }
 
 extension ConnectionAttempt: TunnelOwner {
-  func tunnelEnded(_ outcome: Tunnel.Outcome) {
+  func tunnelEnded(_ outcome: Tunnel.TunnelOutcome) {
     switch outcome {
     case .open(let pipe):
       tunnel = nil

@@ -6,7 +6,7 @@ import HTTPWire
 ///
 /// A connection whose exchange has to wait is not read, which needs no call of the kernel.
 final class HTTP1Connection: Connection {
-  enum State {
+  enum HTTP1State {
     case idle
     case busy
     /// The response has ended in this turn of the loop. It is not known yet whether more has arrived.
@@ -28,7 +28,7 @@ final class HTTP1Connection: Connection {
   let pipe: any Pipe
   let tls: TLSConnection?
   let facts: ConnectionFacts
-  @exclusivity(unchecked) private(set) var state = State.idle
+  @exclusivity(unchecked) private(set) var state = HTTP1State.idle
   @exclusivity(unchecked) private(set) var exchange: Exchange?
   @exclusivity(unchecked) var machine: HTTP1Exchange?
   @exclusivity(unchecked) var reader = HTTP1Reader(method: "GET")
@@ -250,7 +250,9 @@ final class HTTP1Connection: Connection {
   // MARK: Logins
 
   /// Goes on with a login after a response that only continues it.
-  private func roundEnded(_ step: ExchangeLogin.Step, of exchange: Exchange, keepsConnection: Bool) {
+  private func roundEnded(
+    _ step: ExchangeLogin.ExchangeLoginStep, of exchange: Exchange, keepsConnection: Bool
+  ) {
     exchange.login?.next = nil
     guard keepsConnection, outgoing.failure == nil else {
       leave(reuse: false)

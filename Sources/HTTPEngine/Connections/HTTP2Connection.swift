@@ -133,7 +133,7 @@ final class HTTP2Connection: Connection {
     if !admitted.isEmpty { core.startAdmitted(admitted) }
   }
 
-  /// Notes that the server wants another connection in place of this one (RFC 9113 §6.8).
+  /// Notes that the server wants another connection instead of this one (RFC 9113 §6.8).
   private func noteDraining() {
     guard !isDraining, !isClosed, session.takesNoMoreStreams else { return }
     isDraining = true

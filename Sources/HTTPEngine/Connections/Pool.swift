@@ -129,7 +129,7 @@ final class Pool {
   }
 
   /// Returns what can be done for the first exchange for which something can; `nil` if all have to wait.
-  private func nextStep() -> (WaitingExchanges.Need, PoolState.Step)? {
+  private func nextStep() -> (WaitingExchanges.Need, PoolState.PoolStep)? {
     for need in waiting.needs {
       assignmentSteps += 1
       let step = state(need).step(mayMultiplex: need.mayMultiplex)
@@ -139,7 +139,7 @@ final class Pool {
   }
 
   /// Returns whether it has changed something.
-  private func perform(_ step: PoolState.Step, _ need: WaitingExchanges.Need) -> Bool {
+  private func perform(_ step: PoolState.PoolStep, _ need: WaitingExchanges.Need) -> Bool {
     switch step {
     case .useIdle, .useStream:
       guard let exchange = waiting.takeFirst(need) else { return false }
@@ -212,8 +212,8 @@ final class Pool {
   }
 
   private func removePending(_ connection: PendingConnection) {
-    guard let place = pending.lastIndex(where: { $0 === connection }) else { return }
-    if !pending.remove(at: place).mayMultiplex { pendingPlain -= 1 }
+    guard let index = pending.lastIndex(where: { $0 === connection }) else { return }
+    if !pending.remove(at: index).mayMultiplex { pendingPlain -= 1 }
   }
 
   /// Takes a connection that was made.
@@ -279,19 +279,19 @@ final class Pool {
   ///
   /// - Parameter unused: Whether it must not have carried an exchange.
   private func takeIdle(unused: Bool) -> HTTP1Connection? {
-    guard let place = idle.lastIndex(where: { !unused || !$0.isUsed }) else { return nil }
-    let connection = idle.remove(at: place)
+    guard let index = idle.lastIndex(where: { !unused || !$0.isUsed }) else { return nil }
+    let connection = idle.remove(at: index)
     noteBusy()
     return connection
   }
 
   /// Forgets a connection that was closed. Another one may be made in its place.
   func closed(_ connection: any Connection) {
-    if let place = idle.lastIndex(where: { $0 === connection }) {
-      idle.remove(at: place)
+    if let index = idle.lastIndex(where: { $0 === connection }) {
+      idle.remove(at: index)
       noteBusy()
-    } else if let place = multiplexed.firstIndex(where: { $0 === connection }) {
-      let connection = multiplexed.remove(at: place)
+    } else if let index = multiplexed.firstIndex(where: { $0 === connection }) {
+      let connection = multiplexed.remove(at: index)
       if connection.isIdle { noteBusy() }
       if connection.isDraining { group.draining -= 1 }
     }
@@ -346,7 +346,7 @@ final class HostGroup {
 
   init(limit: Int) { self.limit = limit }
 
-  /// The number of connections that count for the limit. The server wants others in place of those that drain (RFC 9113
+  /// The number of connections that count for the limit. The server wants others instead of those that drain (RFC 9113
   /// §6.8), but there are never more than twice as many connections as allowed.
   var occupied: Int { open - min(draining, limit) }
 

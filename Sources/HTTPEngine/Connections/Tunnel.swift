@@ -5,12 +5,12 @@ import HTTPWire
 /// The owner of a tunnel, who waits for it.
 protocol TunnelOwner: AnyObject {
   /// Called once, unless the tunnel was cancelled.
-  func tunnelEnded(_ outcome: Tunnel.Outcome)
+  func tunnelEnded(_ outcome: Tunnel.TunnelOutcome)
 }
 
 /// The way through a proxy, on a connection to it: its TLS, then SOCKS or `CONNECT`. Belongs to the loop's thread.
 final class Tunnel: PipeOwner {
-  enum Outcome {
+  enum TunnelOutcome {
     case open(any Pipe)
     /// The proxy closes the connection after each answer, so the next question needs another connection.
     case connectAgain
@@ -85,7 +85,7 @@ final class Tunnel: PipeOwner {
     pipe.close()
   }
 
-  private func end(_ outcome: Outcome) {
+  private func end(_ outcome: TunnelOutcome) {
     if case .over = state { return }
     state = .over
     if case .open = outcome { pipe.owner = nil } else { pipe.close() }
@@ -182,7 +182,7 @@ final class Tunnel: PipeOwner {
 
   // MARK: Logins
 
-  private func act(on step: ProxyLogin.Step, unread: [UInt8]) {
+  private func act(on step: ProxyLogin.ProxyLoginStep, unread: [UInt8]) {
     switch step {
     case .send(let field, _): answer(with: field, unread: unread)
     case .deliver: answer(with: nil, unread: unread)
@@ -238,7 +238,7 @@ final class Tunnel: PipeOwner {
     end(.failed(closed.with(addition: failure.message)))
   }
 
-  private func act(on step: SOCKSHandshake.Step, rest: ArraySlice<UInt8>) {
+  private func act(on step: SOCKSHandshake.SOCKSStep, rest: ArraySlice<UInt8>) {
     switch step {
     case .send(let bytes): output = bytes[...]
     case .needsMore: break
@@ -247,7 +247,7 @@ final class Tunnel: PipeOwner {
     }
   }
 
-  private func act(on step: ConnectTunnel.Step, rest: ArraySlice<UInt8>) {
+  private func act(on step: ConnectTunnel.TunnelStep, rest: ArraySlice<UInt8>) {
     switch step {
     case .send(let bytes): output = bytes[...]
     case .needsMore: break
@@ -286,9 +286,9 @@ extension Tunnel.Conversation {
   }
 
   private static func connect(_ host: String, _ port: Int, by proxy: ProxyServer) -> Self {
-    let place = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     var login = ProxyLogin(
-      to: proxy, target: .init(method: "CONNECT", text: place, hasBody: false),
+      to: proxy, target: .init(method: "CONNECT", text: authority, hasBody: false),
       connectionSchemes: LoginTokens.schemes, hashes: OpenSSLHashes())
     var field: String?
     if case .send(let first, _) = login.begin() { field = first }

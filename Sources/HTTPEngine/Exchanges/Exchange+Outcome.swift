@@ -192,7 +192,7 @@ extension Exchange {
   // MARK: Bandwidth
 
   func beginThrottling(_ profile: ConnectionProfile) {
-    throttlePlace = nil
+    throttlePosition = nil
     bandwidth = profile.isThrottled ? BandwidthMeter(profile.options.requestBandwidth) : nil
     if profile.isThrottled { core.throttle.limit(profile.sessionBandwidth) }
   }
@@ -202,13 +202,13 @@ extension Exchange {
   func mustWait(_ direction: BandwidthMeter.Direction) -> Bool {
     let time = max(bandwidth?.readyTime(direction) ?? 0, core.throttle.meter?.readyTime(direction) ?? 0)
     guard time > Clock.now() else { return false }
-    throttlePlace = core.throttle.wait(ticket, until: time, at: throttlePlace)
+    throttlePosition = core.throttle.wait(ticket, until: time, at: throttlePosition)
     return true
   }
 
   func moved(_ length: Int, _ direction: BandwidthMeter.Direction) {
     let now = Clock.now()
-    throttlePlace = nil
+    throttlePosition = nil
     bandwidth?.moved(length, direction, at: now)
     core.throttle.meter?.moved(length, direction, at: now)
   }

@@ -106,7 +106,7 @@ extension Exchange {
 // The rounds of a login. All but the last response are dropped.
 extension Exchange {
   /// Begins the login of the request. Returns the first step; `nil` if the request has no login.
-  func beginLogin(in pool: Pool) -> ExchangeLogin.Step? {
+  func beginLogin(in pool: Pool) -> ExchangeLogin.ExchangeLoginStep? {
     guard let request, request.hasLogin || pool.forwards, let login = ExchangeLogin(request, pool.route)
     else {
       return nil
@@ -145,7 +145,7 @@ extension Exchange {
 
 extension LoopExchanges {
   /// Performs a step of a login: sends the request, or waits for a token.
-  func perform(_ step: ExchangeLogin.Step, of exchange: Exchange) {
+  func perform(_ step: ExchangeLogin.ExchangeLoginStep, of exchange: Exchange) {
     switch step {
     case .send: send(exchange)
     case .ask(let conversation, let challenge):
@@ -177,7 +177,7 @@ extension LoopExchanges {
   }
 
   /// Goes on with a login on another connection, because the last response has ended its own.
-  func reconnect(_ exchange: Exchange, for step: ExchangeLogin.Step) {
+  func reconnect(_ exchange: Exchange, for step: ExchangeLogin.ExchangeLoginStep) {
     exchange.restart()
     exchange.connection = nil
     exchange.isReused = false

@@ -9,7 +9,7 @@ import HTTPWire
 final class Exchange {
   typealias Outcome = Result<WireResponse, TransportFailure>
 
-  enum Phase {
+  enum ExchangePhase {
     /// The exchange is in the pool and has no request.
     case idle
     /// The exchange has a request and is in no queue: it has just begun, or it was suspended before its turn.
@@ -59,7 +59,7 @@ final class Exchange {
   /// Whether the bytes of the exchange are observed.
   @exclusivity(unchecked) private(set) var isObserved = false
 
-  @exclusivity(unchecked) var phase = Phase.idle
+  @exclusivity(unchecked) var phase = ExchangePhase.idle
   @exclusivity(unchecked) var flow = ExchangeFlow()
   @exclusivity(unchecked) var timing = ExchangeTiming()
   @exclusivity(unchecked) var times = Times()
@@ -73,7 +73,7 @@ final class Exchange {
   @exclusivity(unchecked) var repeatTime: UInt64 = .max
   @exclusivity(unchecked) var bandwidth: BandwidthMeter?
   /// The place among the exchanges that wait for bandwidth; `nil` if bytes have moved since.
-  @exclusivity(unchecked) var throttlePlace: UInt64?
+  @exclusivity(unchecked) var throttlePosition: UInt64?
   @exclusivity(unchecked) var hostQueue: HostQueues.Queue?
   /// The connections that can carry the exchange.
   @exclusivity(unchecked) var pool: Pool?

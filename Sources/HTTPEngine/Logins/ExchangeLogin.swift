@@ -4,7 +4,7 @@ import HTTPWire
 /// The login of one exchange: with its server, with the proxy that forwards its requests, or with both. Each round is a
 /// request and a response of the exchange; only the last response is delivered. Belongs to the loop's thread.
 final class ExchangeLogin {
-  enum Step {
+  enum ExchangeLoginStep {
     /// Send the request with the present ``fields``.
     case send
     /// Make the token that answers a challenge, and call ``answered(_:)``.
@@ -30,7 +30,7 @@ final class ExchangeLogin {
   private var forServer = Credentials()
   private var forProxy = Credentials()
   /// The next step, while the rest of a response is read that only continues the login.
-  var next: Step?
+  var next: ExchangeLoginStep?
   /// Whether the next request has to follow on the same connection, because it answers a challenge of this connection.
   private(set) var needsConnection = false
   /// Whether a token is being made.
@@ -85,7 +85,7 @@ final class ExchangeLogin {
   /// Begins the login, on a new connection if it authenticates one.
   ///
   /// - Parameter remembered: The credentials of an earlier request that the proxy has accepted.
-  func begin(_ remembered: AuthenticationProof?) -> Step {
+  func begin(_ remembered: AuthenticationProof?) -> ExchangeLoginStep {
     beginWithProxy(remembered)
     guard let login = request.login else { return .send }
     var flow = LoginFlow(login.scheme, of: .origin, hasBody: hasBody)
@@ -114,7 +114,7 @@ final class ExchangeLogin {
   /// Takes the head of a response.
   ///
   /// - Parameter keepsConnection: Whether another request can be sent on the connection.
-  func received(_ head: ResponseHead, keepsConnection: Bool) -> Step {
+  func received(_ head: ResponseHead, keepsConnection: Bool) -> ExchangeLoginStep {
     needsConnection = false
     if var proxy, !proxy.isOver {
       let step = proxy.received(head, keepsConnection: keepsConnection)
@@ -130,7 +130,7 @@ final class ExchangeLogin {
   }
 
   /// Takes the token that was asked for; `nil` if there is none.
-  func answered(_ token: [UInt8]?) -> Step {
+  func answered(_ token: [UInt8]?) -> ExchangeLoginStep {
     awaitsToken = false
     switch asking {
     case .server:
@@ -146,7 +146,7 @@ final class ExchangeLogin {
     }
   }
 
-  private func act(on step: LoginFlow.Step) -> Step {
+  private func act(on step: LoginFlow.LoginStep) -> ExchangeLoginStep {
     switch step {
     case .send(let field, let withBody):
       forServer = Credentials(field: field, withholdsBody: !withBody)
@@ -158,7 +158,7 @@ final class ExchangeLogin {
     }
   }
 
-  private func act(on step: ProxyLogin.Step) -> Step {
+  private func act(on step: ProxyLogin.ProxyLoginStep) -> ExchangeLoginStep {
     switch step {
     case .send(let field, let withBody):
       forProxy = Credentials(field: field, withholdsBody: !withBody)
@@ -172,7 +172,7 @@ final class ExchangeLogin {
     }
   }
 
-  private func ask(_ tokens: LoginTokens?, _ challenge: [UInt8]) -> Step {
+  private func ask(_ tokens: LoginTokens?, _ challenge: [UInt8]) -> ExchangeLoginStep {
     needsConnection = !challenge.isEmpty
     switch tokens?.answer(to: challenge) {
     case .token(let token): return answered(token)

@@ -170,7 +170,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     core.run(isBorrowed: isBorrowed)
   }
 
-  /// Starts a thread for the loop, perhaps in place of the calling one. After `true`, the caller must not touch the
+  /// Starts a thread for the loop, perhaps instead of the calling one. After `true`, the caller must not touch the
   /// loop any more.
   func handOver() -> Bool {
     mayStartThread() && EngineThread.start("http-engine") { [self] in runUntilIdle() }

@@ -197,7 +197,7 @@ extension HostQueues {
     var seen: Set<ObjectIdentifier> = []
     for case let hostQueue? in exchanges.map(\.hostQueue)
     where seen.insert(ObjectIdentifier(hostQueue)).inserted {
-      for (place, request) in hostQueue.admission.queue.enumerated() { places[request.ticket] = place }
+      for (position, request) in hostQueue.admission.queue.enumerated() { places[request.ticket] = position }
     }
     return places
   }

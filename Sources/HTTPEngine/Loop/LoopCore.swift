@@ -231,8 +231,8 @@ final class LoopState {
 struct SessionThrottle {
   private var limits = TransportOptions.Bandwidth()
   var meter: BandwidthMeter?
-  private var waiting: [UInt64: (time: UInt64, place: UInt64)] = [:]
-  private var lastPlace: UInt64 = 0
+  private var waiting: [UInt64: (time: UInt64, position: UInt64)] = [:]
+  private var lastPosition: UInt64 = 0
   /// The time at which a waiting exchange may continue.
   private(set) var releaseTime: UInt64 = .max
 
@@ -246,17 +246,17 @@ struct SessionThrottle {
   ///
   /// - Parameter place: The place that the exchange has had since it last moved bytes; `nil` for the last place. With
   ///   its place, others that wait until the same time do not always come first.
-  mutating func wait(_ ticket: UInt64, until time: UInt64, at place: UInt64?) -> UInt64 {
-    if place == nil { lastPlace += 1 }
-    let place = place ?? lastPlace
-    waiting[ticket] = (time, place)
+  mutating func wait(_ ticket: UInt64, until time: UInt64, at position: UInt64?) -> UInt64 {
+    if position == nil { lastPosition += 1 }
+    let position = position ?? lastPosition
+    waiting[ticket] = (time, position)
     releaseTime = min(releaseTime, time)
-    return place
+    return position
   }
 
   /// Returns the exchanges that may continue, those that have waited longest first.
   mutating func release(_ now: UInt64) -> [UInt64] {
-    let released = waiting.filter { $0.value.time <= now }.sorted { $0.value.place < $1.value.place }
+    let released = waiting.filter { $0.value.time <= now }.sorted { $0.value.position < $1.value.position }
     for (ticket, _) in released { waiting[ticket] = nil }
     releaseTime = waiting.values.map { $0.time }.min() ?? .max
     return released.map(\.key)

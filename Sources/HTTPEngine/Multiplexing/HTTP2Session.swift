@@ -287,12 +287,12 @@ package final class HTTP2Session {
     withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: fields.lengths.count) { list in
       var index = 0
       return fields.bytes.withUnsafeBufferPointer { bytes in
-        guard var place = bytes.baseAddress.map({ UnsafeMutablePointer(mutating: $0) }) else { return -1 }
+        guard var address = bytes.baseAddress.map({ UnsafeMutablePointer(mutating: $0) }) else { return -1 }
         for length in fields.lengths {
           list[index] = nghttp2_nv(
-            name: place, value: place + length.name, namelen: length.name, valuelen: length.value,
+            name: address, value: address + length.name, namelen: length.name, valuelen: length.value,
             flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue))
-          place += length.name + length.value
+          address += length.name + length.value
           index += 1
         }
         return body(list.baseAddress, index)

@@ -46,8 +46,8 @@ extension HTTPTransport {
           .badURL,
           "The name service must have an https URL (nameServiceURL), but its URL is \(service)."))
     }
-    guard let place = Self.place(of: request) else { return .success(request) }
-    let key = NameCache.Key(service: service, partition: request.profile.partition, name: place.host)
+    guard let endpoint = Self.endpoint(of: request) else { return .success(request) }
+    let key = NameCache.Key(service: service, partition: request.profile.partition, name: endpoint.host)
     var found = names.addresses(key)
     if found == nil {
       switch await lookUp(key, for: request, at: origin) {
@@ -60,15 +60,15 @@ extension HTTPTransport {
       return .failure(
         TransportFailure(
           .cannotFindHost,
-          "The name service \(origin.host) (nameServiceURL) knows no \(options.addressFamily) address of \(place.host), and addressFamily allows no other."
+          "The name service \(origin.host) (nameServiceURL) knows no \(options.addressFamily) address of \(endpoint.host), and addressFamily allows no other."
         ))
     }
-    let addresses = KnownAddresses(host: place.host, port: place.port, addresses: usable)
+    let addresses = KnownAddresses(host: endpoint.host, port: endpoint.port, addresses: usable)
     return .success(request.changing { $0.addresses = addresses })
   }
 
   /// Returns the host to connect to; `nil` if its name need not be looked up here.
-  private static func place(of request: WireRequest) -> (host: String, port: Int)? {
+  private static func endpoint(of request: WireRequest) -> (host: String, port: Int)? {
     let options = request.profile.options
     guard options.unixSocket == nil else { return nil }
     switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
@@ -79,7 +79,7 @@ extension HTTPTransport {
       guard server.kind == .socks4 || server.kind == .socks5 else { return nil }
     }
     let route = try? Route(to: request.origin, options, alternative: request.alternative)
-    guard case .host(let host, let port) = route?.place else { return nil }
+    guard case .host(let host, let port) = route?.endpoint else { return nil }
     // These names always mean this machine (RFC 6761 §6.3).
     let isLocal = host == "localhost" || host.hasSuffix(".localhost")
     guard !isLocal, HostLookup.addresses(of: host, literalsOnly: true).isEmpty else { return nil }
@@ -217,7 +217,7 @@ extension TransportFailure {
   fileprivate func ofNameService(_ service: Origin, for name: String, _ request: WireRequest)
     -> TransportFailure
   {
-    let kind: Kind
+    let kind: FailureKind
     if phase == .total, let limit = request.profile.options.timeLimits.nameLookup,
       request.deadline.map({ $0 > .now }) ?? true
     {

@@ -63,13 +63,13 @@ package struct RevocationDownload: RevocationDownloads {
   /// answers are signed.
   private static func follow(_ first: WireRequest) async -> Data? {
     var request = first
-    for hopCount in 0...mostRedirects {
+    for redirectCount in 0...mostRedirects {
       guard let response = try? await transport.send(request, observer: QuietObserver()) else { return nil }
       let answered = Redirect.Request(
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.count > 0)
       let decision = Redirect.decide(
         status: response.head.status, location: response.head.block.value(of: "Location"), request: answered,
-        hopCount: hopCount, limit: mostRedirects)
+        redirectCount: redirectCount, limit: mostRedirects)
       switch decision {
       case .notARedirect: return response.head.status == 200 ? response.body ?? Data() : nil
       case .refuse: return nil

@@ -42,8 +42,8 @@ extension TLSConnection {
   }
 
   /// Notes an event of the handshakes after the first one. OpenSSL reports it within a read or a write.
-  func noteEvent(at place: Int32, _ value: Int32) {
-    switch place {
+  func noteEvent(at location: Int32, _ value: Int32) {
+    switch location {
     case SSL_CB_HANDSHAKE_START:
       renegotiation.isGoingOn = renegotiation.isAllowed
       guard renegotiation.isGoingOn else { return }

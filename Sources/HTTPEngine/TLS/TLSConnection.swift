@@ -19,7 +19,7 @@ final class TLSConnection {
   @exclusivity(unchecked) var renegotiation = TLSRenegotiation()
   /// Whether `close_notify` was sent.
   @exclusivity(unchecked) private var hasShut = false
-  private let wantsStapledResponse: Bool
+  private let requestsStapledResponse: Bool
   /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due.
   @exclusivity(unchecked) private var lacksVerdict = false
   @exclusivity(unchecked) private var choice: Choice?
@@ -47,7 +47,7 @@ final class TLSConnection {
     self.session = session
     self.peer = peer
     self.connection = connection
-    wantsStapledResponse = peer.wantsStapledResponse
+    requestsStapledResponse = peer.requestsStapledResponse
   }
 
   deinit {
@@ -67,16 +67,16 @@ final class TLSConnection {
       guard let session = SSL_new(context) else { return .failure(TLSContexts.noMemory) }
       let tls = TLSConnection(session, peer, over: connection)
       // A resumed session brings no stapled response, and the server would not ask for the client's identity again.
-      if !peer.wantsStapledResponse, !peer.wantsToChooseIdentity { tls.resumption = resumption }
+      if !peer.requestsStapledResponse, !peer.choosesIdentity { tls.resumption = resumption }
       return tls.prepare() ? .success(tls) : .failure(TLSContexts.noMemory)
     }
   }
 
   private func prepare() -> Bool {
     let reference = Unmanaged.passUnretained(self).toOpaque()
-    guard SSL_set_ex_data(session, Self.place, reference) == 1, join() else { return false }
-    if wantsStapledResponse { _ = openssl_request_status_of(session) }
-    if peer.wantsToChooseIdentity { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
+    guard SSL_set_ex_data(session, Self.index, reference) == 1, join() else { return false }
+    if requestsStapledResponse { _ = openssl_request_status_of(session) }
+    if peer.choosesIdentity { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
     guard peer.protocols.isEmpty || offerProtocols() else { return false }
     if let name = peer.serverName, openssl_set_requested_server_name(session, name) != 1 { return false }
     SSL_set_connect_state(session)
@@ -251,7 +251,7 @@ final class TLSConnection {
 
   // MARK: Callbacks of OpenSSL
 
-  private static let place = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
+  private static let index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
 
   /// Sets the callbacks of a context, which find their connection by its session.
   static func setCallbacks(of context: OpaquePointer) {
@@ -264,7 +264,7 @@ final class TLSConnection {
   }
 
   private static func with<Answer>(_ session: OpaquePointer?, _ body: (TLSConnection) -> Answer) -> Answer? {
-    guard let session, let reference = SSL_get_ex_data(session, place) else { return nil }
+    guard let session, let reference = SSL_get_ex_data(session, index) else { return nil }
     return Unmanaged<TLSConnection>.fromOpaque(reference)._withUnsafeGuaranteedRef(body)
   }
 
@@ -277,7 +277,7 @@ final class TLSConnection {
   private func verdict(_ context: OpaquePointer) -> Int32 {
     X509_STORE_CTX_set_error(context, X509_V_OK)
     // Before TLS 1.3 the stapled response arrives after the certificates.
-    if wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !isOpen { return 1 }
+    if requestsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !isOpen { return 1 }
     let certificates = ServerEvaluation.certificates(X509_STORE_CTX_get0_untrusted(context))
     let refused =
       isOpen ? changedCertificate(certificates) : peer.failure(of: certificates, stapled: stapledResponse)
@@ -294,7 +294,8 @@ final class TLSConnection {
   private static let verifyAtStatus: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
     session, _ in
     with(session) { tls in
-      guard let session, tls.wantsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !tls.isOpen else {
+      guard let session, tls.requestsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !tls.isOpen
+      else {
         return 1
       }
       let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
@@ -309,7 +310,7 @@ final class TLSConnection {
   }
 
   private var stapledResponse: Data? {
-    guard wantsStapledResponse else { return nil }
+    guard requestsStapledResponse else { return nil }
     var bytes: UnsafePointer<UInt8>?
     let count = openssl_stapled_response(session, &bytes)
     return count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
@@ -354,8 +355,8 @@ final class TLSConnection {
     }
 
   private static let noteEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
-    session, place, value in
-    with(session) { if $0.isOpen { $0.noteEvent(at: place, value) } }
+    session, index, value in
+    with(session) { if $0.isOpen { $0.noteEvent(at: index, value) } }
   }
 
   private static let keepSecret: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {

@@ -116,15 +116,15 @@ struct TLSPeer {
   }
 
   /// Whether the evaluator needs the stapled response.
-  var wantsStapledResponse: Bool {
+  var requestsStapledResponse: Bool {
     guard proxy == nil else { return false }
-    return profile.evaluator?.wantsStapledResponse(ofHost: origin.host) ?? false
+    return profile.evaluator?.requestsStapledResponse(ofHost: origin.host) ?? false
   }
 
   /// Whether the identity of the client is chosen when the server asks for it.
-  var wantsToChooseIdentity: Bool {
+  var choosesIdentity: Bool {
     guard proxy == nil, profile.options.clientIdentity == nil else { return false }
-    return profile.evaluator?.wantsToChooseIdentity(forHost: origin.host, port: origin.port) ?? false
+    return profile.evaluator?.choosesIdentity(forHost: origin.host, port: origin.port) ?? false
   }
 
   /// Returns the failure if the peer is not accepted; `.trustUndecided` if code outside of the handshake has to decide.

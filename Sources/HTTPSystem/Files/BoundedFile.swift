@@ -53,7 +53,7 @@ package enum BoundedFile {
   }
 
   /// Returns the kind of the failure to read a file.
-  static func kind(of code: Int32) -> TransportFailure.Kind {
+  static func kind(of code: Int32) -> TransportFailure.FailureKind {
     switch code {
     case ENOENT, ENOTDIR: .fileDoesNotExist
     case EISDIR: .fileIsDirectory

@@ -100,8 +100,8 @@ package final class FileSource: BodySource {
 
 /// A file into which the body of a response is written as it arrives.
 package final class FileSink: BodySink {
-  /// The place of a response body.
-  package enum Place: Sendable {
+  /// The position at which a response body is written.
+  package enum WritePosition: Sendable {
     /// A new file.
     case new
     /// The file of an earlier transfer, after this number of its bytes. Later bytes are removed. The response has to
@@ -110,7 +110,7 @@ package final class FileSink: BodySink {
   }
 
   /// The function that decides whether a response continues an earlier one.
-  package typealias Continuation = @Sendable (ResponseHead) -> Result<Place, TransportFailure>
+  package typealias Continuation = @Sendable (ResponseHead) -> Result<WritePosition, TransportFailure>
 
   private struct State {
     var path: String
@@ -134,13 +134,13 @@ package final class FileSink: BodySink {
   /// The path of a new file.
   private let newPath: String
   /// The function that decides about a continuation; `nil` for a new file.
-  private let place: Continuation?
+  private let position: Continuation?
   /// The descriptor and the offset, for the loop and the thread that made the sink.
   private let state: TrackedMutex<State>
 
-  package init(path: String, continuing place: Continuation? = nil) {
+  package init(path: String, continuing position: Continuation? = nil) {
     newPath = path
-    self.place = place
+    self.position = position
     state = TrackedMutex(State(path: path))
   }
 
@@ -153,7 +153,7 @@ package final class FileSink: BodySink {
   package var size: Int64 { state.withLock { $0.size } }
 
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
-    switch place?(head) ?? .success(.new) {
+    switch position?(head) ?? .success(.new) {
     case .success(.new): begin(newPath, at: 0, end: nil)
     case .success(.part(let path, let offset, let end)): begin(path, at: offset, end: end)
     case .failure(let failure): failure

@@ -2,7 +2,7 @@ import Glibc
 
 /// Moves a file so that the target is either missing or complete at every moment, even if the process is killed.
 package enum FileMove {
-  package enum Outcome: Equatable, Sendable {
+  package enum MoveOutcome: Equatable, Sendable {
     case moved
     /// The move failed and changed nothing. The value is the number of the error.
     case failed(Int32)
@@ -20,7 +20,7 @@ package enum FileMove {
   package static func move(
     _ source: String, to target: String, isShared: Bool = false, hasNamelessFiles: Bool = true,
     flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
-  ) -> Outcome {
+  ) -> MoveOutcome {
     var status = stat()
     guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
     if isShared { FileMode.apply(to: source) }

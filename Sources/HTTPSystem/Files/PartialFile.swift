@@ -256,7 +256,7 @@ package final class PartialFile: Sendable {
   }
 
   private static func failure(
-    _ kind: TransportFailure.Kind, _ action: String, _ path: String, _ code: Int32
+    _ kind: TransportFailure.FailureKind, _ action: String, _ path: String, _ code: Int32
   ) -> TransportFailure {
     let reason = String(cString: strerror(code))
     return TransportFailure(kind, "The file \(path) of the download cannot be \(action): \(reason).")

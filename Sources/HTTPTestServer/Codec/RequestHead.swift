@@ -91,7 +91,7 @@ enum ByteRange: Equatable {
 /// A parser of request heads in the bytes received so far.
 enum RequestHeadParser {
   /// The result of reading the beginning of a buffer.
-  enum Outcome: Equatable {
+  enum HeadOutcome: Equatable {
     /// The head is not complete yet.
     case incomplete
     /// A head, and its length in bytes.
@@ -103,7 +103,7 @@ enum RequestHeadParser {
 
   /// Reads the head at the front of `bytes`. Empty lines before it are skipped, and a bare LF ends a
   /// line as CRLF does (RFC 9112 §2.2).
-  static func parse(_ bytes: [UInt8]) throws(RequestRefusal) -> Outcome {
+  static func parse(_ bytes: [UInt8]) throws(RequestRefusal) -> HeadOutcome {
     var start = 0
     while start < bytes.count, bytes[start] == 0x0D || bytes[start] == 0x0A { start += 1 }
     // The handshake of a TLS client may never hold a line end, and the client waits for an answer.

@@ -7,13 +7,13 @@ final class Listener: Sendable {
 
   /// Takes a port, 0 for any free one. With a `backlog` it listens; without, connections to the port are
   /// refused.
-  init(backlog: Int32?, port wanted: Int = 0) throws(ServerError) {
+  init(backlog: Int32?, port requested: Int = 0) throws(ServerError) {
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { throw .system(call: "socket", code: errno) }
-    var address = LoopbackAddress.make(port: wanted)
+    var address = LoopbackAddress.make(port: requested)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    if wanted != 0 { Self.allowReuse(of: descriptor) }
+    if requested != 0 { Self.allowReuse(of: descriptor) }
     let status = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer -> (String, Int32)? in
         if bind(descriptor, pointer, length) != 0 { return ("bind", errno) }
@@ -41,7 +41,7 @@ final class Listener: Sendable {
   }
 
   /// The result of an attempt to accept a connection.
-  enum Outcome {
+  enum AcceptOutcome {
     case connection(Int32)
     /// No connection is pending, or the pending one was aborted.
     case nobody
@@ -49,7 +49,7 @@ final class Listener: Sendable {
     case exhausted
   }
 
-  func accept() -> Outcome {
+  func accept() -> AcceptOutcome {
     let connection = Glibc.accept(descriptor, nil, nil)
     guard connection >= 0 else {
       switch errno {

@@ -40,7 +40,7 @@ public struct Reply: Sendable {
   public var requestBody: RequestBody
   /// Whether the connection is closed after this reply, with a `Connection: close` field.
   public var closesConnection: Bool
-  /// Upgrades the connection in place of a reply; see ``webSocket(_:)``.
+  /// Upgrades the connection instead of a reply; see ``webSocket(_:)``.
   public var webSocket: WebSocketEndpoint?
 
   /// Makes a reply that is sent at once and well; all parts can be set afterwards too.

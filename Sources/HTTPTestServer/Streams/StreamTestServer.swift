@@ -52,7 +52,7 @@ public final class StreamTestServer: Sendable {
   public func stop() { core.stop() }
 
   final class Core: Sendable {
-    struct State {
+    struct CoreState {
       var accepted = 0
       var open = 0
       var received = 0
@@ -60,7 +60,7 @@ public final class StreamTestServer: Sendable {
     }
 
     /// The counts of connections and bytes, for the server and tests.
-    let state = Mutex(State())
+    let state = Mutex(CoreState())
     let port: Int
     private let tls: TLSContext?
     private let script: Script

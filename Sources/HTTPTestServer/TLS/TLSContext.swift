@@ -122,9 +122,9 @@ private final class ProtocolNames: Sendable {
 private let selectProtocol: SSL_CTX_alpn_select_cb_func = {
   _, chosen, chosenLength, offered, length, reference in
   guard let chosen, let chosenLength, let offered, let reference else { return SSL_TLSEXT_ERR_NOACK }
-  let wanted = Unmanaged<ProtocolNames>.fromOpaque(reference).takeUnretainedValue().names
+  let accepted = Unmanaged<ProtocolNames>.fromOpaque(reference).takeUnretainedValue().names
   let offers = UnsafeBufferPointer(start: offered, count: Int(length))
-  for candidate in wanted {
+  for candidate in accepted {
     var position = 0
     while position < offers.count {
       let name = offers[(position + 1)...].prefix(Int(offers[position]))

@@ -78,7 +78,7 @@ public final class UploadEndpoint: Sendable {
     var turn = 0
   }
 
-  struct State {
+  struct UploadState {
     var uploads: [Upload] = []
     var faults: [Fault] = []
     var processedCount = 0
@@ -95,7 +95,7 @@ public final class UploadEndpoint: Sendable {
   public let dialect: Dialect
   let options: Options
   /// The uploads and faults, for the server and tests.
-  let state = Mutex(State())
+  let state = Mutex(UploadState())
 
   /// Makes an endpoint without uploads.
   public init(_ dialect: Dialect, _ options: Options = Options()) {

@@ -13,7 +13,7 @@ package struct ByteStreamFlow: Sendable {
   /// The number of an operation; chosen by the owner.
   package typealias Number = UInt64
 
-  package enum Phase: Sendable, Equatable { case idle, connecting, open, securing, over }
+  package enum StreamPhase: Sendable, Equatable { case idle, connecting, open, securing, over }
 
   /// The reason why an operation is not done, or why a stream is over.
   package enum Reason: Sendable, Equatable {
@@ -57,7 +57,7 @@ package struct ByteStreamFlow: Sendable {
     case shut
   }
 
-  package private(set) var phase = Phase.idle
+  package private(set) var phase = StreamPhase.idle
   package private(set) var isSuspended = false
   package private(set) var isSecure = false
   /// The other side sends no more.

@@ -15,7 +15,7 @@ package struct Challenge: Sendable, Equatable {
 
   /// Lower case: `basic`, `digest`.
   package let scheme: String
-  /// The token68 behind the scheme, in place of parameters (RFC 9110 §11.2).
+  /// The token68 behind the scheme, instead of parameters (RFC 9110 §11.2).
   package let token: String?
   package let parameters: [Parameter]
 

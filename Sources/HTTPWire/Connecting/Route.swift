@@ -1,23 +1,23 @@
 /// The way of a connection, decided before anything is opened.
 package struct Route: Sendable, Hashable {
-  package enum Place: Sendable, Hashable {
+  package enum Endpoint: Sendable, Hashable {
     case host(String, port: Int)
     case unixSocket(path: String)
   }
 
   /// The place of the origin's server, or of what is overridden to stand for it.
-  package let place: Place
+  package let endpoint: Endpoint
   /// The proxy between this machine and ``place``.
   package let proxy: ProxyServer?
   /// The Unix-domain socket at which the proxy is reached; `nil` if it is reached by its host and port.
   package let proxySocket: String?
-  /// Whether the proxy is given the request itself, with an absolute URL (RFC 9112 §3.2.2), in place of a tunnel.
+  /// Whether the proxy is given the request itself, with an absolute URL (RFC 9112 §3.2.2), instead of a tunnel.
   package let forwards: Bool
 
   /// Makes the route to an origin.
   ///
   /// - Parameters:
-  ///   - alternative: The service to connect to in place of the origin (RFC 7838).
+  ///   - alternative: The service to connect to instead of the origin (RFC 7838).
   ///   - proxy: The proxy that was chosen for the origin.
   ///   - mayForward: Whether a proxy may be given the request itself. That is so for cleartext HTTP to a host without
   ///     an override.
@@ -33,22 +33,22 @@ package struct Route: Sendable, Hashable {
     }
     var (host, port) = (origin.host, origin.port)
     if let alternative { (host, port) = (alternative.host, alternative.port) }
-    let wanted = Origin(scheme: origin.scheme, host: host, port: port)
-    let override = options.hostOverrides.first { $0.leads(wanted) }
+    let target = Origin(scheme: origin.scheme, host: host, port: port)
+    let override = options.hostOverrides.first { $0.leads(target) }
     // A proxy that is given the request itself would connect to the host of its URL.
     let mayForward = mayForward && override == nil && origin.scheme == "http"
     forwards = mayForward && (proxy?.kind == .http || proxy?.kind == .https)
     // Requests to all origins go to the same place.
     if forwards, let proxy {
-      place = .host(proxy.host, port: proxy.port)
+      endpoint = .host(proxy.host, port: proxy.port)
       return
     }
     if proxy == nil, let path = options.unixSocket {
-      place = .unixSocket(path: path)
+      endpoint = .unixSocket(path: path)
       return
     }
     if let override { (host, port) = (override.target.lowercased(), override.targetPort ?? port) }
-    place = .host(host, port: port)
+    endpoint = .host(host, port: port)
   }
 }
 
@@ -66,7 +66,7 @@ extension TransportOptions.HostOverride {
 /// The connections to one host as far as a waiting request is concerned, and how it gets one of them. Pure: the pool
 /// owns the connections, keeps the counts, and asks again after each change while requests are waiting.
 package struct PoolState: Sendable, Equatable {
-  package enum Step: Sendable, Equatable {
+  package enum PoolStep: Sendable, Equatable {
     /// Use the idle connection that was used last.
     case useIdle
     /// Open a stream on a connection of HTTP/2.
@@ -103,7 +103,7 @@ package struct PoolState: Sendable, Equatable {
   /// Returns how the request gets a connection.
   ///
   /// - Parameter mayMultiplex: Whether the request may be sent over HTTP/2.
-  package func step(mayMultiplex: Bool) -> Step {
+  package func step(mayMultiplex: Bool) -> PoolStep {
     if mayMultiplex, hasStream { return .useStream }
     if idle > 0 { return .useIdle }
     // A burst of requests waits for the first connection, because one may carry them all.

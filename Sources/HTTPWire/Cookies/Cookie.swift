@@ -49,7 +49,7 @@ package struct Cookie: Sendable, Equatable {
 
   /// Whether nothing changes when the other takes its place. Texts are equal to Swift when they look the same; to a
   /// server their bytes count.
-  package func isKept(as other: Cookie) -> Bool {
+  package func equals(_ other: Cookie) -> Bool {
     self == other && hasIdentity(of: other) && value.utf8.elementsEqual(other.value.utf8)
   }
 

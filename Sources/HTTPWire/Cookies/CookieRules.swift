@@ -14,7 +14,7 @@ package struct CookieRules: Sendable {
   }
 
   package enum Decision: Sendable, Equatable {
-    /// The cookie to store, in place of the one at this index if there is one.
+    /// The cookie to store, instead of the one at this index if there is one.
     case store(Cookie, replacing: Int?)
     /// The index of the cookie to remove, because the new one has expired.
     case remove(Int)

@@ -181,7 +181,7 @@ package struct CookieFieldCache: Sendable {
   }
 
   /// The facts that are known of a target.
-  package enum Entry: Sendable, Equatable {
+  package enum CookieEntry: Sendable, Equatable {
     /// The value of the field, `nil` without cookies; from when, and when the first of its cookies expires.
     case field(String?, from: HTTPDate, until: HTTPDate?)
     /// The field depends on the cause, which has to be passed.
@@ -191,7 +191,7 @@ package struct CookieFieldCache: Sendable {
   /// The most targets. One more removes all, because a program may use any number of paths.
   package static let limit = 256
 
-  private var entries: [Key: Entry] = [:]
+  private var entries: [Key: CookieEntry] = [:]
 
   package init() {}
 
@@ -200,7 +200,7 @@ package struct CookieFieldCache: Sendable {
   /// Returns the facts that are known of a target; `nil` when there are none, or when they have expired.
   package func entry(
     for target: CookieTarget, cause: CookieSelection.Cause? = nil, now: HTTPDate
-  ) -> Entry? {
+  ) -> CookieEntry? {
     let entry = entries[Key(target: target, cause: cause)]
     // A clock that was set back makes cookies valid again that had expired.
     guard case .field(_, let from, let until) = entry else { return entry }

@@ -165,14 +165,14 @@ package struct FieldBlock: Sendable, Equatable {
   }
 
   private func forEachLine(
-    where isWanted: (UnsafeBufferPointer<UInt8>) -> Bool = { _ in true }, _ body: (Line) -> Void
+    where matches: (UnsafeBufferPointer<UInt8>) -> Bool = { _ in true }, _ body: (Line) -> Void
   ) {
     bytes.withUnsafeBufferPointer { buffer in
       var start = 0
       while start < buffer.count {
         let end = Self.endOfLine(in: UnsafeRawBufferPointer(buffer), from: start)
         let text = UnsafeBufferPointer(rebasing: buffer[start..<end])
-        if isWanted(text), let line = Line(text) { body(line) }
+        if matches(text), let line = Line(text) { body(line) }
         start = end + 1
       }
     }

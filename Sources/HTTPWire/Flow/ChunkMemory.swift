@@ -30,8 +30,8 @@ package final class ChunkMemory: Sendable {
   fileprivate func give(_ base: UnsafeMutableRawPointer) {
     let address = UInt(bitPattern: base)
     for slot in slots {
-      let (isKept, _) = slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing)
-      if isKept { return }
+      let (isStored, _) = slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing)
+      if isStored { return }
     }
     base.deallocate()
   }

@@ -1,7 +1,7 @@
 /// Strict reader of the chunked transfer coding (RFC 9112 §7.1). Pure: it is shown the bytes as they come, in pieces of
 /// any size, and says which of them are content.
 package struct ChunkedReader: Sendable {
-  package enum Step: Sendable, Equatable {
+  package enum ChunkStep: Sendable, Equatable {
     /// The range of bytes that are content. The bytes count as read once ``ChunkedReader/contentTaken(_:)`` was
     /// called.
     case content(Range<Int>)
@@ -50,7 +50,7 @@ package struct ChunkedReader: Sendable {
   package var isComplete: Bool { state == .end }
 
   /// Continues at `position`, which it moves past bytes that are not content.
-  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> Step {
+  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> ChunkStep {
     do throws(HeadViolation) {
       while position < bytes.count {
         switch state {
@@ -183,7 +183,7 @@ package struct ChunkedReader: Sendable {
 
 /// The extensions of a chunk (RFC 9112 §7.1.1): read for their form, and not used.
 struct ChunkExtension: Sendable, Equatable {
-  enum Outcome { case next, lineEnd, malformed }
+  enum LineOutcome { case next, lineEnd, malformed }
 
   private enum State: Sendable, Equatable {
     case beforeName, name, behindName, beforeValue, token, quoted, escaped, behindValue
@@ -192,7 +192,7 @@ struct ChunkExtension: Sendable, Equatable {
   private var state = State.beforeName
 
   /// Reads one byte behind the semicolon.
-  mutating func read(_ byte: UInt8) -> Outcome {
+  mutating func read(_ byte: UInt8) -> LineOutcome {
     let next: State? =
       switch state {
       case .beforeName: Self.isSpace(byte) ? .beforeName : HeaderFieldRules.isTokenByte(byte) ? .name : nil

@@ -55,7 +55,7 @@ package struct HostAdmission: Sendable {
     capacity = connections
   }
 
-  /// The number of requests that may run now. The server wants other connections in place of those that drain, but
+  /// The number of requests that may run now. The server wants other connections instead of those that drain, but
   /// there are never more than twice as many as allowed.
   private var most: Int { min(capacity + min(draining, capacity), mostRunning) }
 

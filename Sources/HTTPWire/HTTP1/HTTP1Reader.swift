@@ -3,7 +3,7 @@
 ///
 /// Bytes are never copied, except for the fields of heads and for a line whose end has not arrived.
 package struct HTTP1Reader: Sendable {
-  package enum Step: Sendable {
+  package enum ReaderStep: Sendable {
     /// All bytes have been read.
     case needsMore
     /// The head of an informational response (1xx).
@@ -85,9 +85,9 @@ package struct HTTP1Reader: Sendable {
   /// The trailer fields of a chunked body that has ended; `nil` if there are none.
   package var trailers: FieldBlock? { hasTrailers ? FieldBlock(bytes: chunks.trailers) : nil }
 
-  /// Continues at `position`, which it moves past bytes that are not content. Once it has answered ``Step/end``, it
-  /// takes no more bytes: those at `position` do not belong to the response.
-  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> Step {
+  /// Continues at `position`, which it moves past bytes that are not content. Once it has answered ``ReaderStep/end``,
+  /// it takes no more bytes: those at `position` do not belong to the response.
+  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> ReaderStep {
     if position < bytes.count { hasBegun = true }
     switch state {
     case .head: return readHead(bytes, &position)
@@ -118,20 +118,20 @@ package struct HTTP1Reader: Sendable {
     position += count
   }
 
-  private mutating func end() -> Step {
+  private mutating func end() -> ReaderStep {
     state = .end
     hasTrailers = framing.isChunked && !chunks.trailers.isEmpty
     return .end
   }
 
-  private mutating func refuse(_ violation: HeadViolation?) -> Step {
+  private mutating func refuse(_ violation: HeadViolation?) -> ReaderStep {
     state = .refused(violation)
     return violation.map { .refuse($0) } ?? .refuseHead
   }
 }
 
 extension HTTP1Reader {
-  private mutating func readChunks(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
+  private mutating func readChunks(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> ReaderStep {
     switch chunks.read(bytes, from: &position) {
     case .content(let range): return .content(range)
     case .needsMore: return .needsMore
@@ -142,7 +142,7 @@ extension HTTP1Reader {
   }
 
   /// Reads lines until a head is complete. Fields that are whole are read from the segment, in one pass.
-  private mutating func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
+  private mutating func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> ReaderStep {
     let start = position
     defer { headSize += position - start }
     while position < bytes.count {
@@ -164,7 +164,7 @@ extension HTTP1Reader {
 
   /// Refuses a line that cannot become a valid one, whether its end has arrived or not. So a server that speaks another
   /// protocol is recognised by its first bytes, and a line without an end takes no memory.
-  private mutating func checkLine(_ line: UnsafeRawBufferPointer?) -> Step? {
+  private mutating func checkLine(_ line: UnsafeRawBufferPointer?) -> ReaderStep? {
     let count = line?.count ?? partialLine.count
     // The line break at the end of a head does not count against the limit.
     var limit = assembly.headSizeLeft + 2
@@ -176,14 +176,14 @@ extension HTTP1Reader {
     return count > limit ? refuse(nil) : nil
   }
 
-  private mutating func lineReceived(_ line: UnsafeRawBufferPointer) -> Step? {
+  private mutating func lineReceived(_ line: UnsafeRawBufferPointer) -> ReaderStep? {
     guard !partialLine.isEmpty else { return step(after: assembly.lineReceived(line)) }
     let action = partialLine.withUnsafeBytes { assembly.lineReceived($0) }
     partialLine.removeAll(keepingCapacity: true)
     return step(after: action)
   }
 
-  private mutating func step(after action: ResponseAssembly.LineAction) -> Step? {
+  private mutating func step(after action: ResponseAssembly.LineAction) -> ReaderStep? {
     switch action {
     case .keep: return nil
     // HTTP/2 and HTTP/3 have no status lines (RFC 9112 §2.3).

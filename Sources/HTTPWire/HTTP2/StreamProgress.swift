@@ -1,7 +1,7 @@
 /// The progress of one request on a stream of HTTP/2, and what the end of the stream means for the request
 /// (RFC 9113 §8.1, §8.7).
 package struct StreamProgress: Sendable, Equatable {
-  package enum Outcome: Sendable, Equatable {
+  package enum StreamOutcome: Sendable, Equatable {
     /// The response is complete.
     case complete
     /// The server did not process the request, and may take it on another connection, if need be of HTTP/1.1.
@@ -34,7 +34,7 @@ package struct StreamProgress: Sendable, Equatable {
 
   /// Returns the outcome of a stream that is closed with an error code (RFC 9113 §7). Streams above the last one of a
   /// GOAWAY are closed with REFUSED_STREAM.
-  package func outcome(closedWith code: UInt32) -> Outcome {
+  package func outcome(closedWith code: UInt32) -> StreamOutcome {
     // A complete response counts also if the server then refuses the rest of the request (RFC 9113 §8.1).
     if hasHead, hasEnded { return .complete }
     if !wasSent { return .notSent }

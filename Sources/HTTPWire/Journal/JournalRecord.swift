@@ -68,7 +68,7 @@ package struct StoredUpload: Codable, Sendable, Equatable {
 
 /// The request of a transfer, as far as another process needs it.
 package struct TransferDescription: Codable, Sendable, Equatable {
-  package enum Kind: String, Codable, Sendable { case download, upload }
+  package enum TransferKind: String, Codable, Sendable { case download, upload }
 
   /// The file that an upload sends.
   package struct BodyFile: Codable, Sendable, Equatable {
@@ -86,7 +86,7 @@ package struct TransferDescription: Codable, Sendable, Equatable {
     }
   }
 
-  package var kind: Kind
+  package var kind: TransferKind
   package var url: String
   package var method: String
   package var fields: [String: String]
@@ -106,7 +106,7 @@ package struct TransferDescription: Codable, Sendable, Equatable {
   package var boot: String
 
   package init(
-    kind: Kind, url: String, method: String, fields: [String: String], created: Double, boot: String
+    kind: TransferKind, url: String, method: String, fields: [String: String], created: Double, boot: String
   ) {
     self.kind = kind
     self.url = url

@@ -13,7 +13,7 @@ package struct LoginFlow: Sendable {
     case proxy
   }
 
-  package enum Step: Sendable, Equatable {
+  package enum LoginStep: Sendable, Equatable {
     /// Send the request with this value of the field; `nil` sends none. Without its body, the request has
     /// `Content-Length: 0`.
     case send(field: String?, withBody: Bool)
@@ -62,14 +62,14 @@ package struct LoginFlow: Sendable {
   }
 
   /// Begins the login.
-  package mutating func begin() -> Step {
+  package mutating func begin() -> LoginStep {
     guard case .idle = state else { return end() }
     return ask([])
   }
 
   /// Takes the token that was asked for; `nil` if there is none. Without a first token the request is sent without
   /// credentials.
-  package mutating func answered(_ token: [UInt8]?) -> Step {
+  package mutating func answered(_ token: [UInt8]?) -> LoginStep {
     guard case .asked = state else { return end() }
     guard let token else { return rounds == 0 ? send(nil, withBody: true) : end() }
     rounds += 1
@@ -82,7 +82,7 @@ package struct LoginFlow: Sendable {
   /// Takes the head of a response.
   ///
   /// - Parameter keepsConnection: Whether another request can be sent on the connection.
-  package mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> Step {
+  package mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> LoginStep {
     guard case .sent(let sentBody, let hasToken) = state else { return end() }
     guard head.status == (role == .origin ? 401 : 407) else {
       // The server wants no login, and has not seen the body yet.
@@ -112,24 +112,24 @@ package struct LoginFlow: Sendable {
 
   /// Begins again, once: some servers ask so before they have looked at the first token, and others close the
   /// connection.
-  private mutating func restart() -> Step {
+  private mutating func restart() -> LoginStep {
     guard !hasRestarted else { return end() }
     hasRestarted = true
     tokens = 0
     return ask([])
   }
 
-  private mutating func ask(_ challenge: [UInt8]) -> Step {
+  private mutating func ask(_ challenge: [UInt8]) -> LoginStep {
     state = .asked
     return .ask(challenge: challenge)
   }
 
-  private mutating func send(_ field: String?, withBody: Bool) -> Step {
+  private mutating func send(_ field: String?, withBody: Bool) -> LoginStep {
     state = .sent(withBody: withBody, hasToken: field != nil)
     return .send(field: field, withBody: withBody)
   }
 
-  private mutating func end() -> Step {
+  private mutating func end() -> LoginStep {
     state = .over
     return .deliver
   }

@@ -1,7 +1,7 @@
 /// The login of one request or tunnel to an HTTP proxy: which challenge of a 407 is answered, and how. Pure; the owner
 /// sends the requests and makes the tokens of NTLM and Negotiate.
 package struct ProxyLogin: Sendable {
-  package enum Step: Sendable, Equatable {
+  package enum ProxyLoginStep: Sendable, Equatable {
     /// Send the request with this value of `Proxy-Authorization`; `nil` sends none.
     case send(field: String?, withBody: Bool)
     /// Make a token of the scheme that answers these bytes, which are empty for the first one; then call
@@ -31,12 +31,12 @@ package struct ProxyLogin: Sendable {
   private let schemes: Set<AuthenticationScheme>
   private let hashes: any HashFunctions
   private let remembered: AuthenticationProof?
-  private var trail = AuthenticationTrail()
+  private var history = AuthenticationHistory()
   private var flow: LoginFlow?
   /// The number of 407 so far.
   private var refusals = 0
   /// The credentials of the last request, which the next request through the proxy may begin with.
-  package var proof: AuthenticationProof? { trail.proof }
+  package var proof: AuthenticationProof? { history.proof }
   package private(set) var isOver = false
 
   /// Makes the login of one request.
@@ -61,7 +61,7 @@ package struct ProxyLogin: Sendable {
   }
 
   /// Returns the first step: to send the request with Basic, or without credentials until the proxy asks for them.
-  package mutating func begin() -> Step {
+  package mutating func begin() -> ProxyLoginStep {
     guard let credential else { return .send(field: nil, withBody: true) }
     guard isNegotiated else { return send(basicProof(credential, realm: nil, isAnswer: false)) }
     guard let remembered, remembered.credential == credential else {
@@ -84,7 +84,7 @@ package struct ProxyLogin: Sendable {
   /// Takes the head of a response.
   ///
   /// - Parameter keepsConnection: Whether another request can be sent on the connection.
-  package mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> Step {
+  package mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> ProxyLoginStep {
     guard !isOver else { return .deliver }
     if head.status == 407 { refusals += 1 }
     if var flow, refusals <= LoginFlow.mostRounds {
@@ -101,20 +101,22 @@ package struct ProxyLogin: Sendable {
   }
 
   /// Takes the token that was asked for; `nil` if there is none.
-  package mutating func answered(_ token: [UInt8]?) -> Step {
+  package mutating func answered(_ token: [UInt8]?) -> ProxyLoginStep {
     guard var flow, !isOver else { return end() }
     let step = flow.answered(token)
     self.flow = flow
     return step == .deliver ? end() : passed(step)
   }
 
-  private mutating func answer(_ challenges: [Challenge], with credential: PasswordCredential) -> Step {
+  private mutating func answer(_ challenges: [Challenge], with credential: PasswordCredential)
+    -> ProxyLoginStep
+  {
     let offers = AuthenticationOffer.ranked(challenges, connectionSchemes: schemes) { hash in
       hashes.hash(hash, []) != nil
     }
     // Without a name, a ticket is meant.
     let ordered = offers.filter { $0.scheme == .negotiate } + offers.filter { $0.scheme != .negotiate }
-    for offer in ordered where trail.mayAnswer(offer, with: credential) {
+    for offer in ordered where history.mayAnswer(offer, with: credential) {
       switch offer.scheme {
       case .basic:
         guard let proof = basicProof(credential, realm: offer.realm, isAnswer: true) else { continue }
@@ -125,7 +127,7 @@ package struct ProxyLogin: Sendable {
         else { continue }
         return send(proof)
       case .ntlm, .negotiate:
-        trail.brings(
+        history.recordSent(
           AuthenticationProof(
             scheme: offer.scheme, realm: nil, credential: credential, source: .request, field: nil,
             isAnswer: true))
@@ -163,12 +165,12 @@ package struct ProxyLogin: Sendable {
     }
   }
 
-  private mutating func send(_ proof: AuthenticationProof?) -> Step {
-    if let proof { trail.brings(proof) }
+  private mutating func send(_ proof: AuthenticationProof?) -> ProxyLoginStep {
+    if let proof { history.recordSent(proof) }
     return .send(field: proof?.field, withBody: true)
   }
 
-  private func passed(_ step: LoginFlow.Step) -> Step {
+  private func passed(_ step: LoginFlow.LoginStep) -> ProxyLoginStep {
     switch step {
     case .send(let field, let withBody): .send(field: field, withBody: withBody)
     case .ask(let challenge): .ask(flow?.scheme ?? .negotiate, challenge: challenge)
@@ -176,7 +178,7 @@ package struct ProxyLogin: Sendable {
     }
   }
 
-  private mutating func end() -> Step {
+  private mutating func end() -> ProxyLoginStep {
     isOver = true
     return .deliver
   }

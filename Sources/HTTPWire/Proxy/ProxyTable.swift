@@ -11,7 +11,7 @@ package struct ProxyTable: Sendable, Hashable {
   }
 
   /// The proxy of one scheme.
-  package struct Entry: Sendable, Hashable {
+  package struct ProxyEntry: Sendable, Hashable {
     package var choice: Choice
     /// The hosts for which the proxy is not used.
     package var bypass: [String]
@@ -25,17 +25,17 @@ package struct ProxyTable: Sendable, Hashable {
     }
   }
 
-  package var http: Entry
-  package var https: Entry
+  package var http: ProxyEntry
+  package var https: ProxyEntry
 
-  package init(http: Entry = Entry(), https: Entry = Entry()) {
+  package init(http: ProxyEntry = ProxyEntry(), https: ProxyEntry = ProxyEntry()) {
     self.http = http
     self.https = https
   }
 
   /// Makes a table with one proxy for everything.
   package init(_ server: ProxyServer) {
-    http = Entry(.server(server), bypass: server.bypass)
+    http = ProxyEntry(.server(server), bypass: server.bypass)
     https = http
   }
 
@@ -53,8 +53,8 @@ package struct ProxyTable: Sendable, Hashable {
     case .server(let server): ProxyTable(server)
     case .perScheme(let http, let https):
       ProxyTable(
-        http: named(by: http, system)?.http ?? Entry(.environment),
-        https: named(by: https, system)?.https ?? Entry(.environment))
+        http: named(by: http, system)?.http ?? ProxyEntry(.environment),
+        https: named(by: https, system)?.https ?? ProxyEntry(.environment))
     }
   }
 
@@ -70,8 +70,8 @@ package struct ProxyTable: Sendable, Hashable {
     let all = first(["all_proxy", "ALL_PROXY"]) ?? .direct
     let text = environment["no_proxy"].flatMap { $0.isEmpty ? nil : $0 } ?? environment["NO_PROXY"]
     let bypass = ProxyBypass.words(text ?? "")
-    http = Entry(first(["http_proxy"]) ?? all, bypass: bypass)
-    https = Entry(first(["https_proxy", "HTTPS_PROXY"]) ?? all, bypass: bypass)
+    http = ProxyEntry(first(["http_proxy"]) ?? all, bypass: bypass)
+    https = ProxyEntry(first(["https_proxy", "HTTPS_PROXY"]) ?? all, bypass: bypass)
   }
 
   /// Whether nothing ever goes through a proxy.
@@ -92,13 +92,13 @@ package struct ProxyTable: Sendable, Hashable {
 
 /// The hosts for which a proxy is not used: the entries of `no_proxy`, as curl and others read them.
 package struct ProxyBypass: Sendable {
-  private enum Entry: Sendable {
+  private enum ProxyEntry: Sendable {
     case all
     case name(String, port: Int?)
     case range(IPAddress, bits: Int, port: Int?)
   }
 
-  private let entries: [Entry]
+  private let entries: [ProxyEntry]
 
   package init(_ entries: [String]) {
     self.entries = entries.compactMap { Self.entry($0) }
@@ -127,7 +127,7 @@ package struct ProxyBypass: Sendable {
     }
   }
 
-  private static func entry(_ text: String) -> Entry? {
+  private static func entry(_ text: String) -> ProxyEntry? {
     if text == "*" { return .all }
     var text = text.lowercased()
     if text.hasPrefix("*.") { text.removeFirst() }

@@ -17,9 +17,9 @@ public struct Redaction: Sendable, Hashable {
   /// The built-in names alone.
   public static let standard = Redaction()
 
-  /// The text in place of a secret in a URL, a form or JSON.
+  /// The text instead of a secret in a URL, a form or JSON.
   package static let mask = "redacted"
-  /// The text in place of a secret in a header field.
+  /// The text instead of a secret in a header field.
   static let fieldMask = "<redacted>"
 
   private var additional: Set<String>

@@ -87,45 +87,45 @@ private struct MemberScanner {
 
   /// Returns the range of the text between quotation marks, and the position behind them.
   private func string(at start: Int) -> (content: Range<Int>, end: Int) {
-    var place = start + 1
-    while place < bytes.count, bytes[place] != bytes[start] {
-      place += bytes[place] == UInt8(ascii: "\\") ? 2 : 1
+    var index = start + 1
+    while index < bytes.count, bytes[index] != bytes[start] {
+      index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
     }
-    place = min(place, bytes.count)
-    return (start + 1..<place, min(place + 1, bytes.count))
+    index = min(index, bytes.count)
+    return (start + 1..<index, min(index + 1, bytes.count))
   }
 
   /// Returns the start of the value behind a name; `nil` if the text was not the name of a member.
   private func valueStart(after end: Int) -> Int? {
-    var place = end
-    while place < bytes.count, SecretMasking.isBlank(bytes[place]) { place += 1 }
-    guard place < bytes.count, bytes[place] == UInt8(ascii: ":") else { return nil }
-    place += 1
-    while place < bytes.count, SecretMasking.isBlank(bytes[place]) { place += 1 }
-    return place
+    var index = end
+    while index < bytes.count, SecretMasking.isBlank(bytes[index]) { index += 1 }
+    guard index < bytes.count, bytes[index] == UInt8(ascii: ":") else { return nil }
+    index += 1
+    while index < bytes.count, SecretMasking.isBlank(bytes[index]) { index += 1 }
+    return index
   }
 
   /// Returns the end of a value: the comma, bracket or line break behind it.
   private func valueEnd(from start: Int) -> Int {
-    var place = start
+    var index = start
     var depth = 0
     let mark = start < bytes.count && SecretMasking.isQuote(bytes[start]) ? bytes[start] : UInt8(ascii: "\"")
-    while place < bytes.count {
-      switch bytes[place] {
+    while index < bytes.count {
+      switch bytes[index] {
       case mark:
-        place = string(at: place).end
+        index = string(at: index).end
         continue
       case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
       case UInt8(ascii: "}"), UInt8(ascii: "]"):
-        if depth == 0 { return place }
+        if depth == 0 { return index }
         depth -= 1
       case UInt8(ascii: ","), 0x0A, 0x0D:
-        if depth == 0 { return place }
+        if depth == 0 { return index }
       default: break
       }
-      place += 1
+      index += 1
     }
-    return place
+    return index
   }
 }
 

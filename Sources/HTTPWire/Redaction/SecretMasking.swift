@@ -5,7 +5,7 @@ struct SecretMasking {
   typealias Bytes = ArraySlice<UInt8>
 
   /// The kind of a text, which decides how names and user information are recognized.
-  enum Place {
+  enum Context {
     /// The text of a URL, which may lack a scheme: a text in front of "@" is a user.
     case address
     /// Any text: a user without a scheme has a password, as addresses of mail have none.
@@ -42,8 +42,8 @@ struct SecretMasking {
   // MARK: Texts
 
   /// Masks a URL as a whole.
-  func url(_ bytes: Bytes, _ place: Place) -> [UInt8] {
-    items(userInformation(members(bytes)[...], place)[...], isQuery: place == .query)
+  func url(_ bytes: Bytes, _ context: Context) -> [UInt8] {
+    items(userInformation(members(bytes)[...], context)[...], isQuery: context == .query)
   }
 
   /// Masks the fields of a form. A text of JSON that is called a form is masked as JSON.
@@ -54,7 +54,7 @@ struct SecretMasking {
   }
 
   /// Masks the URLs, the forms and the members of JSON in a text.
-  func text(_ bytes: Bytes, _ place: Place) -> [UInt8] {
+  func text(_ bytes: Bytes, _ context: Context) -> [UInt8] {
     let bytes = members(bytes)
     var output: [UInt8] = []
     output.reserveCapacity(bytes.count)
@@ -65,17 +65,17 @@ struct SecretMasking {
         rest = rest.dropFirst()
       } else {
         let word = rest.prefix { !Self.dividesWords($0) }
-        output += self.word(word, place)
+        output += self.word(word, context)
         rest = rest[word.endIndex...]
       }
     }
     return output
   }
 
-  private func word(_ word: Bytes, _ place: Place) -> [UInt8] {
+  private func word(_ word: Bytes, _ context: Context) -> [UInt8] {
     guard Self.canHaveSecrets(word) else { return Array(word) }
-    let isAddress = place == .free && word.contains(UInt8(ascii: "?"))
-    return items(userInformation(word, isAddress ? .address : place)[...], isQuery: place == .query)
+    let isAddress = context == .free && word.contains(UInt8(ascii: "?"))
+    return items(userInformation(word, isAddress ? .address : context)[...], isQuery: context == .query)
   }
 
   static func isBlank(_ byte: UInt8) -> Bool {
@@ -162,10 +162,10 @@ struct SecretMasking {
     return Array(segments.map { encodedText($0, .free) }.joined(separator: [UInt8(ascii: "/")]))
   }
 
-  private func encodedText(_ bytes: Bytes, _ place: Place) -> [UInt8] {
+  private func encodedText(_ bytes: Bytes, _ context: Context) -> [UInt8] {
     guard let decoded = PercentEscapes.once(bytes) else { return Array(bytes) }
     guard depth > 0 else { return Self.mask }
-    let masked = inner.text(decoded[...], place)
+    let masked = inner.text(decoded[...], context)
     return masked == decoded ? Array(bytes) : PercentEscapes.encoded(masked)
   }
 }
@@ -175,13 +175,13 @@ extension SecretMasking {
   ///
   /// The last "@" of an authority ends them. A password may also hold a slash that should have been encoded: what
   /// stands behind the colon is then not a port.
-  func userInformation(_ bytes: Bytes, _ place: Place) -> [UInt8] {
+  func userInformation(_ bytes: Bytes, _ context: Context) -> [UInt8] {
     guard let lastAt = bytes.lastIndex(of: UInt8(ascii: "@")) else { return Array(bytes) }
     var output: [UInt8] = []
     output.reserveCapacity(bytes.count)
     var rest = bytes
-    var isQuery = place == .query
-    if let start = Self.firstAuthority(rest, place) {
+    var isQuery = context == .query
+    if let start = Self.firstAuthority(rest, context) {
       output += rest[..<start]
       rest = rest[start...]
       if let end = Self.userEnd(rest, lastAt, isQuery: isQuery) {
@@ -210,7 +210,7 @@ extension SecretMasking {
   }
 
   /// Returns the start of an authority without a scheme; `nil` if the text begins otherwise.
-  private static func firstAuthority(_ bytes: Bytes, _ place: Place) -> Int? {
+  private static func firstAuthority(_ bytes: Bytes, _ context: Context) -> Int? {
     let slashes = bytes.prefix(while: isSlash)
     if !slashes.isEmpty { return slashes.count > 1 ? slashes.endIndex : nil }
     let end = bytes.firstIndex { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "@") || endsAuthority($0) }
@@ -221,7 +221,7 @@ extension SecretMasking {
     if isColon, addressSchemes.contains(String(decoding: bytes[..<end], as: UTF8.self).lowercased()) {
       return nil
     }
-    return isColon || place == .address ? bytes.startIndex : nil
+    return isColon || context == .address ? bytes.startIndex : nil
   }
 
   /// Returns the position of the "@" behind the user information of an authority; `nil` without one.

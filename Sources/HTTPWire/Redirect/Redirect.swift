@@ -52,11 +52,11 @@ package enum Redirect {
   ///   - status:           The status code.
   ///   - location:         The value of `Location`; without one there is nothing to follow.
   ///   - request:          The request that was answered.
-  ///   - hopCount:         How many redirects have been followed for it already.
+  ///   - redirectCount:         How many redirects have been followed for it already.
   ///   - limit:            How many may be followed.
   ///   - protectedHeaders: Names of fields that, like `Authorization`, stay with their origin.
   package static func decide(
-    status: Int, location: String?, request: Request, hopCount: Int = 0, limit: Int = 20,
+    status: Int, location: String?, request: Request, redirectCount: Int = 0, limit: Int = 20,
     protectedHeaders: Set<String> = []
   ) -> Decision {
     guard let change = change(of: request.method, for: status), let location else { return .notARedirect }
@@ -67,7 +67,7 @@ package enum Redirect {
     let scheme = target.scheme?.lowercased() ?? ""
     guard scheme == "http" || scheme == "https" else { return .refuse(.unsupportedScheme(scheme)) }
     guard let authority = target.authority.flatMap({ Authority($0) }) else { return .refuse(.badLocation) }
-    guard hopCount < limit else { return .refuse(.tooMany(limit: limit)) }
+    guard redirectCount < limit else { return .refuse(.tooMany(limit: limit)) }
     target.scheme = scheme
     target.authority = authority.text
     // A target without a fragment inherits the one of the request (RFC 9110 §10.2.2).

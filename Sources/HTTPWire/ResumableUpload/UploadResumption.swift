@@ -112,7 +112,7 @@ package struct UploadResumption: Sendable, Equatable {
   /// The largest part that the server has not refused.
   var partLimit: Int64?
 
-  /// Whether the upload is removed in place of continued.
+  /// Whether the upload is removed rather than continued.
   private var isRemoved = false
   private var failureCount = 0
   private var acknowledgedAtFailure: Int64 = 0
@@ -169,8 +169,9 @@ package struct UploadResumption: Sendable, Equatable {
   }
 
   private func part(from offset: Int64) -> Part {
-    let wanted = [policy.largestPart, partLimit, limits.maximumAppendSize].compactMap { $0 }.min()
-    let largest = max(1, wanted ?? .max, min(limits.minimumAppendSize ?? 1, limits.maximumAppendSize ?? .max))
+    let requested = [policy.largestPart, partLimit, limits.maximumAppendSize].compactMap { $0 }.min()
+    let largest = max(
+      1, requested ?? .max, min(limits.minimumAppendSize ?? 1, limits.maximumAppendSize ?? .max))
     let count = min(length - offset, largest)
     return Part(offset: offset, count: count, isLast: offset + count == length)
   }

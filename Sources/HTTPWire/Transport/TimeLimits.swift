@@ -50,10 +50,10 @@ extension TransportOptions {
     /// The limit of the wait for the response, from the last byte of the request to the first byte of a response. An
     /// informational response counts. Default: `nil`, no limit.
     public var firstByte: Duration?
-    /// The limit of silence in both directions, in place of `timeoutIntervalForRequest` and of the request's
+    /// The limit of silence in both directions, instead of `timeoutIntervalForRequest` and of the request's
     /// `timeoutInterval`. Default: `nil`, those apply.
     public var idle: Duration?
-    /// The limit of the whole request, with queues and redirects, in place of `timeoutIntervalForResource`. The limit
+    /// The limit of the whole request, with queues and redirects, instead of `timeoutIntervalForResource`. The limit
     /// begins again with each retry. Default: `nil`, `timeoutIntervalForResource` applies.
     public var total: Duration?
 

@@ -73,7 +73,8 @@ package enum HeadDisposition: Sendable, Equatable {
   case proceed
   /// The body is not read before ``TransferControl/resume()``.
   case hold
-  /// The body is not wanted: the response is complete with its head. See `DroppedBody`.
+  /// The body is not requested. The response is complete once a short rest has been read (see `DroppedBody`), or at
+  /// once if the connection cannot be used again.
   case discard
 }
 

@@ -3,7 +3,7 @@ package import FoundationEssentials
 /// The reason why a transfer ended without a response that can be used.
 package struct TransportFailure: Error, Sendable {
   /// The cause, in terms that a program can act on.
-  package enum Kind: Sendable, Equatable, CaseIterable {
+  package enum FailureKind: Sendable, Equatable, CaseIterable {
     /// The surrounding task was cancelled.
     case cancelled
     /// The session was released or invalidated.
@@ -59,7 +59,7 @@ package struct TransportFailure: Error, Sendable {
     case unknown
   }
 
-  package let kind: Kind
+  package let kind: FailureKind
   /// One reference, because the size of a thrown error adds to the frame of every calling task.
   private let details: Details
 
@@ -100,7 +100,7 @@ package struct TransportFailure: Error, Sendable {
   package var message: String { details.message }
   /// The metrics until the failure, if the transfer had begun.
   package var metrics: TransferMetrics? { details.metrics }
-  /// The error that the request ends with in place of this one, if there is one.
+  /// The error that the request ends with instead of this one, if there is one.
   package var cause: (any Error)? { details.cause }
   /// The certificates of the server, if they have to be evaluated.
   package var chain: PresentedChain? { details.chain }
@@ -110,7 +110,7 @@ package struct TransportFailure: Error, Sendable {
   package var phase: TransportOptions.TimeLimits.Phase? { details.phase }
 
   package init(
-    _ kind: Kind, _ message: String, metrics: TransferMetrics? = nil,
+    _ kind: FailureKind, _ message: String, metrics: TransferMetrics? = nil,
     cause: (any Error)? = nil, chain: PresentedChain? = nil, partial: PartialResponse? = nil,
     phase: TransportOptions.TimeLimits.Phase? = nil
   ) {
@@ -152,11 +152,11 @@ package struct TransportFailure: Error, Sendable {
 
 /// The reason why a file cannot be read whole.
 package struct FileReadingFailure: Error, Sendable, Equatable {
-  package let kind: TransportFailure.Kind
+  package let kind: TransportFailure.FailureKind
   /// The reason, for the parentheses of a sentence.
   package let reason: String
 
-  package init(_ kind: TransportFailure.Kind, _ reason: String) {
+  package init(_ kind: TransportFailure.FailureKind, _ reason: String) {
     self.kind = kind
     self.reason = reason
   }

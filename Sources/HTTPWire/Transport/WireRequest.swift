@@ -30,7 +30,7 @@ package final class WireRequest: Sendable {
     package var profile: ConnectionProfile
     /// The credential of the connection (NTLM, Negotiate).
     package var login: ConnectionLogin?
-    /// The service to connect to in place of the origin (RFC 7838).
+    /// The service to connect to instead of the origin (RFC 7838).
     package var alternative: AlternativeService?
     /// The addresses of the host, if they were looked up before.
     package var addresses: KnownAddresses?

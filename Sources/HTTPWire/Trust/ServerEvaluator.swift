@@ -8,9 +8,9 @@ package protocol ServerEvaluator: Sendable {
   /// Whether it accepts exactly the servers that the trust store, the host name and the dates accept.
   var usesDefaultEvaluation: Bool { get }
   /// Whether it needs the stapled OCSP response of this host; then it is called at the end of the handshake.
-  func wantsStapledResponse(ofHost host: String) -> Bool
+  func requestsStapledResponse(ofHost host: String) -> Bool
   /// Whether a delegate has to choose the client identity if this server requests one.
-  func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool
+  func choosesIdentity(forHost host: String, port: Int) -> Bool
 }
 
 package enum TrustVerdict: Sendable {
@@ -25,8 +25,8 @@ package enum TrustVerdict: Sendable {
 
 extension ServerEvaluator {
   package var usesDefaultEvaluation: Bool { false }
-  package func wantsStapledResponse(ofHost host: String) -> Bool { false }
-  package func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { false }
+  package func requestsStapledResponse(ofHost host: String) -> Bool { false }
+  package func choosesIdentity(forHost host: String, port: Int) -> Bool { false }
 }
 
 /// The certificates that a server presents in a TLS handshake, and the host of the request.

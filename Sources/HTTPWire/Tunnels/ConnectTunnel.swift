@@ -4,7 +4,7 @@
 /// The request has no field but `Host` and those that the owner gives. A response that asks for a login is read to its
 /// end, so that the connection can carry the next request; otherwise the proxy is connected to again.
 package struct ConnectTunnel: Sendable {
-  package enum Step: Sendable {
+  package enum TunnelStep: Sendable {
     case send([UInt8])
     case needsMore
     /// The proxy wants a login. The owner calls ``ConnectTunnel/answered(_:)``, and gives no bytes before.
@@ -83,15 +83,15 @@ package struct ConnectTunnel: Sendable {
   }
 
   /// Begins on a new connection.
-  package mutating func begin() -> Step {
+  package mutating func begin() -> TunnelStep {
     if case .over(let failure) = state { return failure.map { .fail($0) } ?? .open }
     requests = 0
     return send()
   }
 
-  /// Takes bytes of the proxy at `position`, which it moves past them, until a step other than ``Step/needsMore``
+  /// Takes bytes of the proxy at `position`, which it moves past them, until a step other than ``TunnelStep/needsMore``
   /// follows from them.
-  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> Step {
+  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> TunnelStep {
     switch state {
     case .start, .asking: return .needsMore
     case .head: return readHead(bytes, &position)
@@ -101,8 +101,8 @@ package struct ConnectTunnel: Sendable {
   }
 
   /// Continues with the value of `Proxy-Authorization`; `nil` if there is no login for the challenges. After
-  /// ``Step/needsMore`` the owner gives the rest of its bytes, also if there are none.
-  package mutating func answered(_ login: String?) -> Step {
+  /// ``TunnelStep/needsMore`` the owner gives the rest of its bytes, also if there are none.
+  package mutating func answered(_ login: String?) -> TunnelStep {
     guard case .asking(let keepsConnection) = state else { return .needsMore }
     guard let login else { return end(.loginRequired(status: status)) }
     self.login = login
@@ -113,7 +113,7 @@ package struct ConnectTunnel: Sendable {
 
   /// Continues after the end of the connection. A proxy may close a connection after any response, so a further request
   /// without an answer is sent on another one.
-  package mutating func connectionEnded() -> Step {
+  package mutating func connectionEnded() -> TunnelStep {
     switch state {
     case .over(let failure): return failure.map { .fail($0) } ?? .open
     case .start: return .needsMore
@@ -125,7 +125,7 @@ package struct ConnectTunnel: Sendable {
     }
   }
 
-  private mutating func send() -> Step {
+  private mutating func send() -> TunnelStep {
     var request: [UInt8] = []
     let authorization = login.map { [HTTPHeader(name: "Proxy-Authorization", value: $0)] } ?? []
     do throws(RequestHeadViolation) {
@@ -139,19 +139,19 @@ package struct ConnectTunnel: Sendable {
     return .send(request)
   }
 
-  private mutating func connectAgain() -> Step {
+  private mutating func connectAgain() -> TunnelStep {
     state = .start
     return .connectAgain
   }
 
-  private mutating func end(_ failure: Failure?) -> Step {
+  private mutating func end(_ failure: Failure?) -> TunnelStep {
     state = .over(failure)
     return failure.map { .fail($0) } ?? .open
   }
 }
 
 extension ConnectTunnel {
-  private mutating func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
+  private mutating func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> TunnelStep {
     while true {
       switch reader.read(bytes, from: &position) {
       case .informational: continue
@@ -163,7 +163,7 @@ extension ConnectTunnel {
     }
   }
 
-  private mutating func headReceived(_ head: ResponseHead) -> Step {
+  private mutating func headReceived(_ head: ResponseHead) -> TunnelStep {
     status = head.status
     switch head.status {
     case 200..<300: return end(nil)
@@ -194,7 +194,7 @@ extension ConnectTunnel {
   /// Reads the rest of a response, with its chunk framing, up to a limit.
   private mutating func readBody(
     _ bytes: UnsafeRawBufferPointer, _ position: inout Int, left: Int
-  ) -> Step {
+  ) -> TunnelStep {
     let start = position
     while true {
       let step = reader.read(bytes, from: &position)

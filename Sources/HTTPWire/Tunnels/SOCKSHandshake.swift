@@ -10,7 +10,7 @@ package struct SOCKSHandshake: Sendable {
     case address(IPAddress)
   }
 
-  package enum Step: Sendable, Equatable {
+  package enum SOCKSStep: Sendable, Equatable {
     case send([UInt8])
     case needsMore
     /// The proxy is connected to the target.
@@ -83,7 +83,7 @@ package struct SOCKSHandshake: Sendable {
   }
 
   /// Returns the first message.
-  package mutating func begin() -> Step {
+  package mutating func begin() -> SOCKSStep {
     precondition(state == .start, "the handshake has begun")
     return version == 4 ? beginVersion4() : beginVersion5()
   }
@@ -98,8 +98,8 @@ package struct SOCKSHandshake: Sendable {
   }
 
   /// Takes bytes of the proxy at `position`, which it moves past them, until a step other than
-  /// ``Step/needsMore`` follows from them.
-  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> Step {
+  /// ``SOCKSStep/needsMore`` follows from them.
+  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> SOCKSStep {
     if let failure { return .fail(failure) }
     while state != .over {
       guard position < bytes.count else { return .needsMore }
@@ -111,13 +111,13 @@ package struct SOCKSHandshake: Sendable {
     return .done
   }
 
-  private mutating func end(_ failure: Failure) -> Step {
+  private mutating func end(_ failure: Failure) -> SOCKSStep {
     self.failure = failure
     state = .over
     return .fail(failure)
   }
 
-  private mutating func expect(_ next: HandshakeState, after bytes: [UInt8]) -> Step {
+  private mutating func expect(_ next: HandshakeState, after bytes: [UInt8]) -> SOCKSStep {
     message = []
     state = next
     return .send(bytes)
@@ -131,7 +131,7 @@ package struct SOCKSHandshake: Sendable {
 }
 
 extension SOCKSHandshake {
-  private mutating func beginVersion4() -> Step {
+  private mutating func beginVersion4() -> SOCKSStep {
     let user = user ?? []
     guard user.count <= 255, !user.contains(0) else { return end(.invalidCredential) }
     let head: [UInt8] = [4, 1] + portBytes
@@ -146,7 +146,7 @@ extension SOCKSHandshake {
     }
   }
 
-  private mutating func readVersion4() -> Step {
+  private mutating func readVersion4() -> SOCKSStep {
     guard message[0] == 0 else { return end(.notSOCKS) }
     guard message.count >= 2 else { return .needsMore }
     switch message[1] {
@@ -161,13 +161,13 @@ extension SOCKSHandshake {
     return .done
   }
 
-  private mutating func beginVersion5() -> Step {
+  private mutating func beginVersion5() -> SOCKSStep {
     guard (user?.count ?? 0) <= 255, password.count <= 255 else { return end(.invalidCredential) }
     if case .name(let name) = target, !Self.isName(name) { return end(.invalidName) }
     return expect(.method, after: user == nil ? [5, 1, 0] : [5, 2, 0, 2])
   }
 
-  private mutating func readVersion5() -> Step {
+  private mutating func readVersion5() -> SOCKSStep {
     switch state {
     case .start, .over: return .needsMore
     case .method:
@@ -189,7 +189,7 @@ extension SOCKSHandshake {
     }
   }
 
-  private mutating func methodChosen(_ method: UInt8) -> Step {
+  private mutating func methodChosen(_ method: UInt8) -> SOCKSStep {
     switch (method, user) {
     case (0, _): return request()
     case (2, let user?):
@@ -199,7 +199,7 @@ extension SOCKSHandshake {
     }
   }
 
-  private mutating func request() -> Step {
+  private mutating func request() -> SOCKSStep {
     let address: [UInt8]
     switch target {
     case .address(let target): address = [target.family == .v4 ? 1 : 4] + target.bytes

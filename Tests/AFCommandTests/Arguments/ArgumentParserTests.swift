@@ -58,7 +58,7 @@ import Testing
     #expect(invocation.timeout == 2.5)
     #expect(invocation.totalTimeout == 30 && invocation.connectTimeout == 0.5)
     #expect(invocation.trustFile == "ca.pem")
-    #expect(invocation.isHTTP1Only && invocation.showsTiming && invocation.isCurlWanted)
+    #expect(invocation.isHTTP1Only && invocation.showsTiming && invocation.printsCurl)
     #expect(!invocation.checksStatus)
     #expect(invocation.redirects == .show)
     #expect(invocation.shown == .headers)

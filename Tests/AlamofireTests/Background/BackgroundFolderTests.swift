@@ -100,7 +100,7 @@ import Testing
     #expect(fixture.files.contains("notes.txt"))
   }
 
-  @Test("A link in place of the file of a transfer is not written through", arguments: ["pipe", "link"])
+  @Test("A link instead of the file of a transfer is not written through", arguments: ["pipe", "link"])
   func fileOfTransfer(kind: String) async throws {
     let server = try HTTPTestServer()
     let id = UUID()

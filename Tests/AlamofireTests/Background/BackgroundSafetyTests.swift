@@ -19,7 +19,7 @@ import Testing
 
   private func url(_ suffix: String) -> URL { fixture.journal.appendingPathComponent("\(id)\(suffix)") }
 
-  private func description(_ kind: TransferDescription.Kind, _ method: String, _ url: String)
+  private func description(_ kind: TransferDescription.TransferKind, _ method: String, _ url: String)
     -> TransferDescription
   {
     TransferDescription(

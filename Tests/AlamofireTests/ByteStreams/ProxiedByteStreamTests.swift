@@ -87,8 +87,8 @@ import Testing
     let stream = led.byteStream(host: "nowhere.test", port: 25)
     try await stream.write(Data("x".utf8))
     #expect(try await stream.read().data == Data("x".utf8))
-    let guarded = led.byteStream(host: "127.0.0.1", port: server.port) { $0.refusesPrivateAddresses = true }
-    #expect(await failure { try await guarded.read() }?.transferCode == .unsupportedURL)
+    let protected = led.byteStream(host: "127.0.0.1", port: server.port) { $0.refusesPrivateAddresses = true }
+    #expect(await failure { try await protected.read() }?.transferCode == .unsupportedURL)
     #expect(server.connectionCount == 1)
   }
 }

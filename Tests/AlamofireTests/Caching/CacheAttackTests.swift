@@ -37,33 +37,34 @@ import Testing
 
   @Test("The limit of the body size applies to stored responses") func sizeLimitOfStoredBodies() async throws
   {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { _, index in .cacheable("0123456789", "max-age=60", tag: "\(index)") })
-    _ = await bench.get()
-    func get(_ limit: Int64, _ change: (inout URLRequest) -> Void = { _ in }) async throws -> CacheFixture.Got
+    _ = await fixture.get()
+    func get(_ limit: Int64, _ change: (inout URLRequest) -> Void = { _ in }) async throws
+      -> CacheFixture.Received
     {
       var request = try request()
       change(&request)
-      let limited = bench.session.request(request).transportOptions { $0.bodySizeLimit = limit }
-      return CacheFixture.Got(await limited.end())
+      let limited = fixture.session.request(request).transportOptions { $0.bodySizeLimit = limit }
+      return CacheFixture.Received(await limited.end())
     }
     #expect(try await get(10).hops == "c")
     // The request is sent, and the transport refuses the response.
     #expect(try await get(9).hops == "n")
     #expect(try await get(9) { $0.setValue("bytes=0-3", forHTTPHeaderField: "Range") }.hops == "c")
     #expect(try await get(9) { $0.cachePolicy = .returnCacheDataDontLoad }.code == .resourceUnavailable)
-    bench.clock.advance(100)
+    fixture.clock.advance(100)
     #expect(try await get(9).hops == "n")
-    #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+    #expect(fixture.fake.requests.last?.value("If-None-Match") == nil)
   }
 
   @Test("A response from a private address is not used by requests that refuse such addresses")
   func privateAddresses() async {
-    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+    let fixture = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     func get(_ refuses: Bool) async -> String {
-      let request = bench.session.request("http://a.test/x")
+      let request = fixture.session.request("http://a.test/x")
         .transportOptions { $0.refusesPrivateAddresses = refuses }
-      return CacheFixture.Got(await request.end()).description
+      return CacheFixture.Received(await request.end()).description
     }
     #expect(await get(false) == "200 0 n")
     #expect(await get(true) == "200 1 n")
@@ -80,20 +81,20 @@ import Testing
     let session = Session.retained(fake: fake, configuration: configuration)
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
     _ = await session.request("http://a.test/x").end()
-    #expect(CacheFixture.Got(await session.request("http://a.test/x").end()).description == "200 one c")
+    #expect(CacheFixture.Received(await session.request("http://a.test/x").end()).description == "200 one c")
     #expect(await eventually { storage.cookies?.map(\.name) == ["fresh"] })
   }
 
   @Test("A failed revalidation does not replace the stale response") func failedRevalidation() async {
     let gone = Latch()
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=600, stale-if-error=600", tag: "1"),
         .status(503, "busy", headers: [("Cache-Control", "max-age=60")]).held(by: gone)))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().description == "200 one c")
-    let caching = bench.session.core.cache
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().description == "200 one c")
+    let caching = fixture.session.core.cache
     gone.open()
     let key = CacheKey("http://a.test/x") ?? CacheKey("", Origin(scheme: "", host: "", port: nil))
     // A new revalidation can begin only after the end of the first one.
@@ -103,25 +104,25 @@ import Testing
         caching.endRefreshing(key)
         return true
       })
-    #expect(await bench.get().body == "one")
+    #expect(await fixture.get().body == "one")
   }
 
   @Test("One head is delivered although a revalidation breaks off") func brokenRevalidation() async {
     var broken = FakeReply.cacheable("two", "max-age=60", tag: "2")
     broken.failure = TransportFailure(.connectionLost, "lost")
     let reply = broken
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600", tag: "1")) { _, _ in reply })
-    _ = await bench.get()
-    bench.clock.advance(70)
+    _ = await fixture.get()
+    fixture.clock.advance(70)
     let heads = Recorder<String>()
-    let request = bench.session.request("http://a.test/x").onHTTPResponse(on: .global()) { response in
+    let request = fixture.session.request("http://a.test/x").onHTTPResponse(on: .global()) { response in
       heads.add(response.headers["ETag"] ?? "")
     }
     let response = await request.end()
     #expect(heads.values == ["\"2\""] && response.error != nil)
     // The result does not depend on observers.
-    #expect(await bench.get().code == .networkConnectionLost)
+    #expect(await fixture.get().code == .networkConnectionLost)
     // If there is no head, the stored response is used.
     let lost = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600", tag: "1")) { _, _ in
@@ -133,16 +134,16 @@ import Testing
   }
 
   @Test("A wrong clock does not disable the cache") func wrongClock() async {
-    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
-    bench.clock.advance(1_000_000)
-    _ = await bench.get()
-    _ = await bench.get(method: .post)
-    bench.cache.removeAllCachedResponses()
-    _ = await bench.get("y")
-    bench.clock.advance(-1_000_000)
+    let fixture = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+    fixture.clock.advance(1_000_000)
+    _ = await fixture.get()
+    _ = await fixture.get(method: .post)
+    fixture.cache.removeAllCachedResponses()
+    _ = await fixture.get("y")
+    fixture.clock.advance(-1_000_000)
     for path in ["x", "y"] {
-      _ = await bench.get(path)
-      #expect(await bench.get(path).hops == "c", "\(path)")
+      _ = await fixture.get(path)
+      #expect(await fixture.get(path).hops == "c", "\(path)")
     }
   }
 
@@ -159,11 +160,11 @@ import Testing
         .name: "user", .value: user, .domain: "a.test", .path: "/",
       ]
       storage.setCookie(try #require(HTTPCookie(properties: properties)))
-      let got = CacheFixture.Got(await session.request("http://a.test/x").end())
+      let got = CacheFixture.Received(await session.request("http://a.test/x").end())
       #expect(got.body == "user=\(user)" && fake.requests.count == count)
     }
     storage.removeCookies(since: .distantPast)
-    #expect(CacheFixture.Got(await session.request("http://a.test/x").end()).body == "nobody")
+    #expect(CacheFixture.Received(await session.request("http://a.test/x").end()).body == "nobody")
   }
 
   @Test("The request time is the start of the request") func requestTime() {
@@ -208,7 +209,7 @@ import Testing
     case "hole": #expect(truncate(file, 1 << 43) == 0)
     default: #expect(chmod(file, 0) == 0 || true)
     }
-    let got = CacheFixture.Got(await reader.request(try request()).end())
+    let got = CacheFixture.Received(await reader.request(try request()).end())
     #expect(got.body == (kind == "nobody's" && geteuid() == 0 ? "one" : "two"))
     second.settle()
   }

@@ -36,14 +36,14 @@ struct CacheFixture {
   func get(
     _ path: String = "x", headers: HTTPHeaders? = nil, method: HTTPMethod = .get,
     policy: URLRequest.CachePolicy = .useProtocolCachePolicy
-  ) async -> Got {
+  ) async -> Received {
     let request = session.request("http://a.test/\(path)", method: method, headers: headers) {
       $0.cachePolicy = policy
     }
-    return Got(await request.end())
+    return Received(await request.end())
   }
 
-  struct Got: Equatable, CustomStringConvertible {
+  struct Received: Equatable, CustomStringConvertible {
     let status: Int?
     let body: String
     /// `n` for the network, `c` for the cache.

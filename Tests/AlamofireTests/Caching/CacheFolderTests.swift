@@ -59,7 +59,7 @@ import Testing
   private func get(_ cache: HTTPCache, _ reply: String, path: String = "x") async -> String {
     let session = Session.retained(
       fake: FakeTransport { _, _ in .cacheable(reply, "max-age=60") }, configuration: .cached(by: cache))
-    let got = CacheFixture.Got(await session.request("http://a.test/\(path)").end())
+    let got = CacheFixture.Received(await session.request("http://a.test/\(path)").end())
     cache.settle()
     return got.body
   }

@@ -23,31 +23,31 @@ import Testing
     "Basic " + Data("\(user):p".utf8).base64EncodedString()
   }
 
-  private static func get(_ bench: CacheFixture, as user: String?) async -> CacheFixture.Got {
-    let request = bench.session.request("http://a.test/x")
-    return CacheFixture.Got(
+  private static func get(_ fixture: CacheFixture, as user: String?) async -> CacheFixture.Received {
+    let request = fixture.session.request("http://a.test/x")
+    return CacheFixture.Received(
       await (user.map { request.authenticate(username: $0, password: "p") } ?? request).end())
   }
 
   @Test("A response to credentials is used for these credentials only") func credentials() async {
-    let bench = CacheFixture(Self.server())
-    #expect(await Self.get(bench, as: "ada").description == "200 \(Self.field("ada")) nn")
-    #expect(await Self.get(bench, as: "ada").description == "200 \(Self.field("ada")) c")
-    #expect(await Self.get(bench, as: "bob").body == Self.field("bob"))
-    #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
-    #expect(await Self.get(bench, as: "bob").description == "200 \(Self.field("bob")) c")
+    let fixture = CacheFixture(Self.server())
+    #expect(await Self.get(fixture, as: "ada").description == "200 \(Self.field("ada")) nn")
+    #expect(await Self.get(fixture, as: "ada").description == "200 \(Self.field("ada")) c")
+    #expect(await Self.get(fixture, as: "bob").body == Self.field("bob"))
+    #expect(await Self.get(fixture, as: "ada").body == Self.field("ada"))
+    #expect(await Self.get(fixture, as: "bob").description == "200 \(Self.field("bob")) c")
     // Another session has no credentials, so it must not get the response.
-    let other = CacheFixture(Self.server(), sharing: bench)
+    let other = CacheFixture(Self.server(), sharing: fixture)
     #expect(await Self.get(other, as: nil).status == 401)
   }
 
   @Test("A stored challenge is answered") func storedChallenge() async {
-    let bench = CacheFixture(Self.server(challengesMayBeStored: true))
-    #expect(await Self.get(bench, as: nil).description == "401 who? n")
-    #expect(await Self.get(bench, as: nil).description == "401 who? c")
-    #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
+    let fixture = CacheFixture(Self.server(challengesMayBeStored: true))
+    #expect(await Self.get(fixture, as: nil).description == "401 who? n")
+    #expect(await Self.get(fixture, as: nil).description == "401 who? c")
+    #expect(await Self.get(fixture, as: "ada").body == Self.field("ada"))
     // The challenge and the response are stored separately.
-    let other = CacheFixture(Self.server(), sharing: bench)
+    let other = CacheFixture(Self.server(), sharing: fixture)
     #expect(await Self.get(other, as: nil).description == "401 who? c")
   }
 
@@ -56,40 +56,40 @@ import Testing
     "A response on a connection that is authenticated is not stored",
     .enabled(if: Engine.connectionSchemes.contains(.ntlm)))
   func connectionLogin() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.challenge("NTLM"), .cacheable("ada's", "max-age=60"), .cacheable("open", "max-age=60")))
-    #expect(await Self.get(bench, as: "ada").description == "200 ada's nn")
-    #expect(bench.fake.requests[1].login?.credential.user == "ada")
-    #expect(await Self.get(bench, as: nil).description == "200 open n")
-    #expect(await Self.get(bench, as: nil).description == "200 open c")
+    #expect(await Self.get(fixture, as: "ada").description == "200 ada's nn")
+    #expect(fixture.fake.requests[1].login?.credential.user == "ada")
+    #expect(await Self.get(fixture, as: nil).description == "200 open n")
+    #expect(await Self.get(fixture, as: nil).description == "200 open c")
   }
 
   @Test("A public response is shared by all users") func publicResponse() async {
-    let bench = CacheFixture(Self.server("public, max-age=60"))
-    #expect(await Self.get(bench, as: "ada").body == Self.field("ada"))
-    let other = CacheFixture(Self.server(), sharing: bench)
+    let fixture = CacheFixture(Self.server("public, max-age=60"))
+    #expect(await Self.get(fixture, as: "ada").body == Self.field("ada"))
+    let other = CacheFixture(Self.server(), sharing: fixture)
     #expect(await Self.get(other, as: nil).description == "200 \(Self.field("ada")) c")
   }
 
   @Test("Responses of sixteen users are stored separately") func manyUsers() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", "max-age=60") })
     for _ in 0..<2 {
       for number in 0..<16 {
         let token = String(repeating: "\(number)-", count: 300)
-        #expect(await bench.get(headers: [.authorization(bearerToken: token)]).body == "Bearer \(token)")
+        #expect(await fixture.get(headers: [.authorization(bearerToken: token)]).body == "Bearer \(token)")
       }
     }
-    #expect(bench.fake.requests.count == 16)
+    #expect(fixture.fake.requests.count == 16)
   }
 
   @Test("A rejected credential does not remove the stored response") func rejectedCredential() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("mine", "max-age=60"), .status(401, "no", headers: [("WWW-Authenticate", "Bearer")])))
     let token: HTTPHeaders = [.authorization(bearerToken: "a")]
-    _ = await bench.get(headers: token)
-    #expect(await bench.get(headers: token, policy: .reloadIgnoringLocalCacheData).status == 401)
-    #expect(await bench.get(headers: token).description == "200 mine c")
+    _ = await fixture.get(headers: token)
+    #expect(await fixture.get(headers: token, policy: .reloadIgnoringLocalCacheData).status == 401)
+    #expect(await fixture.get(headers: token).description == "200 mine c")
   }
 }

@@ -14,11 +14,11 @@ import Testing
   }
 
   @Test("A handler or delegate decides about storing a response") func storageDecision() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60"), .cacheable("two", "max-age=60")),
       observers: SessionObservers(cachedResponseHandler: .doNotCache))
-    #expect(await bench.get().hops == "n")
-    #expect(await bench.get().description == "200 two n")
+    #expect(await fixture.get().hops == "n")
+    #expect(await fixture.get().description == "200 two n")
     let delegated = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60")), observers: SessionObservers(delegate: Refusing()))
     _ = await delegated.get()
@@ -40,19 +40,19 @@ import Testing
   @Test("A response is not refreshed in the background if a handler decides about storing it") func refresh()
     async
   {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60", tag: "1"),
         .cacheable("two", "max-age=60")),
       observers: SessionObservers(cachedResponseHandler: .cache, eventMonitors: []))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().description == "200 two n")
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().description == "200 two n")
   }
 
   @Test("A redirect is passed to the cached response handler") func redirects() async {
     let offered = Recorder<String>()
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")]),
         .cacheable("there", "max-age=60")),
@@ -61,23 +61,23 @@ import Testing
           offered.add(proposed.response.url?.path ?? "")
           return proposed
         }))
-    _ = await bench.get()
+    _ = await fixture.get()
     #expect(offered.values == ["/x", "/y"])
-    #expect(await bench.get().description == "200 there cc")
+    #expect(await fixture.get().description == "200 there cc")
   }
 
   @Test("The response of a failed attempt is not passed to the handler after the retry")
   func offersOfFailedAttempts() async {
     let offered = Recorder<String>()
     let redirect = FakeReply.status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")])
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(redirect, .failure(.connectionLost), redirect, .cacheable("there", "max-age=60")),
       observers: SessionObservers(
         cachedResponseHandler: .modify { _, proposed in
           offered.add(proposed.response.url?.path ?? "")
           return proposed
         }))
-    let response = await bench.session.request("http://a.test/x", interceptor: SpyInterceptor(retries: 1))
+    let response = await fixture.session.request("http://a.test/x", interceptor: SpyInterceptor(retries: 1))
       .end()
     #expect(response.data == Data("there".utf8))
     #expect(offered.values == ["/x", "/y"])
@@ -85,11 +85,11 @@ import Testing
 
   @Test("Monitors receive the same events for a cached response, except for storing") func monitors() async {
     let spy = EventSpy()
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60")), observers: SessionObservers(eventMonitors: [spy]))
-    _ = await bench.get()
+    _ = await fixture.get()
     let first = spy.reported
-    _ = await bench.get()
+    _ = await fixture.get()
     let second = Array(spy.reported.dropFirst(first.count))
     #expect(first.contains("willCacheResponse 3"))
     #expect(second == first.filter { $0 != "willCacheResponse 3" })
@@ -98,11 +98,11 @@ import Testing
   @Test("Observers do not receive the head of a revalidation") func revalidation() async {
     let spy = EventSpy()
     let heads = Recorder<Int>()
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "no-cache", tag: "1"), .status(304)),
       observers: SessionObservers(eventMonitors: [spy]))
-    _ = await bench.get()
-    let request = bench.session.request("http://a.test/x").onHTTPResponse(on: .global()) { response in
+    _ = await fixture.get()
+    let request = fixture.session.request("http://a.test/x").onHTTPResponse(on: .global()) { response in
       heads.add(response.statusCode)
     }
     _ = await request.end()
@@ -115,25 +115,25 @@ import Testing
   @Test("The head of a 304 to a request without a condition is delivered")
   func headOfAnUnconditionalNotModified() async {
     let heads = Recorder<Int>()
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600"), .status(304)))
-    _ = await bench.get()
-    bench.clock.advance(70)
+    _ = await fixture.get()
+    fixture.clock.advance(70)
     let queue = DispatchQueue(label: "heads")
-    let request = bench.session.request("http://a.test/x").onHTTPResponse(on: queue) { response in
+    let request = fixture.session.request("http://a.test/x").onHTTPResponse(on: queue) { response in
       heads.add(response.statusCode)
     }
     #expect(await request.end().response?.statusCode == 304)
     queue.sync {}
     #expect(heads.values == [304])
-    #expect(bench.fake.requests[1].value("If-None-Match") == nil)
+    #expect(fixture.fake.requests[1].value("If-None-Match") == nil)
   }
 
   @Test("Progress and validation do not depend on the cache") func progressAndValidation() async {
-    let bench = CacheFixture(FakeTransport(.cacheable("0123456789", "max-age=60")))
-    _ = await bench.get()
+    let fixture = CacheFixture(FakeTransport(.cacheable("0123456789", "max-age=60")))
+    _ = await fixture.get()
     let moved = Recorder<Int64>()
-    let request = bench.session.request("http://a.test/x").downloadProgress(queue: .global()) {
+    let request = fixture.session.request("http://a.test/x").downloadProgress(queue: .global()) {
       moved.add($0.completedUnitCount)
     }
     let response = await request.validate().end()
@@ -142,9 +142,9 @@ import Testing
   }
 
   @Test("A head handler can cancel a cached response") func cancelledHead() async {
-    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
-    _ = await bench.get()
-    let request = bench.session.request("http://a.test/x").onHTTPResponse(on: .global()) {
+    let fixture = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
+    _ = await fixture.get()
+    let request = fixture.session.request("http://a.test/x").onHTTPResponse(on: .global()) {
       (_: HTTPURLResponse, completion: @escaping @Sendable (Request.ResponseDisposition) -> Void) in
       completion(.cancel)
     }
@@ -152,15 +152,15 @@ import Testing
   }
 
   @Test("A suspended request receives its cached response after resume") func suspendedRequest() async {
-    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
-    _ = await bench.get()
-    let request = bench.session.request("http://a.test/x", shouldAutomaticallyResume: false)
+    let fixture = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
+    _ = await fixture.get()
+    let request = fixture.session.request("http://a.test/x", shouldAutomaticallyResume: false)
     let done = Latch()
     request.response(queue: .global()) { _ in done.open() }
     request.suspend()
     #expect(!done.isOpen)
     request.resume()
     await done.wait()
-    #expect(request.data == Data("one".utf8) && bench.fake.requests.count == 1)
+    #expect(request.data == Data("one".utf8) && fixture.fake.requests.count == 1)
   }
 }

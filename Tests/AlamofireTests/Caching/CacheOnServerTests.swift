@@ -21,8 +21,8 @@ import Testing
     return (Session.real(configuration: .cached(by: cache), options: options), cache)
   }
 
-  private func get(_ path: String, _ session: Session) async -> CacheFixture.Got {
-    CacheFixture.Got(await session.request(server.url(path)).end())
+  private func get(_ path: String, _ session: Session) async -> CacheFixture.Received {
+    CacheFixture.Received(await session.request(server.url(path)).end())
   }
 
   @Test("A fresh response is served from memory and from disk") func freshResponse() async {
@@ -64,10 +64,10 @@ import Testing
 
   @Test("A stored response is decoded") func encodedResponse() async {
     let (session, _) = session()
-    var all: [CacheFixture.Got] = []
+    var all: [CacheFixture.Received] = []
     for _ in 0..<2 {
       let request = session.request(server.url("/gzip")) { $0.cachePolicy = .returnCacheDataElseLoad }
-      all.append(CacheFixture.Got(await request.end()))
+      all.append(CacheFixture.Received(await request.end()))
     }
     #expect(all.map(\.hops) == ["n", "c"] && all[0].body == all[1].body && all[1].body.hasPrefix("{"))
   }

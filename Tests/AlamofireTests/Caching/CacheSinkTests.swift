@@ -8,102 +8,102 @@ import Testing
 @Suite("Downloads and streams from the cache", .timeLimit(.minutes(5))) struct CacheSinkTests {
   private static let body = String(repeating: "0123456789abcdef", count: 40_000)
 
-  private func bench(_ control: String = "max-age=60", _ more: FakeReply...) async -> CacheFixture {
-    let bench = CacheFixture(
+  private func fixture(_ control: String = "max-age=60", _ more: FakeReply...) async -> CacheFixture {
+    let fixture = CacheFixture(
       FakeTransport { _, index in .cacheable(Self.body + "\(index)", control, tag: "1") })
-    _ = await bench.get()
-    return bench
+    _ = await fixture.get()
+    return fixture
   }
 
   private func download(
-    _ bench: CacheFixture, _ headers: HTTPHeaders? = nil,
+    _ fixture: CacheFixture, _ headers: HTTPHeaders? = nil,
     policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
     to destination: DownloadRequest.Destination? = nil
   ) async -> AFDownloadResponse<Data> {
-    await bench.session.download(
+    await fixture.session.download(
       "http://a.test/x", headers: headers, requestModifier: { $0.cachePolicy = policy }, to: destination
     ).serializingData().response
   }
 
   @Test("A fresh response is downloaded from the cache") func freshDownload() async throws {
-    let bench = await bench()
+    let fixture = await fixture()
     let folder = try TemporaryFolder()
-    let response = await download(bench) { _, _ in (folder["file"], []) }
+    let response = await download(fixture) { _, _ in (folder["file"], []) }
     #expect(response.value == Data((Self.body + "0").utf8) && response.error == nil)
     #expect(response.fileURL == folder["file"])
     #expect(try Data(contentsOf: folder["file"]) == Data((Self.body + "0").utf8))
     #expect(response.response?.statusCode == 200 && response.response?.headers["Age"] == "0")
     #expect(response.metrics?.transactionMetrics.map(\.resourceFetchType) == [.localCache])
-    #expect(response.resumeData == nil && bench.fake.requests.count == 1)
+    #expect(response.resumeData == nil && fixture.fake.requests.count == 1)
   }
 
   @Test("The cache policy applies to downloads") func policies() async {
-    let bench = await bench()
+    let fixture = await fixture()
     func count(_ policy: URLRequest.CachePolicy) async -> Int {
-      let response = await download(bench, policy: policy)
+      let response = await download(fixture, policy: policy)
       response.removeFile()
-      return bench.fake.requests.count
+      return fixture.fake.requests.count
     }
     #expect(await count(.reloadIgnoringLocalCacheData) == 2)
-    #expect(bench.fake.requests.last?.value("Cache-Control") == nil)
+    #expect(fixture.fake.requests.last?.value("Cache-Control") == nil)
     #expect(await count(.reloadRevalidatingCacheData) == 3)
-    #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+    #expect(fixture.fake.requests.last?.value("If-None-Match") == nil)
     // The caches between here and the origin revalidate.
-    #expect(bench.fake.requests.last?.value("Cache-Control") == "max-age=0")
-    bench.clock.advance(100)
+    #expect(fixture.fake.requests.last?.value("Cache-Control") == "max-age=0")
+    fixture.clock.advance(100)
     #expect(await count(.returnCacheDataElseLoad) == 3)
     #expect(await count(.returnCacheDataDontLoad) == 3)
     // A stale response is not revalidated, and the new one is written to the file.
     #expect(await count(.useProtocolCachePolicy) == 4)
-    #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+    #expect(fixture.fake.requests.last?.value("If-None-Match") == nil)
     // A download is not stored.
-    #expect(await bench.get().hops == "n")
+    #expect(await fixture.get().hops == "n")
   }
 
   @Test("A conditional or range request is sent", arguments: ["Range", "If-None-Match", "If-Range"])
   func requestsForParts(name: String) async {
-    let bench = await bench()
-    let response = await download(bench, [name: name == "Range" ? "bytes=0-4" : "\"1\""])
+    let fixture = await fixture()
+    let response = await download(fixture, [name: name == "Range" ? "bytes=0-4" : "\"1\""])
     response.removeFile()
-    #expect(bench.fake.requests.count == 2)
+    #expect(fixture.fake.requests.count == 2)
   }
 
   @Test("Only complete responses are written to files") func completeResponses() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.status(404, "gone", headers: [("Cache-Control", "max-age=60")]), .text("there")))
-    _ = await bench.get()
-    let response = await download(bench)
+    _ = await fixture.get()
+    let response = await download(fixture)
     response.removeFile()
-    #expect(response.value == Data("there".utf8) && bench.fake.requests.count == 2)
+    #expect(response.value == Data("there".utf8) && fixture.fake.requests.count == 2)
   }
 
   @Test("A file that cannot be written fails the download, as without a cache") func unwritableFile()
     async throws
   {
-    let bench = await bench()
+    let fixture = await fixture()
     let folder = try TemporaryFolder()
     try Data("mine".utf8).write(to: folder["file"])
-    let response = await download(bench) { _, _ in (folder["file"], []) }
-    #expect(response.error != nil && bench.fake.requests.count == 1)
+    let response = await download(fixture) { _, _ in (folder["file"], []) }
+    #expect(response.error != nil && fixture.fake.requests.count == 1)
     #expect(try Data(contentsOf: folder["file"]) == Data("mine".utf8))
   }
 
   @Test("A stream is served from the cache") func stream() async throws {
-    let bench = await bench()
+    let fixture = await fixture()
     var text = ""
-    for try await piece in bench.session.streamRequest("http://a.test/x").streamTask().streamingStrings() {
+    for try await piece in fixture.session.streamRequest("http://a.test/x").streamTask().streamingStrings() {
       text += piece.value ?? ""
     }
-    #expect(text == Self.body + "0" && bench.fake.requests.count == 1)
+    #expect(text == Self.body + "0" && fixture.fake.requests.count == 1)
   }
 
   /// Checks that the cache is at most a mebibyte ahead of a slow reader.
   @Test("A slow reader of a stored response causes back-pressure") func slowReader() async throws {
     let large = String(repeating: "x", count: 3 << 20)
-    let bench = CacheFixture(FakeTransport { _, _ in .cacheable(large, "max-age=60") })
-    _ = await bench.get()
+    let fixture = CacheFixture(FakeTransport { _, _ in .cacheable(large, "max-age=60") })
+    _ = await fixture.get()
     // Resumed after the loop has begun, because nothing waits for a loop that has not.
-    let request = bench.session.streamRequest("http://a.test/x", shouldAutomaticallyResume: false)
+    let request = fixture.session.streamRequest("http://a.test/x", shouldAutomaticallyResume: false)
     let flow = request.flow
     var iterator = request.streamTask().streamingData().makeAsyncIterator()
     request.resume()
@@ -111,13 +111,13 @@ import Testing
     #expect(await eventually { flow.isFull })
     #expect(flow.heldBytes < 2 << 20)
     while let piece = await iterator.next() { count += piece.value?.count ?? 0 }
-    #expect(count == 3 << 20 && bench.fake.requests.count == 1)
+    #expect(count == 3 << 20 && fixture.fake.requests.count == 1)
   }
 
   @Test("A stream from the cache can be cancelled at its head") func cancelledStream() async {
-    let bench = await bench()
+    let fixture = await fixture()
     let error = await withCheckedContinuation { (continuation: CheckedContinuation<AFError?, Never>) in
-      bench.session.streamRequest("http://a.test/x")
+      fixture.session.streamRequest("http://a.test/x")
         .onHTTPResponse(on: .global()) { _, completionHandler in completionHandler(.cancel) }
         .responseStream(on: .global()) { stream in
           if case .complete(let completion) = stream.event {
@@ -125,6 +125,6 @@ import Testing
           }
         }
     }
-    #expect(error?.isExplicitlyCancelledError == true && bench.fake.requests.count == 1)
+    #expect(error?.isExplicitlyCancelledError == true && fixture.fake.requests.count == 1)
   }
 }

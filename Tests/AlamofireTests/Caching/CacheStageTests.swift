@@ -7,46 +7,46 @@ import Testing
 
 @Suite("Caching of requests", .timeLimit(.minutes(5))) struct CacheStageTests {
   @Test("A fresh response is used without a request") func freshResponse() async {
-    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
-    #expect(await bench.get().description == "200 one n")
-    bench.clock.advance(20)
-    let again = await bench.get()
+    let fixture = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
+    #expect(await fixture.get().description == "200 one n")
+    fixture.clock.advance(20)
+    let again = await fixture.get()
     #expect(again.description == "200 one c" && again.fields["Age"] == "20")
-    #expect(bench.fake.requests.count == 1)
-    #expect(await bench.get("y").description == "200 ok n")
+    #expect(fixture.fake.requests.count == 1)
+    #expect(await fixture.get("y").description == "200 ok n")
   }
 
   @Test("A stale response is revalidated") func staleResponse() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60", tag: "1"),
         .status(304, headers: [("ETag", "\"1\""), ("Cache-Control", "max-age=90"), ("X", "new")])))
-    _ = await bench.get()
-    bench.clock.advance(60)
-    let validated = await bench.get()
+    _ = await fixture.get()
+    fixture.clock.advance(60)
+    let validated = await fixture.get()
     #expect(validated.description == "200 one nc" && validated.fields["X"] == "new")
-    #expect(bench.fake.requests[1].value("If-None-Match") == "\"1\"")
-    bench.clock.advance(89)
-    #expect(await bench.get().description == "200 one c")
+    #expect(fixture.fake.requests[1].value("If-None-Match") == "\"1\"")
+    fixture.clock.advance(89)
+    #expect(await fixture.get().description == "200 one c")
   }
 
   @Test("A new version replaces the stored response") func newVersion() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1"), .cacheable("two", "max-age=60", tag: "2")))
-    _ = await bench.get()
-    bench.clock.advance(60)
-    #expect(await bench.get().description == "200 two n")
-    #expect(await bench.get().description == "200 two c")
+    _ = await fixture.get()
+    fixture.clock.advance(60)
+    #expect(await fixture.get().description == "200 two n")
+    #expect(await fixture.get().description == "200 two c")
   }
 
   @Test("A 304 with another entity tag is not used") func foreignNotModified() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "no-cache", tag: "1"), .status(304, headers: [("ETag", "\"9\"")]),
         .cacheable("two", "no-cache", tag: "2")))
-    _ = await bench.get()
-    #expect(await bench.get().description == "200 two nn")
-    #expect(bench.fake.requests[2].value("If-None-Match") == nil)
+    _ = await fixture.get()
+    #expect(await fixture.get().description == "200 two nn")
+    #expect(fixture.fake.requests[2].value("If-None-Match") == nil)
   }
 
   @Test("Bodies that are not decoded are neither stored nor answered from the cache")
@@ -64,14 +64,14 @@ import Testing
   }
 
   @Test("A 304 is delivered only to a request with a condition of its own") func ownCondition() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60", tag: "1"), .status(304, headers: [("ETag", "\"1\"")])))
-    _ = await bench.get()
-    bench.clock.advance(100)
-    #expect(await bench.get(headers: ["If-None-Match": "\"1\""]).description == "304  n")
+    _ = await fixture.get()
+    fixture.clock.advance(100)
+    #expect(await fixture.get(headers: ["If-None-Match": "\"1\""]).description == "304  n")
     // The cache is updated by the 304.
-    #expect(await bench.get().description == "200 one c")
+    #expect(await fixture.get().description == "200 one c")
   }
 
   @Test(
@@ -103,168 +103,168 @@ import Testing
   }
 
   @Test("returnCacheDataDontLoad fails without a stored response") func dontLoad() async {
-    let bench = CacheFixture(FakeTransport())
-    #expect(await bench.get(policy: .returnCacheDataDontLoad).code == .resourceUnavailable)
-    #expect(await bench.get(method: .post, policy: .returnCacheDataDontLoad).code == .resourceUnavailable)
-    #expect(await bench.get(policy: .returnCacheDataElseLoad).description == "200 ok n")
+    let fixture = CacheFixture(FakeTransport())
+    #expect(await fixture.get(policy: .returnCacheDataDontLoad).code == .resourceUnavailable)
+    #expect(await fixture.get(method: .post, policy: .returnCacheDataDontLoad).code == .resourceUnavailable)
+    #expect(await fixture.get(policy: .returnCacheDataElseLoad).description == "200 ok n")
     // A request with returnCacheDataElseLoad stored the response, although it is never fresh.
-    #expect(await bench.get(policy: .returnCacheDataDontLoad).description == "200 ok c")
-    #expect(bench.fake.requests.count == 1)
+    #expect(await fixture.get(policy: .returnCacheDataDontLoad).description == "200 ok c")
+    #expect(fixture.fake.requests.count == 1)
     var only = URLRequest(url: URL(fileURLWithPath: "/"))
     only.url = URL(string: "http://a.test/x")
     only.cachePolicy = .returnCacheDataDontLoad
-    let download = await bench.session.download(only).serializingData().response
+    let download = await fixture.session.download(only).serializingData().response
     defer { download.removeFile() }
     #expect(download.value == Data("ok".utf8))
     only.url = URL(string: "http://a.test/y")
-    let missing = await bench.session.download(only).serializingData().response
+    let missing = await fixture.session.download(only).serializingData().response
     #expect((missing.error?.underlyingError as? URLError)?.code == .resourceUnavailable)
-    let uncached = Session.retained(fake: bench.fake)
-    #expect(CacheFixture.Got(await uncached.request(only).end()).code == .resourceUnavailable)
-    #expect(bench.fake.requests.count == 1)
+    let uncached = Session.retained(fake: fixture.fake)
+    #expect(CacheFixture.Received(await uncached.request(only).end()).code == .resourceUnavailable)
+    #expect(fixture.fake.requests.count == 1)
   }
 
   @Test("only-if-cached is answered with 504 without a stored response") func onlyIfCached() async {
-    let bench = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
+    let fixture = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
     let only: HTTPHeaders = ["Cache-Control": "only-if-cached"]
-    #expect(await bench.get(headers: only).description == "504  c")
-    _ = await bench.get()
-    #expect(await bench.get(headers: only).description == "200 one c")
+    #expect(await fixture.get(headers: only).description == "504  c")
+    _ = await fixture.get()
+    #expect(await fixture.get(headers: only).description == "200 one c")
   }
 
   @Test("Unsafe methods invalidate the URL and the Location") func unsafeRequests() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { request, index in
         request.method == "GET"
           ? .cacheable("\(index)", "max-age=600")
           : .status(request.method == "PUT" ? 500 : 201, headers: [("Location", "/y?z")])
       })
-    for path in ["x", "y?z", "y"] { _ = await bench.get(path) }
-    _ = await bench.get(method: .put)
-    #expect(await bench.get().hops == "c")
-    _ = await bench.get(method: .post)
-    #expect(await bench.get().hops == "n")
-    #expect(await bench.get("y?z").hops == "n")
-    #expect(await bench.get("y").hops == "c")
+    for path in ["x", "y?z", "y"] { _ = await fixture.get(path) }
+    _ = await fixture.get(method: .put)
+    #expect(await fixture.get().hops == "c")
+    _ = await fixture.get(method: .post)
+    #expect(await fixture.get().hops == "n")
+    #expect(await fixture.get("y?z").hops == "n")
+    #expect(await fixture.get("y").hops == "c")
   }
 
   @Test("A redirect of an unsafe request invalidates its URL", arguments: [301, 302, 303, 307, 308])
   func redirectedUnsafeRequest(status: Int) async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { request, index in
         if request.url.hasSuffix("/x"), request.method == "POST" { return .redirect(status, to: "/done") }
         return request.method == "GET" ? .cacheable("\(index)", "max-age=600") : .status(200)
       })
-    for path in ["x", "y"] { _ = await bench.get(path) }
-    _ = await bench.get(method: .post)
-    #expect(await bench.get().hops == "n", "the POST to x was answered by \(status)")
-    #expect(await bench.get("y").hops == "c")
+    for path in ["x", "y"] { _ = await fixture.get(path) }
+    _ = await fixture.get(method: .post)
+    #expect(await fixture.get().hops == "n", "the POST to x was answered by \(status)")
+    #expect(await fixture.get("y").hops == "c")
   }
 
   @Test("A response is not stored if an unsafe request ended before it") func overtakenResponse() async {
     let (gate, reached) = (Latch(), Latch())
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("old", "max-age=600").held(by: gate, reached: reached), .status(200)))
-    async let slow = bench.get()
+    async let slow = fixture.get()
     await reached.wait()
-    _ = await bench.get(method: .post)
+    _ = await fixture.get(method: .post)
     gate.open()
     #expect(await slow.body == "old")
-    #expect(bench.cache.currentMemoryUsage == 0)
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   @Test("A 304 with no-store removes the stored response") func noStoreInNotModified() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "no-cache", tag: "1"), .status(304, headers: [("Cache-Control", "no-store")])))
-    _ = await bench.get()
-    #expect(await bench.get().description == "200 one nc")
-    #expect(bench.cache.currentMemoryUsage == 0)
+    _ = await fixture.get()
+    #expect(await fixture.get().description == "200 one nc")
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   @Test("HEAD is answered from the cache and can invalidate it") func headRequests() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1")) { request, _ in
         .status(200, headers: [("ETag", request.url.hasSuffix("x") ? "\"2\"" : "\"1\"")])
       })
-    _ = await bench.get()
-    #expect(await bench.get(method: .head).description == "200  c")
-    _ = await bench.get(headers: ["Cache-Control": "no-cache"], method: .head)
-    #expect(bench.cache.currentMemoryUsage == 0)
+    _ = await fixture.get()
+    #expect(await fixture.get(method: .head).description == "200  c")
+    _ = await fixture.get(headers: ["Cache-Control": "no-cache"], method: .head)
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   @Test("A failed HEAD does not change the cache") func failedHead() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1")) { _, _ in .status(503) })
-    _ = await bench.get()
-    #expect(await bench.get(headers: ["Cache-Control": "no-cache"], method: .head).status == 503)
-    #expect(await bench.get().description == "200 one c")
+    _ = await fixture.get()
+    #expect(await fixture.get(headers: ["Cache-Control": "no-cache"], method: .head).status == 503)
+    #expect(await fixture.get().description == "200 one c")
   }
 
   @Test("A range is served from a complete response") func range() async {
-    let bench = CacheFixture(FakeTransport(.cacheable("0123456789", "max-age=60"), .status(416)))
-    _ = await bench.get()
-    let part = await bench.get(headers: ["Range": "bytes=2-4"])
+    let fixture = CacheFixture(FakeTransport(.cacheable("0123456789", "max-age=60"), .status(416)))
+    _ = await fixture.get()
+    let part = await fixture.get(headers: ["Range": "bytes=2-4"])
     #expect(part.description == "206 234 c" && part.fields["Content-Range"] == "bytes 2-4/10")
-    #expect(await bench.get(headers: ["Range": "bytes=20-"]).hops == "n")
-    #expect(await bench.get().description == "200 0123456789 c")
+    #expect(await fixture.get(headers: ["Range": "bytes=20-"]).hops == "n")
+    #expect(await fixture.get().description == "200 0123456789 c")
   }
 
   @Test("Variants are stored separately") func separateVariants() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { request, _ in
         .cacheable(request.value("Accept") ?? "", "max-age=60", tag: nil, ("Vary", "Accept"))
       })
     for type in ["a/a", "b/b", "a/a", "b/b"] {
-      #expect(await bench.get(headers: ["Accept": type]).body == type)
+      #expect(await fixture.get(headers: ["Accept": type]).body == type)
     }
-    #expect(bench.fake.requests.count == 2)
+    #expect(fixture.fake.requests.count == 2)
   }
 
   @Test("Responses with different credentials are stored separately") func separateCredentials() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { request, _ in .cacheable(request.value("Authorization") ?? "", "max-age=60") })
     for token in ["a", "b", "a"] {
-      #expect(await bench.get(headers: [.authorization(bearerToken: token)]).body == "Bearer \(token)")
+      #expect(await fixture.get(headers: [.authorization(bearerToken: token)]).body == "Bearer \(token)")
     }
-    #expect(await bench.get().body == "")
-    #expect(bench.fake.requests.count == 3)
+    #expect(await fixture.get().body == "")
+    #expect(fixture.fake.requests.count == 3)
   }
 
   @Test("stale-while-revalidate uses a stale response and revalidates it") func staleWhileRevalidate() async {
     let reached = Latch()
     let gate = Latch()
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60", tag: "1"),
         .cacheable("two", "max-age=60").held(by: gate, reached: reached)))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().description == "200 one c")
-    #expect(await bench.get().description == "200 one c")
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().description == "200 one c")
+    #expect(await fixture.get().description == "200 one c")
     await reached.wait()
     gate.open()
-    let cache = bench.cache
+    let cache = fixture.cache
     let isThere = await eventually {
       cache.cachedResponse(for: URLRequest(url: URL(string: "http://a.test/x") ?? URL(fileURLWithPath: "/")))?
         .data == Data("two".utf8)
     }
     #expect(isThere)
-    #expect(await bench.get().description == "200 two c")
-    #expect(bench.fake.requests.count == 2)
-    #expect(bench.fake.requests[1].value("If-None-Match") == "\"1\"")
+    #expect(await fixture.get().description == "200 two c")
+    #expect(fixture.fake.requests.count == 2)
+    #expect(fixture.fake.requests[1].value("If-None-Match") == "\"1\"")
   }
 
   @Test("stale-if-error uses a stale response for errors") func staleIfError() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-if-error=60", tag: "1"), .failure(.cannotConnectToHost),
         .status(503, "busy"), .status(404, "gone")))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().body == "one")
-    #expect(await bench.get().description == "200 one nc")
-    #expect(await bench.get().description == "404 gone n")
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().body == "one")
+    #expect(await fixture.get().description == "200 one nc")
+    #expect(await fixture.get().description == "404 gone n")
     let strict = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1"), .failure(.cannotConnectToHost)))
     _ = await strict.get()
@@ -273,32 +273,32 @@ import Testing
   }
 
   @Test("Every hop of a redirect is cached") func redirects() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { request, _ in
         request.url.hasSuffix("x")
           ? .status(301, headers: [("Location", "/y"), ("Cache-Control", "max-age=60")])
           : .cacheable("there", "max-age=60")
       })
-    #expect(await bench.get().description == "200 there nn")
-    #expect(await bench.get().description == "200 there cc")
-    #expect(bench.fake.requests.count == 2)
+    #expect(await fixture.get().description == "200 there nn")
+    #expect(await fixture.get().description == "200 there cc")
+    #expect(fixture.fake.requests.count == 2)
   }
 
   @Test("A no-store response removes the stored one", arguments: ["no-store", "no-store, max-age=60"])
   func noStoreResponse(control: String) async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60"), .cacheable("two", control), .ok))
-    _ = await bench.get()
-    _ = await bench.get(policy: .reloadIgnoringLocalCacheData)
+    _ = await fixture.get()
+    _ = await fixture.get(policy: .reloadIgnoringLocalCacheData)
     // Neither the new response is stored nor the old one.
-    #expect(bench.cache.currentMemoryUsage == 0)
-    #expect(await bench.get().hops == "n")
+    #expect(fixture.cache.currentMemoryUsage == 0)
+    #expect(await fixture.get().hops == "n")
   }
 
   @Test("A response that could never be used is not stored") func unusableResponse() async {
-    let bench = CacheFixture(FakeTransport(.text("plain")))
-    _ = await bench.get()
-    #expect(bench.cache.currentMemoryUsage == 0)
+    let fixture = CacheFixture(FakeTransport(.text("plain")))
+    _ = await fixture.get()
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   @Test("Responses under other trust settings are used by their session only") func trustSettings() async {
@@ -316,10 +316,10 @@ import Testing
   }
 
   @Test("Responses over other routes are stored separately") func routes() async {
-    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+    let fixture = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     func get(_ change: @escaping @Sendable (inout TransportOptions) -> Void) async -> String {
-      let request = bench.session.request("http://a.test/x").transportOptions { change(&$0) }
-      return CacheFixture.Got(await request.end()).description
+      let request = fixture.session.request("http://a.test/x").transportOptions { change(&$0) }
+      return CacheFixture.Received(await request.end()).description
     }
     #expect(await get { _ in } == "200 0 n")
     #expect(await get { $0.unixSocket = "/a" } == "200 1 n")
@@ -338,8 +338,8 @@ import Testing
       .status(304, headers: [("Set-Cookie", "b=2")]))
     let session = Session.retained(fake: fake, configuration: configuration)
     let storage = try #require(session.sessionConfiguration.httpCookieStorage)
-    func get(_ headers: HTTPHeaders? = nil) async -> CacheFixture.Got {
-      CacheFixture.Got(await session.request("http://a.test/x", headers: headers).end())
+    func get(_ headers: HTTPHeaders? = nil) async -> CacheFixture.Received {
+      CacheFixture.Received(await session.request("http://a.test/x", headers: headers).end())
     }
     #expect(await get().hops == "n")
     #expect(storage.cookies?.map(\.name) == ["a"])
@@ -366,7 +366,7 @@ import Testing
     request.httpShouldHandleCookies = handlesCookies
     _ = await session.request(request).end()
     clock.advance(70)
-    #expect(CacheFixture.Got(await session.request(request).end()).description == "200 one c")
+    #expect(CacheFixture.Received(await session.request(request).end()).description == "200 one c")
     let isRefreshed = await eventually { cache.cachedResponse(for: request)?.data == Data("two".utf8) }
     #expect(isRefreshed)
     // They were handed to their queue before the response was stored.

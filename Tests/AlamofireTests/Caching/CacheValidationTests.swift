@@ -10,65 +10,65 @@ import Testing
   // MARK: Without a validator
 
   @Test("stale-if-error needs no validator") func staleIfErrorWithoutValidator() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-if-error=600"), .failure(.cannotConnectToHost),
         .status(503, "busy"),
         .status(304), .cacheable("two", "max-age=60")))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().body == "one")
-    #expect(await bench.get().description == "200 one nc")
-    #expect(bench.fake.requests[2].value("If-None-Match") == nil)
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().body == "one")
+    #expect(await fixture.get().description == "200 one nc")
+    #expect(fixture.fake.requests[2].value("If-None-Match") == nil)
     // A 304 to a request without a condition does not update the stored response.
-    #expect(await bench.get().status == 304)
-    #expect(await bench.get().description == "200 two n")
-    #expect(await bench.get().description == "200 two c")
+    #expect(await fixture.get().status == 304)
+    #expect(await fixture.get().description == "200 two n")
+    #expect(await fixture.get().description == "200 two c")
   }
 
   @Test("stale-while-revalidate needs no validator") func staleWhileRevalidateWithoutValidator() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60"), .cacheable("two", "max-age=60")))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().description == "200 one c")
-    let cache = bench.cache
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().description == "200 one c")
+    let cache = fixture.cache
     #expect(await eventually { cache.cachedResponse(for: Self.get)?.data == Data("two".utf8) })
-    #expect(bench.fake.requests[1].fields.allSatisfy { !$0.name.hasPrefix("If-") })
+    #expect(fixture.fake.requests[1].fields.allSatisfy { !$0.name.hasPrefix("If-") })
   }
 
   /// Checks that the body of the revalidation belongs to the cache, and not to a request that has its response already.
   @Test("A background revalidation of an observed request is stored completely") func observedRevalidation()
     async
   {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60, stale-while-revalidate=60"), .cacheable("two", "max-age=60")),
       observers: SessionObservers(eventMonitors: [EventSpy()]))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().description == "200 one c")
-    let cache = bench.cache
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().description == "200 one c")
+    let cache = fixture.cache
     #expect(await eventually { cache.cachedResponse(for: Self.get)?.data == Data("two".utf8) })
   }
 
   // MARK: Policies
 
   @Test("reloadRevalidatingCacheData sends max-age=0") func reloadRevalidating() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60", tag: "1"), .status(304, headers: [("ETag", "\"1\"")])) {
         _, _ in .cacheable("two", "max-age=600, immutable")
       }, policy: .reloadRevalidatingCacheData)
     // Also without a stored response, because a shared cache may have one.
-    #expect(await bench.get().description == "200 one n")
-    #expect(await bench.get().description == "200 one nc")
-    #expect(await bench.get("y", headers: ["Cache-Control": "no-transform"]).hops == "n")
+    #expect(await fixture.get().description == "200 one n")
+    #expect(await fixture.get().description == "200 one nc")
+    #expect(await fixture.get("y", headers: ["Cache-Control": "no-transform"]).hops == "n")
     #expect(
-      bench.fake.requests.map { $0.value("Cache-Control") } == ["max-age=0", "max-age=0", "no-transform"])
-    #expect(bench.fake.requests[1].value("If-None-Match") == "\"1\"")
+      fixture.fake.requests.map { $0.value("Cache-Control") } == ["max-age=0", "max-age=0", "no-transform"])
+    #expect(fixture.fake.requests[1].value("If-None-Match") == "\"1\"")
     // An immutable response is not revalidated while it is fresh.
-    #expect(await bench.get("y").description == "200 two c")
+    #expect(await fixture.get("y").description == "200 two c")
     let other = CacheFixture(FakeTransport(.ok), policy: .useProtocolCachePolicy)
     _ = await other.get()
     #expect(other.fake.requests[0].value("Cache-Control") == nil)
@@ -77,48 +77,48 @@ import Testing
   // MARK: Removals
 
   @Test("A response after an invalidation in the same second is stored") func sameSecond() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { request, index in
         request.method == "GET" ? .cacheable("\(index)", "max-age=600") : .status(200)
       })
-    _ = await bench.get()
-    _ = await bench.get(method: .post)
-    #expect(await bench.get().description == "200 2 n")
-    #expect(await bench.get().description == "200 2 c")
-    bench.cache.removeCachedResponse(for: Self.get)
-    #expect(await bench.get().description == "200 3 n")
-    #expect(await bench.get().description == "200 3 c")
-    bench.cache.removeAllCachedResponses()
-    #expect(await bench.get().description == "200 4 n")
-    #expect(await bench.get().description == "200 4 c")
+    _ = await fixture.get()
+    _ = await fixture.get(method: .post)
+    #expect(await fixture.get().description == "200 2 n")
+    #expect(await fixture.get().description == "200 2 c")
+    fixture.cache.removeCachedResponse(for: Self.get)
+    #expect(await fixture.get().description == "200 3 n")
+    #expect(await fixture.get().description == "200 3 c")
+    fixture.cache.removeAllCachedResponses()
+    #expect(await fixture.get().description == "200 4 n")
+    #expect(await fixture.get().description == "200 4 c")
   }
 
   @Test("A 304 does not restore a response that was removed meanwhile") func removedDuringRevalidation() async
   {
     let (gate, reached) = (Latch(), Latch())
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60", tag: "1"),
         .status(304, headers: [("ETag", "\"1\"")]).held(by: gate, reached: reached)))
-    _ = await bench.get()
-    bench.clock.advance(70)
-    async let slow = bench.get()
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    async let slow = fixture.get()
     await reached.wait()
-    bench.cache.removeCachedResponse(for: Self.get)
+    fixture.cache.removeCachedResponse(for: Self.get)
     gate.open()
     #expect(await slow.description == "200 one nc")
-    #expect(bench.cache.currentMemoryUsage == 0)
+    #expect(fixture.cache.currentMemoryUsage == 0)
   }
 
   // MARK: no-store
 
   @Test("no-store of a request leaves the cache unchanged") func noStoreLeavesCache() async {
-    let bench = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
-    _ = await bench.get()
+    let fixture = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+    _ = await fixture.get()
     for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataElseLoad] {
-      #expect(await bench.get(headers: ["Cache-Control": "no-store"], policy: policy).hops == "n")
+      #expect(await fixture.get(headers: ["Cache-Control": "no-store"], policy: policy).hops == "n")
     }
-    #expect(await bench.get().description == "200 0 c")
+    #expect(await fixture.get().description == "200 0 c")
   }
 
   /// Counts the calls of a cache.
@@ -157,58 +157,58 @@ import Testing
       (200, "200 after n"), (299, "200 after n"),
     ]) func noStoreOnErrors(status: Int, next: String) async
   {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("one", "max-age=60"), .status(status, "bad", headers: [("Cache-Control", "no-store")]),
         .cacheable("after", "max-age=60")))
-    _ = await bench.get()
-    #expect(await bench.get(policy: .reloadIgnoringLocalCacheData).body == "bad")
-    #expect(await bench.get().description == next)
+    _ = await fixture.get()
+    #expect(await fixture.get(policy: .reloadIgnoringLocalCacheData).body == "bad")
+    #expect(await fixture.get().description == next)
   }
 
   @Test("no-store of an error does not prevent stale-if-error") func noStoreError() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(.cacheable("one", "max-age=60, stale-if-error=60", tag: "1")) { _, _ in
         .status(503, "busy", headers: [("Cache-Control", "no-store")])
       })
-    _ = await bench.get()
-    bench.clock.advance(70)
-    #expect(await bench.get().description == "200 one nc")
-    bench.clock.advance(100)
-    #expect(await bench.get().description == "503 busy n")
+    _ = await fixture.get()
+    fixture.clock.advance(70)
+    #expect(await fixture.get().description == "200 one nc")
+    fixture.clock.advance(100)
+    #expect(await fixture.get().description == "503 busy n")
   }
 
   // MARK: Variants and tags
 
   @Test("A 304 can select a stored variant") func storedVariantOfNotModified() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("english", "max-age=60", tag: "en", ("Vary", "Accept-Language")),
         .status(
           304, headers: [("ETag", "\"en\""), ("Vary", "Accept-Language"), ("Cache-Control", "max-age=60")]),
         .status(304), .cacheable("deutsch", "max-age=60", tag: "de", ("Vary", "Accept-Language"))))
     func get(_ language: String) async -> String {
-      await bench.get(headers: ["Accept-Language": language]).description
+      await fixture.get(headers: ["Accept-Language": language]).description
     }
     #expect(await get("en") == "200 english n")
     #expect(await get("cs") == "200 english nc")
-    #expect(bench.fake.requests[1].value("If-None-Match") == "\"en\"")
+    #expect(fixture.fake.requests[1].value("If-None-Match") == "\"en\"")
     #expect(await get("cs") == "200 english c")
     // A 304 without an entity tag selects no variant, and nothing is removed.
     #expect(await get("de") == "200 deutsch nn")
-    #expect(bench.fake.requests[3].value("If-None-Match") == nil)
+    #expect(fixture.fake.requests[3].value("If-None-Match") == nil)
     #expect(await get("en") == "200 english c")
     #expect(await get("de") == "200 deutsch c")
   }
 
   @Test("Unquoted entity tags are sent back unchanged") func unquotedTags() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .status(200, "one", headers: [("Cache-Control", "no-cache"), ("ETag", "v1")]),
         .status(304, headers: [("ETag", "v1")])))
-    _ = await bench.get()
-    #expect(await bench.get().description == "200 one nc")
-    #expect(bench.fake.requests[1].value("If-None-Match") == "v1")
+    _ = await fixture.get()
+    #expect(await fixture.get().description == "200 one nc")
+    #expect(fixture.fake.requests[1].value("If-None-Match") == "v1")
   }
 
   // MARK: Ranges
@@ -224,49 +224,49 @@ import Testing
   }
 
   @Test("Adjacent parts are combined to a complete response") func combinedParts() async {
-    let bench = CacheFixture(FakeTransport(Self.part(0..<5), Self.part(5..<10)))
-    #expect(await bench.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 n")
-    #expect(await bench.get(headers: ["Range": "bytes=1-3"]).description == "206 123 c")
-    #expect(bench.cache.cachedResponse(for: Self.get) == nil, "no program takes a part for the whole")
-    #expect(await bench.get(headers: ["Range": "bytes=5-"]).description == "206 56789 n")
-    let whole = await bench.get()
+    let fixture = CacheFixture(FakeTransport(Self.part(0..<5), Self.part(5..<10)))
+    #expect(await fixture.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 n")
+    #expect(await fixture.get(headers: ["Range": "bytes=1-3"]).description == "206 123 c")
+    #expect(fixture.cache.cachedResponse(for: Self.get) == nil, "no program takes a part for the whole")
+    #expect(await fixture.get(headers: ["Range": "bytes=5-"]).description == "206 56789 n")
+    let whole = await fixture.get()
     #expect(whole.description == "200 0123456789 c" && whole.fields["Content-Range"] == nil)
     #expect(whole.fields["Content-Length"] == "10")
-    #expect(await bench.get(headers: ["Range": "bytes=4-5"]).description == "206 45 c")
-    #expect(bench.fake.requests.count == 2)
+    #expect(await fixture.get(headers: ["Range": "bytes=4-5"]).description == "206 45 c")
+    #expect(fixture.fake.requests.count == 2)
   }
 
   @Test("A stored part does not answer a request for the whole") func partForWhole() async {
-    let bench = CacheFixture(FakeTransport(Self.part(0..<5), .cacheable("0123456789", "max-age=60")))
-    _ = await bench.get(headers: ["Range": "bytes=0-4"])
-    #expect(await bench.get().description == "200 0123456789 n")
-    #expect(bench.fake.requests[1].fields.allSatisfy { !$0.name.hasPrefix("If-") })
-    #expect(await bench.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 c")
+    let fixture = CacheFixture(FakeTransport(Self.part(0..<5), .cacheable("0123456789", "max-age=60")))
+    _ = await fixture.get(headers: ["Range": "bytes=0-4"])
+    #expect(await fixture.get().description == "200 0123456789 n")
+    #expect(fixture.fake.requests[1].fields.allSatisfy { !$0.name.hasPrefix("If-") })
+    #expect(await fixture.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 c")
   }
 
   @Test("A stale part is revalidated") func stalePart() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(Self.part(0..<5), .status(304, headers: [("ETag", "\"1\"")]), Self.part(0..<5, tag: "2")))
-    _ = await bench.get(headers: ["Range": "bytes=0-4"])
-    bench.clock.advance(70)
-    #expect(await bench.get(headers: ["Range": "bytes=0-2"]).description == "206 012 nc")
-    bench.clock.advance(70)
-    #expect(await bench.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 n")
-    #expect(await bench.get(headers: ["Range": "bytes=0-1"]).description == "206 01 c")
-    bench.clock.advance(70)
-    _ = await bench.get(headers: ["Range": "bytes=0-1"])
-    #expect(bench.fake.requests.last?.value("If-None-Match") == "\"2\"")
+    _ = await fixture.get(headers: ["Range": "bytes=0-4"])
+    fixture.clock.advance(70)
+    #expect(await fixture.get(headers: ["Range": "bytes=0-2"]).description == "206 012 nc")
+    fixture.clock.advance(70)
+    #expect(await fixture.get(headers: ["Range": "bytes=0-4"]).description == "206 01234 n")
+    #expect(await fixture.get(headers: ["Range": "bytes=0-1"]).description == "206 01 c")
+    fixture.clock.advance(70)
+    _ = await fixture.get(headers: ["Range": "bytes=0-1"])
+    #expect(fixture.fake.requests.last?.value("If-None-Match") == "\"2\"")
   }
 
   @Test("A response to a range does not remove the complete response") func rangeBesideWhole() async {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport(
         .cacheable("0123456789", "max-age=60", tag: "1"), .cacheable("whole", "max-age=60"),
         .status(200, "whole", headers: [("Cache-Control", "no-store")]), Self.part(0..<2, tag: "2")))
-    _ = await bench.get()
+    _ = await fixture.get()
     for _ in 0..<3 {
-      _ = await bench.get(headers: ["Range": "bytes=0-1"], policy: .reloadIgnoringLocalCacheData)
-      #expect(await bench.get().description == "200 0123456789 c")
+      _ = await fixture.get(headers: ["Range": "bytes=0-1"], policy: .reloadIgnoringLocalCacheData)
+      #expect(await fixture.get().description == "200 0123456789 c")
     }
   }
 

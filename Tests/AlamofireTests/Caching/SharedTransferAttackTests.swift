@@ -14,7 +14,7 @@ import Testing
   }
 
   /// Makes a session whose first response waits until the gate is open. Each response is the index of its request.
-  private func bench() -> (Session, FakeTransport, gate: Latch, reached: Latch) {
+  private func fixture() -> (Session, FakeTransport, gate: Latch, reached: Latch) {
     let (gate, reached) = (Latch(), Latch())
     let fake = FakeTransport(FakeReply.text("0").held(by: gate, reached: reached)) { _, index in
       .text("\(index)")
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test("A request after an unsafe one does not share an earlier transfer") func unsafeRequest() async {
-    let (session, fake, gate, reached) = bench()
+    let (session, fake, gate, reached) = fixture()
     async let early = session.request("http://a.test/x").end()
     await reached.wait()
     #expect(await session.request("http://a.test/x", method: .post).end().data == Data("1".utf8))
@@ -41,7 +41,7 @@ import Testing
     "Requests with different credentials, fields, options or cookies do not share",
     arguments: ["credential", "letters", "options", "cookies"])
   func differences(difference: String) async throws {
-    let (session, fake, gate, reached) = bench()
+    let (session, fake, gate, reached) = fixture()
     var url = "http://a.test/x"
     var (headers, others) = (HTTPHeaders(), HTTPHeaders())
     switch difference {

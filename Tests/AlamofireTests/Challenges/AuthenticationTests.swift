@@ -6,13 +6,13 @@ import Testing
 
 @Suite("Basic challenges", .timeLimit(.minutes(5)))
 struct AuthenticationTests {
-  static let guarded: FakeTransport.Responder = { request, _ in
+  static let protected: FakeTransport.Responder = { request, _ in
     request.value("Authorization") == HTTPHeader.authorization(username: "user", password: "pass").value
       ? .text("in") : .challenge()
   }
 
   @Test("Credentials answer a challenge and are not sent before") func credentials() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let request = Session.retained(fake: fake).request("http://a.test/").authenticate(
       username: "user", password: "pass")
     let response = await request.end()
@@ -25,7 +25,7 @@ struct AuthenticationTests {
   }
 
   @Test("The body is sent again") func body() async throws {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     var urlRequest = try URLRequest(url: "http://a.test/", method: .post)
     urlRequest.httpBody = Data("body".utf8)
     let credential = URLCredential(user: "user", password: "pass", persistence: .none)
@@ -35,7 +35,7 @@ struct AuthenticationTests {
   }
 
   @Test("Credentials of the URL answer a challenge") func credentialsOfURL() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let response = await Session.retained(fake: fake).request("http://us%65r:pass@a.test/x").end()
     #expect(response.value == Data("in".utf8))
     #expect(fake.urls == ["http://a.test/x", "http://a.test/x"])
@@ -51,7 +51,7 @@ struct AuthenticationTests {
       authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
     let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
     configuration.urlCredentialStorage?.setDefaultCredential(credential, for: space)
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let session = Session(configuration: configuration, engine: Engine(transport: fake))
     let response = await session.request("http://\(host)/").end()
     #expect(response.response?.statusCode == (isOfThisRealm ? 200 : 401))
@@ -59,14 +59,14 @@ struct AuthenticationTests {
   }
 
   @Test("Credentials of the request have priority over those of the URL") func priority() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let response = await Session.retained(fake: fake).request("http://other:wrong@a.test/")
       .authenticate(username: "user", password: "pass").end()
     #expect(response.value == Data("in".utf8))
   }
 
   @Test("Wrong credentials end with the 401") func wrongCredentials() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let request = Session.retained(fake: fake).request("http://a.test/").authenticate(
       username: "user", password: "bad")
     let response = await request.end()
@@ -77,14 +77,14 @@ struct AuthenticationTests {
   }
 
   @Test("Without credentials the 401 is the response") func noCredentials() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let response = await Session.retained(fake: fake).request("http://a.test/").validate().end()
     #expect(response.error?.responseCode == 401)
     #expect(fake.requests.count == 1)
   }
 
   @Test("An Authorization field of the request is not replaced") func ownAuthorization() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let response = await Session.retained(fake: fake).request(
       "http://a.test/", headers: ["authorization": "Bearer x"]
     )
@@ -140,7 +140,7 @@ struct AuthenticationTests {
   }
 
   @Test("The head of a challenge that is answered is not delivered") func answeredChallenge() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let heads = Recorder<Int>()
     let request = Session.retained(fake: fake).request("http://a.test/")
       .authenticate(username: "user", password: "bad")

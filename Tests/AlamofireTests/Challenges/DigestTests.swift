@@ -10,13 +10,13 @@ struct DigestTests {
   private static let digest = #"Digest realm="r", nonce="n1", qop="auth", opaque="o""#
 
   /// Returns the parameters of the Authorization field by name.
-  private static func brought(_ request: WireRequest) -> [String: String] {
+  private static func authorization(_ request: WireRequest) -> [String: String] {
     let challenge = request.value("Authorization").flatMap { Challenge.all(in: [$0]).first }
     return Dictionary(
       (challenge?.parameters ?? []).map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 
-  private static func guarded(_ field: String = digest) -> FakeTransport.Responder {
+  private static func protected(_ field: String = digest) -> FakeTransport.Responder {
     { request, _ in request.value("Authorization") == nil ? .challenge(field) : .text("in") }
   }
 
@@ -47,22 +47,22 @@ struct DigestTests {
   }
 
   @Test("Later requests send Digest preemptively and increase the nonce count") func nonceCount() async {
-    let fake = FakeTransport(responder: Self.guarded())
+    let fake = FakeTransport(responder: Self.protected())
     let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session, "http://a.test/other") == 200)
     #expect(await ask(session, "http://a.test/third#part") == 200)
-    let brought = fake.requests.map(Self.brought)
-    #expect(brought.map { $0["nc"] } == [nil, "00000001", "00000002", "00000003"])
-    #expect(brought.map { $0["uri"] } == [nil, "/x?y=1", "/other", "/third"])
-    #expect(Set(brought.compactMap { $0["cnonce"] }).count == 3)
-    #expect(brought[1]["opaque"] == "o")
+    let authorization = fake.requests.map(Self.authorization)
+    #expect(authorization.map { $0["nc"] } == [nil, "00000001", "00000002", "00000003"])
+    #expect(authorization.map { $0["uri"] } == [nil, "/x?y=1", "/other", "/third"])
+    #expect(Set(authorization.compactMap { $0["cnonce"] }).count == 3)
+    #expect(authorization[1]["opaque"] == "o")
   }
 
   @Test("A request with another credential or none is not authenticated preemptively") func otherCredential()
     async
   {
-    let fake = FakeTransport(responder: Self.guarded())
+    let fake = FakeTransport(responder: Self.protected())
     let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session, password: nil) == 401)
@@ -76,9 +76,9 @@ struct DigestTests {
     let challenge = #"Digest realm="r", nonce="n""# + (namesCharset ? ", charset=UTF-8" : "")
     var answers: [String?] = []
     for password in ["\u{E9}", "e\u{301}"] {
-      let fake = FakeTransport(responder: Self.guarded(challenge))
+      let fake = FakeTransport(responder: Self.protected(challenge))
       #expect(await ask(Session.retained(fake: fake), password: password) == 200)
-      answers.append(fake.requests.last.flatMap { Self.brought($0)["response"] })
+      answers.append(fake.requests.last.flatMap { Self.authorization($0)["response"] })
     }
     #expect(answers[0] != nil)
     #expect((answers[0] == answers[1]) == namesCharset)
@@ -89,9 +89,9 @@ struct DigestTests {
       Basic realm="b", Digest realm="m", nonce="1", qop="auth", algorithm=MD5, Digest realm="s", nonce="2", \
       qop="auth", algorithm=SHA-256, Digest realm="?", nonce="3", algorithm=SHA3-512
       """
-    let fake = FakeTransport(responder: Self.guarded(offers))
+    let fake = FakeTransport(responder: Self.protected(offers))
     #expect(await ask(Session.retained(fake: fake)) == 200)
-    #expect(fake.requests.last.map { Self.brought($0)["realm"] } == "s")
+    #expect(fake.requests.last.map { Self.authorization($0)["realm"] } == "s")
   }
 
   @Test("A stale nonce is replaced by the new one") func staleNonce() async {
@@ -100,8 +100,8 @@ struct DigestTests {
     let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session) == 200)
-    #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n2", "n2"])
-    #expect(fake.requests.map { Self.brought($0)["nc"] } == [nil, "00000001", "00000001", "00000002"])
+    #expect(fake.requests.map { Self.authorization($0)["nonce"] } == [nil, "n1", "n2", "n2"])
+    #expect(fake.requests.map { Self.authorization($0)["nc"] } == [nil, "00000001", "00000001", "00000002"])
   }
 
   @Test("A nonce that expired between two requests is replaced") func expiredNonce() async {
@@ -110,7 +110,7 @@ struct DigestTests {
     let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session) == 200)
-    #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n1", "n2"])
+    #expect(fake.requests.map { Self.authorization($0)["nonce"] } == [nil, "n1", "n1", "n2"])
   }
 
   @Test("A server that challenges forever is given up") func endlessChallenges() async {
@@ -128,25 +128,25 @@ struct DigestTests {
     let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     #expect(await ask(session) == 200)
-    #expect(fake.requests.map { Self.brought($0)["nonce"] } == [nil, "n1", "n9"])
-    #expect(fake.requests.last.map { Self.brought($0)["nc"] } == "00000001")
+    #expect(fake.requests.map { Self.authorization($0)["nonce"] } == [nil, "n1", "n9"])
+    #expect(fake.requests.last.map { Self.authorization($0)["nc"] } == "00000001")
   }
 
   @Test("A redirect within the origin has a new digest") func redirect() async {
     let fake = FakeTransport(.challenge(Self.digest), .redirect(302, to: "/next"), .text("in"))
     #expect(await ask(Session.retained(fake: fake)) == 200)
-    #expect(fake.requests.map { Self.brought($0)["uri"] } == [nil, "/x?y=1", "/next"])
+    #expect(fake.requests.map { Self.authorization($0)["uri"] } == [nil, "/x?y=1", "/next"])
   }
 
   @Test("Concurrent requests share a nonce count") func concurrentRequests() async {
-    let fake = FakeTransport(responder: Self.guarded())
+    let fake = FakeTransport(responder: Self.protected())
     let session = Session.retained(fake: fake)
     #expect(await ask(session) == 200)
     await withTaskGroup { group in
       for _ in 0..<50 { group.addTask { await ask(session) } }
       for await status in group { #expect(status == 200) }
     }
-    let counts = fake.requests.compactMap { Self.brought($0)["nc"] }
+    let counts = fake.requests.compactMap { Self.authorization($0)["nc"] }
     #expect(counts.count == 51 && Set(counts).count == 51)
   }
 
@@ -167,7 +167,7 @@ struct DigestTests {
       "auth-int", "auth,auth-int",
     ])
   func stream(quality: String) async throws {
-    let fake = FakeTransport(responder: Self.guarded(#"Digest realm="r", nonce="n", qop="\#(quality)""#))
+    let fake = FakeTransport(responder: Self.protected(#"Digest realm="r", nonce="n", qop="\#(quality)""#))
     let response = await Session.retained(fake: fake)
       .upload(InputStream(data: Data("abc".utf8)), to: "http://a.test/")
       .authenticate(username: "u", password: "p").end()
@@ -200,7 +200,7 @@ struct DigestTests {
   }
 
   @Test("A challenge that the delegate rejects is followed by the next scheme") func rejectedScheme() async {
-    let fake = FakeTransport(responder: Self.guarded(Self.digest + #", Basic realm="b""#))
+    let fake = FakeTransport(responder: Self.protected(Self.digest + #", Basic realm="b""#))
     let delegate = ChallengeDelegate { challenge in
       challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPDigest
         ? (.rejectProtectionSpace, nil)
@@ -235,17 +235,17 @@ struct DigestTests {
       authenticationMethod: NSURLAuthenticationMethodHTTPDigest)
     configuration.urlCredentialStorage?.setDefaultCredential(
       URLCredential(user: "stored", password: "p", persistence: .forSession), for: space)
-    let fake = FakeTransport(responder: Self.guarded())
+    let fake = FakeTransport(responder: Self.protected())
     let session = Session.retained(fake: fake, configuration: configuration)
     #expect(await ask(session, "http://\(host)/", password: nil) == 200)
     #expect(await ask(session, "http://\(host)/", password: nil) == 200)
-    #expect(fake.requests.map { Self.brought($0)["username"] } == [nil, "stored", "stored"])
+    #expect(fake.requests.map { Self.authorization($0)["username"] } == [nil, "stored", "stored"])
   }
 
   @Test("Credentials of the URL answer Digest") func credentialsOfURL() async {
-    let fake = FakeTransport(responder: Self.guarded())
+    let fake = FakeTransport(responder: Self.protected())
     #expect(await ask(Session.retained(fake: fake), "http://user:pass@a.test/", password: nil) == 200)
-    #expect(fake.requests.last.map { Self.brought($0)["username"] } == "user")
+    #expect(fake.requests.last.map { Self.authorization($0)["username"] } == "user")
   }
 }
 

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Preemptive credentials", .timeLimit(.minutes(5)))
 struct PreemptiveCredentialTests {
-  private static let guarded: FakeTransport.Responder = { request, _ in
+  private static let protected: FakeTransport.Responder = { request, _ in
     request.value("Authorization") == nil ? .challenge() : .text("in")
   }
 
@@ -19,7 +19,7 @@ struct PreemptiveCredentialTests {
   }
 
   @Test("Accepted credentials are sent to URLs below the first one") func acceptedCredentials() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let session = Session.retained(fake: fake)
     for path in ["a/b", "a/c", "a/d/e", "z"] {
       _ = await session.request("http://a.test/\(path)").authenticate(username: "u", password: "p").end()
@@ -38,7 +38,7 @@ struct PreemptiveCredentialTests {
   }
 
   @Test("preemptiveBasicAuthentication sends the first request with credentials") func firstRequest() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let session = Session.retained(fake: fake, options: Self.preemptive)
     _ = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
     _ = await session.request("http://a.test/").end()
@@ -68,7 +68,7 @@ struct PreemptiveCredentialTests {
   }
 
   @Test("An Authorization field of the caller is not replaced") func ownField() async {
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let session = Session.retained(fake: fake, options: Self.preemptive)
     _ = await session.request("http://a.test/", headers: [.authorization(bearerToken: "t")])
       .authenticate(username: "u", password: "p").end()
@@ -83,7 +83,7 @@ struct PreemptiveCredentialTests {
       guard calls.count == 1 else { return (.performDefaultHandling, nil) }
       return (.useCredential, URLCredential(user: "delegate", password: "p", persistence: .forSession))
     }
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
     for user in [nil, nil, "own"] {
       let request = session.request("http://a.test/")
@@ -101,7 +101,7 @@ struct PreemptiveCredentialTests {
     let delegate = ChallengeDelegate { _ in
       (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
     }
-    let fake = FakeTransport(responder: Self.guarded)
+    let fake = FakeTransport(responder: Self.protected)
     let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
     for _ in 0..<2 { #expect(await session.request("http://a.test/").end().data == Data("in".utf8)) }
     #expect(delegate.calls.count == 2)
@@ -119,7 +119,7 @@ struct PreemptiveCredentialTests {
 
   @Test("The netrc file has the credential for a host") func netrcFile() async throws {
     try await withFile("machine a.test login file password secret\ndefault login any password x") { path in
-      let fake = FakeTransport(responder: Self.guarded)
+      let fake = FakeTransport(responder: Self.protected)
       let session = Session.retained(fake: fake)
       for (url, user, password) in [
         ("http://a.test/", "file", "secret"), ("http://b.test/", "any", "x"),
@@ -157,7 +157,7 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.isEmpty)
   }
 
-  @Test("A device without end, a folder or a pipe in place of the netrc file fails the request")
+  @Test("A device without end, a folder or a pipe instead of the netrc file fails the request")
   func unfitNetrcFile() async throws {
     let pipe = FileManager.default.temporaryDirectory.appendingPathComponent("netrc-\(UUID().uuidString)")
       .path

@@ -17,26 +17,26 @@ import Testing
       ("evil.co.uk", "co.uk.", "shop.co.uk"), ("evil.test", "公司.cn", "shop.xn--55qx5d.cn"),
     ])
   func publicSuffix(evil: String, domain: String, victim: String) async throws {
-    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1; Domain=\(domain)")))
-    for host in [evil, victim] { _ = await bench.session.request("http://\(host)/").end() }
-    #expect(bench.sent == [nil, nil] && bench.storage.cookies?.isEmpty != false)
+    let fixture = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1; Domain=\(domain)")))
+    for host in [evil, victim] { _ = await fixture.session.request("http://\(host)/").end() }
+    #expect(fixture.sent == [nil, nil] && fixture.storage.cookies?.isEmpty != false)
   }
 
   /// Sends 10,000 cookies. Each of them can cause a write of the file, which the response waits for.
   @Test("The number of cookies of one response is limited") func manyCookies() async throws {
     var reply = FakeReply.ok
     reply.fields = (0..<10_000).map { HTTPHeader(name: "Set-Cookie", value: "n\($0)=1; Path=/") }
-    let bench = try CookieFixture(FakeTransport(reply))
-    _ = await bench.session.request("http://a.test/").end()
-    let names = Set(bench.storage.cookies?.map(\.name) ?? [])
+    let fixture = try CookieFixture(FakeTransport(reply))
+    _ = await fixture.session.request("http://a.test/").end()
+    let names = Set(fixture.storage.cookies?.map(\.name) ?? [])
     #expect(names == Set((0..<CookieRules.domainLimit).map { "n\($0)" }))
   }
 
   /// Checks that concurrent writes of the user and of the server lose no cookie.
   @Test("Concurrent writes lose no cookie") func concurrentWrites() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport { _, index in FakeReply.ok.setting("server\(index)=1; Path=/") })
-    let storage = bench.storage
+    let storage = fixture.storage
     async let users: Void = {
       for number in 0..<40 {
         let properties: [HTTPCookiePropertyKey: Any] = [
@@ -46,9 +46,9 @@ import Testing
         await Task.yield()
       }
     }()
-    for _ in 0..<40 { _ = await bench.session.request("http://a.test/").end() }
+    for _ in 0..<40 { _ = await fixture.session.request("http://a.test/").end() }
     await users
-    let names = Set(bench.storage.cookies?.map(\.name) ?? [])
+    let names = Set(fixture.storage.cookies?.map(\.name) ?? [])
     #expect(names == Set((0..<40).flatMap { ["user\($0)", "server\($0)"] }))
   }
 }

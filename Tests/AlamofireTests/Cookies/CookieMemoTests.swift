@@ -41,53 +41,53 @@ import Testing
   }
 
   @Test("Changes of the storage are effective at once") func changes() async throws {
-    let bench = try CookieFixture()
-    func get() async { _ = await bench.session.request("http://a.test/x").end() }
-    bench.put("a", "1", domain: "a.test")
+    let fixture = try CookieFixture()
+    func get() async { _ = await fixture.session.request("http://a.test/x").end() }
+    fixture.put("a", "1", domain: "a.test")
     for _ in 0..<3 { await get() }
-    bench.put("a", "2", domain: "a.test")
+    fixture.put("a", "2", domain: "a.test")
     await get()
-    bench.put("b", "1", domain: "a.test", path: "/x")
+    fixture.put("b", "1", domain: "a.test", path: "/x")
     await get()
-    bench.cookie("a").map { bench.storage.deleteCookie($0) }
+    fixture.cookie("a").map { fixture.storage.deleteCookie($0) }
     await get()
-    bench.storage.removeCookies(since: .distantPast)
+    fixture.storage.removeCookies(since: .distantPast)
     await get()
-    #expect(bench.sent == ["a=1", "a=1", "a=1", "a=2", "b=1; a=2", "b=1", nil])
+    #expect(fixture.sent == ["a=1", "a=1", "a=1", "a=2", "b=1; a=2", "b=1", nil])
   }
 
   /// Checks that a request with a document of another site sends no `SameSite` cookie, whatever the requests before it
   /// sent.
   @Test("The document decides which SameSite cookies are sent") func document() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting(
           "strict=1; SameSite=Strict", "lax=1; SameSite=Lax", "none=1; SameSite=None; Secure", "unset=1")))
-    _ = await bench.session.request("https://www.a.test/").end()
+    _ = await fixture.session.request("https://www.a.test/").end()
     let documents = [
       nil, "https://b.test/", "https://a.test/page", "https://b.test/", nil, "http://www.a.test/",
     ]
     for document in documents {
       var request = try URLRequest(url: "https://www.a.test/", method: .get)
       request.mainDocumentURL = document.flatMap { URL(string: $0) }
-      _ = await bench.session.request(request).end()
+      _ = await fixture.session.request(request).end()
     }
     let all = "strict=1; lax=1; none=1; unset=1"
     let foreign = "none=1; unset=1"
     // A document without TLS is of another site (RFC 6265bis §5.2.1), unless the public rules say otherwise.
-    #expect(bench.sent.dropLast() == [nil, all, foreign, all, foreign, all])
-    #expect([all, foreign].contains(bench.sent.last ?? ""))
+    #expect(fixture.sent.dropLast() == [nil, all, foreign, all, foreign, all])
+    #expect([all, foreign].contains(fixture.sent.last ?? ""))
   }
 
   /// Checks that the document of the first request decides after a redirect.
   @Test("The document decides for each hop") func documentOfRedirect() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("strict=1; SameSite=Strict"), .redirect(302, to: "https://a.test/")))
-    _ = await bench.session.request("https://a.test/").end()
+    _ = await fixture.session.request("https://a.test/").end()
     var request = try URLRequest(url: "https://b.test/", method: .get)
     request.mainDocumentURL = URL(string: "https://a.test/")
-    _ = await bench.session.request(request).end()
-    #expect(bench.sent == [nil, nil, "strict=1"])
+    _ = await fixture.session.request(request).end()
+    #expect(fixture.sent == [nil, nil, "strict=1"])
   }
 
   @Test("Tests use their own cookies and caches") func testFolders() throws {

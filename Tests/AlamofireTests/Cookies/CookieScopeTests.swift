@@ -82,15 +82,15 @@ struct CookieScopeTests {
       }
     }
     let script = replies
-    let bench = try CookieFixture(FakeTransport { _, index in script[index] })
+    let fixture = try CookieFixture(FakeTransport { _, index in script[index] })
     for start in starts {
       step("request to \(start.url)")
       let method: HTTPMethod = random.next(2) == 0 ? .get : .post
-      #expect(await bench.session.request(start.url, method: method).end().error == nil)
+      #expect(await fixture.session.request(start.url, method: method).end().error == nil)
     }
     step("cookies of the requests")
-    #expect(bench.sent.count == places.count)
-    for (place, field) in zip(places, bench.sent) {
+    #expect(fixture.sent.count == places.count)
+    for (place, field) in zip(places, fixture.sent) {
       for pair in field?.components(separatedBy: "; ") ?? [] {
         count += 1
         let value = pair.drop { $0 != "=" }.dropFirst()

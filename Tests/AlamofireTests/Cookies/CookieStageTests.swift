@@ -7,12 +7,12 @@ import Testing
 @Suite("Cookies of requests", .timeLimit(.minutes(5)))
 struct CookieStageTests {
   @Test("A cookie of a response is sent with the next request") func nextRequest() async throws {
-    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1; Path=/", "b=2; Path=/x")))
-    _ = await bench.session.request("http://a.test/").end()
-    #expect(bench.cookie("a") != nil, "stored when the response is there")
-    let response = await bench.session.request("http://a.test/x/y").end()
-    _ = await bench.session.request("http://b.test/").end()
-    #expect(bench.sent == [nil, "b=2; a=1", nil])
+    let fixture = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1; Path=/", "b=2; Path=/x")))
+    _ = await fixture.session.request("http://a.test/").end()
+    #expect(fixture.cookie("a") != nil, "stored when the response is there")
+    let response = await fixture.session.request("http://a.test/x/y").end()
+    _ = await fixture.session.request("http://b.test/").end()
+    #expect(fixture.sent == [nil, "b=2; a=1", nil])
     // The request of the caller is unchanged; the sent fields are available.
     #expect(response.request?.headers["Cookie"] == nil)
     #expect(response.metrics?.transactionMetrics.first?.request.headers["Cookie"] == "b=2; a=1")
@@ -20,88 +20,88 @@ struct CookieStageTests {
 
   @Test("Cookies are stored and sent at every hop", arguments: [301, 302, 303, 307, 308])
   func cookiesAreStoredAndSentAtEveryHop(_ status: Int) async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(
         FakeReply.redirect(status, to: "/second").setting("a=1"),
         FakeReply.redirect(status, to: "http://b.test/third").setting("a=2", "b=1"),
         FakeReply.redirect(status, to: "http://a.test/fourth").setting("c=1")))
-    _ = await bench.session.request("http://a.test/first").end()
-    #expect(bench.sent == [nil, "a=1", nil, "a=2; b=1"])
-    #expect(bench.cookie("c")?.domain == "b.test")
+    _ = await fixture.session.request("http://a.test/first").end()
+    #expect(fixture.sent == [nil, "a=1", nil, "a=2; b=1"])
+    #expect(fixture.cookie("c")?.domain == "b.test")
   }
 
   @Test("Cookies are sent with the answer to a challenge") func challenge() async throws {
-    let bench = try CookieFixture(FakeTransport(FakeReply.challenge().setting("a=1")))
-    let response = await bench.session.request("http://a.test/").authenticate(username: "u", password: "p")
+    let fixture = try CookieFixture(FakeTransport(FakeReply.challenge().setting("a=1")))
+    let response = await fixture.session.request("http://a.test/").authenticate(username: "u", password: "p")
       .end()
     #expect(response.error == nil)
-    #expect(bench.sent == [nil, "a=1"])
-    #expect(bench.fake.requests.last?.value("Authorization") != nil)
+    #expect(fixture.sent == [nil, "a=1"])
+    #expect(fixture.fake.requests.last?.value("Authorization") != nil)
   }
 
   @Test("Cookies are sent with a retry") func retry() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(FakeReply.status(503).setting("a=1")),
       interceptor: RetryPolicy(exponentialBackoffScale: 0))
-    _ = await bench.session.request("http://a.test/").validate().end()
-    #expect(bench.sent == [nil, "a=1"])
+    _ = await fixture.session.request("http://a.test/").validate().end()
+    #expect(fixture.sent == [nil, "a=1"])
   }
 
   @Test("Cookies are stored with the head, even if the body fails") func failedBody() async throws {
     var reply = FakeReply.text("half").setting("a=1")
     reply.failure = TransportFailure(.connectionLost, "lost")
-    let bench = try CookieFixture(FakeTransport(reply))
-    #expect(await bench.session.request("http://a.test/").end().error != nil)
-    #expect(bench.cookie("a")?.value == "1")
+    let fixture = try CookieFixture(FakeTransport(reply))
+    #expect(await fixture.session.request("http://a.test/").end().error != nil)
+    #expect(fixture.cookie("a")?.value == "1")
   }
 
   @Test("Changes of the storage by the user are effective at once") func changes() async throws {
-    let bench = try CookieFixture()
-    bench.put("mine", domain: ".a.test")
-    _ = await bench.session.request("http://www.a.test/").end()
-    bench.put("host", domain: "www.a.test", path: "/deep")
-    _ = await bench.session.request("http://www.a.test/deep/er").end()
-    bench.cookie("mine").map { bench.storage.deleteCookie($0) }
-    _ = await bench.session.request("http://www.a.test/deep").end()
-    bench.storage.removeCookies(since: .distantPast)
-    _ = await bench.session.request("http://www.a.test/deep").end()
-    #expect(bench.sent == ["mine=1", "host=1; mine=1", "host=1", nil])
+    let fixture = try CookieFixture()
+    fixture.put("mine", domain: ".a.test")
+    _ = await fixture.session.request("http://www.a.test/").end()
+    fixture.put("host", domain: "www.a.test", path: "/deep")
+    _ = await fixture.session.request("http://www.a.test/deep/er").end()
+    fixture.cookie("mine").map { fixture.storage.deleteCookie($0) }
+    _ = await fixture.session.request("http://www.a.test/deep").end()
+    fixture.storage.removeCookies(since: .distantPast)
+    _ = await fixture.session.request("http://www.a.test/deep").end()
+    #expect(fixture.sent == ["mine=1", "host=1; mine=1", "host=1", nil])
   }
 
   @Test("Cookies of the user are sent within their scope") func scope() async throws {
-    let bench = try CookieFixture()
-    bench.put("secure", domain: ".a.test", secure: true)
-    bench.put("path", domain: "a.test", path: "/only")
-    bench.put("noPath", domain: "a.test", path: "")
-    bench.put("evil", "x\r\nInjected: 1", domain: "a.test")
+    let fixture = try CookieFixture()
+    fixture.put("secure", domain: ".a.test", secure: true)
+    fixture.put("path", domain: "a.test", path: "/only")
+    fixture.put("noPath", domain: "a.test", path: "")
+    fixture.put("evil", "x\r\nInjected: 1", domain: "a.test")
     for url in ["http://a.test/", "https://www.a.test/", "http://xa.test/", "http://a.test/only"] {
-      #expect(await bench.session.request(url).end().error == nil)
+      #expect(await fixture.session.request(url).end().error == nil)
     }
-    #expect(bench.sent == ["noPath=1", "secure=1", nil, "path=1; noPath=1"])
+    #expect(fixture.sent == ["noPath=1", "secure=1", nil, "path=1; noPath=1"])
   }
 
   @Test("A Cookie field of the request has priority") func ownField() async throws {
     let reply = FakeReply.redirect(307, to: "http://b.test/")
-    let bench = try CookieFixture(FakeTransport(FakeReply.redirect(307, to: "/2").setting("a=2"), reply))
-    bench.put("a", domain: "a.test")
-    bench.put("b", domain: "b.test")
-    _ = await bench.session.request("http://a.test/", headers: ["cookie": "mine=1"]).end()
+    let fixture = try CookieFixture(FakeTransport(FakeReply.redirect(307, to: "/2").setting("a=2"), reply))
+    fixture.put("a", domain: "a.test")
+    fixture.put("b", domain: "b.test")
+    _ = await fixture.session.request("http://a.test/", headers: ["cookie": "mine=1"]).end()
     // The field is sent to its origin only. Other origins receive cookies of the storage.
-    #expect(bench.sent == ["mine=1", "mine=1", "b=1"])
-    #expect(bench.cookie("a")?.value == "2", "stored all the same")
+    #expect(fixture.sent == ["mine=1", "mine=1", "b=1"])
+    #expect(fixture.cookie("a")?.value == "2", "stored all the same")
   }
 
   @Test("A Cookie field of the session has priority") func fieldOfSession() async throws {
-    let bench = try CookieFixture(configure: { $0.httpAdditionalHeaders = ["Cookie": "ours=1"] })
-    bench.put("a", domain: "a.test")
-    _ = await bench.session.request("http://a.test/").end()
-    #expect(bench.sent == ["ours=1"])
+    let fixture = try CookieFixture(configure: { $0.httpAdditionalHeaders = ["Cookie": "ours=1"] })
+    fixture.put("a", domain: "a.test")
+    _ = await fixture.session.request("http://a.test/").end()
+    #expect(fixture.sent == ["ours=1"])
   }
 
   @Test("A Cookie field of a redirect handler has priority") func fieldOfRedirectHandler() async throws {
-    let bench = try CookieFixture(FakeTransport(FakeReply.redirect(307, to: "http://b.test/")))
-    bench.put("a", domain: "a.test")
-    bench.put("b", domain: "b.test")
+    let fixture = try CookieFixture(FakeTransport(FakeReply.redirect(307, to: "http://b.test/")))
+    fixture.put("a", domain: "a.test")
+    fixture.put("b", domain: "b.test")
     let redirector = Redirector(
       behavior: .modify { _, request, _ in
         #expect(request.headers["Cookie"] == nil)
@@ -109,41 +109,41 @@ struct CookieStageTests {
         request.headers.add(name: "Cookie", value: "handler=1")
         return request
       })
-    _ = await bench.session.request("http://a.test/").redirect(using: redirector).end()
-    #expect(bench.sent == ["a=1", "handler=1"])
+    _ = await fixture.session.request("http://a.test/").redirect(using: redirector).end()
+    #expect(fixture.sent == ["a=1", "handler=1"])
   }
 
   @Test("Without httpShouldSetCookies no cookie is sent") func httpShouldSetCookies() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=1")), configure: { $0.httpShouldSetCookies = false })
-    bench.put("b", domain: "a.test")
-    for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
-    #expect(bench.sent == [nil, nil])
-    #expect(bench.cookie("a") != nil)
+    fixture.put("b", domain: "a.test")
+    for _ in 0..<2 { _ = await fixture.session.request("http://a.test/").end() }
+    #expect(fixture.sent == [nil, nil])
+    #expect(fixture.cookie("a") != nil)
   }
 
   @Test("A request without cookie handling neither sends nor stores cookies") func httpShouldHandleCookies()
     async throws
   {
-    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1")))
-    bench.put("b", domain: "a.test")
+    let fixture = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1")))
+    fixture.put("b", domain: "a.test")
     var request = try URLRequest(url: "http://a.test/", method: .get)
     request.httpShouldHandleCookies = false
-    _ = await bench.session.request(request).end()
-    #expect(bench.sent == [nil])
-    #expect(bench.cookie("a") == nil)
+    _ = await fixture.session.request(request).end()
+    #expect(fixture.sent == [nil])
+    #expect(fixture.cookie("a") == nil)
   }
 
   @Test("Without a storage there are no cookies") func noStorage() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=1")), configure: { $0.httpCookieStorage = nil })
-    for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
-    #expect(bench.sent == [nil, nil])
+    for _ in 0..<2 { _ = await fixture.session.request("http://a.test/").end() }
+    #expect(fixture.sent == [nil, nil])
   }
 
   @Test("Policies of the configuration and of the storage apply") func policies() async throws {
     for isStorages in [false, true] {
-      let bench = try CookieFixture(
+      let fixture = try CookieFixture(
         FakeTransport { _, _ in FakeReply.ok.setting("a=1") },
         configure: {
           if isStorages {
@@ -153,10 +153,10 @@ struct CookieStageTests {
             $0.httpCookieAcceptPolicy = .never
           }
         })
-      bench.put("b", domain: "a.test")
-      for _ in 0..<2 { _ = await bench.session.request("http://a.test/").end() }
-      #expect(bench.cookie("a") == nil)
-      #expect(bench.sent == (isStorages ? [nil, nil] : ["b=1", "b=1"]))
+      fixture.put("b", domain: "a.test")
+      for _ in 0..<2 { _ = await fixture.session.request("http://a.test/").end() }
+      #expect(fixture.cookie("a") == nil)
+      #expect(fixture.sent == (isStorages ? [nil, nil] : ["b=1", "b=1"]))
     }
   }
 
@@ -166,46 +166,46 @@ struct CookieStageTests {
       ("http://www.a.test/", true), ("https://a.test/", true), ("http://b.test/", false), (nil, true),
     ])
   func onlyTheDocumentsDomainSetsCookiesByDefault(_ document: String?, _ isStored: Bool) async throws {
-    let bench = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1")))
+    let fixture = try CookieFixture(FakeTransport(FakeReply.ok.setting("a=1")))
     var request = try URLRequest(url: "http://cdn.a.test/", method: .get)
     request.mainDocumentURL = document.flatMap { URL(string: $0) }
-    _ = await bench.session.request(request).end()
-    #expect((bench.cookie("a") != nil) == isStored)
+    _ = await fixture.session.request(request).end()
+    #expect((fixture.cookie("a") != nil) == isStored)
   }
 
   @Test("SameSite cookies are not sent after a redirect by another site") func sameSite() async throws {
     let start = FakeReply.ok.setting(
       "strict=1; SameSite=Strict", "lax=1; SameSite=Lax", "none=1; SameSite=None; Secure", "unset=1")
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(
         start, .ok, .redirect(302, to: "https://www.a.test/"), .ok, .redirect(307, to: "https://www.a.test/"),
         .ok,
         .redirect(302, to: "https://www.a.test/"), .ok))
     for url in ["https://www.a.test/", "https://www.a.test/", "https://b.test/"] {
-      _ = await bench.session.request(url).end()
+      _ = await fixture.session.request(url).end()
     }
-    _ = await bench.session.request("https://b.test/", method: .post).end()
-    _ = await bench.session.request("https://api.a.test/").end()
+    _ = await fixture.session.request("https://b.test/", method: .post).end()
+    _ = await fixture.session.request("https://api.a.test/").end()
     let all = "strict=1; lax=1; none=1; unset=1"
     #expect(
-      bench.sent == [nil, all, nil, "lax=1; none=1; unset=1", nil, "none=1; unset=1", nil, all])
+      fixture.sent == [nil, all, nil, "lax=1; none=1; unset=1", nil, "none=1; unset=1", nil, all])
   }
 
   @Test("Requests of URLProtocol classes neither send nor store cookies") func protocolClasses() async throws
   {
-    let bench = try CookieFixture(configure: { $0.protocolClasses = [SettingProtocol.self] })
-    bench.put("a", domain: "stub.test")
-    let response = await bench.session.request("http://stub.test/").end()
+    let fixture = try CookieFixture(configure: { $0.protocolClasses = [SettingProtocol.self] })
+    fixture.put("a", domain: "stub.test")
+    let response = await fixture.session.request("http://stub.test/").end()
     #expect(response.response?.headers["X-Cookie"] == "none")
-    #expect(bench.cookie("stub") == nil)
+    #expect(fixture.cookie("stub") == nil)
   }
 
   @Test("A cURL command contains the cookies that would be sent") func curl() async throws {
-    let bench = try CookieFixture()
-    bench.put("secure", domain: "a.test", secure: true)
-    bench.put("deep", domain: "a.test", path: "/deep")
-    bench.put("a", domain: ".a.test")
-    let request = bench.session.request("http://a.test/")
+    let fixture = try CookieFixture()
+    fixture.put("secure", domain: "a.test", secure: true)
+    fixture.put("deep", domain: "a.test", path: "/deep")
+    fixture.put("a", domain: ".a.test")
+    let request = fixture.session.request("http://a.test/")
     _ = await request.end()
     #expect(request.cURLDescription().contains("-b \"a=1\""))
   }

@@ -8,13 +8,13 @@ import Testing
 @Suite("Cookies in a storage", .timeLimit(.minutes(5)))
 struct StoredCookieTests {
   @Test("Properties are those of the Set-Cookie field") func properties() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting(
           "a=1; Domain=a.test; Path=/x; Secure; HttpOnly; SameSite=Strict; Max-Age=3600", "b=2", "token")))
     let before = Date()
-    _ = await bench.session.request("https://www.a.test/p/q").end()
-    let cookie = try #require(bench.cookie("a"))
+    _ = await fixture.session.request("https://www.a.test/p/q").end()
+    let cookie = try #require(fixture.cookie("a"))
     #expect(cookie.value == "1")
     #expect(cookie.domain == ".a.test")
     #expect(cookie.path == "/x")
@@ -26,33 +26,33 @@ struct StoredCookieTests {
     // In whole seconds, from a moment during the request.
     let start = try #require(cookie.expiresDate).addingTimeInterval(-3600)
     #expect(start > before.addingTimeInterval(-2) && start <= Date())
-    let other = try #require(bench.cookie("b"))
+    let other = try #require(fixture.cookie("b"))
     #expect(other.domain == "www.a.test")
     #expect(other.path == "/p")
     #expect(other.isSessionOnly)
     #expect(other.expiresDate == nil)
     #expect(!other.isSecure)
     #expect(other.sameSitePolicy == nil)
-    #expect(bench.cookie("")?.value == "token")
+    #expect(fixture.cookie("")?.value == "token")
   }
 
   @Test("A copy by properties is equal") func copy() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=1; Secure; HttpOnly; SameSite=Lax; Domain=a.test", "b=1")))
-    _ = await bench.session.request("https://a.test/").end()
-    let cookie = try #require(bench.cookie("a"))
+    _ = await fixture.session.request("https://a.test/").end()
+    let cookie = try #require(fixture.cookie("a"))
     let copy = try #require(cookie.properties.flatMap { HTTPCookie(properties: $0) })
     #expect(copy.isSecure)
     #expect(copy.isHTTPOnly)
     #expect(copy.domain == ".a.test")
     #expect(cookie.properties?[.sameSitePolicy] as? String == "lax")
-    let plain = try #require(bench.cookie("b")?.properties.flatMap { HTTPCookie(properties: $0) })
+    let plain = try #require(fixture.cookie("b")?.properties.flatMap { HTTPCookie(properties: $0) })
     #expect(!plain.isSecure)
     // The copy replaces the first cookie, and is treated as a cookie of the user.
-    bench.storage.setCookie(copy)
-    _ = await bench.session.request("http://a.test/").end()
-    _ = await bench.session.request("https://www.a.test/").end()
-    #expect(bench.sent.suffix(2) == ["b=1", "a=1"])
+    fixture.storage.setCookie(copy)
+    _ = await fixture.session.request("http://a.test/").end()
+    _ = await fixture.session.request("https://www.a.test/").end()
+    #expect(fixture.sent.suffix(2) == ["b=1", "a=1"])
   }
 
   @Test("Notes contain attributes that a file loses") func notes() {
@@ -104,58 +104,60 @@ struct StoredCookieTests {
 
   @Test("The key of Foundation does not bypass Secure") func keyOfFoundation() async throws {
     // Foundation's key is domain, path and name without separators, so "/b" and "c" equals "/" and "bc".
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting("bc=secret; Secure; Path=/"), FakeReply.ok.setting("c=evil; Path=/b"),
         FakeReply.ok.setting("c=fine; Path=/b")))
-    for url in ["https://a.test/", "http://a.test/"] { _ = await bench.session.request(url).end() }
-    #expect(bench.cookie("bc")?.value == "secret")
-    #expect(bench.cookie("c") == nil)
-    _ = await bench.session.request("https://a.test/").end()
-    #expect(bench.cookie("c")?.value == "fine")
+    for url in ["https://a.test/", "http://a.test/"] { _ = await fixture.session.request(url).end() }
+    #expect(fixture.cookie("bc")?.value == "secret")
+    #expect(fixture.cookie("c") == nil)
+    _ = await fixture.session.request("https://a.test/").end()
+    #expect(fixture.cookie("c")?.value == "fine")
   }
 
   @Test("Cookies are replaced, removed and ordered") func order() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(
         FakeReply.ok.setting("a=1", "b=1", "c=1"), FakeReply.ok.setting("a=2", "b=; Max-Age=0", "d=1"), .ok))
-    bench.put("c", "users", domain: "a.test")
-    for _ in 0..<3 { _ = await bench.session.request("http://a.test/").end() }
-    #expect(bench.sent == ["c=users", "c=1; a=1; b=1", "c=1; a=2; d=1"])
-    #expect(bench.storage.cookies?.count == 3)
+    fixture.put("c", "users", domain: "a.test")
+    for _ in 0..<3 { _ = await fixture.session.request("http://a.test/").end() }
+    #expect(fixture.sent == ["c=users", "c=1; a=1; b=1", "c=1; a=2; d=1"])
+    #expect(fixture.storage.cookies?.count == 3)
   }
 
   @Test("A value that is canonically equivalent is another value") func canonicalEquivalence() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport(FakeReply.ok.setting("a=\u{E9}"), FakeReply.ok.setting("a=e\u{301}")))
-    for _ in 0..<3 { _ = await bench.session.request("http://a.test/").end() }
-    let sent = try #require(bench.sent.last ?? nil)
+    for _ in 0..<3 { _ = await fixture.session.request("http://a.test/").end() }
+    let sent = try #require(fixture.sent.last ?? nil)
     #expect(Array(sent.utf8) == Array("a=e\u{301}".utf8))
   }
 
   @Test("The number of cookies of a domain is limited") func domainLimit() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport { _, index in
         var reply = FakeReply.ok
         for count in 0..<50 { reply = reply.setting("n\(index * 50 + count)=1") }
         return reply
       })
-    bench.put("other", domain: "b.test")
-    for _ in 0..<5 { _ = await bench.session.request("http://a.test/").end() }
-    #expect(bench.storage.cookies?.count == CookieRules.domainLimit + 1)
-    #expect(bench.cookie("n69") == nil)
-    #expect(bench.cookie("n70") != nil)
-    #expect(bench.cookie("other") != nil)
+    fixture.put("other", domain: "b.test")
+    for _ in 0..<5 { _ = await fixture.session.request("http://a.test/").end() }
+    #expect(fixture.storage.cookies?.count == CookieRules.domainLimit + 1)
+    #expect(fixture.cookie("n69") == nil)
+    #expect(fixture.cookie("n70") != nil)
+    #expect(fixture.cookie("other") != nil)
   }
 
   @Test("The number of cookies of a storage is limited") func totalLimit() async throws {
-    let bench = try CookieFixture(
+    let fixture = try CookieFixture(
       FakeTransport((0..<30).reduce(FakeReply.ok) { $0.setting("new\($1)=1") }))
     // Cookies of the user have no creation date, so they are the oldest.
-    for number in 0..<CookieRules.totalLimit - 10 { bench.put("n\(number)", domain: "h\(number / 100).test") }
-    _ = await bench.session.request("http://a.test/").end()
-    #expect(bench.storage.cookies?.count == CookieRules.totalLimit)
-    #expect(bench.storage.cookies?.count { $0.domain == "a.test" } == 30)
+    for number in 0..<CookieRules.totalLimit - 10 {
+      fixture.put("n\(number)", domain: "h\(number / 100).test")
+    }
+    _ = await fixture.session.request("http://a.test/").end()
+    #expect(fixture.storage.cookies?.count == CookieRules.totalLimit)
+    #expect(fixture.storage.cookies?.count { $0.domain == "a.test" } == 30)
   }
 
   @Test("A storage has one store for all sessions") func sharedStore() throws {

@@ -27,7 +27,7 @@ import Testing
     #expect(try PackageFiles.text(of: "README.md").contains("`nonisolated struct Repository`"))
   }
 
-  // A proxy leads to a test server in place of the host.
+  // A proxy leads to a test server instead of the host.
   @Test(
     "The program prints what the server has sent", arguments: ["ReadmeProgram", "ReadmeMainActorProgram"])
   func program(name: String) async throws {

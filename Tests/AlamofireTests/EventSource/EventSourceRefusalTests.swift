@@ -51,7 +51,7 @@ import Testing
     #expect(request.data == Data(Self.reason.utf8))
   }
 
-  @Test("A page in place of events is refused for its type, with its beginning") func page() async throws {
+  @Test("A page instead of events is refused for its type, with its beginning") func page() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("<html>Sign in</html>").with(header: "Content-Type", value: "text/html"))
     let request = Session.real().eventSourceRequest(server.url("/"))

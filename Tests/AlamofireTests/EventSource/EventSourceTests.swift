@@ -108,7 +108,7 @@ struct EventSourceTests {
   @Test("The cache never answers an event source, whatever the policy of the session") func cache()
     async throws
   {
-    let bench = CacheFixture(
+    let fixture = CacheFixture(
       FakeTransport { _, index in
         .status(
           200, "data: \(index)\n\n",
@@ -116,14 +116,14 @@ struct EventSourceTests {
             ("Content-Type", "text/event-stream"), ("Cache-Control", "max-age=60"), ("ETag", "\"1\""),
           ])
       }, policy: .returnCacheDataElseLoad)
-    #expect(await [bench.get().hops, bench.get().hops] == ["n", "c"])
+    #expect(await [fixture.get().hops, fixture.get().hops] == ["n", "c"])
     var configuration = EventSourceRequest.Configuration()
     configuration.reconnects = false
-    let request = bench.session.eventSourceRequest("http://a.test/x", configuration: configuration)
+    let request = fixture.session.eventSourceRequest("http://a.test/x", configuration: configuration)
     var events: [String] = []
     for try await event in request.events() { events.append(event.data) }
-    #expect(events == ["1"] && bench.fake.requests.count == 2)
-    #expect(bench.fake.requests.last?.value("If-None-Match") == nil)
+    #expect(events == ["1"] && fixture.fake.requests.count == 2)
+    #expect(fixture.fake.requests.last?.value("If-None-Match") == nil)
   }
 
   @Test("A refused connection is tried again, as often as configured") func failures() async throws {

@@ -51,12 +51,12 @@ struct AlternativeStageTests {
   @Test(
     "A service that cannot be connected to is not used for a while",
     arguments: [
-      TransportFailure.Kind.cannotFindHost, .cannotConnectToHost, .addressRefused, .timedOut,
+      TransportFailure.FailureKind.cannotFindHost, .cannotConnectToHost, .addressRefused, .timedOut,
       .secureConnectionFailed,
       .certificateUntrusted, .certificateHasBadDate, .trustRefused, .trustUndecided, .identityUndecided,
       .alternativeUnfit, .connectionLost,
     ])
-  func failedService(kind: TransportFailure.Kind) async throws {
+  func failedService(kind: TransportFailure.FailureKind) async throws {
     let fake = FakeTransport(.failure(kind), .text("origin"), .text("origin"))
     let session = session(fake)
     for _ in 0..<2 {

@@ -43,11 +43,11 @@ struct NameServiceOnSessionTests {
       .tls(TestIdentity(.init(commonName: "shop", dnsNames: ["shop.example"], issuer: .localhostAuthority))))
   }
 
-  private func session(_ evaluator: Slow? = nil, guarded: Bool = false) -> Session {
+  private func session(_ evaluator: Slow? = nil, protected: Bool = false) -> Session {
     var options = TransportOptions()
     options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
     options.nameServiceURL = service.url("/dns-query")
-    options.refusesPrivateAddresses = guarded
+    options.refusesPrivateAddresses = protected
     let manager = evaluator.map { ServerTrustManager(evaluators: ["localhost": $0, "shop.example": $0]) }
     return Session(configuration: .isolated, serverTrustManager: manager, transportOptions: options)
   }
@@ -77,7 +77,7 @@ struct NameServiceOnSessionTests {
   }
 
   @Test("refusesPrivateAddresses applies to resolved addresses") func privateAddresses() async throws {
-    let session = session(guarded: true)
+    let session = session(protected: true)
     let error = await session.request(url).serializingData().response.error
     #expect((error?.underlyingError as? URLError)?.code == .unsupportedURL)
     #expect(error?.errorDescription?.contains("refusesPrivateAddresses") == true)

@@ -17,7 +17,7 @@ import Testing
     Session.real(configuration: .isolated, eventMonitors: [log])
   }
 
-  /// Returns the messages with `…` in place of durations.
+  /// Returns the messages with `…` instead of durations.
   private func messages(_ log: RequestLog) -> [String] {
     log.queue.sync {}
     return entries.values.map { $0.message.replacing(/\d+\.\d ms/, with: "…") }

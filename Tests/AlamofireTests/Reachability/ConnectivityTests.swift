@@ -64,8 +64,8 @@ struct ConnectivityTests {
 
   @Test(
     "A failure with a network does not wait",
-    arguments: [TransportFailure.Kind.cannotFindHost, .timedOut, .connectionLost])
-  func otherFailures(kind: TransportFailure.Kind) async {
+    arguments: [TransportFailure.FailureKind.cannotFindHost, .timedOut, .connectionLost])
+  func otherFailures(kind: TransportFailure.FailureKind) async {
     let fake = FakeTransport(.failure(kind))
     let session = session(fake)
     let error = await session.request("http://a.test/").end().error

@@ -8,9 +8,9 @@ import Testing
 @Suite("The orders of the steps") struct OrderTests {
   /// A step of one of the three orders.
   enum Step: Equatable, Hashable {
-    case run(RunOrder.Step)
-    case attempt(AttemptOrder.Step)
-    case hop(HopOrder.Step)
+    case run(RunOrder.RunStep)
+    case attempt(AttemptOrder.AttemptStep)
+    case hop(HopOrder.HopStep)
   }
 
   /// The three orders, one inside the other, as a run asks them.
@@ -52,9 +52,9 @@ import Testing
     }
   }
 
-  private static func run(_ steps: RunOrder.Step...) -> [Step] { steps.map { .run($0) } }
-  private static func attempt(_ steps: AttemptOrder.Step...) -> [Step] { steps.map { .attempt($0) } }
-  private static func hop(_ steps: HopOrder.Step...) -> [Step] { steps.map { .hop($0) } }
+  private static func run(_ steps: RunOrder.RunStep...) -> [Step] { steps.map { .run($0) } }
+  private static func attempt(_ steps: AttemptOrder.AttemptStep...) -> [Step] { steps.map { .attempt($0) } }
+  private static func hop(_ steps: HopOrder.HopStep...) -> [Step] { steps.map { .hop($0) } }
 
   private static let request = attempt(.convert, .adapt, .waitForResume)
   private static let first = hop(.makeRequest) + again
@@ -95,7 +95,7 @@ import Testing
     case .hop(.answerChallenge): .challenge(isAnswered: false)
     case .hop(.followRedirect): .redirect(.none)
     case .hop(.recordTransferFailure): .failed
-    case .run(.askRetriers): .retry(isWanted: false)
+    case .run(.askRetriers): .retry(isRequested: false)
     case .run(.serialize): .serialized(.all)
     default: .done
     }
@@ -171,10 +171,10 @@ import Testing
   @Test(
     "Each remedy sends the hop again",
     arguments: [
-      (TransferFailureFacts.rangeMismatch, HopOrder.Step.askForWholeBody), (.trust, .evaluateTrust),
+      (TransferFailureFacts.rangeMismatch, HopOrder.HopStep.askForWholeBody), (.trust, .evaluateTrust),
       (.identity, .chooseIdentity), (.offline, .waitForConnectivity),
     ])
-  func recovery(failure: TransferFailureFacts, remedy: HopOrder.Step) {
+  func recovery(failure: TransferFailureFacts, remedy: HopOrder.HopStep) {
     #expect(
       Self.steps((.hop(.send), .transferFailed(failure)))
         == Self.request + Self.first + Self.hop(remedy) + Self.sent + Self.stored + Self.result + Self.end)
@@ -252,7 +252,7 @@ import Testing
   @Test("A retry begins with the conversion, a refused one delivers the failure")
   func retries() {
     let failed = Self.request + Self.first + Self.stored + Self.result + Self.failure
-    let asks = (Step.run(.askRetriers), StageEvent.retry(isWanted: true))
+    let asks = (Step.run(.askRetriers), StageEvent.retry(isRequested: true))
     #expect(
       Self.steps((.attempt(.validate), .failed), asks)
         == failed + Self.run(.prepareRetry) + Self.request + Self.first + Self.stored + Self.result + Self.end
@@ -266,7 +266,7 @@ import Testing
   func serializers() {
     let before = Self.request + Self.first + Self.stored + Self.result + Self.end
     #expect(
-      Self.steps((.run(.serialize), .serialized(.failed)), (.run(.askRetriers), .retry(isWanted: true)))
+      Self.steps((.run(.serialize), .serialized(.failed)), (.run(.askRetriers), .retry(isRequested: true)))
         == before + Self.run(.askRetriers, .prepareRetry) + before)
     #expect(
       Self.steps((.run(.serialize), .serialized(.failed))) == before + Self.run(.askRetriers, .serialize))
@@ -278,7 +278,7 @@ import Testing
     #expect(
       Self.steps(
         after: .begunForLateHandlers, (.run(.serialize), .serialized(.failed)),
-        (.run(.askRetriers), .retry(isWanted: true)))
+        (.run(.askRetriers), .retry(isRequested: true)))
         == Self.run(.prepareLateHandlers, .serialize, .askRetriers, .prepareRetry) + Self.request
         + Self.first + Self.stored + Self.result + Self.end)
   }
@@ -310,14 +310,15 @@ import Testing
     case .attempt(.acceptResult): [.done, .done, .continued, .failed]
     case .attempt(.announceTaskEnd), .attempt(.waitForCookies): [.done]
     case .attempt: [.done, .done, .failed]
-    case .run(.askRetriers): [.retry(isWanted: true), .retry(isWanted: false), .retry(isWanted: false)]
+    case .run(.askRetriers):
+      [.retry(isRequested: true), .retry(isRequested: false), .retry(isRequested: false)]
     case .run(.prepareRetry), .run(.prepareContinuation): [.done, .failed]
     case .run(.serialize): [.serialized(.all), .serialized(.all), .serialized(.failed)]
     case .run: [.done]
     }
   }
 
-  private static func events(of step: HopOrder.Step) -> [StageEvent] {
+  private static func events(of step: HopOrder.HopStep) -> [StageEvent] {
     switch step {
     case .beginHop: [.cache(.none), .cache(.lookUp)]
     case .lookUpCache: [.cache(.send), .cache(.replay), .cache(.revalidate), .transferFailed(.other)]

@@ -8,7 +8,7 @@ import Testing
 /// also sent with an interceptor that has no effect but makes the request start in a task.
 @Suite("Requests without a task", .timeLimit(.minutes(5)))
 struct PlainRequestTests {
-  struct Scene: Sendable, CustomTestStringConvertible {
+  struct Fixture: Sendable, CustomTestStringConvertible {
     let name: String
     var path = "/get"
     var method = HTTPMethod.get
@@ -17,54 +17,56 @@ struct PlainRequestTests {
     var testDescription: String { name }
   }
 
-  static let scenes: [Scene] = [
-    Scene(name: "a body", path: "/bytes/70000"),
-    Scene(name: "no body", path: "/status/204"),
-    Scene(name: "HEAD", method: .head),
-    Scene(name: "POST", path: "/post", method: .post),
-    Scene(name: "a coding", path: "/gzip"),
-    Scene(name: "redirects", path: "/redirect/3"),
-    Scene(name: "too many redirects", path: "/redirect/60"),
-    Scene(name: "a redirect to nowhere", replies: [.redirect(to: "http://[")]),
-    Scene(name: "a redirect that is not followed", path: "/redirect/1") { $0.redirect(using: .doNotFollow) },
-    Scene(name: "a challenge without an answer", path: "/basic-auth/user/secret"),
-    Scene(name: "a challenge with one", path: "/basic-auth/user/secret") {
+  static let scenes: [Fixture] = [
+    Fixture(name: "a body", path: "/bytes/70000"),
+    Fixture(name: "no body", path: "/status/204"),
+    Fixture(name: "HEAD", method: .head),
+    Fixture(name: "POST", path: "/post", method: .post),
+    Fixture(name: "a coding", path: "/gzip"),
+    Fixture(name: "redirects", path: "/redirect/3"),
+    Fixture(name: "too many redirects", path: "/redirect/60"),
+    Fixture(name: "a redirect to nowhere", replies: [.redirect(to: "http://[")]),
+    Fixture(name: "a redirect that is not followed", path: "/redirect/1") {
+      $0.redirect(using: .doNotFollow)
+    },
+    Fixture(name: "a challenge without an answer", path: "/basic-auth/user/secret"),
+    Fixture(name: "a challenge with one", path: "/basic-auth/user/secret") {
       $0.authenticate(username: "user", password: "secret")
     },
-    Scene(name: "a challenge with the wrong one", path: "/basic-auth/user/secret") {
+    Fixture(name: "a challenge with the wrong one", path: "/basic-auth/user/secret") {
       $0.authenticate(username: "user", password: "wrong")
     },
-    Scene(name: "cookies", path: "/cookies/set?a=b"),
-    Scene(name: "a valid response") { $0.validate() },
-    Scene(name: "an invalid status", path: "/status/404") { $0.validate() },
-    Scene(name: "an invalid type") { $0.validate(contentType: ["image/png"]) },
-    Scene(name: "a validator of the user") { $0.validate { _, _, _ in .failure(TestError()) } },
-    Scene(name: "a head handler that cancels") { request in
+    Fixture(name: "cookies", path: "/cookies/set?a=b"),
+    Fixture(name: "a valid response") { $0.validate() },
+    Fixture(name: "an invalid status", path: "/status/404") { $0.validate() },
+    Fixture(name: "an invalid type") { $0.validate(contentType: ["image/png"]) },
+    Fixture(name: "a validator of the user") { $0.validate { _, _, _ in .failure(TestError()) } },
+    Fixture(name: "a head handler that cancels") { request in
       request.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }
     },
-    Scene(name: "a head handler that allows") { request in
+    Fixture(name: "a head handler that allows") { request in
       request.onHTTPResponse(on: .global()) { _, decide in decide(.allow) }
     },
-    Scene(name: "no answer", replies: [.closeBeforeReply, .closeBeforeReply, .closeBeforeReply]),
-    Scene(name: "half an answer", replies: [.closeAfterBody(bytes: 3)]),
-    Scene(name: "a path that is escaped", path: "/a b"),
-    Scene(name: "a cache", path: "/cache/60"),
+    Fixture(name: "no answer", replies: [.closeBeforeReply, .closeBeforeReply, .closeBeforeReply]),
+    Fixture(name: "half an answer", replies: [.closeAfterBody(bytes: 3)]),
+    Fixture(name: "a path that is escaped", path: "/a b"),
+    Fixture(name: "a cache", path: "/cache/60"),
     // Small enough to come at once, because what came is kept.
-    Scene(name: "a body that is too large", path: "/bytes/1500") {
+    Fixture(name: "a body that is too large", path: "/bytes/1500") {
       $0.transportOptions { $0.bodySizeLimit = 1_000 }
     },
-    Scene(name: "a monitor that comes late") { $0.eventMonitor(ClosureEventMonitor()) },
+    Fixture(name: "a monitor that comes late") { $0.eventMonitor(ClosureEventMonitor()) },
   ]
 
   @Test("A request without a task has the same result as one with a task", arguments: scenes)
-  func ends(_ scene: Scene) async throws {
+  func ends(_ scene: Fixture) async throws {
     let plain = try await end(of: scene, with: nil)
     let tasked = try await end(of: scene, with: SpyInterceptor())
     #expect(plain == tasked)
   }
 
   /// Sends two requests one after the other, so that the second finds the state that the first one left.
-  private func end(of scene: Scene, with interceptor: SpyInterceptor?) async throws -> [String] {
+  private func end(of scene: Fixture, with interceptor: SpyInterceptor?) async throws -> [String] {
     let server = try HTTPTestServer()
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)

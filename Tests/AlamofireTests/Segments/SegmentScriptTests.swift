@@ -238,7 +238,7 @@ private let KiB = 1024
   }
 
   @Test(
-    "A status of success other than 206 in place of a later range is not the whole file",
+    "A status of success other than 206 instead of a later range is not the whole file",
     arguments: [203, 204])
   func otherSuccessLater(status: Int) async throws {
     defer { folder.remove() }

@@ -96,7 +96,7 @@ private let KiB = 1024
     }
   }
 
-  @Test("The digest of a whole response in place of a range is verified", arguments: [false, true])
+  @Test("The digest of a whole response instead of a range is verified", arguments: [false, true])
   func digestOfWhole(isRight: Bool) async throws {
     defer { folder.remove() }
     let file = SegmentedFile(size: 400 * KiB)

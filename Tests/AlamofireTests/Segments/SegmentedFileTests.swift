@@ -182,7 +182,7 @@ private let KiB = 1024
   // MARK: Other files in the folder
 
   @Test(
-    "A pipe or a link in place of a file of the download neither blocks nor is written through",
+    "A pipe or a link instead of a file of the download neither blocks nor is written through",
     arguments: ["partial", "ranges", "ranges.new"], ["pipe", "link"])
   func foreignFiles(suffix: String, kind: String) async throws {
     defer { folder.remove() }

@@ -31,7 +31,7 @@ struct FakeReply: Sendable {
     .status(status, headers: [("Location", location)])
   }
 
-  static func failure(_ kind: TransportFailure.Kind) -> FakeReply {
+  static func failure(_ kind: TransportFailure.FailureKind) -> FakeReply {
     FakeReply(failure: TransportFailure(kind, "A failure of the script."), hasHead: false)
   }
 

@@ -49,7 +49,7 @@ extension StreamRecorder where Success == Data {
 
 extension FakeReply {
   /// Returns a reply whose body has these chunks.
-  static func chunks(_ chunks: [String], failure: TransportFailure.Kind? = nil) -> FakeReply {
+  static func chunks(_ chunks: [String], failure: TransportFailure.FailureKind? = nil) -> FakeReply {
     FakeReply(
       chunks: chunks.map { Data($0.utf8) }, failure: failure.map { .init($0, "broken by the script") })
   }

@@ -188,7 +188,7 @@ import Testing
       #expect(office.server.recordedRequests.map(\.path) == paths, "\(options)")
       // A stapled response is an answer of a responder, too.
       let evaluator = RevocationTrustEvaluator(options: options)
-      #expect(evaluator.wantsStapledResponse == paths.contains("/ocsp"), "\(options)")
+      #expect(evaluator.requestsStapledResponse == paths.contains("/ocsp"), "\(options)")
     }
   }
 

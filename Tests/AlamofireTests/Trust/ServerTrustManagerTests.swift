@@ -79,7 +79,7 @@ import Testing
       (evaluator as? any InstantTrustEvaluator)?.isInstant ?? false
     }
     func wantsStaple(_ evaluator: any ServerTrustEvaluating) -> Bool {
-      (evaluator as? any InstantTrustEvaluator)?.wantsStapledResponse ?? false
+      (evaluator as? any InstantTrustEvaluator)?.requestsStapledResponse ?? false
     }
     let offline = RevocationTrustEvaluator(options: [.any, .networkAccessDisabled])
     #expect(isInstant(.default) && isInstant(.disabled) && isInstant(offline))

@@ -154,7 +154,7 @@ import Testing
   }
 
   @Test(
-    "A redirect to another server does not send the client certificate",
+    "A client certificate is not presented to another server after a redirect, and again to its own server",
     arguments: ["delegate", "credential", "options"])
   func redirect(way: String) async throws {
     let asking = TLSOptions(

@@ -28,20 +28,20 @@ import Testing
     #expect(!trust.usesDefaultEvaluation)
   }
 
-  private func wantsStapledResponse(_ manager: ServerTrustManager) throws -> Bool {
+  private func requestsStapledResponse(_ manager: ServerTrustManager) throws -> Bool {
     let trust = try #require(TrustService(manager: manager, observers: SessionObservers()))
-    return trust.wantsStapledResponse(ofHost: "a.test")
+    return trust.requestsStapledResponse(ofHost: "a.test")
   }
 
   @Test("The stapled response is requested if an evaluator uses it")
   func stapledResponse() throws {
-    #expect(try wantsStapledResponse(OwnManager(evaluators: [:])), "its evaluator is not known before")
+    #expect(try requestsStapledResponse(OwnManager(evaluators: [:])), "its evaluator is not known before")
     let revocation = ServerTrustManager(evaluators: ["a.test": RevocationTrustEvaluator()])
-    #expect(try wantsStapledResponse(revocation))
-    #expect(try wantsStapledResponse(ServerTrustManager(evaluators: ["a.test": OwnEvaluator()])))
+    #expect(try requestsStapledResponse(revocation))
+    #expect(try requestsStapledResponse(ServerTrustManager(evaluators: ["a.test": OwnEvaluator()])))
     let usual = ServerTrustManager(evaluators: ["a.test": DefaultTrustEvaluator()])
-    #expect(try !wantsStapledResponse(usual))
-    #expect(try !wantsStapledResponse(ServerTrustManager(evaluators: [:])))
+    #expect(try !requestsStapledResponse(usual))
+    #expect(try !requestsStapledResponse(ServerTrustManager(evaluators: [:])))
   }
 
   @Test("A client certificate accepts no server, although it has neither a name nor a password")

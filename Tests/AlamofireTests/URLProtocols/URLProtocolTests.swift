@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// `URLProtocol` classes of a user serve requests in place of the engine.
+/// `URLProtocol` classes of a user serve requests instead of the engine.
 @Suite(.timeLimit(.minutes(5))) struct URLProtocolTests {
   @Test("A protocol serves a data request") func dataRequest() async throws {
     let script = ProtocolScript { loader, client in

@@ -40,7 +40,7 @@ final class FakeByteStream: ByteStream {
   /// The timeout of each read.
   let timeouts = Recorder<Duration?>()
   /// The reasons of the end: one.
-  let ends = Recorder<TransportFailure.Kind?>()
+  let ends = Recorder<TransportFailure.FailureKind?>()
   private let queue = DispatchQueue(label: "test.stream")
   private let state: Mutex<State>
 
@@ -90,7 +90,7 @@ final class FakeByteStream: ByteStream {
   }
 
   /// Breaks the connection.
-  func fail(_ kind: TransportFailure.Kind = .connectionLost) {
+  func fail(_ kind: TransportFailure.FailureKind = .connectionLost) {
     queue.async { [self] in end(TransportFailure(kind, "The stream broke.")) }
   }
 

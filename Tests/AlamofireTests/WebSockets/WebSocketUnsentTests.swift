@@ -85,7 +85,7 @@ import Testing
     #expect(socket.error?.localizedDescription.contains("not sent yet") == true)
   }
 
-  @Test("The async form waits in place of an error")
+  @Test("The async form waits instead of an error")
   func waits() async throws {
     let fake = FakeSocketSession()
     let (socket, _, stream) = await fake.connected(Self.configuration)

@@ -31,7 +31,7 @@ import Testing
     }
 
     /// The failure of the request.
-    var kind: TransportFailure.Kind {
+    var kind: TransportFailure.FailureKind {
       switch self {
       case .reset, .resetTwice, .goAwayAndReset, .errorAndCut: return .connectionLost
       default: return .badServerResponse

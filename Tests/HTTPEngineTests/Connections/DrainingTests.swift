@@ -6,7 +6,7 @@ import Testing
 
 /// Connections of HTTP/2 whose server has said goodbye, while a long stream goes on (RFC 9113 §6.8).
 @Suite("Connections that drain", .timeLimit(.minutes(3))) struct DrainingTests {
-  /// Opens a connection of HTTP/2 in place of the first one that the pool makes.
+  /// Opens a connection of HTTP/2 instead of the first one that the pool makes.
   private static func open(_ fixture: ConnectionFixture, streams: UInt8? = nil) throws -> MemoryPipe {
     let maker = try #require(fixture.pool.pending.first)
     let pipe = MemoryPipe()

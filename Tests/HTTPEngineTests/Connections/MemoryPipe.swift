@@ -141,7 +141,7 @@ final class ConnectionFixture {
     try #require(HTTP2Connection(pipe, tls, facts(pipe, tls), headerSizeLimit: 262_144, for: pool))
   }
 
-  /// Gives the pool a connection in memory in place of the first one that it makes.
+  /// Gives the pool a connection in memory instead of the first one that it makes.
   func open(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) throws -> HTTP1Connection {
     let maker = try #require(pool.pending.first)
     let connection = http1(pipe, tls)

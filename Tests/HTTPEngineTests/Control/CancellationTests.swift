@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct CancellationTests {
   /// Sends a request, and returns the kind of its failure, `nil` for a response.
   static func kind(_ client: Client, _ request: WireRequest, _ watcher: any TransferObserver) async
-    -> TransportFailure.Kind?
+    -> TransportFailure.FailureKind?
   {
     do throws(TransportFailure) {
       _ = try await client.transport.send(request, observer: watcher)
@@ -22,12 +22,12 @@ import Testing
   /// Sends in a task of its own, which can be cancelled.
   static func start(
     _ client: Client, _ request: WireRequest, _ watcher: any TransferObserver
-  ) -> Task<TransportFailure.Kind?, Never> {
+  ) -> Task<TransportFailure.FailureKind?, Never> {
     Task { await kind(client, request, watcher) }
   }
 
   static func expectCancelled(
-    _ task: Task<TransportFailure.Kind?, Never>, _ watcher: Watcher,
+    _ task: Task<TransportFailure.FailureKind?, Never>, _ watcher: Watcher,
     _ location: SourceLocation = #_sourceLocation
   ) async {
     task.cancel()
@@ -125,7 +125,7 @@ import Testing
   @Test("A callback of a transfer cancels it") func fromCallback() async throws {
     let server = try HTTPTestServer()
     let client = Client()
-    let holder = Mutex<Task<TransportFailure.Kind?, Never>?>(nil)
+    let holder = Mutex<Task<TransportFailure.FailureKind?, Never>?>(nil)
     let isHeld = Moment()
     let watcher = Watcher(onHead: { _ in holder.withLock { $0 }?.cancel() })
     let request = try client.request(server.url("/bytes/2000000"))

@@ -90,7 +90,7 @@ import Testing
     let count = 20_000
     let began = Counter()
     let allBegan = Moment()
-    await withTaskGroup(of: TransportFailure.Kind?.self) { group in
+    await withTaskGroup(of: TransportFailure.FailureKind?.self) { group in
       for _ in 0..<count {
         let observer = BeginningObserver {
           began.enter()

@@ -74,7 +74,7 @@ import Testing
 
   private struct ChoosingEvaluator: ServerEvaluator {
     func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict { .accept }
-    func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { true }
+    func choosesIdentity(forHost host: String, port: Int) -> Bool { true }
   }
 
   /// A resumed session would have no client certificate, and the server would not ask for one.

@@ -132,7 +132,7 @@ import Testing
     let server = try HTTPTestServer(.tls(Self.shop()))
     let options = client(doh).profile.options
     for (verdict, kind) in [
-      (TrustVerdict.refuse(FixedEvaluator.Refusal()), TransportFailure.Kind.trustRefused),
+      (TrustVerdict.refuse(FixedEvaluator.Refusal()), TransportFailure.FailureKind.trustRefused),
       (.ask, .trustUndecided),
     ] {
       let evaluator = FixedEvaluator(verdict)

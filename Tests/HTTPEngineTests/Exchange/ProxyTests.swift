@@ -153,10 +153,10 @@ import Testing
   @Test(
     "A tunnel that is refused",
     arguments: [
-      (407, TransportFailure.Kind.proxyAuthenticationRequired), (403, .cannotConnectToHost),
+      (407, TransportFailure.FailureKind.proxyAuthenticationRequired), (403, .cannotConnectToHost),
       (502, .cannotConnectToHost),
     ])
-  func tunnel(status: Int, kind: TransportFailure.Kind) async throws {
+  func tunnel(status: Int, kind: TransportFailure.FailureKind) async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(.status(status))
     let server = options(Self.asAnn, port: proxy.port)

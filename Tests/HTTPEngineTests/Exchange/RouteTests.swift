@@ -61,9 +61,9 @@ import Testing
     let server = try HTTPTestServer()
     let client = Client()
     _ = try await client.get(server.url("/get"))
-    let guarded = Client.profile { $0.refusesPrivateAddresses = true }
+    let protected = Client.profile { $0.refusesPrivateAddresses = true }
     for _ in 0..<2 {
-      let failure = try await client.failure(of: client.request(server.url("/get"), profile: guarded))
+      let failure = try await client.failure(of: client.request(server.url("/get"), profile: protected))
       #expect(failure.kind == .addressRefused)
       #expect(failure.message.contains("refusesPrivateAddresses"), "\(failure.message)")
     }

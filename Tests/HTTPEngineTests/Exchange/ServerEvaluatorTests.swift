@@ -14,9 +14,9 @@ final class FixedEvaluator: ServerEvaluator {
   private let wantsStapled: Bool
   private let seen = Mutex<[PresentedChain]>([])
 
-  init(_ verdict: TrustVerdict, wantsStapledResponse: Bool = false) {
+  init(_ verdict: TrustVerdict, requestsStapledResponse: Bool = false) {
     self.verdict = verdict
-    wantsStapled = wantsStapledResponse
+    wantsStapled = requestsStapledResponse
   }
 
   var chains: [PresentedChain] { seen.withLock { $0 } }
@@ -26,7 +26,7 @@ final class FixedEvaluator: ServerEvaluator {
     return verdict
   }
 
-  func wantsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
+  func requestsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ServerEvaluatorTests {
@@ -44,7 +44,7 @@ final class FixedEvaluator: ServerEvaluator {
     // The certificate is self-signed and for another host, so only the evaluator accepts it.
     let stranger = try TestIdentity(.init(commonName: "stranger", dnsNames: ["stranger.example"]))
     let server = try HTTPTestServer(.tls(stranger, TLSOptions(maximumVersion: version)))
-    let evaluator = FixedEvaluator(.accept, wantsStapledResponse: atStatus)
+    let evaluator = FixedEvaluator(.accept, requestsStapledResponse: atStatus)
     let client = Client()
     for _ in 0..<3 {
       let request = try client.request(server.url("/get"), profile: profile(evaluator))
@@ -76,7 +76,7 @@ final class FixedEvaluator: ServerEvaluator {
     [false, true])
   func refused(version: TLSOptions.Version, atStatus: Bool) async throws {
     let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: version)))
-    let evaluator = FixedEvaluator(.refuse(FixedEvaluator.Refusal()), wantsStapledResponse: atStatus)
+    let evaluator = FixedEvaluator(.refuse(FixedEvaluator.Refusal()), requestsStapledResponse: atStatus)
     let client = Client()
     let failure = try await client.failure(
       of: client.request(server.url("/get"), profile: profile(evaluator)))

@@ -96,7 +96,7 @@ import Testing
     #expect(failure.message.contains("in the clear"), "\(failure.message)")
   }
 
-  static let refusals: [(String, TransportFailure.Kind, String)] = [
+  static let refusals: [(String, TransportFailure.FailureKind, String)] = [
     ("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", .cannotConnectToHost, "status 403"),
     ("HTTP/1.1 302 Elsewhere\r\nLocation: http://a/\r\n\r\n", .cannotConnectToHost, "status 302"),
     ("HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic\r\n\r\n", .proxyAuthenticationRequired, "requires"),
@@ -112,7 +112,7 @@ import Testing
   ]
 
   @Test("A proxy that refuses is a clear failure", arguments: refusals)
-  func refused(answer: String, kind: TransportFailure.Kind, words: String) async throws {
+  func refused(answer: String, kind: TransportFailure.FailureKind, words: String) async throws {
     let proxy = try Self.httpProxy(to: 1, answer: [answer])
     let failure = try await Self.failure(ProxyServer(.http, host: "127.0.0.1", port: proxy.port))
     #expect(failure.kind == kind, "\(failure.message)")
@@ -217,7 +217,7 @@ import Testing
     return "\(user)\(host):\(Int(port[0]) << 8 | Int(port[1]))"
   }
 
-  static let socksRefusals: [([UInt8], TransportFailure.Kind, String)] = [
+  static let socksRefusals: [([UInt8], TransportFailure.FailureKind, String)] = [
     ([5, 255], .proxyAuthenticationRequired, "requires"), ([5, 2], .proxyAuthenticationRequired, "requires"),
     ([4, 0], .cannotConnectToProxy, "does not speak socks5h"),
     (Array("HTTP/1.1 400".utf8), .cannotConnectToProxy, "does not speak socks5h"),
@@ -226,7 +226,7 @@ import Testing
   ]
 
   @Test("A SOCKS proxy that refuses is a clear failure", arguments: socksRefusals)
-  func socksRefused(answer: [UInt8], kind: TransportFailure.Kind, words: String) async throws {
+  func socksRefused(answer: [UInt8], kind: TransportFailure.FailureKind, words: String) async throws {
     let proxy = try StreamTestServer { connection in
       _ = try connection.read()
       try connection.write(answer)

@@ -55,7 +55,7 @@ import Testing
 
   struct Bad: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    let kind: TransportFailure.Kind
+    let kind: TransportFailure.FailureKind
     let words: String
     let identity: @Sendable () throws -> TestIdentity
   }

@@ -8,9 +8,9 @@ import Testing
   struct Fault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let reply: Reply
-    let kinds: [TransportFailure.Kind]
+    let kinds: [TransportFailure.FailureKind]
 
-    init(_ name: String, _ reply: Reply, _ kinds: TransportFailure.Kind...) {
+    init(_ name: String, _ reply: Reply, _ kinds: TransportFailure.FailureKind...) {
       testDescription = name
       self.reply = reply
       self.kinds = kinds

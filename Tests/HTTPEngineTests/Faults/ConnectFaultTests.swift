@@ -21,7 +21,7 @@ import Testing
     #expect(failure.helps(host: "no-such-host.invalid"))
   }
 
-  static let handshakes: [(ConnectionEffect, [TransportFailure.Kind])] = [
+  static let handshakes: [(ConnectionEffect, [TransportFailure.FailureKind])] = [
     (.closeOnAccept, [.secureConnectionFailed, .connectionLost]),
     // The reset may come before the client knows that it is connected.
     (.resetOnAccept, [.secureConnectionFailed, .connectionLost, .cannotConnectToHost]),
@@ -30,7 +30,7 @@ import Testing
   ]
 
   @Test("A failed handshake is a clear failure", arguments: handshakes)
-  func failedHandshake(effect: ConnectionEffect, kinds: [TransportFailure.Kind]) async throws {
+  func failedHandshake(effect: ConnectionEffect, kinds: [TransportFailure.FailureKind]) async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     server.enqueue(connections: effect)
     let client = Client()

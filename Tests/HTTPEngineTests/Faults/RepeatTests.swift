@@ -42,7 +42,7 @@ import Testing
       gate.open()
       for try await status in group { #expect(status == 200) }
     }
-    let failures = try await withThrowingTaskGroup(of: TransportFailure.Kind.self) { group in
+    let failures = try await withThrowingTaskGroup(of: TransportFailure.FailureKind.self) { group in
       for _ in 0..<10 {
         group.addTask {
           let request = try client.request(server.url(isTLS: false), "POST", body: Content.copied.body)

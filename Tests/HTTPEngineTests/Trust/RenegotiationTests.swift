@@ -17,7 +17,7 @@ import Testing
     let wantsToChoose: Bool
 
     func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict { .accept }
-    func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool { wantsToChoose }
+    func choosesIdentity(forHost host: String, port: Int) -> Bool { wantsToChoose }
   }
 
   private static func profile(_ client: Party) throws -> ConnectionProfile {

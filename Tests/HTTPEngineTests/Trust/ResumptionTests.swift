@@ -12,8 +12,8 @@ private final class ScriptedEvaluator: ServerEvaluator {
   private let wantsStapled: Bool
   private let state: Mutex<(verdicts: [TrustVerdict], chains: [PresentedChain])>
 
-  init(_ verdicts: [TrustVerdict], wantsStapledResponse: Bool = false) {
-    wantsStapled = wantsStapledResponse
+  init(_ verdicts: [TrustVerdict], requestsStapledResponse: Bool = false) {
+    wantsStapled = requestsStapledResponse
     state = Mutex((verdicts, []))
   }
 
@@ -26,7 +26,7 @@ private final class ScriptedEvaluator: ServerEvaluator {
     }
   }
 
-  func wantsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
+  func requestsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
 }
 
 @Suite("Resumed TLS sessions", .timeLimit(.minutes(5))) struct ResumptionTests {
@@ -131,7 +131,7 @@ private final class ScriptedEvaluator: ServerEvaluator {
     var options = TLSOptions(maximumVersion: version)
     options.stapledResponse = [1, 2, 3]
     let server = try HTTPTestServer(.tls(.localhost, options))
-    let evaluator = ScriptedEvaluator([.accept], wantsStapledResponse: true)
+    let evaluator = ScriptedEvaluator([.accept], requestsStapledResponse: true)
     let profile = ConnectionProfile(options: TransportOptions(), evaluator: evaluator)
     let client = Client()
     for _ in 0..<3 {

@@ -48,7 +48,7 @@ struct TLSSessionsTests {
   @Test("A server of TLS 1.2 receives no byte while other code decides about it", arguments: [true, false])
   func undecided(wantsStapled: Bool) async throws {
     let server = try HTTPTestServer(.tls(.localhost, TLSOptions(maximumVersion: .tls1_2)))
-    let evaluator = FixedEvaluator(.ask, wantsStapledResponse: wantsStapled)
+    let evaluator = FixedEvaluator(.ask, requestsStapledResponse: wantsStapled)
     let profile = ConnectionProfile(options: Client.profile().options, evaluator: evaluator)
     let client = Client()
     let failure = try await client.failure(of: client.request(server.url("/get"), profile: profile))

@@ -46,7 +46,7 @@ import Testing
     let pipe = self.pipe()
     let link = "\(folder.path)/link"
     #expect(symlink(link, link) == 0)
-    let cases: [(String, TransportFailure.Kind, String)] = [
+    let cases: [(String, TransportFailure.FailureKind, String)] = [
       ("/dev/zero", .dataLengthExceedsMaximum, "more than 16 MiB"),
       ("\(folder.path)/missing", .fileDoesNotExist, "No such file"),
       (folder.path, .fileIsDirectory, "directory"),

@@ -4,7 +4,7 @@ import HTTPSystem
 import HTTPWire
 import Testing
 
-/// Pipes and links in place of the files of transfers. A pipe without a reader or a writer would block a thread; a
+/// Pipes and links instead of the files of transfers. A pipe without a reader or a writer would block a thread; a
 /// link would lead writes to another file.
 @Suite("Foreign files", .timeLimit(.minutes(5))) struct ForeignFileTests {
   private let folder: TemporaryFolder

@@ -32,7 +32,7 @@ import Testing
     return verifier.verify(try presented.map(certificate))
   }
 
-  private static func kind(_ result: Result<[X509Certificate], ChainFault>) -> TransportFailure.Kind? {
+  private static func kind(_ result: Result<[X509Certificate], ChainFault>) -> TransportFailure.FailureKind? {
     if case .failure(let fault) = result { fault.kind } else { nil }
   }
 
@@ -108,7 +108,7 @@ import Testing
     let server = try TestIdentity(specification)
     let shown = shortest == "root" ? root : shortest == "authority" ? middle : server
     let validity = try #require(try Self.certificate(shown).validity)
-    func kind(at time: Int) throws -> TransportFailure.Kind? {
+    func kind(at time: Int) throws -> TransportFailure.FailureKind? {
       try Self.kind(Self.verify([server, middle], trusted: [root], at: time))
     }
     #expect(try kind(at: validity.lowerBound - 1) == .certificateNotYetValid)
@@ -167,7 +167,7 @@ import Testing
   func constraintsOfRoot() throws {
     let root = try Self.authority("Root") { $0.excludedDomains = ["api.lab.example"] }
     let server = try TestIdentity(.init(commonName: "Server", dnsNames: ["*.lab.example"], issuer: root))
-    func kind(_ host: String) throws -> TransportFailure.Kind? {
+    func kind(_ host: String) throws -> TransportFailure.FailureKind? {
       try Self.kind(Self.verify([server], trusted: [root], host: host))
     }
     #expect(try kind("www.lab.example") == nil)
@@ -179,7 +179,7 @@ import Testing
     let root = try Self.authority("Root")
     let server = try TestIdentity(
       .init(commonName: "Server", dnsNames: [], ipAddresses: ["fe80::1"], issuer: root))
-    func kind(_ host: String) throws -> TransportFailure.Kind? {
+    func kind(_ host: String) throws -> TransportFailure.FailureKind? {
       try Self.kind(Self.verify([server], trusted: [root], host: host))
     }
     for host in ["fe80::1", "fe80::1%eth0", "FE80:0::1%25"] { #expect(try kind(host) == nil) }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The index of a cache", .timeLimit(.minutes(5))) struct CacheIndexTests {
   private static func stored(_ number: Int, size: Int = 100, variant: String? = nil) -> StoredResponse {
-    CacheScene.response(
+    CacheFixture.response(
       variant == nil ? [] : [("Vary", "v")], body: String(repeating: "x", count: size),
       requestFields: variant.map { [("V", $0)] } ?? [], url: "http://a.test/\(number)")
   }
@@ -53,7 +53,7 @@ import Testing
     let number = try #require(serial)
     #expect(gone.isEmpty && index.find(stored.key).stored.count == 1)
     #expect(index.toWrite(EntryID(stored), number) === stored)
-    #expect(index.wrote(EntryID(stored), number, size: 900).isUnwanted == false)
+    #expect(index.wrote(EntryID(stored), number, size: 900).isObsolete == false)
     #expect(index.find(stored.key).files == [EntryID(stored)])
     #expect(index.diskUsage == 4096 && index.memoryUsage == 0)
   }
@@ -65,12 +65,12 @@ import Testing
     let serial = try #require(index.put(stored).write)
     #expect(index.remove(stored.key) == [EntryID(stored)])
     #expect(index.toWrite(EntryID(stored), serial) == nil)
-    #expect(index.wrote(EntryID(stored), serial, size: 900).isUnwanted)
+    #expect(index.wrote(EntryID(stored), serial, size: 900).isObsolete)
     #expect(index.isEmpty && !index.mayHold(stored.key.hash))
     let first = try #require(index.put(stored).write)
     let second = try #require(index.put(stored).write)
-    #expect(!index.wrote(EntryID(stored), first, size: 900).isUnwanted)
-    #expect(index.wrote(EntryID(stored), second, size: nil).isUnwanted)
+    #expect(!index.wrote(EntryID(stored), first, size: 900).isObsolete)
+    #expect(index.wrote(EntryID(stored), second, size: nil).isObsolete)
     // It is in memory although it has no file.
     #expect(index.find(stored.key).stored.count == 1 && index.diskUsage == 0)
   }
@@ -90,7 +90,7 @@ import Testing
     _ = index.put(stored, askedAfter: nil)
     #expect(index.count == 1)
     _ = index.remove(Self.stored(2).key)
-    _ = index.put(CacheScene.response(), askedAfter: late)
+    _ = index.put(CacheFixture.response(), askedAfter: late)
     #expect(index.count == 2, "another URL is not concerned")
     let before = index.removalCount
     index.removeAll()
@@ -129,13 +129,13 @@ import Testing
 
   @Test("A response that was overtaken is not stored") func overtakenResponse() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
-    let new = CacheScene.response(body: "new", at: CacheScene.start + 5)
+    let new = CacheFixture.response(body: "new", at: CacheFixture.start + 5)
     _ = index.put(new, askedAfter: 0)
-    _ = index.put(CacheScene.response(body: "old"), askedAfter: 0)
+    _ = index.put(CacheFixture.response(body: "old"), askedAfter: 0)
     #expect(index.find(new.key).stored.first === new)
     // After the clock was set back by more than threads can overtake each other, the order is unknown.
-    let later = CacheScene.response(body: "later", at: CacheScene.start - 990)
-    _ = index.put(later, askedAfter: 0, now: CacheScene.start - 990)
+    let later = CacheFixture.response(body: "later", at: CacheFixture.start - 990)
+    _ = index.put(later, askedAfter: 0, now: CacheFixture.start - 990)
     #expect(index.find(new.key).stored.first === later)
   }
 
@@ -144,7 +144,7 @@ import Testing
     for number in 0..<40 { _ = index.put(Self.stored(1, variant: "\(number)")) }
     let key = Self.stored(1).key
     #expect(index.find(key).stored.count == CacheIndex.variantLimit && index.count == CacheIndex.variantLimit)
-    let chosen = CacheDecision.choice(of: index.find(key).stored, for: CacheScene.digests([("v", "39")]))
+    let chosen = CacheDecision.choice(of: index.find(key).stored, for: CacheFixture.digests([("v", "39")]))
     #expect(chosen != nil)
     _ = index.remove(key)
     #expect(index.isEmpty && index.memoryUsage == 0)
@@ -190,8 +190,8 @@ import Testing
         guard index.toWrite(id, serial) != nil else { continue }
         let fails = Int.random(in: 0..<8, using: &generator) == 0
         if !fails { files.insert(id) }
-        let (isUnwanted, gone) = index.wrote(id, serial, size: fails ? nil : 1_000)
-        if isUnwanted { files.remove(id) }
+        let (isObsolete, gone) = index.wrote(id, serial, size: fails ? nil : 1_000)
+        if isObsolete { files.remove(id) }
         files.subtract(gone.filter { !index.hasFile($0) })
       case 4: files.subtract(index.remove(stored.key).filter { !index.hasFile($0) })
       default:

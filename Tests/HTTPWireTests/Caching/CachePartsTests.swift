@@ -58,10 +58,10 @@ import Testing
   @Test("One digest is computed for a request and a field") func digests() {
     let token = String(repeating: "t", count: 1_000)
     let stored = (0..<16).map { number in
-      CacheScene.response(
+      CacheFixture.response(
         [("Vary", "Accept")], requestFields: [("Authorization", "Bearer \(number)"), ("Accept", "a")])
     }
-    var digests = FieldDigests(of: CacheScene.headers([("Authorization", token), ("Accept", "a")]))
+    var digests = FieldDigests(of: CacheFixture.headers([("Authorization", token), ("Accept", "a")]))
     #expect(stored.allSatisfy { !$0.selection.includes(&digests) })
     #expect(digests.computedCount == 2, "one for each name, for sixteen responses")
     #expect(stored.filter { $0.selection.hasCredentials(of: &digests) }.isEmpty)
@@ -90,7 +90,7 @@ import Testing
     #expect(control.noStore && control.noCache)
     // Also directives in another line of the field.
     let head = ResponseHead(
-      status: 200, fields: CacheScene.headers([("Cache-Control", text), ("Cache-Control", "max-age=60")]))
+      status: 200, fields: CacheFixture.headers([("Cache-Control", text), ("Cache-Control", "max-age=60")]))
     #expect(!StorageRules.mayStore(method: "GET", fields: [], head: head))
   }
 
@@ -99,11 +99,11 @@ import Testing
       func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? { nil }
       func makeRunningHash(_ algorithm: DigestChallenge.Algorithm) -> (any RunningHash)? { nil }
     }
-    var request = FieldDigests(of: CacheScene.headers([("Authorization", "a")]), hashes: NoHashes())
+    var request = FieldDigests(of: CacheFixture.headers([("Authorization", "a")]), hashes: NoHashes())
     let selection = Selection(ResponseHead(status: 200), CacheControl(nil), request: request)
     #expect(selection.fields.map(\.name) == ["authorization"])
     #expect(!selection.includes(&request) && !selection.hasCredentials(of: &request))
-    #expect(!CacheScene.response(requestFields: []).selection.includes(&request))
+    #expect(!CacheFixture.response(requestFields: []).selection.includes(&request))
   }
 
   @Test("A written date is read") func dates() {
@@ -136,7 +136,7 @@ import Testing
   }
 
   @Test("Corrupt bytes are refused") func corruptBytes() {
-    let bytes = CacheScene.response([("ETag", "\"1\"")], body: "0123456789").encoded
+    let bytes = CacheFixture.response([("ETag", "\"1\"")], body: "0123456789").encoded
     #expect(StoredResponse.decode(bytes) != nil)
     for count in 0..<bytes.count { #expect(StoredResponse.decode(bytes.prefix(count)) == nil) }
     #expect(StoredResponse.decode(bytes + Data([0])) == nil)
@@ -149,7 +149,7 @@ import Testing
 
   @Test("Random bytes crash no parser") func randomBytes() throws {
     var generator = SeededGenerator(seed: 42)
-    let whole = CacheScene.response([("Vary", "a"), ("ETag", "\"1\"")], requestFields: [("A", "b")]).encoded
+    let whole = CacheFixture.response([("Vary", "a"), ("ETag", "\"1\"")], requestFields: [("A", "b")]).encoded
     let words = ["max-age=", "no-cache=\"", "no-store", ",", "\"", "\\", "=", " ", "public", "9999999999"]
     for _ in 0..<40_000 {
       let bytes = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
@@ -180,8 +180,8 @@ import Testing
 
   @Test("Indices of a part start at zero") func indices() throws {
     let body = String(repeating: "x", count: 1_000)
-    let stored = CacheScene.response([("Cache-Control", "max-age=60")], body: body)
-    let part = try #require(CacheScene.answer(stored, requestFields: [("Range", "bytes=400-599")]))
+    let stored = CacheFixture.response([("Cache-Control", "max-age=60")], body: body)
+    let part = try #require(CacheFixture.answer(stored, requestFields: [("Range", "bytes=400-599")]))
     #expect(part.body.startIndex == 0 && part.body.count == 200)
   }
 
@@ -190,8 +190,8 @@ import Testing
     var options = TransportOptions()
     let usual = ConnectionProfile(options: options)
     options.refusesPrivateAddresses = true
-    let guarded = ConnectionProfile(options: options)
-    #expect(usual.isUsual && !guarded.isUsual && usual.cachePartition != guarded.cachePartition)
+    let protected = ConnectionProfile(options: options)
+    #expect(usual.isUsual && !protected.isUsual && usual.cachePartition != protected.cachePartition)
   }
 
   @Test("Options with an address family have their own partition of the cache") func addressFamilies() {

@@ -3,17 +3,17 @@ import HTTPWire
 import Testing
 
 @Suite("Parts of a response in the cache") struct PartialContentTests {
-  private typealias Scene = CacheScene
+  private typealias Fixture = CacheFixture
 
   private static func part(
     _ range: String, _ body: String, tag: String = "\"1\"", requestFields: [(String, String)] = [],
     at time: Int64 = 0,
     _ more: (String, String)...
   ) -> StoredResponse {
-    Scene.response(
+    Fixture.response(
       [("Content-Range", range), ("ETag", tag), ("Cache-Control", "max-age=60")] + more, status: 206,
       body: body,
-      requestFields: requestFields, at: Scene.start + time)
+      requestFields: requestFields, at: Fixture.start + time)
   }
 
   @Test(
@@ -39,7 +39,7 @@ import Testing
     func mayStore(_ fields: (String, String)..., status: Int = 206, requestFields: String? = "bytes=0-4")
       -> Bool
     {
-      Scene.mayStore(
+      Fixture.mayStore(
         [("Cache-Control", "max-age=60")] + fields, status: status,
         requestFields: requestFields.map { [("Range", $0)] } ?? []
       )
@@ -57,23 +57,23 @@ import Testing
 
   @Test("A part answers requests for its bytes") func partForRange() throws {
     let stored = Self.part("bytes 2-6/10", "23456")
-    #expect(Scene.decide(stored, requestFields: [("Range", "bytes=2-6")]) == .serve)
-    #expect(Scene.decide(stored, requestFields: [("Range", "bytes=3-4")]) == .serve)
+    #expect(Fixture.decide(stored, requestFields: [("Range", "bytes=2-6")]) == .serve)
+    #expect(Fixture.decide(stored, requestFields: [("Range", "bytes=3-4")]) == .serve)
     for range in ["bytes=1-4", "bytes=3-7", "bytes=3-", "bytes=-3", "bytes=0-", "lines=3-4"] {
-      #expect(Scene.decide(stored, requestFields: [("Range", range)]) == .send, "\(range)")
+      #expect(Fixture.decide(stored, requestFields: [("Range", range)]) == .send, "\(range)")
     }
-    #expect(Scene.decide(stored) == .send && Scene.decide(stored, policy: .storedOnly) == .unavailable)
-    #expect(Scene.decide(stored, requestFields: [("Range", "bytes=3-4")], method: "HEAD") == .send)
+    #expect(Fixture.decide(stored) == .send && Fixture.decide(stored, policy: .storedOnly) == .unavailable)
+    #expect(Fixture.decide(stored, requestFields: [("Range", "bytes=3-4")], method: "HEAD") == .send)
     #expect(
-      Scene.decide(stored, after: 60, requestFields: [("Range", "bytes=3-4")])
+      Fixture.decide(stored, after: 60, requestFields: [("Range", "bytes=3-4")])
         == .validate(["If-None-Match: \"1\""]))
-    let answer = try #require(Scene.answer(stored, requestFields: [("Range", "bytes=3-4")]))
+    let answer = try #require(Fixture.answer(stored, requestFields: [("Range", "bytes=3-4")]))
     #expect(answer.head.status == 206 && answer.body == Data("34".utf8) && answer.body.startIndex == 0)
     #expect(
       answer.head.value("Content-Range") == "bytes 3-4/10" && answer.head.value("Content-Length") == "2")
     let short = Self.part("bytes 2-6/10", "234")
     #expect(
-      Scene.decide(short, requestFields: [("Range", "bytes=2-3")]) == .send, "its bytes are not all there")
+      Fixture.decide(short, requestFields: [("Range", "bytes=2-3")]) == .send, "its bytes are not all there")
   }
 
   @Test(
@@ -96,11 +96,11 @@ import Testing
     let all = try #require(PartialContent.combined(newer, with: [older]))
     #expect(String(decoding: all.body, as: UTF8.self) == body && all.head.status == status)
     #expect((all.head.value("Content-Range") == nil) == (status == 200))
-    #expect(all.responseTime == Scene.start + 30)
+    #expect(all.responseTime == Fixture.start + 30)
     guard body != newBody else { return }
     #expect(all.head.value("Content-Length") == "\(body.count)" && all.head.value("X-Old") == "1")
     #expect(status == 200 || PartialContent.range(of: all)?.bounds.count == body.count)
-    if status == 200 { #expect(Scene.decide(all, after: 60) == .serve) }
+    if status == 200 { #expect(Fixture.decide(all, after: 60) == .serve) }
   }
 
   @Test("Parts of different versions are not combined") func partsOfAnotherVersionAreNotCombined() throws {
@@ -114,11 +114,11 @@ import Testing
   }
 
   @Test("A 206 revalidates the complete response of its version") func partRevalidatesWhole() throws {
-    let whole = Scene.response([("ETag", "\"1\""), ("Cache-Control", "max-age=60")], body: "0123456789")
+    let whole = Fixture.response([("ETag", "\"1\""), ("Cache-Control", "max-age=60")], body: "0123456789")
     let part = Self.part("bytes 5-9/10", "56789", at: 50, ("X-New", "1"))
     let fresh = try #require(PartialContent.combined(part, with: [whole]))
     #expect(fresh.body == whole.body && fresh.head.status == 200 && fresh.head.value("X-New") == "1")
-    #expect(fresh.head.value("Content-Range") == nil && Scene.decide(fresh, after: 100) == .serve)
+    #expect(fresh.head.value("Content-Range") == nil && Fixture.decide(fresh, after: 100) == .serve)
     let other = Self.part("bytes 5-9/10", "56789", tag: "\"2\"", at: 50)
     #expect(
       PartialContent.combined(other, with: [whole]) == nil, "what is stored stays until it is validated")

@@ -3,7 +3,7 @@ import Randomness
 import Testing
 
 @Suite("Choosing a connection for a request") struct PoolStateTests {
-  typealias Step = PoolState.Step
+  typealias Step = PoolState.PoolStep
 
   private static func state(_ change: (inout PoolState) -> Void) -> PoolState {
     var state = PoolState(limit: 6)

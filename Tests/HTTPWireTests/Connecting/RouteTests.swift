@@ -4,22 +4,22 @@ import Testing
 @Suite("The route of a connection") struct RouteTests {
   private static let origin = Origin(scheme: "https", host: "shop.example", port: 443)
 
-  private static func place(
+  private static func endpoint(
     _ alternative: AlternativeService? = nil, _ change: (inout TransportOptions) -> Void
-  ) throws -> Route.Place {
+  ) throws -> Route.Endpoint {
     var options = TransportOptions()
     change(&options)
-    return try Route(to: origin, options, alternative: alternative).place
+    return try Route(to: origin, options, alternative: alternative).endpoint
   }
 
   @Test("A route leads to the origin, unless the options say otherwise") func places() throws {
-    #expect(try Self.place { _ in } == .host("shop.example", port: 443))
-    #expect(try Self.place { $0.unixSocket = "/run/a" } == .unixSocket(path: "/run/a"))
+    #expect(try Self.endpoint { _ in } == .host("shop.example", port: 443))
+    #expect(try Self.endpoint { $0.unixSocket = "/run/a" } == .unixSocket(path: "/run/a"))
     #expect(
-      try Self.place { $0.hostOverrides = [.init(host: "shop.example", target: "Other.Example")] }
+      try Self.endpoint { $0.hostOverrides = [.init(host: "shop.example", target: "Other.Example")] }
         == .host("other.example", port: 443))
     #expect(
-      try Self.place {
+      try Self.endpoint {
         $0.hostOverrides = [
           .init(host: "shop.example", port: 80, target: "a"),
           .init(host: "shop.example", port: 443, target: "b", targetPort: 8443),
@@ -28,7 +28,7 @@ import Testing
       } == .host("b", port: 8443))
     // A socket of this machine has no host to override.
     #expect(
-      try Self.place {
+      try Self.endpoint {
         $0.unixSocket = "/run/a"
         $0.hostOverrides = [.init(host: "shop.example", target: "b")]
       } == .unixSocket(path: "/run/a"))
@@ -47,10 +47,10 @@ import Testing
     }
     for host in [nil, "a.example"] {
       let forwarded = try route(plain, overriding: host)
-      #expect(forwarded.forwards && forwarded.place == .host("proxy.example", port: 3128))
+      #expect(forwarded.forwards && forwarded.endpoint == .host("proxy.example", port: 3128))
     }
     let led = try route(plain, overriding: "shop.example")
-    #expect(!led.forwards && led.place == .host("other.example", port: 81))
+    #expect(!led.forwards && led.endpoint == .host("other.example", port: 81))
     #expect(try !route(Self.origin).forwards)
   }
 
@@ -63,7 +63,7 @@ import Testing
       .init(host: "a", target: "b", targetPort: -1), .init(host: "a\r", target: "b"),
     ] {
       #expect(throws: TransportFailure.self, "\(override)") {
-        try Self.place { $0.hostOverrides = [.init(host: "shop.example", target: "b"), override] }
+        try Self.endpoint { $0.hostOverrides = [.init(host: "shop.example", target: "b"), override] }
       }
     }
   }

@@ -125,7 +125,7 @@ import Testing
       request: Redirect.Request(
         url: "https://a.example/", origin: Origin(scheme: "https", host: "a.example", port: nil),
         method: method,
-        hasBody: false), hopCount: 0, limit: 20, protectedHeaders: [])
+        hasBody: false), redirectCount: 0, limit: 20, protectedHeaders: [])
     guard case .follow(let plan) = decision else {
       Issue.record("\(decision)")
       return

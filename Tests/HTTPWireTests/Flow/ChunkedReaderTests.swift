@@ -5,7 +5,7 @@ import Testing
   /// The result of reading a body in pieces of `pieceSize` bytes.
   struct Reading: Equatable {
     var content = ""
-    var last = ChunkedReader.Step.needsMore
+    var last = ChunkedReader.ChunkStep.needsMore
     /// The number of bytes after the end.
     var excess = 0
   }

@@ -104,16 +104,16 @@ import Testing
       "an expectation without content", exchange(expects: true),
       [(.headSent, .none), (final(200), .none), (end, reused)]),
     Scenario(
-      "200 in place of 100", exchange(content: true, expects: true),
+      "200 instead of 100", exchange(content: true, expects: true),
       [(.headSent, .awaitContinue), (final(200), .stopSending), (.continueExpired, .none), (end, closed)]),
     Scenario(
-      "401 in place of 100", exchange(content: true, expects: true),
+      "401 instead of 100", exchange(content: true, expects: true),
       [(.headSent, .awaitContinue), (final(401), .stopSending), (end, closed)]),
     Scenario(
       "200 before the head with an expectation was sent", exchange(content: true, expects: true),
       [(final(200), .stopSending), (.headSent, .none), (end, closed)]),
     Scenario(
-      "417 in place of 100", exchange(content: true, expects: true, repeatable: false),
+      "417 instead of 100", exchange(content: true, expects: true, repeatable: false),
       [(.headSent, .awaitContinue), (final(417), .sendAgainWithoutExpect), (end, .none)]),
     Scenario(
       "417 while the content is sent", exchange(content: true, expects: true),

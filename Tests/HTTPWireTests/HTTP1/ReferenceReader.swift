@@ -77,7 +77,7 @@ enum ReferenceReader {
     while true {
       // The grammar of a size line is held by the tests of ChunkedReader.
       var reader = ChunkedReader(trailerSizeLimit: trailerLimit)
-      let result = Array(rest).withUnsafeBytes { raw -> (ChunkedReader.Step, Int) in
+      let result = Array(rest).withUnsafeBytes { raw -> (ChunkedReader.ChunkStep, Int) in
         var position = 0
         let step = reader.read(raw, from: &position)
         return (step, position)

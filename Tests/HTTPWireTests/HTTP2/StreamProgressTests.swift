@@ -13,7 +13,7 @@ import Testing
     return progress
   }
 
-  static let cases: [(String, StreamProgress, UInt32, StreamProgress.Outcome)] = [
+  static let cases: [(String, StreamProgress, UInt32, StreamProgress.StreamOutcome)] = [
     ("a complete response", progress(frame: true, head: true, ended: true), 0, .complete),
     (
       "a complete response, and the upload refused", progress(frame: true, head: true, ended: true), 8,
@@ -33,12 +33,12 @@ import Testing
   ]
 
   @Test("The end of a stream decides about its request", arguments: cases)
-  func outcomes(name: String, progress: StreamProgress, code: UInt32, outcome: StreamProgress.Outcome) {
+  func outcomes(name: String, progress: StreamProgress, code: UInt32, outcome: StreamProgress.StreamOutcome) {
     #expect(progress.outcome(closedWith: code) == outcome, "\(name)")
   }
 
   @Test("Only requests that the server did not process are repeated with certainty") func evidence() {
-    let expected: [(StreamProgress.Outcome, RepeatDecision.Evidence)] = [
+    let expected: [(StreamProgress.StreamOutcome, RepeatDecision.Evidence)] = [
       (.complete, .unknown), (.broken(0), .unknown), (.notSent, .notSent),
       (.refused(needsHTTP1: true), .refused),
       (.refused(needsHTTP1: false), .refused),

@@ -3,7 +3,7 @@ import Randomness
 import Testing
 
 @Suite("Rounds of a login") struct LoginFlowTests {
-  typealias Step = LoginFlow.Step
+  typealias Step = LoginFlow.LoginStep
 
   /// Returns a response with challenges of the server.
   static func refusal(_ challenges: String..., of role: LoginFlow.Role = .origin) -> ResponseHead {

@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite("Login to a proxy") struct ProxyLoginTests {
-  typealias Step = ProxyLogin.Step
+  typealias Step = ProxyLogin.ProxyLoginStep
 
   static func login(
     _ authentication: ProxyServer.Authentication = .negotiated, user: String? = "ann",

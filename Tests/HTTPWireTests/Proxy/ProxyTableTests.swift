@@ -108,7 +108,7 @@ struct ProxyTableTests {
 
   @Test("Names without a dot can be exempt") func namesWithoutDot() throws {
     let proxy = ProxyTable.Choice.server(ProxyServer(.http, host: "p", port: 1))
-    let table = ProxyTable(http: ProxyTable.Entry(proxy, excludesSimpleNames: true))
+    let table = ProxyTable(http: ProxyTable.ProxyEntry(proxy, excludesSimpleNames: true))
     #expect(table.choice(for: try origin("http://intranet")) == .direct)
     #expect(table.choice(for: try origin("http://a.test")) != .direct)
     #expect(table.choice(for: try origin("http://[::1]")) != .direct)

@@ -106,13 +106,14 @@ import Testing
   @Test("The number of redirects is limited") func limit() {
     let request = Self.request()
     #expect(
-      Self.plan(Redirect.decide(status: 302, location: "/", request: request, hopCount: 19, limit: 20)) != nil
+      Self.plan(Redirect.decide(status: 302, location: "/", request: request, redirectCount: 19, limit: 20))
+        != nil
     )
-    let beyond = Redirect.decide(status: 302, location: "/", request: request, hopCount: 20, limit: 20)
+    let beyond = Redirect.decide(status: 302, location: "/", request: request, redirectCount: 20, limit: 20)
     #expect(beyond == .refuse(.tooMany(limit: 20)))
     let none = Redirect.decide(status: 302, location: "/", request: request, limit: 0)
     #expect(none == .refuse(.tooMany(limit: 0)))
-    #expect(Redirect.decide(status: 200, location: "/", request: request, hopCount: 20) == .notARedirect)
+    #expect(Redirect.decide(status: 200, location: "/", request: request, redirectCount: 20) == .notARedirect)
   }
 
   static let fields: [HTTPHeader] = [

@@ -26,7 +26,7 @@ import Testing
 
     /// Returns the next step of a tunnel that has sent a request or needs more bytes; `nil` if there are none.
     mutating func next(_ tunnel: inout ConnectTunnel, afterRequest: Bool, pieceSize: Int)
-      -> ConnectTunnel.Step?
+      -> ConnectTunnel.TunnelStep?
     {
       if afterRequest {
         guard let reply = replies.popFirst() else { return nil }
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// Gives a piece of the bytes to a tunnel, also if there are none.
-    mutating func read(_ tunnel: inout ConnectTunnel, _ pieceSize: Int) -> ConnectTunnel.Step? {
+    mutating func read(_ tunnel: inout ConnectTunnel, _ pieceSize: Int) -> ConnectTunnel.TunnelStep? {
       let piece = Array(rest.prefix(pieceSize))
       var position = 0
       let step = piece.withUnsafeBytes { tunnel.read($0, from: &position) }
@@ -60,7 +60,7 @@ import Testing
     var events: [Event] = []
     var proxy = Proxy(replies: replies[...])
     var logins = logins[...]
-    var step: ConnectTunnel.Step? = tunnel.begin()
+    var step: ConnectTunnel.TunnelStep? = tunnel.begin()
     while let current = step, events.count < 60 {
       switch current {
       case .send(let bytes):
@@ -180,7 +180,7 @@ import Testing
       "an end within a body", [challenge("body").dropLast() + "", nil, ok], logins: ["Basic x"],
       [.sent(request), asked(1), .again, .sent(request("Basic x")), .open(unread: "")]),
     Scenario(
-      "an end in place of a further response", [challenge(), nil, ok], logins: ["Basic x"],
+      "an end instead of a further response", [challenge(), nil, ok], logins: ["Basic x"],
       [
         .sent(request), asked(1), .sent(request("Basic x")), .again, .sent(request("Basic x")),
         .open(unread: ""),
@@ -307,7 +307,7 @@ import Testing
         return
       }
       #expect(String(decoding: request, as: UTF8.self).hasSuffix("\r\nUser-Agent: u\r\n\r\n"))
-      func isOver(_ step: ConnectTunnel.Step) -> Bool {
+      func isOver(_ step: ConnectTunnel.TunnelStep) -> Bool {
         switch step {
         case .open: isOpen
         case .fail(let failure): !isOpen && failure == .refused(status: 500)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Handshakes with SOCKS proxies") struct SOCKSHandshakeTests {
   typealias Handshake = SOCKSHandshake
-  typealias Step = SOCKSHandshake.Step
+  typealias Step = SOCKSHandshake.SOCKSStep
 
   private static func address(_ bytes: [UInt8]) -> Handshake.Target {
     guard let address = IPAddress(bytes.count == 4 ? .v4 : .v6, bytes: bytes) else {

@@ -29,7 +29,7 @@ final class WebSocketPeer {
     }
   }
 
-  var phase: WebSocketConnection.Phase { connection.phase }
+  var phase: WebSocketConnection.WebSocketPhase { connection.phase }
   var endsTransport: Bool { connection.endsTransport }
   var hasOutput: Bool { connection.hasOutput }
   var outputByteCount: Int { connection.outputByteCount }

@@ -65,7 +65,7 @@ struct NginxChallengeTests {
     let server = try await NginxServer.shared
     try server.serve(Data("inside".utf8), as: "secret")
     let session = server.makeSession()
-    let url = server.url(entrance, "/guarded/secret")
+    let url = server.url(entrance, "/protected/secret")
     for hops in [2, 1] {
       let response = await session.request(url).authenticate(username: "anna", password: "sésame")
         .serializingString().response
@@ -115,9 +115,9 @@ struct ApacheChallengeTests {
       let response = await session.request(server.url("/short/page"))
         .authenticate(username: "anna", password: "sésame").serializingData().response
       #expect(response.response?.statusCode == 200)
-      let brought = response.metrics?.transactionMetrics.last?.request
+      let authorization = response.metrics?.transactionMetrics.last?.request
         .value(forHTTPHeaderField: "Authorization")
-      if let announced { #expect(brought?.contains(announced) == true) }
+      if let announced { #expect(authorization?.contains(announced) == true) }
       let info = response.response?.value(forHTTPHeaderField: "Authentication-Info") ?? ""
       announced = info.firstMatch(of: /nextnonce="([^"]+)"/).map { String($0.1) }
       #expect(announced != nil)

@@ -39,11 +39,11 @@ struct UnixSocketTests {
     #expect(response.value == NginxConfiguration.item)
     #expect(response.metrics?.transactionMetrics.last?.request.url?.host == "any.example")
     // Refusing private addresses does not apply, because the program itself has named the socket.
-    let guarded = server.makeSession {
+    let protected = server.makeSession {
       $0.unixSocket = server.socket
       $0.refusesPrivateAddresses = true
     }
-    #expect(await guarded.request("http://any.example/item").serializingString().response.error == nil)
+    #expect(await protected.request("http://any.example/item").serializingString().response.error == nil)
     let missing = server.makeSession { $0.unixSocket = "/nowhere/socket" }
     let error = await missing.request("http://any.example/item").serializingString().response.error
     #expect((error?.underlyingError as? URLError)?.code == .cannotConnectToHost)

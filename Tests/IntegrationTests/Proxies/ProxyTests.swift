@@ -39,7 +39,7 @@ struct RealProxyTests {
   @Test(
     "Requests succeed with a password only", arguments: ProxyProcess.Program.allCases,
     NginxServer.Entrance.allCases)
-  func guarded(program: ProxyProcess.Program, entrance: NginxServer.Entrance) async throws {
+  func protected(program: ProxyProcess.Program, entrance: NginxServer.Entrance) async throws {
     let process = try await ProxyProcess.shared(program, asks: true)
     for kind in kinds(program) {
       let right = server(kind, process, user: ProxyProcess.user, password: ProxyProcess.password)
@@ -56,7 +56,7 @@ struct RealProxyTests {
         let response = try await get(entrance, wrong)
         let error = try #require(response.error)
         if kind == .http, entrance == .http {
-          // The proxy responds in place of the server.
+          // The proxy responds instead of the server.
           #expect([407, 401].contains(error.responseCode))
         } else {
           let underlying = try #require(error.underlyingError as? URLError)

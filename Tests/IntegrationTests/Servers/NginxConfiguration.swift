@@ -63,7 +63,7 @@ struct NginxConfiguration {
         location /stored/ { alias \(folder)/stored/; dav_methods PUT DELETE; }
         location /refused { client_max_body_size 1k; proxy_pass http://127.0.0.1:1; }
         location /status { stub_status; }
-        location /guarded/ {
+        location /protected/ {
           alias \(folder)/files/; auth_basic "files"; auth_basic_user_file \(folder)/users;
         }
         location /unread { return 200 'not read'; }

@@ -4,7 +4,7 @@ import Foundation
 /// The phases of a request: for every hop a line a phase, with a bar that begins and ends where the phase did.
 package struct TimingTable: Equatable, Sendable {
   /// A phase; milliseconds since the start of the first hop.
-  package struct Phase: Equatable, Sendable {
+  package struct TimingPhase: Equatable, Sendable {
     package let name: String
     package let start: Double
     package let end: Double
@@ -20,9 +20,9 @@ package struct TimingTable: Equatable, Sendable {
   package struct Hop: Equatable, Sendable {
     package let title: String
     package let details: [String]
-    package let phases: [Phase]
+    package let phases: [TimingPhase]
 
-    package init(title: String, details: [String], phases: [Phase]) {
+    package init(title: String, details: [String], phases: [TimingPhase]) {
       self.title = title
       self.details = details
       self.phases = phases
@@ -55,7 +55,7 @@ package struct TimingTable: Equatable, Sendable {
     return lines.map { $0 + "\n" }.joined()
   }
 
-  private func line(_ phase: Phase, barWidth: Int, _ palette: Palette) -> String {
+  private func line(_ phase: TimingPhase, barWidth: Int, _ palette: Palette) -> String {
     let cells = "  " + Self.cells(phase.name, phase.end - phase.start)
     guard barWidth >= 8, total > 0 else { return cells }
     let scale = Double(barWidth) / total
@@ -86,9 +86,9 @@ extension TimingTable.Hop {
   fileprivate init(_ transaction: TransactionMetrics, origin: Date) {
     let status = (transaction.response as? HTTPURLResponse).map { "\($0.statusCode)" } ?? "no response"
     let request = transaction.request
-    func phase(_ name: String, _ start: Date?, _ end: Date?) -> TimingTable.Phase? {
+    func phase(_ name: String, _ start: Date?, _ end: Date?) -> TimingTable.TimingPhase? {
       guard let start, let end else { return nil }
-      return TimingTable.Phase(
+      return TimingTable.TimingPhase(
         name, from: start.timeIntervalSince(origin) * 1000, to: end.timeIntervalSince(origin) * 1000)
     }
     let connectionEnd = transaction.secureConnectionStartDate ?? transaction.connectEndDate

@@ -86,9 +86,9 @@ final class SavedFile: Sendable {
     var opened: Int32 = -1
     errno = EEXIST
     for number in 1...1000 {
-      let place = "\(folder)/\(candidate)"
-      if JournalFile(beside: place).isAbsent {
-        opened = open(place, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      let target = "\(folder)/\(candidate)"
+      if JournalFile(beside: target).isAbsent {
+        opened = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         if opened >= 0 || errno != EEXIST { break }
       }
       candidate = "\(stem)-\(number)\(suffix)"

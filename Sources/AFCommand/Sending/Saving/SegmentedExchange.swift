@@ -59,7 +59,7 @@ struct SegmentedExchange {
     if let error = response.error { return fail(error, response, partialPath: partialPath) }
     do throws(SavedFile.Failure) {
       let saved = try name(path, output, response.response)
-      ResponsePrinter(environment: environment, invocation: invocation).tellSaved(saved, isComplete: true)
+      ResponsePrinter(environment: environment, invocation: invocation).reportSaved(saved, isComplete: true)
       return .success
     } catch {
       Command.complain(error.sentence, in: environment)

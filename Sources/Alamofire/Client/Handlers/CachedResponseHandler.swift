@@ -97,7 +97,7 @@ extension Request {
     additions.withLock { $0.value.cachedResponseHandler }
   }
 
-  /// Sets the handler that decides about storing, in place of the session's. The last handler set is used.
+  /// Sets the handler that decides about storing, instead of the session's. The last handler set is used.
   @discardableResult
   public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
     additions.withLock { $0.value.cachedResponseHandler = handler }

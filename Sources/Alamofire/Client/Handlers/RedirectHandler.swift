@@ -95,7 +95,7 @@ extension Request {
   /// The handler that decides about redirects of this request; `nil` for the session's.
   public var redirectHandler: (any RedirectHandler)? { additions.withLock { $0.value.redirectHandler } }
 
-  /// Sets the handler that decides about redirects, in place of the session's. The last handler set is used.
+  /// Sets the handler that decides about redirects, instead of the session's. The last handler set is used.
   @discardableResult
   public func redirect(using handler: any RedirectHandler) -> Self {
     additions.withLock { $0.value.redirectHandler = handler }

@@ -7,7 +7,7 @@ import Synchronization
 // event is made for a request without observers.
 extension Request {
   /// Calls `event` with each monitor, on the queue of that monitor.
-  func tell(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
+  func notifyMonitors(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard core.has(.events) else { return }
     for monitor in additions.withLock({ $0.value.monitors + $0.value.transferMonitors }) {
@@ -17,7 +17,7 @@ extension Request {
 
   /// Calls `event` with the monitors that receive the events of the URL session. All monitors of the session receive
   /// them, and those monitors of the request that were added for such events.
-  func tellTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
+  func notifyTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard core.has(.events) else { return }
     for monitor in additions.withLock({ $0.value.transferMonitors }) {
@@ -28,18 +28,18 @@ extension Request {
   /// Tells monitors of a change of the state.
   ///
   /// - Parameter concernsTask: Whether monitors knew the task of the current attempt when the state changed.
-  private func tellChange(to new: RequestState, concernsTask: Bool) {
+  private func notifyChange(to new: RequestState, concernsTask: Bool) {
     let (request, task) = (self, concernsTask ? tasks.last : nil)
     switch new {
     case .resumed:
-      tell { $0.requestDidResume(request) }
-      if let task { tell { $0.request(request, didResumeTask: task) } }
+      notifyMonitors { $0.requestDidResume(request) }
+      if let task { notifyMonitors { $0.request(request, didResumeTask: task) } }
     case .suspended:
-      tell { $0.requestDidSuspend(request) }
-      if let task { tell { $0.request(request, didSuspendTask: task) } }
+      notifyMonitors { $0.requestDidSuspend(request) }
+      if let task { notifyMonitors { $0.request(request, didSuspendTask: task) } }
     case .cancelled:
-      tell { $0.requestDidCancel(request) }
-      if let task { tell { $0.request(request, didCancelTask: task) } }
+      notifyMonitors { $0.requestDidCancel(request) }
+      if let task { notifyMonitors { $0.request(request, didCancelTask: task) } }
     case .initialized, .finished: break
     }
   }
@@ -51,11 +51,11 @@ extension Request {
     if let handler { handler.queue.async { handler.closure(task) } }
     for continuation in listeners { continuation.yield(task) }
     (self as? DataStreamRequest)?.flow.watch { [weak core] data in core?.notify(.data(data)) }
-    tell { $0.request(request, didCreateTask: task) }
+    notifyMonitors { $0.request(request, didCreateTask: task) }
     switch await core.beginTaskChanges() {
-    case .suspended: tell { $0.request(request, didSuspendTask: task) }
-    case .resumed: tell { $0.request(request, didResumeTask: task) }
-    case .cancelled: tell { $0.request(request, didCancelTask: task) }
+    case .suspended: notifyMonitors { $0.request(request, didSuspendTask: task) }
+    case .resumed: notifyMonitors { $0.request(request, didResumeTask: task) }
+    case .cancelled: notifyMonitors { $0.request(request, didCancelTask: task) }
     case .initialized, .finished: break
     }
   }
@@ -75,8 +75,8 @@ extension Request {
   }
 
   /// Tells observers of the head of a response whose body is read.
-  private func tellHead(_ response: HTTPURLResponse) {
-    if let download = self as? DownloadRequest { return tellOffset(response, of: download) }
+  private func notifyHead(_ response: HTTPURLResponse) {
+    if let download = self as? DownloadRequest { return notifyOffset(response, of: download) }
     delegate { [core] delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
       delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
@@ -86,14 +86,14 @@ extension Request {
   }
 
   /// Tells observers of bytes of a body.
-  private func tellData(_ data: Data) {
+  private func notifyData(_ data: Data) {
     delegate { delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
       delegate.urlSession(session, dataTask: task, didReceive: data)
     }
   }
 
-  private func tellOffset(_ response: HTTPURLResponse, of download: DownloadRequest) {
+  private func notifyOffset(_ response: HTTPURLResponse, of download: DownloadRequest) {
     let offset = download.plan.offset
     guard offset > 0, response.statusCode == 206 else { return }
     let total = response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength
@@ -103,7 +103,7 @@ extension Request {
     }
   }
 
-  private func tellBytes(from old: ByteCount, to new: ByteCount) {
+  private func notifyBytes(from old: ByteCount, to new: ByteCount) {
     if new.sent > old.sent {
       delegate { delegate, session, task in
         delegate.urlSession(
@@ -169,48 +169,50 @@ extension Request {
   func notify(_ notice: RunNotice) {
     let request = self
     switch notice {
-    case .changed(let state, let concernsTask): tellChange(to: state, concernsTask: concernsTask)
-    case .initialRequest(let initial): tell { $0.request(request, didCreateInitialURLRequest: initial) }
-    case .created(let created): tell { $0.request(request, didCreateURLRequest: created) }
-    case .creationFailed(let error): tell { $0.request(request, didFailToCreateURLRequestWithError: error) }
+    case .changed(let state, let concernsTask): notifyChange(to: state, concernsTask: concernsTask)
+    case .initialRequest(let initial):
+      notifyMonitors { $0.request(request, didCreateInitialURLRequest: initial) }
+    case .created(let created): notifyMonitors { $0.request(request, didCreateURLRequest: created) }
+    case .creationFailed(let error):
+      notifyMonitors { $0.request(request, didFailToCreateURLRequestWithError: error) }
     case .adapted(let adapted, from: let initial):
-      tell { $0.request(request, didAdaptInitialRequest: initial, to: adapted) }
+      notifyMonitors { $0.request(request, didAdaptInitialRequest: initial, to: adapted) }
     case .adaptationFailed(let initial, let error):
-      tell { $0.request(request, didFailToAdaptURLRequest: initial, withError: error) }
-    case .head(let response): tellHead(response)
-    case .data(let data): tellData(data)
-    case .bytes(from: let old, to: let new): tellBytes(from: old, to: new)
+      notifyMonitors { $0.request(request, didFailToAdaptURLRequest: initial, withError: error) }
+    case .head(let response): notifyHead(response)
+    case .data(let data): notifyData(data)
+    case .bytes(from: let old, to: let new): notifyBytes(from: old, to: new)
     case .webSocketOpened(protocol: let subprotocol):
-      tellWebSocketDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
+      notifyWebSocketDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
     case .webSocketClosed(let code, reason: let reason):
       let code = URLSessionWebSocketTask.CloseCode(rawValue: code.rawValue) ?? .invalid
-      tellWebSocketDelegate { $0.urlSession($1, webSocketTask: $2, didCloseWith: code, reason: reason) }
+      notifyWebSocketDelegate { $0.urlSession($1, webSocketTask: $2, didCloseWith: code, reason: reason) }
     case .validated(let sent, let exchange, let data, let failure):
-      tellValidated(sent, exchange, data, failure)
-    case .completed(let error): tellCompleted(error)
-    case .uploadable(let result): tellUploadable(result)
-    case .destination(let url): tellDestination(url)
-    case .stored(let result): tellStored(result)
+      notifyValidated(sent, exchange, data, failure)
+    case .completed(let error): notifyCompleted(error)
+    case .uploadable(let result): notifyUploadable(result)
+    case .destination(let url): notifyDestination(url)
+    case .stored(let result): notifyStored(result)
     case .retrying(ofSink: let sink):
       sink?.announce(to: request)
-      tell { $0.requestIsRetrying(request) }
+      notifyMonitors { $0.requestIsRetrying(request) }
     case .finished(let served):
-      tell { $0.requestDidFinish(request) }
+      notifyMonitors { $0.requestDidFinish(request) }
       for sink in served { sink.announce(to: request) }
     }
   }
 
-  private func tellWebSocketDelegate(
+  private func notifyWebSocketDelegate(
     _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionWebSocketTask) -> Void
   ) {
-    guard session.observers.wants(.transfers), let task = tasks.last as? URLSessionWebSocketTask else {
+    guard session.observers.observes(.transfers), let task = tasks.last as? URLSessionWebSocketTask else {
       return
     }
     let (delegate, facade) = (session.delegate, session.facade)
     session.rootQueue.async { body(delegate, facade, task) }
   }
 
-  private func tellValidated(
+  private func notifyValidated(
     _ urlRequest: URLRequest?, _ exchange: Exchange, _ data: Data?, _ failure: AFError?
   ) {
     guard let response = exchange.httpResponse else { return }
@@ -218,14 +220,16 @@ extension Request {
     switch self {
     case let download as DownloadRequest:
       let url = download.fileURL
-      tell {
+      notifyMonitors {
         $0.request(
           download, didValidateRequest: urlRequest, response: response, fileURL: url, withResult: result)
       }
     case let stream as DataStreamRequest:
-      tell { $0.request(stream, didValidateRequest: urlRequest, response: response, withResult: result) }
+      notifyMonitors {
+        $0.request(stream, didValidateRequest: urlRequest, response: response, withResult: result)
+      }
     case let request as DataRequest:
-      tell {
+      notifyMonitors {
         $0.request(
           request, didValidateRequest: urlRequest, response: response, data: data, withResult: result)
       }
@@ -233,25 +237,25 @@ extension Request {
     }
   }
 
-  private func tellCompleted(_ error: AFError?) {
+  private func notifyCompleted(_ error: AFError?) {
     let request = self
     guard core.state.withLock({ $0.observed.tasks.hasBegun }), let task = tasks.last else { return }
-    tell { $0.request(request, didCompleteTask: task, with: error) }
+    notifyMonitors { $0.request(request, didCompleteTask: task, with: error) }
   }
 
-  private func tellDestination(_ url: URL) {
+  private func notifyDestination(_ url: URL) {
     guard let download = self as? DownloadRequest else { return }
-    tell { $0.request(download, didCreateDestinationURL: url) }
+    notifyMonitors { $0.request(download, didCreateDestinationURL: url) }
   }
 
-  private func tellStored(_ result: Result<URL, AFError>) {
+  private func notifyStored(_ result: Result<URL, AFError>) {
     guard let download = self as? DownloadRequest, let task = tasks.last else { return }
-    tell { $0.request(download, didFinishDownloadingUsing: task, with: result) }
+    notifyMonitors { $0.request(download, didFinishDownloadingUsing: task, with: result) }
   }
 
-  private func tellUploadable(_ result: Result<UploadContent, AFError>) {
+  private func notifyUploadable(_ result: Result<UploadContent, AFError>) {
     guard let upload = self as? UploadRequest else { return }
-    tell { monitor in
+    notifyMonitors { monitor in
       switch result {
       case .success(let content): monitor.request(upload, didCreateUploadable: .init(content))
       case .failure(let error): monitor.request(upload, didFailToCreateUploadableWithError: error)
@@ -262,18 +266,18 @@ extension Request {
   func parsed<Value: Sendable>(_ response: DataResponse<Value, AFError>) {
     guard let request = self as? DataRequest else { return }
     if let plain = response as? DataResponse<Data?, AFError> {
-      tell { $0.request(request, didParseResponse: plain) }
+      notifyMonitors { $0.request(request, didParseResponse: plain) }
     } else {
-      tell { $0.request(request, didParseResponse: response) }
+      notifyMonitors { $0.request(request, didParseResponse: response) }
     }
   }
 
   func parsed<Value: Sendable>(_ response: DownloadResponse<Value, AFError>) {
     guard let request = self as? DownloadRequest else { return }
     if let plain = response as? DownloadResponse<URL?, AFError> {
-      tell { $0.request(request, didParseResponse: plain) }
+      notifyMonitors { $0.request(request, didParseResponse: plain) }
     } else {
-      tell { $0.request(request, didParseResponse: response) }
+      notifyMonitors { $0.request(request, didParseResponse: response) }
     }
   }
 

@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 
 extension Request {
-  /// The text in place of the command of a request that has not been made.
+  /// The text instead of the command of a request that has not been made.
   static let missingCommand = "$ curl command could not be created"
 
   /// Returns the request as a cURL command: method, credentials, cookies, header fields in the order in which they are

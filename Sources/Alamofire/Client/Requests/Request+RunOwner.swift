@@ -5,7 +5,7 @@ import HTTPWire
 extension Request: RunOwner {
   var hopDelegate: any HopDelegate { RequestOwner(core: core, request: self) }
 
-  func wasLastOfSession() { session.tellInvalidOnce() }
+  func wasLastOfSession() { session.notifyInvalidOnce() }
 
   func questionAboutBodyStream() -> (@Sendable () async throws(AFError) -> Void)? {
     guard let body = (self as? UploadRequest)?.body, let ours = body.content, ours.stream != nil,

@@ -50,14 +50,14 @@ extension Request {
     let report: @Sendable ((any RunOwner)?) -> Void = { request in
       handler(request?.command(redacting: redaction) ?? Request.missingCommand)
     }
-    let (isReady, isDormant) = core.state.withLock { state in
+    let (isReady, isUnstarted) = core.state.withLock { state in
       guard state.results.request == nil, !state.observed.added.value.watchers.hasFailed else {
         return (true, false)
       }
       state.observed.added.value.watchers.cURLHandler = (queue, report)
       return (false, state.lifecycle.run == .notStarted)
     }
-    if isDormant { core.awaitStart(of: self) }
+    if isUnstarted { core.awaitStart(of: self) }
     if isReady {
       let request = self
       queue.async { report(request) }

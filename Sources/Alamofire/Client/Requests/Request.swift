@@ -277,7 +277,7 @@ extension Request {
   }
 
   /// Enables events for the handlers and sequences of this request, and keeps the request for them.
-  func watch(for interests: RequestInterests = [], _ change: (inout RequestCore.State) -> Void) {
+  func watch(for interests: RequestInterests = [], _ change: (inout RequestCore.CoreState) -> Void) {
     core.state.withLock { state in
       state.observed.tasks.owner = self
       change(&state)

@@ -1,31 +1,6 @@
 import Foundation
 import FoundationNetworking
 
-/// The parts of a new request.
-struct RequestParts {
-  let session: SessionCore
-  let core: RequestCore
-  let interceptor: (any RequestInterceptor)?
-}
-
-extension SessionCore {
-  /// Makes the parts of a request.
-  ///
-  /// - Parameter runsUserCode: Whether the conversion runs code of the caller.
-  func parts(
-    of convertible: any URLRequestConvertible, runsUserCode: Bool, kind: any RequestKind,
-    _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?
-  ) -> RequestParts {
-    var interests: RequestInterests = []
-    if let interceptor { interests.formUnion(RequestInterests(of: interceptor)) }
-    if isIntercepted, let shared = self.interceptor { interests.formUnion(RequestInterests(of: shared)) }
-    let core = RequestCore(
-      session: runs, convertible: convertible, convertsByUserCode: runsUserCode, kind: kind,
-      interests: interests, shouldAutomaticallyResume: shouldAutomaticallyResume)
-    return RequestParts(session: self, core: core, interceptor: interceptor)
-  }
-}
-
 /// The objects of the caller that were added to a request after it was made. Most requests have none.
 struct RequestAdditions: RareValue {
   static let unchanged = Rare<RequestAdditions>.Memory()
@@ -37,7 +12,7 @@ struct RequestAdditions: RareValue {
   var transferMonitors: [any EventMonitor] = []
   var redirectHandler: (any RedirectHandler)?
   var cachedResponseHandler: (any CachedResponseHandler)?
-  /// Answers in place of the retrier that is being asked.
+  /// Answers instead of the retrier that is being asked.
   var retryAnswer: (@Sendable () -> Void)?
 }
 

@@ -102,7 +102,7 @@ extension Request {
 }
 
 extension Request {
-  /// Answers in place of the retrier that is being asked, or sends a finished request again.
+  /// Answers instead of the retrier that is being asked, or sends a finished request again.
   fileprivate func sendAgain() {
     if let answer = additions.withLock({ $0.value.retryAnswer }) { return answer() }
     guard session.owner != nil else { return }

@@ -84,12 +84,12 @@ struct RequestOwner: HopDelegate {
     core.state.withLock { $0.observed.added.value.progress.isIntermediate = isIntermediate }
   }
 
-  func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
-    core.shown(body, of: request, isKept: isKept)
+  func shown(_ body: Data?, of request: WireRequest, isDelivered: Bool) -> Data? {
+    core.shown(body, of: request, isDelivered: isDelivered)
   }
 
   func keptBody(in sink: (any BodySink)?) -> Data? { (sink as? ObservedBody)?.data }
-  func keep(_ exchange: Exchange, body: Data?) { core.keep(exchange, body: body) }
+  func store(_ exchange: Exchange, body: Data?) { core.store(exchange, body: body) }
   func propose(_ candidate: CacheCandidate) {
     core.state.withLock { $0.observed.added.value.cacheCandidates.append(candidate) }
   }
@@ -170,7 +170,7 @@ extension RequestCore {
       status: head.status, location: location.map { kind.engineURL(of: $0) },
       request: Redirect.Request(
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.isPresent),
-      hopCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
+      redirectCount: count, limit: options.redirectLimit, protectedHeaders: options.protectedHeaders)
     let decided = DecidedRedirect(status: head.status, location: location, decision: decision)
     state.withLock { $0.run.hop?.redirect = decided }
     return decision

@@ -47,11 +47,11 @@ extension SessionCore {
           resumer: UploadResumer(transfer))
     }
     keepRestored(requests)
-    background.whenRestoredEnded { [weak self] in self?.tellRestoredEnded() }
+    background.whenRestoredEnded { [weak self] in self?.notifyRestoredEnded() }
     for request in requests { request.resume() }
   }
 
-  private func tellRestoredEnded() {
+  private func notifyRestoredEnded() {
     let delegate = delegate
     let facade = facade
     rootQueue.async { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: facade) }

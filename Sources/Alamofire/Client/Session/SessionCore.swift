@@ -118,23 +118,23 @@ package final class SessionCore: Sendable {
     for stream in members.streams { stream.abandon(error) }
     if error.isSessionDeinitializedError { background?.close() } else { background?.removeAll() }
     services.engine.shutDown()
-    tellInvalidOnce()
+    notifyInvalidOnce()
   }
 
   /// Notifies the delegate of the end, once.
-  func tellInvalidOnce() {
+  func notifyInvalidOnce() {
     let hasTold = state.withLock { state in
       defer { state.hasToldEnd = true }
       return state.hasToldEnd
     }
-    if !hasTold { tellInvalid() }
+    if !hasTold { notifyInvalid() }
   }
 
   /// Ends the session after its running requests; no request starts afterwards.
   func refuseMore() {
     let (unstarted, reason, isIdle) = runs.registry.refuseMore()
     for request in unstarted { request.core.abandon(request, with: reason) }
-    if isIdle { tellInvalidOnce() }
+    if isIdle { notifyInvalidOnce() }
   }
 
   /// The error of a request that cannot be started.

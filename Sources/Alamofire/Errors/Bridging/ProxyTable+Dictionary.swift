@@ -24,8 +24,8 @@ extension ProxyTable {
           kind, host: host, port: number("\(prefix)Port") ?? port, username: user, password: password))
     }
     let socks = choice("SOCKS", .socks5h, port: 1080) ?? .direct
-    func entry(_ choice: Choice?) -> Entry {
-      Entry(
+    func entry(_ choice: Choice?) -> ProxyEntry {
+      ProxyEntry(
         choice ?? socks, bypass: dictionary["ExceptionsList"] as? [String] ?? [],
         excludesSimpleNames: isOn("ExcludeSimpleHostnames"))
     }

@@ -5,10 +5,10 @@ import Synchronization
 
 /// A body that is an `AsyncSequence` of the caller, for the blocking reads of ``InputStreamSource``.
 final class SequenceStream: BlockingInputStream {
-  private let feed: SequenceFeed
+  private let feed: SequenceElements
 
   init<Body: AsyncSequence & Sendable>(_ body: Body) where Body.Element == Data {
-    feed = SequenceFeed(body)
+    feed = SequenceElements(body)
     super.init()
   }
 
@@ -46,7 +46,7 @@ class BlockingInputStream: InputStream {
 
 /// The iteration of a sequence by a task, for a thread that reads. A read asks for the next element when all bytes of
 /// the one before are read, so that one element at most is held.
-private final class SequenceFeed: Sendable {
+private final class SequenceElements: Sendable {
   private struct State {
     var status = Stream.Status.notOpen
     var error: (any Error)?
@@ -54,7 +54,7 @@ private final class SequenceFeed: Sendable {
     var element = Data()
     var task: Task<Void, Never>?
     /// Whether a read waits for an element that the task has not asked for.
-    var isWanted = false
+    var isRequested = false
     /// The task that waits for a read; its value is whether the iteration continues.
     var waiter: CheckedContinuation<Bool, Never>?
 
@@ -67,7 +67,7 @@ private final class SequenceFeed: Sendable {
     }
   }
 
-  private let iterate: @Sendable (SequenceFeed) async throws -> Void
+  private let iterate: @Sendable (SequenceElements) async throws -> Void
   /// The current element and the task of the sequence, for that task, the thread of the source and the loop.
   private let state = Mutex(State())
   /// The thread of a read waits here for an element or the end.
@@ -76,7 +76,7 @@ private final class SequenceFeed: Sendable {
   init<Body: AsyncSequence & Sendable>(_ body: Body) where Body.Element == Data {
     iterate = { feed in
       var iterator = body.makeAsyncIterator()
-      while await feed.isNextWanted(), let element = try await iterator.next() { feed.put(element) }
+      while await feed.isNextRequested(), let element = try await iterator.next() { feed.put(element) }
     }
   }
 
@@ -106,7 +106,7 @@ private final class SequenceFeed: Sendable {
     let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
       if state.task == nil, state.status == .open { state.task = Task { await self.run() } }
       defer { state.waiter = nil }
-      state.isWanted = state.waiter == nil
+      state.isRequested = state.waiter == nil
       return state.waiter
     }
     waiter?.resume(returning: true)
@@ -124,12 +124,12 @@ private final class SequenceFeed: Sendable {
   }
 
   /// Waits until a read needs the next element. Returns false if the stream is closed.
-  private func isNextWanted() async -> Bool {
+  private func isNextRequested() async -> Bool {
     await withCheckedContinuation { continuation in
       let answer = state.withLock { state -> Bool? in
-        defer { state.isWanted = false }
+        defer { state.isRequested = false }
         guard state.status == .open else { return false }
-        guard !state.isWanted else { return true }
+        guard !state.isRequested else { return true }
         state.waiter = continuation
         return nil
       }

@@ -62,13 +62,13 @@ final class TrustService: ServerEvaluator {
     }
   }
 
-  func wantsStapledResponse(ofHost host: String) -> Bool {
+  func requestsStapledResponse(ofHost host: String) -> Bool {
     guard let manager else { return false }
     // The choice of a subclass is code of the caller, which does not run on this thread.
     guard !manager.runsUserCode else { return true }
     let evaluator = try? manager.serverTrustEvaluator(forHost: host)
     guard let evaluator else { return false }
-    return (evaluator as? any InstantTrustEvaluator)?.wantsStapledResponse ?? true
+    return (evaluator as? any InstantTrustEvaluator)?.requestsStapledResponse ?? true
   }
 
   /// Runs the evaluators and returns the verdict to remember. The evaluators run on a thread of Dispatch, because an
@@ -93,7 +93,7 @@ final class TrustService: ServerEvaluator {
     return .accepted
   }
 
-  func wantsToChooseIdentity(forHost host: String, port: Int) -> Bool {
+  func choosesIdentity(forHost host: String, port: Int) -> Bool {
     isObserved && !state.withLock { $0.anonymous.contains("\(host):\(port)") }
   }
 

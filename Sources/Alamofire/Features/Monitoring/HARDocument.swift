@@ -7,7 +7,7 @@ struct HARDocument: Encodable {
   struct Log: Encodable {
     let version = "1.2"
     let creator = Creator()
-    let entries: [Entry]
+    let entries: [HAREntry]
   }
 
   struct Creator: Encodable {
@@ -68,7 +68,7 @@ struct HARDocument: Encodable {
 
   struct Cache: Encodable, Sendable {}
 
-  struct Entry: Encodable, Sendable {
+  struct HAREntry: Encodable, Sendable {
     let startedDateTime: String
     let time: Double
     let request: Request
@@ -89,12 +89,12 @@ struct HARDocument: Encodable {
 
   let log: Log
 
-  init(entries: [Entry]) {
+  init(entries: [HAREntry]) {
     log = Log(entries: entries)
   }
 }
 
-extension HARDocument.Entry {
+extension HARDocument.HAREntry {
   /// Makes the entry of a transaction.
   ///
   /// - Parameters:

@@ -61,7 +61,7 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
   }
 
   /// The entries in the order in which they began. Records are made at the ends of attempts.
-  private var entries: [HARDocument.Entry] {
+  private var entries: [HARDocument.HAREntry] {
     records.withLock { $0 }.map(\.entry).sorted { $0.start < $1.start }
   }
 
@@ -78,7 +78,7 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
       let body = isLast ? (request as? DataRequest)?.data : nil
       return RecordedTransaction(
         request: request.id,
-        entry: HARDocument.Entry(
+        entry: HARDocument.HAREntry(
           // A request whose head was not sent has no body in its metrics.
           transaction, sent: transaction.requestBody ?? (index == 0 ? request.request?.httpBody : nil),
           received: body, bodyLimit: bodyLimit, redaction: redaction))
@@ -103,12 +103,12 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
 /// An entry of the archive and the identifier of its request.
 struct RecordedTransaction: Sendable {
   let request: UUID
-  var entry: HARDocument.Entry
+  var entry: HARDocument.HAREntry
 }
 
 /// An HTML page with a line for each request, and a bar for each of its phases.
 struct TimelinePage {
-  let entries: [HARDocument.Entry]
+  let entries: [HARDocument.HAREntry]
 
   var html: String {
     let start = entries.map(\.start).min() ?? 0
@@ -157,7 +157,7 @@ struct TimelinePage {
     Phase(name: "receive", title: "response") { $0.receive },
   ]
 
-  private static func row(_ entry: HARDocument.Entry, offset: Double, span: Double) -> String {
+  private static func row(_ entry: HARDocument.HAREntry, offset: Double, span: Double) -> String {
     var left = offset
     var bars = ""
     for phase in phases {

@@ -129,9 +129,9 @@ struct DownloadKind: RequestKind {
       (state.results.request, state.lifecycle.state == .cancelled)
     }
     // Read after the state: a cancellation asks for resume data before it cancels.
-    let isWanted = plan.wantsResumeData
+    let producesResumeData = plan.producesResumeData
     guard let data = plan.takeResumeData(of: request) else { return }
-    if isCancelled, !isWanted {
+    if isCancelled, !producesResumeData {
       // Also the file of a background transfer, which has left its folder for the resume data.
       if let path = try? ResumeData(data).path { FileSink.removePart(path) }
     } else {

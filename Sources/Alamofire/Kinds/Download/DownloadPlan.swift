@@ -23,7 +23,7 @@ final class DownloadPlan: Sendable {
     let file: FileSink
     /// The name of the file once it is complete or in resume data. A file with this name is not removed with the
     /// process.
-    private var lastingPath: String
+    private var finalPath: String
     /// The earlier download in the user's resume data, if its file exists.
     var part: ResumeData?
     var head: ResponseHead?
@@ -34,31 +34,31 @@ final class DownloadPlan: Sendable {
     let transfer: BackgroundTransfer?
 
     /// Whether the file has its lasting name.
-    private var isKept = false
+    private var hasFinalName = false
 
     init(
-      file: FileSink, lastingPath: String, part: ResumeData?, transfer: BackgroundTransfer?
+      file: FileSink, finalPath: String, part: ResumeData?, transfer: BackgroundTransfer?
     ) {
       self.file = file
       sink = transfer.map { JournalledFile(file, $0) } ?? file
-      self.lastingPath = lastingPath
+      self.finalPath = finalPath
       self.part = part
       self.transfer = transfer
     }
 
     /// The path of the file.
-    private var path: String { isKept ? lastingPath : file.path }
+    private var path: String { hasFinalName ? finalPath : file.path }
 
     /// Renames the file to its lasting name. Returns the path.
     mutating func keep() -> String {
-      guard !isKept, !extendsPart else { return path }
-      isKept = rename(file.path, lastingPath) == 0
-      if !isKept, transfer != nil {
+      guard !hasFinalName, !extendsPart else { return path }
+      hasFinalName = rename(file.path, finalPath) == 0
+      if !hasFinalName, transfer != nil {
         // Another file system than that of the temporary folder.
         let folder = URL(fileURLWithPath: file.path).deletingLastPathComponent()
-        let name = URL(fileURLWithPath: lastingPath).lastPathComponent
-        lastingPath = folder.appendingPathComponent(name).path
-        isKept = rename(file.path, lastingPath) == 0
+        let name = URL(fileURLWithPath: finalPath).lastPathComponent
+        finalPath = folder.appendingPathComponent(name).path
+        hasFinalName = rename(file.path, finalPath) == 0
       }
       return path
     }
@@ -103,7 +103,7 @@ final class DownloadPlan: Sendable {
     /// The data from which a later download continues.
     var resumeData: Data?
     /// Whether a cancellation asked for resume data, and its completion handlers.
-    var wantsResumeData = false
+    var producesResumeData = false
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
   }
 
@@ -149,13 +149,13 @@ final class DownloadPlan: Sendable {
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
     let folder = FileManager.default.temporaryDirectory
     let path = transfer?.filePath ?? TemporaryFiles.path(in: folder.path, suffix: ".part")
-    let lastingPath = temporaryTarget.path
+    let finalPath = temporaryTarget.path
     let file = FileSink(path: path) { [weak self] head in
-      let place = resume?.place(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
-      if case .success(let place) = place { self?.begun(head, at: place) }
-      return place
+      let position = resume?.writePosition(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
+      if case .success(let position) = position { self?.begun(head, at: position) }
+      return position
     }
-    let attempt = Attempt(file: file, lastingPath: lastingPath, part: part, transfer: transfer)
+    let attempt = Attempt(file: file, finalPath: finalPath, part: part, transfer: transfer)
     state.withLock { state in
       state.attempt = attempt
       state.offset = 0
@@ -169,10 +169,10 @@ final class DownloadPlan: Sendable {
     return try source.map { (data) throws(AFError) in try ResumeData(data) }
   }
 
-  private func begun(_ head: ResponseHead, at place: FileSink.Place) {
+  private func begun(_ head: ResponseHead, at position: FileSink.WritePosition) {
     state.withLock { state in
       state.attempt?.head = head
-      if case .part(_, let offset, _) = place { state.offset = offset } else { state.offset = 0 }
+      if case .part(_, let offset, _) = position { state.offset = offset } else { state.offset = 0 }
       state.attempt?.offset = state.offset
     }
   }
@@ -289,15 +289,15 @@ extension DownloadPlan {
   }
 
   /// Whether a cancellation asked for resume data.
-  var wantsResumeData: Bool { state.withLock { $0.wantsResumeData } }
+  var producesResumeData: Bool { state.withLock { $0.producesResumeData } }
 
   /// Notes that a cancellation asks for resume data.
-  func requestResumeData() { state.withLock { $0.wantsResumeData = true } }
+  func requestResumeData() { state.withLock { $0.producesResumeData = true } }
 
   /// Notes that a cancellation asks for resume data, which `handler` gets at the end of the run.
   func requestResumeData(_ handler: @escaping @Sendable (Data?) -> Void) {
     state.withLock { state in
-      state.wantsResumeData = true
+      state.producesResumeData = true
       state.resumeDataHandlers.append(handler)
     }
   }

@@ -66,7 +66,7 @@ struct ResumeData: Equatable {
 
   private static var unreadable: AFError {
     .sessionTaskFailed(
-      error: URLError.made(
+      error: URLError(
         .cannotDecodeRawData,
         "This is no resume data of this library; begin the download again with its URL.", url: nil))
   }
@@ -111,8 +111,9 @@ struct ResumeData: Equatable {
   /// - Parameters:
   ///   - hasPart: Whether the partial file is usable.
   ///   - limit: The largest size of the file. The engine limits the response, which is only the rest of it.
-  func place(for head: ResponseHead, hasPart: Bool, limit: Int64?) -> Result<FileSink.Place, TransportFailure>
-  {
+  func writePosition(for head: ResponseHead, hasPart: Bool, limit: Int64?) -> Result<
+    FileSink.WritePosition, TransportFailure
+  > {
     guard head.status == 206 || head.status == 416 else { return .success(.new) }
     guard hasPart, case .rest(let range, let total) = version.continuation(after: received, by: head),
       // A server may send fewer bytes than requested (RFC 9110 §15.3.7).

@@ -65,20 +65,20 @@ struct WebSocketKind: RequestKind {
   func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler? {
     guard ["http", "https"].contains(request.origin.scheme) else {
       throw .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .unsupportedURL, "The URL of a WebSocket request has the scheme ws, wss, http or https.",
           url: request.url))
     }
     guard request.method == "GET", !request.body.isPresent else {
       throw .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .badURL,
           "A WebSocket handshake is a GET request without a body (RFC 6455 §4.1). Use the method GET.",
           url: request.url))
     }
     guard let transport = flow.transport(of: services) else {
       throw .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .unsupportedURL, "The transport of this session has no WebSocket connections.", url: request.url))
     }
     return .webSocket(transport)
@@ -91,7 +91,7 @@ struct WebSocketKind: RequestKind {
       response.head.status,
       supportedVersions: response.head.block.values(of: "Sec-WebSocket-Version").first)
     let excerpt = response.body.map { BodyExcerpt.sentence($0) } ?? ""
-    return .sessionTaskFailed(error: URLError.made(.badServerResponse, error.message + excerpt, url: url))
+    return .sessionTaskFailed(error: URLError(.badServerResponse, error.message + excerpt, url: url))
   }
 
   func endDelivery() { flow.endDelivery() }

@@ -69,7 +69,7 @@ final class UploadBody: Sendable {
   func use(_ answer: UploadContent?, of request: @autoclosure () -> URLRequest?) throws(AFError) {
     guard let answer else {
       throw .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .requestBodyStreamExhausted, "The session's delegate gave no stream for the body of the request.",
           url: request()?.url?.absoluteString ?? ""))
     }
@@ -121,7 +121,7 @@ extension BackgroundTransfer {
         }
       case .stream:
         throw AFError.sessionTaskFailed(
-          error: URLError.made(
+          error: URLError(
             .unsupportedURL,
             "A background session cannot upload an InputStream, which no other process could read again; "
               + "upload a file.", url: nil))

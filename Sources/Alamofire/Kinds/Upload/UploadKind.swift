@@ -54,11 +54,11 @@ struct UploadKind: RequestKind {
   /// Decides what the response of a resumable upload means.
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
     guard let resumer = upload.resumer, let head = attempt.hops.exchange?.head else {
-      return keepAnswer(of: attempt)
+      return recordResponse(of: attempt)
     }
     let body = attempt.core.state.withLock { $0.results.data }
     switch resumer.process(head, body: body, at: attempt.hops.url ?? "") {
-    case .result: return keepAnswer(of: attempt)
+    case .result: return recordResponse(of: attempt)
     case .proceed: return .event(.continued)
     case .refusal:
       guard (200..<300).contains(head.status) else {
@@ -71,7 +71,7 @@ struct UploadKind: RequestKind {
   }
 
   /// Writes the response of an upload to the journal.
-  private func keepAnswer(of attempt: Attempt) -> Outcome<Attempt> {
+  private func recordResponse(of attempt: Attempt) -> Outcome<Attempt> {
     guard let transfer, transfer.completed == nil, let exchange = attempt.hops.exchange,
       let head = exchange.head
     else { return .done }
@@ -133,7 +133,7 @@ struct UploadKind: RequestKind {
   private static func fileSource(_ url: URL) throws(AFError) -> any BodySource {
     guard url.isFileURL else {
       throw .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .badURL, "\(url.shownText) is no file: URL; only files can be uploaded by URL.",
           url: url.absoluteString))
     }

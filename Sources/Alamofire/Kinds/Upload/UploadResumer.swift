@@ -22,7 +22,7 @@ final class UploadResumer: Sendable {
     }
   }
 
-  struct State: Sendable {
+  struct ResumerState: Sendable {
     var policy: Result<UploadResumption.Policy, ResumableUploadError>
     /// The result of making the body.
     var uploadable: Result<UploadContent, AFError>?
@@ -46,13 +46,13 @@ final class UploadResumer: Sendable {
   /// The transfer of a background session, whose journal has the upload; `nil` in other sessions.
   let transfer: BackgroundTransfer?
   /// The decisions about the upload, for the loop, attempts and the threads of users.
-  private let state: Mutex<State>
+  private let state: Mutex<ResumerState>
 
   init(
     _ policy: Result<UploadResumption.Policy, ResumableUploadError>, checkpoint: Data? = nil,
     isRemoved: Bool = false, transfer: BackgroundTransfer? = nil
   ) {
-    state = Mutex(State(policy: policy))
+    state = Mutex(ResumerState(policy: policy))
     self.checkpoint = checkpoint
     self.isRemoved = isRemoved
     self.transfer = transfer
@@ -61,7 +61,7 @@ final class UploadResumer: Sendable {
   /// Continues the upload of a journal. `nil` if it is not resumable.
   init?(_ transfer: BackgroundTransfer) {
     guard let policy = transfer.resumption else { return nil }
-    state = Mutex(State(policy: .success(policy)))
+    state = Mutex(ResumerState(policy: .success(policy)))
     checkpoint = nil
     isRemoved = false
     self.transfer = transfer
@@ -77,7 +77,7 @@ final class UploadResumer: Sendable {
   /// Forgets everything but the options and the handler, because the caller sends the upload again.
   func restart() {
     state.withLock { state in
-      var new = State(policy: state.policy)
+      var new = ResumerState(policy: state.policy)
       new.checkpointHandler = state.checkpointHandler
       state = new
     }
@@ -145,7 +145,7 @@ final class UploadResumer: Sendable {
 
   // MARK: A request
 
-  /// Returns the next request in place of the caller's one.
+  /// Returns the next request instead of the caller's one.
   func request(
     from original: URLRequest, body make: () -> Result<UploadContent, AFError>
   ) throws -> URLRequest {
@@ -331,7 +331,7 @@ final class UploadResumer: Sendable {
   }
 }
 
-extension UploadResumer.State {
+extension UploadResumer.ResumerState {
   /// The upload that the server has named.
   fileprivate var upload: StoredUpload? {
     guard let resource = resumption?.resource, let dialect = resumption?.dialect, let creation else {

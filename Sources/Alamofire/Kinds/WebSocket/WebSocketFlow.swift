@@ -4,7 +4,7 @@ import HTTPWire
 import Synchronization
 
 /// An event of a WebSocket request for its readers.
-enum WebSocketOccurrence: Sendable {
+enum WebSocketNotice: Sendable {
   case connected(protocol: String?)
   /// The receipt counts the message, and those that arrived with it, as long as they are not processed.
   case message(WebSocketMessage, WebSocketReceipt)
@@ -16,7 +16,7 @@ enum WebSocketOccurrence: Sendable {
 /// A reader of a WebSocket request.
 protocol WebSocketReader: EventSink {
   /// Takes events, on any thread, including the engine's. It must return at once.
-  func take(_ occurrences: [WebSocketOccurrence])
+  func receive(_ notices: [WebSocketNotice])
 }
 
 extension WebSocketReader {
@@ -25,7 +25,7 @@ extension WebSocketReader {
       preconditionFailure("a handler was served before its outcome was known")
     }
     runEnd.reach()
-    take([.completed(outcome)])
+    receive([.completed(outcome)])
   }
 }
 
@@ -174,13 +174,13 @@ final class WebSocketFlow: Sendable {
     _ = readers
   }
 
-  private func tell(_ occurrences: [WebSocketOccurrence]) {
-    for reader in state.withLock({ $0.readers }) { reader.take(occurrences) }
+  private func notifyReaders(_ notices: [WebSocketNotice]) {
+    for reader in state.withLock({ $0.readers }) { reader.receive(notices) }
   }
 
   private static var notConnected: AFError {
     .sessionTaskFailed(
-      error: URLError.made(
+      error: URLError(
         .networkConnectionLost, "The WebSocket request has ended. Nothing more can be sent.", url: nil))
   }
 }
@@ -200,7 +200,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
     // Before the event, whose handlers may send a ping.
     state.withLock { $0.channel = channel }
     notify(.webSocketOpened(protocol: subprotocol))
-    tell([.connected(protocol: subprotocol)])
+    notifyReaders([.connected(protocol: subprotocol)])
     // Later messages are queued as well, until the earlier ones were sent.
     while true {
       let queued = state.withLock { state in
@@ -214,13 +214,13 @@ extension WebSocketFlow: WebSocketChannelObserver {
   }
 
   func messagesReceived(_ messages: [WebSocketMessage], _ receipt: WebSocketReceipt) {
-    tell(messages.map { .message($0, receipt) })
+    notifyReaders(messages.map { .message($0, receipt) })
   }
 
   func channelClosed(_ code: WebSocketCloseCode, reason: String) {
     let reason = reason.isEmpty ? nil : Data(reason.utf8)
     notify(.webSocketClosed(code, reason: reason))
-    tell([.disconnected(code, reason: reason)])
+    notifyReaders([.disconnected(code, reason: reason)])
   }
 
   func channelEnded() {

@@ -3,7 +3,7 @@ import HTTPWire
 import Synchronization
 
 /// The sink of a data request with observers or chunk readers. It keeps the body in memory and shows each chunk to the
-/// observers. Once there is a chunk reader, it passes the chunks on in place of keeping them. Written on the loop's
+/// observers. Once there is a chunk reader, it passes the chunks on instead of keeping them. Written on the loop's
 /// thread.
 final class ObservedBody: BodySink {
   private struct State {
@@ -112,10 +112,10 @@ extension RequestCore {
   }
 
   /// Returns the kept body of a response, and shows it to observers that have not seen it yet.
-  func shown(_ body: Data?, of request: WireRequest, isKept: Bool) -> Data? {
+  func shown(_ body: Data?, of request: WireRequest, isDelivered: Bool) -> Data? {
     let (data, isShown) = (request.sink as? ObservedBody)?.take() ?? (nil, false)
     let all = data ?? body
-    if isKept, !isShown, !kind.traits.contains(.passesBodyOn), let all, !all.isEmpty,
+    if isDelivered, !isShown, !kind.traits.contains(.passesBodyOn), let all, !all.isEmpty,
       observers.contains(.task)
     {
       notify(.data(all))

@@ -16,7 +16,7 @@ enum StreamElement: Sendable {
   }
 }
 
-/// Reads the events of a body, which readers get in place of its bytes.
+/// Reads the events of a body, which readers get instead of its bytes.
 protocol EventReading: Sendable {
   /// Begins the body of a response.
   func begin(_ head: ResponseHead)
@@ -41,7 +41,7 @@ package final class StreamFlow: BodySink {
 
   /// Runs tasks after the current turn of the engine; `nil` for an engine without a thread.
   private let executor: (any TaskExecutor)?
-  /// Reads the events of the body, which readers get in place of its bytes; `nil` for any other body.
+  /// Reads the events of the body, which readers get instead of its bytes; `nil` for any other body.
   private let eventSource: (any EventReading)?
   /// The mailboxes of the readers.
   let fanout = Fanout<StreamElement>()

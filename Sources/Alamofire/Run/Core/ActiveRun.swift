@@ -22,23 +22,23 @@ struct ActiveRun: Sendable {
   private var parked: (gate: Gate, proceed: @Sendable () -> Void)?
 
   /// The place of a task among those of the runs.
-  struct TaskPlace {
+  struct TaskPosition {
     fileprivate let run: Int
     fileprivate let task: Int
   }
 
   /// Returns the place of a task that is about to start.
-  mutating func startTask() -> TaskPlace {
+  mutating func startTask() -> TaskPosition {
     tasksStarted += 1
-    return TaskPlace(run: number, task: tasksStarted)
+    return TaskPosition(run: number, task: tasksStarted)
   }
 
   /// Adds a task that was started. Returns false if its run has ended, and perhaps another one has begun, or if a later
   /// task of the run was added before, so that this one has ended.
-  mutating func add(_ task: Task<Void, Never>, at place: TaskPlace) -> Bool {
-    guard number == place.run, taskNumber < place.task else { return false }
+  mutating func add(_ task: Task<Void, Never>, at position: TaskPosition) -> Bool {
+    guard number == position.run, taskNumber < position.task else { return false }
     self.task = task
-    taskNumber = place.task
+    taskNumber = position.task
     return true
   }
 
@@ -91,7 +91,7 @@ struct ActiveRun: Sendable {
   }
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   /// Whether bytes must not move, because the request is suspended or the decision about its head is open.
   var isHeld: Bool { lifecycle.state == .suspended || run.isHeadUndecided }
 }
@@ -109,12 +109,12 @@ extension RequestCore {
 
   /// Starts a task of the current run, which is cancelled with the request.
   func run(in start: () -> Task<Void, Never>) {
-    let place = state.withLock { $0.run.startTask() }
+    let position = state.withLock { $0.run.startTask() }
     let task = start()
     // If the request was cancelled or left by its session between the start of the task and here, the task is
     // cancelled.
     let isCancelled = state.withLock { state in
-      guard state.run.add(task, at: place) else { return false }
+      guard state.run.add(task, at: position) else { return false }
       return state.results.error != nil && !state.lifecycle.mayAttemptAgain
     }
     if isCancelled { task.cancel() }
@@ -129,13 +129,13 @@ extension RequestCore {
   /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because
   /// another thread may have changed the state.
   func alignControl() {
-    func wanted() -> (control: any TransferControl, isHeld: Bool)? {
+    func requestedTransfer() -> (control: any TransferControl, isHeld: Bool)? {
       state.withLock { state in state.run.control.map { ($0, state.isHeld) } }
     }
-    var target = wanted()
+    var target = requestedTransfer()
     while let (control, isHeld) = target {
       if isHeld { control.suspend() } else { control.resume() }
-      target = wanted()
+      target = requestedTransfer()
       if target?.isHeld == isHeld { return }
     }
   }
@@ -183,7 +183,7 @@ extension RequestCore {
   }
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   /// Whether a run has to wait at a gate. A run that waits until the request is resumed is gated from then on.
   fileprivate mutating func isShut(_ gate: Gate) -> Bool {
     switch gate {

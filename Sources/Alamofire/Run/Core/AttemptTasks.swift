@@ -17,7 +17,7 @@ struct AttemptTasks: Sendable {
   /// Whether handlers and sequences have received the task of the current attempt.
   var isShown = false
   /// Whether monitors have received the task of the current attempt.
-  var isTold = false
+  var isNotified = false
   private(set) var tasks: [URLSessionTask] = []
 
   /// Counts the current attempt before it is sent; further calls have no effect.
@@ -43,7 +43,7 @@ struct AttemptTasks: Sendable {
   private mutating func forgetCurrent() {
     hasBegun = false
     isShown = false
-    isTold = false
+    isNotified = false
   }
 
   /// Ends the current attempt before a retry, and keeps its view for a task that is made later.
@@ -77,7 +77,7 @@ private final class RequestLink: Sendable {
   init(_ request: any RunOwner) { self.request = request }
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   /// The view of the current attempt's task.
   var taskView: TaskRecord.View {
     var view = TaskRecord.View(originalRequest: results.request)

@@ -42,7 +42,7 @@ struct AddedObservers: RareValue {
   var headResponse: HTTPURLResponse?
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   /// Whether the request has handlers, sequences or monitors of its own that receive its tasks.
   var hasTaskObservers: Bool {
     observed.hasMonitors
@@ -79,7 +79,7 @@ extension RequestCore {
     while true {
       let lifecycle = state.withLock { state -> RequestState? in
         guard !state.observed.hasPendingChanges else { return nil }
-        state.observed.tasks.isTold = true
+        state.observed.tasks.isNotified = true
         return state.lifecycle.state
       }
       if let lifecycle { return lifecycle }

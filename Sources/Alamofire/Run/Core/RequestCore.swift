@@ -9,7 +9,7 @@ import Synchronization
 /// ``ObservedState`` and ``ActiveRun``.
 package final class RequestCore: Sendable {
   /// The state that changes, guarded by the lock of the core.
-  struct State: Sendable {
+  struct CoreState: Sendable {
     var lifecycle = RequestLifecycle()
     var results = RequestResults()
     var handlers = RequestHandlers()
@@ -26,7 +26,7 @@ package final class RequestCore: Sendable {
   let kind: any RequestKind
   let shouldAutomaticallyResume: Bool?
   /// All state of the request that changes, for its users, attempts and the loop.
-  let state = Mutex(State())
+  let state = Mutex(CoreState())
   /// See ``RequestInterests``. Read for each chunk of a body.
   let interests: Atomic<UInt16>
   /// Whether cookies of the last response are being stored.
@@ -89,25 +89,26 @@ package final class RequestCore: Sendable {
 
   /// Changes the state as the caller asks. Monitors are notified of the change before it takes effect.
   private func change(
-    _ request: any RunOwner, to wanted: RequestState, _ body: (inout sending State) -> RequestLifecycle.Action
+    _ request: any RunOwner, to requested: RequestState,
+    _ body: (inout sending CoreState) -> RequestLifecycle.Action
   ) {
     let notifies = notifiesMonitors
-    let (action, isTold, isDormant, concernsTask) = state.withLock { state in
+    let (action, isNotified, isUnstarted, concernsTask) = state.withLock { state in
       let before = state.lifecycle.state
       let action = body(&state)
       // A handler that is added after the end resumes a finished request, which is no event.
-      let isTold =
+      let isNotified =
         notifies && before != .finished && before != state.lifecycle.state
-        && state.lifecycle.state == wanted
-      if isTold { state.observed.beginNotification() }
-      return (action, isTold, state.lifecycle.run == .notStarted, state.observed.tasks.isTold)
+        && state.lifecycle.state == requested
+      if isNotified { state.observed.beginNotification() }
+      return (action, isNotified, state.lifecycle.run == .notStarted, state.observed.tasks.isNotified)
     }
-    if isTold {
-      request.notify(.changed(wanted, concernsTask: concernsTask))
+    if isNotified {
+      request.notify(.changed(requested, concernsTask: concernsTask))
       state.withLock { $0.endNotification() }?()
     }
     perform(action, for: request)
-    if isDormant { awaitStart(of: request) }
+    if isUnstarted { awaitStart(of: request) }
   }
 
   /// Sets up a request that has just been created, as its session wants it.
@@ -199,7 +200,7 @@ package final class RequestCore: Sendable {
   var keepsTask: Bool { mayBeRetried && startsWithUserCode }
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   mutating func cancel(because error: AFError) -> RequestLifecycle.Action {
     // If a WebSocket request is being closed, the end of its connection tells whether that has failed.
     let wasCancelled = lifecycle.state == .cancelled

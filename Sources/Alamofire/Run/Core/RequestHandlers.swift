@@ -37,7 +37,7 @@ struct RequestHandlers: Sendable {
 }
 
 /// The end of a run: the handlers that were served, and the ones to notify outside the lock.
-private struct EndedRun: Sendable {
+private struct RunResult: Sendable {
   let served: ShortList<any ResponseSink>
   var listeners: RequestListeners?
   /// A body whose iteration ends.
@@ -46,10 +46,10 @@ private struct EndedRun: Sendable {
   var commandHandler: RequestWatchers.Handler<(any RunOwner)?>?
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   /// Ends the run of the request, because every handler has its response.
-  fileprivate mutating func endRun() -> EndedRun {
-    var ended = EndedRun(served: handlers.takeServed())
+  fileprivate mutating func endRun() -> RunResult {
+    var ended = RunResult(served: handlers.takeServed())
     ended.source = bodies.read { $0.streamSource }
     if observed.added.isChanged {
       ended.listeners = observed.added.value.listeners
@@ -68,7 +68,7 @@ extension RequestCore {
 
   /// Returns the next handler whose response has to be made. Without one, ends the run and returns its handlers.
   func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
-    let (sink, ended) = state.withLock { state -> ((any ResponseSink)?, EndedRun?) in
+    let (sink, ended) = state.withLock { state -> ((any ResponseSink)?, RunResult?) in
       if let sink = state.handlers.next() { return (sink, nil) }
       return (nil, state.endRun())
     }
@@ -115,7 +115,7 @@ extension RequestCore {
   func listen<Element: Sendable, Present>(
     _ continuation: AsyncStream<Element>.Continuation,
     _ place: any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable,
-    of request: any RunOwner, to present: (State) -> Present, current: (Present) -> Element?
+    of request: any RunOwner, to present: (CoreState) -> Present, current: (Present) -> Element?
   ) {
     let (present, run) = state.withLock { state in
       let isOver = state.lifecycle.run == .ended

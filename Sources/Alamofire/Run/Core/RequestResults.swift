@@ -24,7 +24,7 @@ struct RequestResults: Sendable {
     return request
   }
 
-  mutating func keep(_ exchange: Exchange, body: Data?) {
+  mutating func store(_ exchange: Exchange, body: Data?) {
     self.exchange = exchange
     data = body
   }
@@ -67,7 +67,7 @@ struct AttemptHistory: RareValue {
   var isForgotten = false
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   /// The requests of all attempts, in their order.
   var requests: [URLRequest] { results.history.value.requests + (results.request.map { [$0] } ?? []) }
 
@@ -108,14 +108,14 @@ extension RequestCore {
   func replaceError(_ error: AFError) { state.withLock { $0.results.replaceError(with: error) } }
 
   /// Keeps the response and the metrics of an attempt, or those of its part before a failure.
-  func keep(_ exchange: Exchange, body: Data?) {
-    state.withLock { $0.results.keep(exchange, body: body) }
+  func store(_ exchange: Exchange, body: Data?) {
+    state.withLock { $0.results.store(exchange, body: body) }
   }
 
   /// Keeps the response to the handshake of a WebSocket connection, whose metrics follow at its end.
   func connected(_ head: ResponseHead) {
     state.withLock { state in
-      state.results.keep(Exchange(url: state.taskView.currentRequest?.url, head: head), body: nil)
+      state.results.store(Exchange(url: state.taskView.currentRequest?.url, head: head), body: nil)
     }
   }
 

@@ -35,7 +35,7 @@ extension RequestCore {
   }
 }
 
-extension RequestCore.State {
+extension RequestCore.CoreState {
   fileprivate mutating func beginRetry(because cause: RequestCore.RetryCause) -> Bool {
     switch cause {
     case .retrier, .continuation: lifecycle.mayAttemptAgain

@@ -71,13 +71,13 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
 
   private func make() {
     forget()
-    let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+    let memory = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     do throws(AFError) {
-      try serialization.serialize(outcome, into: place, duration: &duration)
+      try serialization.serialize(outcome, into: memory, duration: &duration)
       failure = nil
-      made = place
+      made = memory
     } catch {
-      place.deallocate()
+      memory.deallocate()
       failure = error
     }
   }
@@ -297,13 +297,13 @@ struct Serialization<Value: Sendable>: Sendable {
 
   /// Makes the value in `place`, and takes the time.
   func serialize(
-    _ outcome: RequestOutcome, into place: UnsafeMutablePointer<Value>, duration: inout TimeInterval
+    _ outcome: RequestOutcome, into memory: UnsafeMutablePointer<Value>, duration: inout TimeInterval
   ) throws(AFError) {
     // Built-in serialization is too short to measure; reading the clock would cost more.
     let start = runsUserCode ? DispatchTime.now().uptimeNanoseconds : nil
     defer { duration = start.map { Double(DispatchTime.now().uptimeNanoseconds - $0) / 1e9 } ?? 0 }
     do {
-      place.initialize(to: try makeValue(outcome))
+      memory.initialize(to: try makeValue(outcome))
     } catch {
       throw error as? AFError
         ?? .responseSerializationFailed(reason: .customSerializationFailed(error: error))
@@ -314,8 +314,8 @@ struct Serialization<Value: Sendable>: Sendable {
   func response<Response: SerializedResponse<Value>>(to outcome: RequestOutcome) -> Response {
     var duration: TimeInterval = 0
     let result = withUnsafeTemporaryAllocation(of: Value.self, capacity: 1) {
-      place -> Result<Value, AFError> in
-      guard let base = place.baseAddress else { preconditionFailure("room for one value has an address") }
+      memory -> Result<Value, AFError> in
+      guard let base = memory.baseAddress else { preconditionFailure("room for one value has an address") }
       do throws(AFError) {
         try serialize(outcome, into: base, duration: &duration)
         return .success(base.move())

@@ -87,7 +87,7 @@ package final class BackgroundTransfer: Sendable {
 
   // MARK: Description
 
-  package var kind: TransferDescription.Kind { stored?.description.kind ?? .download }
+  package var kind: TransferDescription.TransferKind { stored?.description.kind ?? .download }
 
   /// Whether a server has responded, in whatever process.
   package var hasHadResponse: Bool { stored.map { $0.head != nil || $0.representation != nil } ?? false }
@@ -127,7 +127,7 @@ package final class BackgroundTransfer: Sendable {
   ///   - resumption: The options of a resumable upload.
   ///   - upload: The resumable upload that the request continues.
   package func describe(
-    _ request: URLRequest, kind: TransferDescription.Kind, resumption: UploadResumption.Policy? = nil,
+    _ request: URLRequest, kind: TransferDescription.TransferKind, resumption: UploadResumption.Policy? = nil,
     continuing upload: StoredUpload? = nil
   ) throws(AFError) {
     let files = try owner.files()
@@ -345,7 +345,7 @@ package final class BackgroundTransfer: Sendable {
     guard size != nil || hasLostBytes else { return }
     guard let size, !hasLostBytes, files.synchronize(names.file) else {
       noteLostBytes(ofResponse: number)
-      throw .sessionTaskFailed(error: URLError.made(.cannotWriteToFile, flushFailureText, url: nil))
+      throw .sessionTaskFailed(error: URLError(.cannotWriteToFile, flushFailureText, url: nil))
     }
     note(.completed(size: size))
   }
@@ -466,12 +466,12 @@ package final class BackgroundTransfer: Sendable {
   package func adopt(_ file: URL, isOwned: Bool) throws(AFError) {
     _ = try owner.files()
     var (path, isOwned) = (file.path, isOwned)
-    let place = owner.path(of: names.body)
-    if isOwned, FileMove.move(path, to: place) == .moved { (path, isOwned) = (place, false) }
+    let ownPath = owner.path(of: names.body)
+    if isOwned, FileMove.move(path, to: ownPath) == .moved { (path, isOwned) = (ownPath, false) }
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     let size = (attributes?[.size] as? NSNumber)?.int64Value ?? 0
     var body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: size)
-    if path != place { body.modified = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 }
+    if path != ownPath { body.modified = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 }
     state.withLock { $0.adoptedFile = body }
   }
 }

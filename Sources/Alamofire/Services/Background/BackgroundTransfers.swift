@@ -193,7 +193,7 @@ package final class BackgroundTransfers: Sendable {
 
   /// Makes the error of a transfer whose journal cannot be written.
   func failure(_ code: Int32) -> AFError {
-    .sessionTaskFailed(error: URLError.made(.cannotCreateFile, failureText(code), url: nil))
+    .sessionTaskFailed(error: URLError(.cannotCreateFile, failureText(code), url: nil))
   }
 
   func failureText(_ code: Int32) -> String {
@@ -204,19 +204,19 @@ package final class BackgroundTransfers: Sendable {
     let made =
       switch error {
       case .inUse:
-        URLError.made(
+        URLError(
           .backgroundSessionInUseByAnotherProcess,
           "Another process, or another session of this one, uses the background session \"\(identifier)\".",
           url: nil)
       case .closed:
-        URLError.made(.cancelled, "The background session \"\(identifier)\" has ended.", url: nil)
+        URLError(.cancelled, "The background session \"\(identifier)\" has ended.", url: nil)
       case .notOurs:
-        URLError.made(
+        URLError(
           .cannotCreateFile,
           "The folder of the background session \"\(identifier)\" belongs to another user, or others may write to it.",
           url: nil)
       case .unusable(let text):
-        URLError.made(
+        URLError(
           .cannotCreateFile,
           "The folder of the background session \"\(identifier)\" cannot be used: \(text).",
           url: nil)

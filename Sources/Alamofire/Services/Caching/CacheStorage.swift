@@ -151,13 +151,13 @@ final class CacheStorage: Sendable {
     guard let stored = state.withLock({ $0.index.toWrite(id, serial) }) else { return }
     let bytes = stored.encoded
     let isWritten = files.write(id.name, bytes)
-    let (isUnwanted, gone) = state.withLock { state in
+    let (isObsolete, gone) = state.withLock { state in
       let outcome = state.index.wrote(id, serial, size: isWritten ? bytes.count : nil)
       note(state)
       return outcome
     }
     // A failed write leaves an older file, which must not be used again.
-    if isUnwanted { files.remove(id.name) }
+    if isObsolete { files.remove(id.name) }
     removeFiles(gone, files)
   }
 

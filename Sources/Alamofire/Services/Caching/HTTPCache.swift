@@ -110,7 +110,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     return chosen?.cached(url: url)
   }
 
-  /// Stores a response for the URL of a request and the fields that its `Vary` names, in place of an equivalent one.
+  /// Stores a response for the URL of a request and the fields that its `Vary` names, instead of an equivalent one.
   /// The rules of HTTP still decide whether it is reused. Nothing is stored for methods other than GET, or if the
   /// response is no `HTTPURLResponse`. Of a `userInfo`, property list values with string keys are kept, also in
   /// files.

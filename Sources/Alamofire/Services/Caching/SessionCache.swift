@@ -245,7 +245,7 @@ package protocol ResponseStore: AnyObject, Sendable {
   func read(_ key: CacheKey) -> [StoredResponse]
   /// The number of removals so far; a request notes it when it begins.
   var removalCount: UInt64 { get }
-  /// Stores a response in place of an equivalent one, unless something was removed for its URL after removal number
+  /// Stores a response instead of an equivalent one, unless something was removed for its URL after removal number
   /// `removals`. Fast if ``waits`` is false.
   func put(_ stored: StoredResponse, askedAfter removals: UInt64)
   /// Removes all responses for a URL. Fast if ``waits`` is false.

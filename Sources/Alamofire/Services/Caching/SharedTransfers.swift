@@ -96,7 +96,7 @@ package final class SharedTransfers: Sendable {
   }
 
   /// The result of joining a transfer.
-  enum Place {
+  enum Membership {
     /// No transfer is running; the caller has to begin the one with this number.
     case first(flight: UInt64)
     /// A transfer is running; `head` is its head, if received.
@@ -114,7 +114,8 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  func join(_ key: Key, _ id: UInt64, _ observer: any TransferObserver, _ room: LocalTransferControl) -> Place
+  func join(_ key: Key, _ id: UInt64, _ observer: any TransferObserver, _ room: LocalTransferControl)
+    -> Membership
   {
     state.withLock { state in
       guard state.reserved.remove(id) != nil else { return .left }
@@ -188,7 +189,7 @@ package final class SharedTransfers: Sendable {
       state.flights[key]?.head = head
       return state.flights[key]?.members ?? []
     }
-    return members.reduce(!members.isEmpty) { $1.tell(head) == .discard && $0 }
+    return members.reduce(!members.isEmpty) { $1.notify(head) == .discard && $0 }
   }
 
   func bytesMoved(_ key: Key, _ flight: UInt64, _ count: ByteCount) {
@@ -212,7 +213,7 @@ package final class SharedTransfers: Sendable {
 }
 
 extension SharedTransfers.Member {
-  func tell(_ head: ResponseHead) -> HeadDisposition {
+  func notify(_ head: ResponseHead) -> HeadDisposition {
     let openings = room.resumptions
     let disposition = observer.headReceived(head)
     if disposition == .hold { room.suspend(unlessResumedSince: openings) }
@@ -248,7 +249,7 @@ struct SharedTransport: AsyncTransport {
     }
     switch shared.join(key, id, observer, room) {
     case .first(let flight): begin(request, key, flight)
-    case .joined(let head?): tell(head, key, id, observer, room)
+    case .joined(let head?): notify(head, key, id, observer, room)
     case .joined(nil): break
     case .left: throw TransportFailure(.cancelled, "The request was cancelled.")
     }
@@ -258,7 +259,7 @@ struct SharedTransport: AsyncTransport {
     return try outcome.get()
   }
 
-  private func tell(
+  private func notify(
     _ head: ResponseHead, _ key: SharedTransfers.Key, _ id: UInt64, _ observer: any TransferObserver,
     _ room: LocalTransferControl
   ) {

@@ -27,10 +27,10 @@ struct AuthenticationService {
   func answer(_ head: ResponseHead, _ context: ChallengeContext) -> ChallengeAnswer? {
     offers(head, context).lazy
       .compactMap { offer in
-        let trail = context.authentication?.trail
-        guard trail?.failureCount(for: offer) ?? 0 == 0,
+        let history = context.authentication?.history
+        guard history?.failureCount(for: offer) ?? 0 == 0,
           let (credential, source) = credential(for: offer, context),
-          trail?.mayAnswer(offer, with: credential) ?? true, offer.takes(credential)
+          history?.mayAnswer(offer, with: credential) ?? true, offer.takes(credential)
         else { return nil }
         return ChallengeAnswer(offer: offer, credential: credential, source: source)
       }
@@ -40,7 +40,7 @@ struct AuthenticationService {
   /// Returns the offers of a server that may be answered, the strongest first.
   func offers(_ head: ResponseHead, _ context: ChallengeContext) -> [AuthenticationOffer] {
     guard head.status == 401, context.request.origin == context.initialOrigin,
-      context.request.authorization == context.authentication?.trail.proof?.field
+      context.request.authorization == context.authentication?.history.proof?.field
     else { return [] }
     return AuthenticationOffer.ranked(
       head.block.challenges(), connectionSchemes: Engine.connectionSchemes,
@@ -82,7 +82,7 @@ extension WireRequest {
     fields.first { FieldName.equal($0.name, "Authorization") }?.value
   }
 
-  /// Returns the request with `proof` in place of its credentials.
+  /// Returns the request with `proof` instead of its credentials.
   func adding(_ proof: AuthenticationProof) -> WireRequest {
     changing { parts in
       parts.fields.removeAll { FieldName.equal($0.name, "Authorization") }
@@ -99,11 +99,11 @@ extension WireRequest {
 /// The answered challenges of an attempt, and its netrc file. Immutable, because the thread that reads the response
 /// uses it as well.
 final class Authentication: Sendable {
-  let trail: AuthenticationTrail
+  let history: AuthenticationHistory
   let netrc: Netrc?
 
-  init(trail: AuthenticationTrail = AuthenticationTrail(), netrc: Netrc? = nil) {
-    self.trail = trail
+  init(history: AuthenticationHistory = AuthenticationHistory(), netrc: Netrc? = nil) {
+    self.history = history
     self.netrc = netrc
   }
 }

@@ -179,7 +179,7 @@ final class CookieIndex: Sendable {
   /// changed keeps it.
   func describes(_ objects: [HTTPCookie]) -> Bool {
     guard objects.count == self.objects.count else { return false }
-    for place in objects.indices where objects[place] !== self.objects[place] { return false }
+    for index in objects.indices where objects[index] !== self.objects[index] { return false }
     return true
   }
 
@@ -246,10 +246,10 @@ struct CookieStorageBridge {
   mutating func apply(_ decision: CookieRules.Decision, by rules: CookieRules) {
     switch decision {
     case .nothing, .refuse: break
-    case .remove(let place): remove(at: place)
+    case .remove(let index): remove(at: index)
     case .store(let cookie, let old):
       // Setting a cookie may write a file, so an unchanged cookie is skipped.
-      if let old, cookies[old].isKept(as: cookie) { return }
+      if let old, cookies[old].equals(cookie) { return }
       guard let object = StoredCookie(cookie), maySet(object, by: rules) else { return }
       // A cookie that a user made may spell the domain differently; then the new one would not replace it.
       if let old, !Self.haveOneKey(objects[old], object) { storage.deleteCookie(objects[old]) }
@@ -265,10 +265,10 @@ struct CookieStorageBridge {
     }
   }
 
-  private mutating func remove(at place: Int) {
-    storage.deleteCookie(objects[place])
-    objects.remove(at: place)
-    cookies.remove(at: place)
+  private mutating func remove(at index: Int) {
+    storage.deleteCookie(objects[index])
+    objects.remove(at: index)
+    cookies.remove(at: index)
   }
 
   /// Whether a cookie can be set without replacing a secure one from an insecure origin. Foundation's key joins
@@ -294,6 +294,6 @@ struct CookieStorageBridge {
   private mutating func removeSurplus(at places: [Int], limit: Int, now: HTTPDate) {
     guard places.count > limit else { return }
     let surplus = CookieRules.surplus(of: places.map { cookies[$0] }, limit: limit, now: now)
-    for place in surplus.map({ places[$0] }).sorted(by: >) { remove(at: place) }
+    for index in surplus.map({ places[$0] }).sorted(by: >) { remove(at: index) }
   }
 }

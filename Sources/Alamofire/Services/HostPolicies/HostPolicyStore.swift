@@ -43,8 +43,8 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
       state.error = error
     }
     // A file that holds something else is never overwritten.
-    let isKept = state.error != .otherFile && state.error != .unreadable
-    self.file = isKept ? file : nil
+    let isUsable = state.error != .otherFile && state.error != .unreadable
+    self.file = isUsable ? file : nil
     self.now = now
     self.state = Mutex(state)
   }

@@ -56,12 +56,12 @@ package final class NetworkPathMonitor: PathMonitor {
   package func start(onResult: @escaping @Sendable (PathResult) -> Void) {
     state.withLock { $0.onResult = onResult }
     let watch = source.watch(on: queue) { [weak self] in self?.look() }
-    let isWanted = state.withLock { state in
+    let isObserved = state.withLock { state in
       guard state.onResult != nil else { return false }
       state.watch = watch
       return true
     }
-    if !isWanted { watch?.stop() }
+    if !isObserved { watch?.stop() }
     queue.async { [weak self] in self?.look() }
     queue.asyncAfter(deadline: .now() + maximumWait) { [weak self] in self?.end(.timeout) }
   }

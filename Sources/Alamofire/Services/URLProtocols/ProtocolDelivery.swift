@@ -106,7 +106,7 @@ extension TransportFailure {
 /// The state of a `URLProtocol`'s response, and the action for each of its calls. Pure. User code makes the calls:
 /// any order has a defined action, and calls after the end are ignored.
 package struct ProtocolReply: Sendable {
-  package enum State: Sendable, Equatable {
+  package enum DeliveryState: Sendable, Equatable {
     case waiting
     /// The response, or data without one, was received; bytes may follow.
     case receiving
@@ -154,7 +154,7 @@ package struct ProtocolReply: Sendable {
     }
   }
 
-  package private(set) var state = State.waiting
+  package private(set) var state = DeliveryState.waiting
 
   package init() {}
 

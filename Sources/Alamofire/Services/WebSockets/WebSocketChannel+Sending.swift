@@ -197,7 +197,7 @@ extension WebSocketChannel {
 
 extension WebSocketSendError {
   var failure: TransportFailure {
-    let kind: TransportFailure.Kind =
+    let kind: TransportFailure.FailureKind =
       switch self {
       case .notOpen: .connectionLost
       case .outputFull: .dataLengthExceedsMaximum
@@ -207,7 +207,7 @@ extension WebSocketSendError {
   }
 }
 
-extension WebSocketChannel.State {
+extension WebSocketChannel.ChannelState {
   /// Whether the stream is to be closed once the output is written.
   fileprivate var endsTransport: Bool {
     !connection.hasOutput && (connection.endsTransport || isAtEnd)

@@ -50,7 +50,7 @@ final class WebSocketChannel: Sendable {
   typealias End = @Sendable (TransportFailure?) -> Void
 
   /// Guarded by the lock of this class.
-  struct State: ~Copyable {
+  struct ChannelState: ~Copyable {
     var connection: WebSocketConnection
     /// The received bytes, and the number of those that were read.
     var input: Data
@@ -104,7 +104,7 @@ final class WebSocketChannel: Sendable {
   private let observer: any WebSocketChannelObserver
   /// The connection and its timer, for the loop and the threads of users. Messages are masked under the lock, because
   /// their order is that of the wire. Events are delivered outside of it, by one thread at a time.
-  let state: Mutex<State>
+  let state: Mutex<ChannelState>
 
   /// Makes a channel on a connection that was upgraded.
   ///
@@ -121,7 +121,7 @@ final class WebSocketChannel: Sendable {
     wire.maximumMessageSize = options.maximumMessageSize
     var keys = MaskingKeys()
     state = Mutex(
-      State(
+      ChannelState(
         connection: WebSocketConnection(
           wire, compression: deflate == nil ? nil : ZlibMessageCompression()
         ) { keys.next() }, input: input))
@@ -264,7 +264,7 @@ final class WebSocketReceipt: Sendable {
   deinit { channel.release(size) }
 }
 
-extension WebSocketChannel.State {
+extension WebSocketChannel.ChannelState {
   fileprivate mutating func step(limit: Int) -> WebSocketChannel.Step {
     guard !isDelivering, end != nil else { return .wait }
     let events = events(limit: streamEnd == nil ? limit : .max)
@@ -326,7 +326,7 @@ extension WebSocketChannel.State {
 
   private mutating func fail(_ violation: WebSocketViolation) {
     guard failure == nil else { return }
-    var kind = TransportFailure.Kind.badServerResponse
+    var kind = TransportFailure.FailureKind.badServerResponse
     if case .messageTooLarge = violation { kind = .dataLengthExceedsMaximum }
     failure = TransportFailure(kind, violation.message)
   }

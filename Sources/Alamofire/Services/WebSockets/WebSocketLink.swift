@@ -61,9 +61,9 @@ final class WebSocketLink: Sendable {
   /// sent. The request may be resumed and suspended before that.
   private func align(_ channel: WebSocketChannel) {
     var isSuspended = false
-    while case let wanted = state.withLock({ $0.isSuspended }), wanted != isSuspended {
-      if wanted { channel.suspend() } else { channel.resume() }
-      isSuspended = wanted
+    while case let requested = state.withLock({ $0.isSuspended }), requested != isSuspended {
+      if requested { channel.suspend() } else { channel.resume() }
+      isSuspended = requested
     }
   }
 

@@ -254,7 +254,7 @@ struct WebSocketExchange {
 
   /// Returns the answer if `step` completes it.
   private func answer(
-    after step: UpgradeResponseReader.Step, _ head: ResponseHead?, _ reader: UpgradeResponseReader
+    after step: UpgradeResponseReader.HandshakeStep, _ head: ResponseHead?, _ reader: UpgradeResponseReader
   ) throws(TransportFailure) -> Answer? {
     let options = request.profile.options
     switch step {

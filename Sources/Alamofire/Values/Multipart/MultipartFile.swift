@@ -135,7 +135,7 @@ extension MultipartFile {
       return try GeneratedFile.content(of: url.path).map { Data($0) }
     } catch {
       throw .multipartEncodingFailed(
-        reason: .inputStreamReadFailed(error: URLError.made(.cannotOpenFile, error.message, url: nil)))
+        reason: .inputStreamReadFailed(error: URLError(.cannotOpenFile, error.message, url: nil)))
     }
   }
 

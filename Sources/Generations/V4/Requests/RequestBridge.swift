@@ -303,7 +303,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     _ = last
   }
 
-  /// Adds an observer of progress in place of the earlier observer of the same direction.
+  /// Adds an observer of progress instead of the earlier observer of the same direction.
   func add(_ relay: ProgressRelay, of request: Request) {
     let (former, isOver) = state.withLock { state in
       let former = state.relays[relay.direction]?.latest

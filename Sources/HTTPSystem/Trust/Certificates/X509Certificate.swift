@@ -162,8 +162,8 @@ extension X509Certificate {
   package var subjectSummary: String? {
     defer { ERR_clear_error() }
     guard let name = X509_get_subject_name(pointer) else { return nil }
-    let place = X509_NAME_get_index_by_NID(name, NID_commonName, -1)
-    guard let entry = X509_NAME_get_entry(name, place >= 0 ? place : X509_NAME_entry_count(name) - 1),
+    let index = X509_NAME_get_index_by_NID(name, NID_commonName, -1)
+    guard let entry = X509_NAME_get_entry(name, index >= 0 ? index : X509_NAME_entry_count(name) - 1),
       let data = X509_NAME_ENTRY_get_data(entry)
     else { return nil }
     var bytes: UnsafeMutablePointer<UInt8>?

@@ -3,7 +3,7 @@ package import HTTPWire
 
 /// The reason why a chain of certificates is not trusted.
 package struct ChainFault: Error, Sendable, Equatable {
-  package let kind: TransportFailure.Kind
+  package let kind: TransportFailure.FailureKind
   /// OpenSSL's error (`X509_V_ERR_…`), or 0 if it is none of these.
   package let code: Int32
   /// The position of the certificate that is not trusted. The server's own certificate is 0.
@@ -11,7 +11,7 @@ package struct ChainFault: Error, Sendable, Equatable {
   /// The message, with `{host}` for the host.
   private let template: String
 
-  package init(kind: TransportFailure.Kind, code: Int32 = 0, depth: Int = 0, message: String) {
+  package init(kind: TransportFailure.FailureKind, code: Int32 = 0, depth: Int = 0, message: String) {
     self.kind = kind
     self.code = code
     self.depth = depth
@@ -87,7 +87,7 @@ package struct ChainFault: Error, Sendable, Equatable {
       message: "\(advice) (OpenSSL \(code), certificate \(depth): \(said))")
   }
 
-  private static func meaning(of code: Int32) -> (TransportFailure.Kind, String) {
+  private static func meaning(of code: Int32) -> (TransportFailure.FailureKind, String) {
     switch code {
     case X509_V_ERR_CERT_NOT_YET_VALID:
       (

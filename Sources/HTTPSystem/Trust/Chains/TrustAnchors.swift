@@ -59,12 +59,12 @@ package final class TrustAnchors: @unchecked Sendable {
 
   /// Returns the certificates that the machine trusts. If there are none, the fault names the package that has them.
   package static func system(at location: TrustLocation) -> Result<TrustAnchors, ChainFault> {
-    let place = [location.file, location.folder].compactMap(\.self).joined(separator: " and ")
-    guard location.hasCertificates else { return .failure(.noAuthorities(in: place.isEmpty ? nil : place)) }
+    let paths = [location.file, location.folder].compactMap(\.self).joined(separator: " and ")
+    guard location.hasCertificates else { return .failure(.noAuthorities(in: paths.isEmpty ? nil : paths)) }
     return kept(.system(location), file: location.file, folder: location.folder)
   }
 
-  private enum Place: Hashable {
+  private enum Source: Hashable {
     case system(TrustLocation)
     case file(String)
   }
@@ -97,14 +97,15 @@ package final class TrustAnchors: @unchecked Sendable {
   }
 
   /// The stores of files, for the loop and evaluators. It is never held together with `keptTexts`.
-  private static let keptFiles = TrackedMutex<[Place: Kept]>([:])
+  private static let keptFiles = TrackedMutex<[Source: Kept]>([:])
   /// The stores of texts, for the loop and evaluators.
   private static let keptTexts = TrackedMutex<[Data: TrustAnchors]>([:])
 
-  private static func kept(_ place: Place, file: String?, folder: String?) -> Result<TrustAnchors, ChainFault>
-  {
+  private static func kept(_ source: Source, file: String?, folder: String?) -> Result<
+    TrustAnchors, ChainFault
+  > {
     let mark = file.flatMap { FileMark($0) }
-    if let kept = keptFiles.withLock({ $0[place] }), kept.mark == mark { return .success(kept.anchors) }
+    if let kept = keptFiles.withLock({ $0[source] }), kept.mark == mark { return .success(kept.anchors) }
     let name = "the trust store \(file ?? folder ?? "of the system")"
     let text: [UInt8]?
     do throws(FileReadingFailure) {
@@ -117,7 +118,7 @@ package final class TrustAnchors: @unchecked Sendable {
     guard let anchors = TrustAnchors(text: text, folder: folder) else { return .failure(.unreadable(name)) }
     keptFiles.withLock { files in
       if files.count >= 64 { files.removeAll() }
-      files[place] = Kept(anchors: anchors, mark: mark)
+      files[source] = Kept(anchors: anchors, mark: mark)
     }
     return .success(anchors)
   }

@@ -38,11 +38,11 @@ final class RevocationList: @unchecked Sendable {
     let mark = Data("-----BEGIN X509 CRL-----".utf8)
     var count = 0
     var rest = text[...]
-    while let place = rest.firstRange(of: mark) {
-      let before = rest[..<place.lowerBound]
+    while let range = rest.firstRange(of: mark) {
+      let before = rest[..<range.lowerBound]
       let end = before.lastIndex { $0 == 0x0A || $0 == 0x0D } ?? before.startIndex
       if before[end...].allSatisfy({ $0 <= 0x20 || $0 >= 0x80 }) { count += 1 }
-      rest = rest[place.upperBound...]
+      rest = rest[range.upperBound...]
     }
     return count
   }

@@ -120,10 +120,10 @@ package enum PartialContent {
 
   /// Whether a stored part has all bytes that a `Range` field asks for.
   package static func covers(_ stored: StoredResponse, _ range: String) -> Bool {
-    guard let own = Self.range(of: stored), let wanted = StoredAnswer.part(range, of: own.total) else {
+    guard let own = Self.range(of: stored), let requested = StoredAnswer.part(range, of: own.total) else {
       return false
     }
-    return own.bounds.lowerBound <= wanted.lowerBound && wanted.upperBound <= own.bounds.upperBound
+    return own.bounds.lowerBound <= requested.lowerBound && requested.upperBound <= own.bounds.upperBound
   }
 
   /// Returns the response to store after a part was received; `nil` if there is none.

@@ -142,7 +142,7 @@ package struct CacheIndex: Sendable {
 
   /// Notes that a file was written, or not. Returns whether the file has to be removed again.
   package mutating func wrote(_ id: EntryID, _ serial: UInt64, size: Int?) -> (
-    isUnwanted: Bool, remove: [EntryID]
+    isObsolete: Bool, remove: [EntryID]
   ) {
     guard let entry = pending[id] else { return (true, []) }
     // Another one is about to take its place.

@@ -209,7 +209,7 @@ private struct EntryWriter {
   private(set) var data = Data()
 
   mutating func word(_ word: UInt64) {
-    for place in 0..<8 { data.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * place))) }
+    for index in 0..<8 { data.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * index))) }
   }
 
   mutating func bytes(_ bytes: Data) {

@@ -50,7 +50,7 @@ let emptyStoredBlock: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 
 /// Decompresses the messages of one direction of a connection. The decompressor is made with the first message.
 final class MessageInflation {
-  struct Step {
+  struct CompressionStep {
     let consumed: Int
     /// Valid until the next step.
     let output: UnsafeRawBufferPointer
@@ -94,7 +94,7 @@ final class MessageInflation {
   }
 
   /// Decompresses until the buffer is full.
-  func step(_ input: UnsafeRawBufferPointer) throws(WebSocketViolation) -> Step {
+  func step(_ input: UnsafeRawBufferPointer) throws(WebSocketViolation) -> CompressionStep {
     if decompressor == nil { decompressor = compression.makeDecompressor(windowBits: direction.windowBits) }
     guard let decompressor else { throw .outOfMemory }
     let step = decompressor.decompress(input, into: output)
@@ -105,7 +105,7 @@ final class MessageInflation {
       case nil: nil
       }
     let produced = UnsafeRawBufferPointer(rebasing: output[..<step.produced])
-    return Step(consumed: step.consumed, output: produced, fault: fault)
+    return CompressionStep(consumed: step.consumed, output: produced, fault: fault)
   }
 
   /// Checks the end of a message.

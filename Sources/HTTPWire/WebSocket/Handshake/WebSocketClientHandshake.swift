@@ -153,7 +153,7 @@ extension WebSocketClientHandshake {
 ///
 /// Lines are read by the rules for all responses; see `Documentation/HTTPReading.md`.
 package struct UpgradeResponseReader: Sendable {
-  package enum Step: Sendable {
+  package enum HandshakeStep: Sendable {
     case needsMore
     /// The head is complete. The position is behind it.
     case head(ResponseHead)
@@ -187,7 +187,7 @@ package struct UpgradeResponseReader: Sendable {
   }
 
   /// Reads on at `position`, and stops behind the head.
-  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> Step {
+  package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> HandshakeStep {
     guard framing == nil else { return readBody(bytes, &position) }
     while position < bytes.count {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
@@ -227,7 +227,7 @@ package struct UpgradeResponseReader: Sendable {
     return .untilClose
   }
 
-  private mutating func readBody(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
+  private mutating func readBody(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> HandshakeStep {
     let rest = bytes.count - position
     switch framing {
     case nil, .some(.none): return .end
@@ -248,7 +248,7 @@ package struct UpgradeResponseReader: Sendable {
 
   private mutating func readChunks(
     _ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ reader: inout ChunkedReader
-  ) -> Step {
+  ) -> HandshakeStep {
     while true {
       switch reader.read(bytes, from: &position) {
       case .content(let range):

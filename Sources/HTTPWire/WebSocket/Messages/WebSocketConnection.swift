@@ -12,7 +12,7 @@ package import FoundationEssentials
 /// - The owner limits the time in `closing`, because a peer may never send its Close frame, and in `closed`.
 /// - The memory is limited to one message of the maximum size, the buffers of the decompressor, and the output.
 package struct WebSocketConnection: ~Copyable {
-  package enum Phase: Sendable, Equatable {
+  package enum WebSocketPhase: Sendable, Equatable {
     case open
     /// Our Close frame is in the output; that of the peer is awaited. Messages of the peer are still delivered.
     case closing
@@ -28,7 +28,7 @@ package struct WebSocketConnection: ~Copyable {
     var bytesLeft: Int
   }
 
-  package internal(set) var phase = Phase.open
+  package internal(set) var phase = WebSocketPhase.open
   private var hasFailed = false
   /// Whether messages are skipped instead of delivered, because no reader takes them.
   package private(set) var skipsMessages = false

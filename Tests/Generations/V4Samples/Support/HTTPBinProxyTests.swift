@@ -3,7 +3,7 @@ import HTTPTestServer
 import SampleServers
 import Testing
 
-/// The reverse proxy of httpbin, with test servers in place of httpbin.
+/// The reverse proxy of httpbin, with test servers instead of httpbin.
 @Suite(.timeLimit(.minutes(5))) struct HTTPBinProxyTests {
   private let proxy = HTTPBinProxy()
   private let others: HTTPTestServer

@@ -43,12 +43,12 @@ final class ByteStreamCore: RegisteredStream {
     } else if request == nil {
       end(
         .sessionTaskFailed(
-          error: URLError.made(
+          error: URLError(
             .badURL, "\(host):\(port) is no host and port that could be connected to.", url: nil)))
     } else if session.byteStreams == nil {
       end(
         .sessionTaskFailed(
-          error: URLError.made(
+          error: URLError(
             .unsupportedURL, "The transport of this session has no streams of bytes.", url: nil)))
     }
   }
@@ -215,13 +215,13 @@ final class ByteStreamCore: RegisteredStream {
     guard let waiting else { return }
     session.runs.registry.unregister(self)
     for body in waiting { body(error) }
-    tellDelegate(error)
+    notifyDelegate(error)
   }
 
   private var reasonOfEnd: AFError {
     error
       ?? .sessionTaskFailed(
-        error: URLError.made(.networkConnectionLost, "The stream to \(host) was closed.", url: nil))
+        error: URLError(.networkConnectionLost, "The stream to \(host) was closed.", url: nil))
   }
 
   private func count(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
@@ -234,8 +234,8 @@ final class ByteStreamCore: RegisteredStream {
     )
   }
 
-  private func tellDelegate(_ error: AFError?) {
-    guard session.observers.wants(.transfers) else { return }
+  private func notifyDelegate(_ error: AFError?) {
+    guard session.observers.observes(.transfers) else { return }
     let delegate = session.delegate
     let facade = session.facade
     let task = task

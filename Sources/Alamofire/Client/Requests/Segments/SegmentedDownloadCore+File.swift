@@ -163,7 +163,7 @@ extension SegmentedDownloadCore {
     file.remove()
     let text =
       "The file \(partialFileURL.path) cannot be flushed to the disk. Check the disk and its free space."
-    conclude(.failure(.sessionTaskFailed(error: URLError.made(.cannotWriteToFile, text, url: nil))))
+    conclude(.failure(.sessionTaskFailed(error: URLError(.cannotWriteToFile, text, url: nil))))
   }
 
   /// Returns the error if the file does not have the expected checksum.
@@ -174,7 +174,7 @@ extension SegmentedDownloadCore {
         let bytes = hash.finish(), let actual = FileDigest(digest.algorithm, bytes)
       else {
         return .sessionTaskFailed(
-          error: URLError.made(
+          error: URLError(
             .cannotOpenFile, "The file \(partialFileURL.path) cannot be read for its checksum.", url: nil))
       }
       guard actual == digest else {
@@ -187,7 +187,7 @@ extension SegmentedDownloadCore {
   }
 
   /// Closes the file of a download that has ended. If it cannot be continued, the file is removed.
-  func close(_ file: PartialFile, _ state: State, _ result: Result<URL, AFError>) {
+  func close(_ file: PartialFile, _ state: SegmentsState, _ result: Result<URL, AFError>) {
     if case .success = result { return }
     if state.content == nil {
       file.remove()
@@ -222,7 +222,7 @@ struct SegmentContent: Sendable {
   let present: ByteRanges
 }
 
-extension SegmentedDownloadCore.State {
+extension SegmentedDownloadCore.SegmentsState {
   /// The bytes in the file; `nil` if they cannot be continued.
   var content: SegmentContent? {
     guard let version = transfer.version, let plan = transfer.plan, !transfer.isStream,

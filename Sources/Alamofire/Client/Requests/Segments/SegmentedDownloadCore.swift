@@ -15,7 +15,7 @@ final class SegmentedDownloadCore: Sendable {
     case ended(SegmentedDownload.Response)
   }
 
-  struct State {
+  struct SegmentsState {
     var lifecycle = Lifecycle.notStarted
     var transfer: SegmentedTransfer
     var file: PartialFile?
@@ -49,7 +49,7 @@ final class SegmentedDownloadCore: Sendable {
   /// Serial, so that the events of all segments are handled one at a time, and not on a thread of the engine.
   let queue = DispatchQueue(label: "org.alamofire.segments")
   /// The segments, requests and handlers, for the queue of the download and its users.
-  let state: Mutex<State>
+  let state: Mutex<SegmentsState>
   private let beginning = ContinuousClock.now
 
   init(
@@ -59,7 +59,7 @@ final class SegmentedDownloadCore: Sendable {
     self.session = session
     self.source = source
     self.target = target
-    state = Mutex(State(transfer: transfer))
+    state = Mutex(SegmentsState(transfer: transfer))
   }
 
   var destination: URL { target.destination }
@@ -186,7 +186,7 @@ final class SegmentedDownloadCore: Sendable {
     case .noSource(let index): state.withLock { $0.errorWithoutSource(lastDropped: index) }
     case .tooLarge(let length):
       .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .dataLengthExceedsMaximum,
           "The file has \(length) bytes, more than \(session.settings.profile.options.bodySizeLimit ?? 0). "
             + "Raise bodySizeLimit if such files are expected.", url: state.withLock { $0.url }))
@@ -207,8 +207,8 @@ final class SegmentedDownloadCore: Sendable {
     }
     if let credential, source.hasFirstOrigin(segment.source) { request.authenticate(with: credential) }
     request.onHTTPResponse(on: queue) { response, completion in
-      let isWanted = self.receive(response, for: segment.id)
-      completion(isWanted ? .allow : .cancel)
+      let takesBody = self.receive(response, for: segment.id)
+      completion(takesBody ? .allow : .cancel)
     }
     request.responseStream(on: queue) { stream in
       switch stream.event {
@@ -311,7 +311,7 @@ final class SegmentedDownloadCore: Sendable {
 
   /// Ends the download, once. Who learns of the end can use the file: it is closed before.
   func conclude(_ result: Result<URL, AFError>) {
-    let ending = state.withLock { state -> State? in
+    let ending = state.withLock { state -> SegmentsState? in
       guard !state.isEnded else { return nil }
       state.isEnding = true
       let old = state
@@ -337,7 +337,7 @@ final class SegmentedDownloadCore: Sendable {
   }
 }
 
-extension SegmentedDownloadCore.State {
+extension SegmentedDownloadCore.SegmentsState {
   var isEnded: Bool { isEnding || endResponse != nil }
 
   var endResponse: SegmentedDownload.Response? {
@@ -350,14 +350,14 @@ extension SegmentedDownloadCore.State {
     switch transfer.sources.dropped[0] {
     case .hasNoRanges?:
       .sessionTaskFailed(
-        error: URLError.made(
+        error: URLError(
           .badServerResponse,
           "The server sent other ranges than requested. Use download(_:to:) for this URL.", url: url))
     case .differs?: .sessionTaskFailed(error: SegmentedDownload.Failure.resourceChanged)
     case .status?, .failed?, nil:
       errors[0] ?? errors[lastDropped]
         ?? .sessionTaskFailed(
-          error: URLError.made(
+          error: URLError(
             .networkConnectionLost, "The responses of the server broke off several times in a row.",
             url: url))
     }

@@ -120,7 +120,7 @@ final class ResponseInputStream: BlockingInputStream {
   }
 
   private static let sentAgain = AFError.sessionTaskFailed(
-    error: URLError.made(
+    error: URLError(
       .networkConnectionLost,
       "The request was sent again after a part of its body had been read from its InputStream; read it without retriers.",
       url: nil))

@@ -55,7 +55,7 @@ final class StreamEventHandler<Success: Sendable, Failure: Error>: StreamHandler
     for value in values {
       guard !runEnd.isMuted else { break }
       if request.core.notifiesMonitors, let result = value as? Result<Success, AFError> {
-        request.tell { $0.request(request, didParseStream: result) }
+        request.notifyMonitors { $0.request(request, didParseStream: result) }
       }
       if case .failure = value, request.automaticallyCancelOnStreamError { token.cancel() }
       do {

@@ -2,7 +2,7 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-extension WebSocketOccurrence {
+extension WebSocketNotice {
   /// Whether the event is delivered after a cancellation.
   var isCompletion: Bool {
     if case .completed = self { true } else { false }
@@ -11,7 +11,7 @@ extension WebSocketOccurrence {
 
 /// Makes the values of a handler or a sequence from events; `nil` for an event that it does not want.
 struct WebSocketReading<Element: Sendable>: Sendable {
-  let element: @Sendable (WebSocketOccurrence, WebSocketEventSource) -> Element?
+  let element: @Sendable (WebSocketNotice, WebSocketEventSource) -> Element?
 }
 
 /// The request of an event, and the run to which the event belongs.
@@ -26,7 +26,7 @@ struct WebSocketEventSource: Sendable {
 /// the completion of a message that was sent, which comes before the answer, also runs before the answer is handled.
 final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   private struct Batch {
-    let occurrences: [WebSocketOccurrence]
+    let notices: [WebSocketNotice]
     /// Retains the request until the events are handled, because other owners may release it at its end.
     let source: WebSocketEventSource
   }
@@ -60,10 +60,10 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
     self.handler = handler
   }
 
-  func take(_ occurrences: [WebSocketOccurrence]) {
+  func receive(_ notices: [WebSocketNotice]) {
     guard let request else { return }
     let source = WebSocketEventSource(request: request, runEnd: runEnd)
-    state.withLock { $0.batches.append(Batch(occurrences: occurrences, source: source), weight: 0) }
+    state.withLock { $0.batches.append(Batch(notices: notices, source: source), weight: 0) }
     queue.async { [self] in handleNext() }
   }
 
@@ -92,8 +92,8 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   }
 
   private func handle(_ batch: Batch) {
-    for occurrence in batch.occurrences where occurrence.isCompletion || !batch.source.runEnd.isMuted {
-      if let element = reading.element(occurrence, batch.source) { handler(element) }
+    for notice in batch.notices where notice.isCompletion || !batch.source.runEnd.isMuted {
+      if let element = reading.element(notice, batch.source) { handler(element) }
     }
   }
 }
@@ -103,7 +103,7 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
 /// After a cancellation they are dropped when they are read.
 final class WebSocketMailbox: WebSocketReader {
   private struct State {
-    var occurrences = Backlog<WebSocketOccurrence>()
+    var notices = Backlog<WebSocketNotice>()
     var waiters: [CheckedContinuation<Void, Never>] = []
     var isFinished = false
   }
@@ -114,11 +114,11 @@ final class WebSocketMailbox: WebSocketReader {
 
   init(_ delivery: EventDelivery) { runEnd = RunEnd(delivery) }
 
-  func take(_ occurrences: [WebSocketOccurrence]) {
+  func receive(_ notices: [WebSocketNotice]) {
     let waiters = state.withLock { state in
       defer { state.waiters = [] }
       if !state.isFinished {
-        for occurrence in occurrences { state.occurrences.append(occurrence, weight: 0) }
+        for notice in notices { state.notices.append(notice, weight: 0) }
       }
       return state.waiters
     }
@@ -126,13 +126,13 @@ final class WebSocketMailbox: WebSocketReader {
   }
 
   /// Returns the next event, if there is one already.
-  func nextAtOnce() -> WebSocketOccurrence? { state.withLock { $0.occurrences.takeFirst() } }
+  func nextAtOnce() -> WebSocketNotice? { state.withLock { $0.notices.takeFirst() } }
 
   /// Returns the next event; waits for it. `nil` after ``finish()``.
-  nonisolated(nonsending) func next() async -> WebSocketOccurrence? {
+  nonisolated(nonsending) func next() async -> WebSocketNotice? {
     while true {
-      let (occurrence, isFinished) = state.withLock { ($0.occurrences.takeFirst(), $0.isFinished) }
-      if occurrence != nil || isFinished { return occurrence }
+      let (notice, isFinished) = state.withLock { ($0.notices.takeFirst(), $0.isFinished) }
+      if notice != nil || isFinished { return notice }
       await wait()
     }
   }
@@ -140,7 +140,7 @@ final class WebSocketMailbox: WebSocketReader {
   private nonisolated(nonsending) func wait() async {
     await withCheckedContinuation { continuation in
       let mayContinue = state.withLock { state in
-        guard state.occurrences.isEmpty, !state.isFinished else { return true }
+        guard state.notices.isEmpty, !state.isFinished else { return true }
         state.waiters.append(continuation)
         return false
       }
@@ -155,9 +155,9 @@ final class WebSocketMailbox: WebSocketReader {
       defer {
         state.isFinished = true
         state.waiters = []
-        state.occurrences = Backlog()
+        state.notices = Backlog()
       }
-      return (!state.isFinished, state.waiters, state.occurrences)
+      return (!state.isFinished, state.waiters, state.notices)
     }
     for waiter in waiters { waiter.resume() }
     // Released outside the lock, because the connection may continue to read.
@@ -191,19 +191,19 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   nonisolated(nonsending) func next() async -> Element? {
     while !Task.isCancelled {
       let mailbox = mailbox
-      var occurrence = mailbox.nextAtOnce()
-      if occurrence == nil {
-        occurrence = await withTaskCancellationHandler {
+      var notice = mailbox.nextAtOnce()
+      if notice == nil {
+        notice = await withTaskCancellationHandler {
           await mailbox.next()
         } onCancel: {
           finish()
         }
       }
-      guard let occurrence else { return nil }
-      guard occurrence.isCompletion || !mailbox.runEnd.isMuted else { continue }
-      if occurrence.isCompletion { mailbox.finish() }
+      guard let notice else { return nil }
+      guard notice.isCompletion || !mailbox.runEnd.isMuted else { continue }
+      if notice.isCompletion { mailbox.finish() }
       let source = WebSocketEventSource(request: request, runEnd: mailbox.runEnd)
-      if let element = reading.element(occurrence, source) { return element }
+      if let element = reading.element(notice, source) { return element }
     }
     finish()
     return nil

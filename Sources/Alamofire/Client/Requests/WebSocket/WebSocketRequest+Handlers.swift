@@ -178,9 +178,9 @@ extension WebSocketReading {
   static func events<Success: Sendable, Failure: Error>(
     _ decode: @escaping @Sendable (URLSessionWebSocketTask.Message) -> Result<Success, Failure>
   ) -> WebSocketReading<Element> where Element == WebSocketRequest.Event<Success, Failure> {
-    WebSocketReading { occurrence, source in
+    WebSocketReading { notice, source in
       let kind: Element.Kind =
-        switch occurrence {
+        switch notice {
         case .connected(let name): .connected(protocol: name)
         case .message(let message, _):
           switch decode(message.ofFoundation) {
@@ -198,8 +198,8 @@ extension WebSocketReading {
   static func messages(
     _ decode: @escaping @Sendable (URLSessionWebSocketTask.Message) -> Element?
   ) -> WebSocketReading<Element> {
-    WebSocketReading { occurrence, _ in
-      guard case .message(let message, _) = occurrence else { return nil }
+    WebSocketReading { notice, _ in
+      guard case .message(let message, _) = notice else { return nil }
       return decode(message.ofFoundation)
     }
   }

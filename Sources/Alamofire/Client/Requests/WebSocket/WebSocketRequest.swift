@@ -278,7 +278,7 @@ extension WebSocketRequest {
   }
 
   /// Accepts the status code 101. The error for another one is `.responseValidationFailed` with
-  /// `.unacceptableStatusCode`, as for any request, in place of `URLError.badServerResponse`.
+  /// `.unacceptableStatusCode`, as for any request, instead of `URLError.badServerResponse`.
   @discardableResult
   public func validate() -> Self { add(.statusCodes(101..<102)) }
 

@@ -64,8 +64,8 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
 
   /// Calls the monitors of the session. Monitors of a request are called for that request, and not for its URL
   /// session.
-  private func tell(_ task: URLSessionTask, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
-    request(of: task)?.tellTransfer(event)
+  private func notify(_ task: URLSessionTask, _ event: @escaping @Sendable (any EventMonitor) -> Void) {
+    request(of: task)?.notifyTransfer(event)
   }
 
   // MARK: The session
@@ -93,7 +93,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    tell(task) { $0.urlSession(session, task: task, didReceive: challenge) }
+    notify(task) { $0.urlSession(session, task: task, didReceive: challenge) }
     completionHandler(
       challenge.previousFailureCount > 0 ? .rejectProtectionSpace : .performDefaultHandling, nil)
   }
@@ -103,7 +103,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) {
-    tell(task) {
+    notify(task) {
       $0.urlSession(
         session, task: task, didSendBodyData: bytesSent, totalBytesSent: totalBytesSent,
         totalBytesExpectedToSend: totalBytesExpectedToSend)
@@ -116,11 +116,11 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, task: URLSessionTask,
     needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
   ) {
-    tell(task) { $0.urlSession(session, taskNeedsNewBodyStream: task) }
+    notify(task) { $0.urlSession(session, taskNeedsNewBodyStream: task) }
     guard let upload = request(of: task) as? UploadRequest, let uploadable = upload.uploadable,
       case .stream(let stream) = uploadable
     else { return completionHandler(nil) }
-    upload.tell { monitor in
+    upload.notifyMonitors { monitor in
       guard case .stream(let stream) = uploadable else { return }
       monitor.request(upload, didProvideInputStream: stream)
     }
@@ -133,7 +133,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    tell(task) {
+    notify(task) {
       $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request)
     }
     let handler = self.request(of: task)?.redirectHandler ?? core?.redirectHandler
@@ -147,20 +147,20 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: TaskMetrics
   ) {
-    tell(task) { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
+    notify(task) { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
     guard let request = request(of: task) else { return }
-    request.tell { $0.request(request, didGatherMetrics: metrics) }
+    request.notifyMonitors { $0.request(request, didGatherMetrics: metrics) }
   }
 
   /// Calls the monitors. `error` is `nil` if there was a response, whatever its status.
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
   {
-    tell(task) { $0.urlSession(session, task: task, didCompleteWithError: error) }
+    notify(task) { $0.urlSession(session, task: task, didCompleteWithError: error) }
   }
 
   /// Calls the monitors. Called once for an attempt that waits for a network because of `waitsForConnectivity`.
   open func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-    tell(task) { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
+    notify(task) { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
   }
 
   // MARK: Data tasks
@@ -170,14 +170,14 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
   ) {
-    tell(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: response) }
+    notify(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: response) }
     completionHandler(.allow)
   }
 
   /// Calls the monitors. Called with each chunk of a body, except for bodies of followed redirects. If the event is
   /// enabled while a request runs, the whole body comes in one chunk at its end.
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    tell(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
+    notify(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }
 
   /// Calls the monitors, and the request's ``CachedResponseHandler``, or else the session's. Without a handler the
@@ -187,7 +187,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     willCacheResponse proposedResponse: CachedURLResponse,
     completionHandler: @escaping (CachedURLResponse?) -> Void
   ) {
-    tell(dataTask) { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
+    notify(dataTask) { $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) }
     let handler = request(of: dataTask)?.cachedResponseHandler ?? core?.cachedResponseHandler
     guard let handler else { return completionHandler(proposedResponse) }
     // Unchecked: only the handler calls it, once.
@@ -217,7 +217,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
     expectedTotalBytes: Int64
   ) {
-    tell(downloadTask) {
+    notify(downloadTask) {
       $0.urlSession(
         session, downloadTask: downloadTask, didResumeAtOffset: fileOffset,
         expectedTotalBytes: expectedTotalBytes)
@@ -229,7 +229,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
     totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
   ) {
-    tell(downloadTask) {
+    notify(downloadTask) {
       $0.urlSession(
         session, downloadTask: downloadTask, didWriteData: bytesWritten, totalBytesWritten: totalBytesWritten,
         totalBytesExpectedToWrite: totalBytesExpectedToWrite)
@@ -240,7 +240,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   open func urlSession(
     _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
   ) {
-    tell(downloadTask) {
+    notify(downloadTask) {
       $0.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location)
     }
   }
@@ -336,7 +336,7 @@ package final class SessionObservers: Sendable {
   }
 
   /// Whether the delegate is a subclass that wants any of these events.
-  func wants(_ events: SessionDelegate.Events) -> Bool {
+  func observes(_ events: SessionDelegate.Events) -> Bool {
     hasOwnDelegate && !delegate.wantedEvents.isDisjoint(with: events)
   }
 
@@ -355,8 +355,8 @@ extension SessionObservers: RunObservers {
 
 extension SessionObservers: TrustObservers {
   var mayObserveTrust: Bool { hasOwnDelegate || eventMonitor.seesMore }
-  var delegateAnswersTrust: Bool { wants(.trust) }
-  var observesTrust: Bool { wants(.trust) || eventMonitor.seesMore }
+  var delegateAnswersTrust: Bool { observes(.trust) }
+  var observesTrust: Bool { observes(.trust) || eventMonitor.seesMore }
 }
 
 extension SessionCore {
@@ -370,7 +370,7 @@ extension SessionCore {
   var runningTasks: [URLSessionTask] { activeRequests.compactMap { $0.task } }
 
   /// Calls the delegate after the end of the session.
-  func tellInvalid() {
+  func notifyInvalid() {
     guard hasOwnDelegate || eventMonitor.isActive else { return }
     let delegate = delegate
     let facade = facade

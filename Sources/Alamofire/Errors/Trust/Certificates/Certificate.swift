@@ -109,8 +109,9 @@ extension Certificate {
     } catch {
       throw ReadingError(path: folder.path, error.localizedDescription)
     }
-    let wanted = names.filter { CertificateFiles.endings.contains(($0 as NSString).pathExtension) }.sorted()
-    return try wanted.flatMap { try all(contentsOf: folder.appendingPathComponent($0)) }
+    let certificates = names.filter { CertificateFiles.endings.contains(($0 as NSString).pathExtension) }
+      .sorted()
+    return try certificates.flatMap { try all(contentsOf: folder.appendingPathComponent($0)) }
   }
 }
 

@@ -85,7 +85,7 @@ extension RevocationTrustEvaluator.Options {
 
 extension RevocationTrustEvaluator: InstantTrustEvaluator {
   package var isInstant: Bool { options.contains(.networkAccessDisabled) }
-  package var wantsStapledResponse: Bool {
+  package var requestsStapledResponse: Bool {
     options.contains(.ocsp) || options.isDisjoint(with: [.crl, .preferCRL])
   }
 }

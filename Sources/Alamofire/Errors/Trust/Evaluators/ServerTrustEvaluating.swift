@@ -29,14 +29,14 @@ package protocol InstantTrustEvaluator: ServerTrustEvaluating {
   /// Whether this evaluator uses neither the network nor user code.
   var isInstant: Bool { get }
   /// Whether it uses a stapled OCSP response.
-  var wantsStapledResponse: Bool { get }
+  var requestsStapledResponse: Bool { get }
   /// Whether it verifies the identity of the server.
   var authenticates: Bool { get }
 }
 
 extension InstantTrustEvaluator {
   package var isInstant: Bool { true }
-  package var wantsStapledResponse: Bool { false }
+  package var requestsStapledResponse: Bool { false }
   package var authenticates: Bool { true }
 }
 
@@ -139,8 +139,8 @@ extension CompositeTrustEvaluator: InstantTrustEvaluator {
   package var isInstant: Bool {
     evaluators.allSatisfy { ($0 as? any InstantTrustEvaluator)?.isInstant ?? false }
   }
-  package var wantsStapledResponse: Bool {
-    evaluators.contains { ($0 as? any InstantTrustEvaluator)?.wantsStapledResponse ?? false }
+  package var requestsStapledResponse: Bool {
+    evaluators.contains { ($0 as? any InstantTrustEvaluator)?.requestsStapledResponse ?? false }
   }
   package var authenticates: Bool {
     evaluators.contains { ($0 as? any InstantTrustEvaluator)?.authenticates ?? true }

@@ -1,5 +1,5 @@
 /// The challenges and answers of one request, whose number has a limit, whatever the server does.
-package struct AuthenticationTrail: Sendable {
+package struct AuthenticationHistory: Sendable {
   /// The credentials of the current hop.
   package private(set) var proof: AuthenticationProof?
   /// The number of credentials that were refused before the current hop.
@@ -47,7 +47,7 @@ package struct AuthenticationTrail: Sendable {
   }
 
   /// Records the credentials of the next hop.
-  package mutating func brings(_ next: AuthenticationProof) {
+  package mutating func recordSent(_ next: AuthenticationProof) {
     if next.isAnswer { answers += 1 }
     if let proof {
       if proof.scheme.isOfConnection { refusedLogins.append(proof) }
@@ -62,7 +62,7 @@ package struct AuthenticationTrail: Sendable {
   }
 
   /// Forgets the proof, because the next hop goes to another origin or target.
-  package mutating func moved() { proof = nil }
+  package mutating func recordRedirect() { proof = nil }
 }
 
 /// The credentials that are attached to a request.

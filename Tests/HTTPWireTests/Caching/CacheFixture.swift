@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPWire
 
 /// A time, a URL and its stored responses. The clock is constant unless a test advances it.
-struct CacheScene {
+struct CacheFixture {
   static let start: Int64 = 1_800_000_000
 
   var now = start

@@ -1,0 +1,122 @@
+import HTTPWire
+import Testing
+
+@Suite("Challenges that a request has answered")
+struct AuthenticationHistoryTests {
+  private let ann = PasswordCredential(user: "ann", password: "1")
+  private let bob = PasswordCredential(user: "bob", password: "2")
+
+  private func offer(_ field: String) throws -> AuthenticationOffer {
+    try #require(
+      AuthenticationOffer.ranked(Challenge.all(in: [field]), connectionSchemes: [.ntlm, .negotiate]).first)
+  }
+
+  private func proof(
+    _ offer: AuthenticationOffer, _ credential: PasswordCredential, isAnswer: Bool = true
+  ) -> AuthenticationProof {
+    AuthenticationProof(
+      scheme: offer.scheme, realm: offer.realm, credential: credential, source: .request, field: "x",
+      digest: offer.digest, ticket: offer.digest.map { DigestTicket.first(for: $0) }, isAnswer: isAnswer)
+  }
+
+  @Test("A credential is tried once") func oneAttempt() throws {
+    let basic = try offer(#"Basic realm="r""#)
+    var history = AuthenticationHistory()
+    #expect(history.mayAnswer(basic, with: ann) && history.failureCount(for: basic) == 0)
+    history.recordSent(proof(basic, ann))
+    #expect(!history.mayAnswer(basic, with: ann) && history.failureCount(for: basic) == 1)
+    #expect(history.mayAnswer(basic, with: bob))
+    history.recordSent(proof(basic, bob))
+    #expect(!history.mayAnswer(basic, with: ann) && !history.mayAnswer(basic, with: bob))
+    #expect(history.failureCount(for: basic) == 2)
+    #expect(history.mayAnswer(try offer(#"Basic realm="other""#), with: ann))
+  }
+
+  @Test("A rejected password is not sent by Basic") func noFallbackToBasic() throws {
+    var history = AuthenticationHistory()
+    history.recordSent(proof(try offer(#"Digest realm="r", nonce="1""#), ann))
+    #expect(!history.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
+    #expect(!history.mayAnswer(try offer(#"Digest realm="r", nonce="2""#), with: ann))
+  }
+
+  @Test("A stale nonce is answered a limited number of times") func staleNonce() throws {
+    var history = AuthenticationHistory()
+    history.recordSent(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
+    var count = 0
+    for nonce in 1...100 {
+      let stale = try offer(#"Digest realm="r", stale=true, nonce="\#(nonce)""#)
+      guard history.mayAnswer(stale, with: ann) else { break }
+      count += 1
+      history.recordSent(proof(stale, ann))
+    }
+    #expect(count == 4)
+  }
+
+  @Test("A repeated nonce is not stale") func repeatedNonce() throws {
+    var history = AuthenticationHistory()
+    history.recordSent(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
+    #expect(!history.mayAnswer(try offer(#"Digest realm="r", stale=true, nonce="0""#), with: ann))
+  }
+
+  @Test("A nonce of an earlier request can be stale without stale=true") func expiredNonce() throws {
+    var history = AuthenticationHistory()
+    history.recordSent(proof(try offer(#"Digest realm="r", nonce="0""#), ann, isAnswer: false))
+    let fresh = try offer(#"Digest realm="r", nonce="1""#)
+    #expect(history.mayAnswer(fresh, with: ann) && history.failureCount(for: fresh) == 0)
+    history.recordSent(proof(fresh, ann))
+    #expect(!history.mayAnswer(try offer(#"Digest realm="r", nonce="2""#), with: ann))
+  }
+
+  @Test("A preemptive credential can be answered in another scheme") func otherScheme() throws {
+    var history = AuthenticationHistory()
+    history.recordSent(
+      AuthenticationProof(
+        scheme: .basic, realm: nil, credential: ann, source: .request, field: "x", isAnswer: false))
+    #expect(!history.mayAnswer(try offer(#"Basic realm="r""#), with: ann))
+    #expect(history.mayAnswer(try offer(#"Digest realm="r", nonce="1""#), with: ann))
+    #expect(history.mayAnswer(try offer(#"Basic realm="r""#), with: bob))
+  }
+
+  @Test("Each login of a connection is tried once, and then another scheme") func refusedLogins() throws {
+    let (negotiate, ntlm) = (try offer("Negotiate"), try offer("NTLM"))
+    let basic = try offer(#"Basic realm="r""#)
+    var history = AuthenticationHistory()
+    history.recordSent(proof(negotiate, ann))
+    #expect(!history.mayAnswer(negotiate, with: ann) && history.failureCount(for: negotiate) == 1)
+    #expect(history.mayAnswer(ntlm, with: ann) && history.mayAnswer(basic, with: ann))
+    history.recordSent(proof(ntlm, ann))
+    #expect(!history.mayAnswer(negotiate, with: ann) && !history.mayAnswer(ntlm, with: ann))
+    #expect(history.mayAnswer(basic, with: ann) && history.failureCount(for: basic) == 0)
+    history.recordSent(proof(basic, ann))
+    for offer in [negotiate, ntlm, basic] { #expect(!history.mayAnswer(offer, with: ann)) }
+    #expect(history.mayAnswer(negotiate, with: bob), "another user may have a ticket")
+  }
+
+  @Test("A refused login does not count as a stale nonce") func loginBeforeDigest() throws {
+    var history = AuthenticationHistory()
+    history.recordSent(proof(try offer("Negotiate"), ann))
+    history.recordSent(proof(try offer(#"Digest realm="r", nonce="0""#), ann))
+    for nonce in 1...4 {
+      let stale = try offer(#"Digest realm="r", stale=true, nonce="\#(nonce)""#)
+      #expect(history.mayAnswer(stale, with: ann), "\(nonce)")
+      history.recordSent(proof(stale, ann))
+    }
+    #expect(!history.mayAnswer(try offer(#"Digest realm="r", stale=true, nonce="5""#), with: ann))
+  }
+
+  /// Checks that no sequence of challenges keeps a request running.
+  @Test("Every request ends") func end() throws {
+    var history = AuthenticationHistory()
+    var count = 0
+    for number in 0..<10_000 {
+      let field = [
+        #"Basic realm="\#(number)""#, #"Digest realm="r", nonce="\#(number)", stale=true"#, "NTLM",
+      ][number % 3]
+      guard history.mayAnswer(try offer(field), with: ann) else { continue }
+      count += 1
+      history.recordSent(proof(try offer(field), ann))
+      if number % 7 == 0 { history.recordRedirect() }
+    }
+    #expect(count <= 64)
+  }
+}
