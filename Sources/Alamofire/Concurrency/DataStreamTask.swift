@@ -4,13 +4,13 @@ public import HTTPWire
 /// The events of a ``DataStreamRequest``, for `for await`: chunks, then the completion, then the end.
 ///
 /// Several streams of one request may be read, at the same time or one after the other. The request starts when the
-/// first stream is made.
+/// first stream is created.
 ///
 /// By default (`.unbounded`) no event is lost: while a stream is read, the server waits if its reader is about a
 /// mebibyte behind. Bytes received before the first read are held in memory. Another policy drops events that are not
 /// read in time, which can include the completion.
 ///
-/// Values are made on the thread of the reading task; with a policy other than `.unbounded`, on a queue of the
+/// Values are created on the thread of the reading task; with a policy other than `.unbounded`, on a queue of the
 /// system.
 ///
 /// ```swift
@@ -38,7 +38,7 @@ public struct DataStreamTask: Sendable {
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingData(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: Stream<Data, Never>.BufferingPolicy = .unbounded
@@ -51,7 +51,7 @@ public struct DataStreamTask: Sendable {
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingStrings(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: Stream<String, Never>.BufferingPolicy = .unbounded
@@ -64,7 +64,7 @@ public struct DataStreamTask: Sendable {
   /// - Parameters:
   ///   - type: The type of the values; inferred by default.
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingDecodables<T: Decodable & Sendable>(
     _ type: T.Type = T.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: Stream<T, AFError>.BufferingPolicy = .unbounded
@@ -80,7 +80,7 @@ public struct DataStreamTask: Sendable {
   /// - Parameters:
   ///   - serializer: Makes values.
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingResponses<Serializer: DataStreamSerializer>(
     serializedUsing serializer: Serializer,
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -129,8 +129,8 @@ extension DataStreamRequest {
 /// }
 /// ```
 ///
-/// The loop ends when the response is complete, and throws if it is not: the error of the request, of a validator, or
-/// of the serializer of a value. Therefore a loop that ends without an error has had the whole body. Validators run at
+/// The loop ends when the response is complete. Otherwise it throws the error of the request, of a validator, or of the
+/// serializer of a value. Therefore a loop that ends without an error has received the whole body. Validators run at
 /// the end of the response, after its chunks; `onHTTPResponse` can decide before them. A cancelled request or task
 /// throws ``AFError/explicitlyCancelled``.
 ///

@@ -2,7 +2,7 @@ public import Foundation
 
 /// The response of a ``DataRequest``, to be awaited: any number of times, by any number of tasks.
 ///
-/// The request starts when the task is made, whether it is awaited or not.
+/// The request starts when the task is created, whether it is awaited or not.
 ///
 /// ```swift
 /// let user = try await AF.request(url).serializingDecodable(User.self).value
@@ -55,7 +55,7 @@ public struct DataTask<Value: Sendable>: Sendable {
 }
 
 extension DataRequest {
-  /// Makes a task that awaits the response as data; its parameters are those of
+  /// Makes a task that awaits the response as data. It takes the same parameters as
   /// ``responseData(queue:dataPreprocessor:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
@@ -70,7 +70,7 @@ extension DataRequest {
       automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// Makes a task that awaits the response as text; its parameters are those of
+  /// Makes a task that awaits the response as text. It takes the same parameters as
   /// ``responseString(queue:dataPreprocessor:encoding:emptyResponseCodes:emptyRequestMethods:completionHandler:)``.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
@@ -120,7 +120,7 @@ extension DataRequest {
       self, serialization: Serialization(serializer), automaticallyCancelling: shouldAutomaticallyCancel)
   }
 
-  /// Makes a task that awaits the response as `serializer`, one for data alone, makes it.
+  /// Makes a task that awaits the response as `serializer`, which is one for data only, returns it.
   ///
   /// The request is cancelled with the task that awaits it, unless `automaticallyCancelling` is `false`.
   public func serializingResponse<Serializer: DataResponseSerializerProtocol>(

@@ -37,7 +37,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     builder(continuation)
   }
 
-  /// Makes a stream whose elements are made on demand.
+  /// Makes a stream with elements that are created on demand.
   init(pulling source: any StreamSource<Element>) {
     self.source = .pulled(source)
   }
@@ -54,8 +54,8 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
   /// The iterator of a stream. Its release ends the stream.
   public struct Iterator: AsyncIteratorProtocol {
-    /// The source of a stream whose elements are made on demand. Apart from the other form, because a copy of a value
-    /// that may be either one looks up generic types at run time, for each element.
+    /// The source of a stream whose elements are created on demand. Separate from the other form, because copying a
+    /// value that may be either one looks up generic types at run time, for each element.
     private let pulled: PulledEnd<Element>?
     private var pushed: (iterator: AsyncStream<Element>.Iterator, end: PushedEnd<Element>)?
 
@@ -104,12 +104,12 @@ private final class PushedEnd<Element: Sendable>: Sendable {
 }
 
 // Asynchronous sequences of events of a request. Several sequences of a kind can coexist, beside the closures; each
-// receives all events from its creation on. The sequences end with the request, not with a retry. A sequence made after
-// the end yields the current state, if there is one, and ends. A sequence does not start the request.
+// receives all events from its creation on. The sequences end with the request, not with a retry. A sequence created
+// after the end yields the current state, if there is one, and ends. A sequence does not start the request.
 extension Request {
   /// Returns the upload progress, once for each change.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func uploadProgress(
     bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
   ) -> StreamOf<Progress> {
@@ -121,7 +121,7 @@ extension Request {
 
   /// Returns the download progress, once for each change.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func downloadProgress(
     bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .unbounded
   ) -> StreamOf<Progress> {
@@ -131,9 +131,9 @@ extension Request {
     }
   }
 
-  /// Returns the request of the current attempt, if there is one, and that of each later attempt.
+  /// Returns the request of the current attempt, if there is one, and the request of each later attempt.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func urlRequests(
     bufferingPolicy: StreamOf<URLRequest>.BufferingPolicy = .unbounded
   ) -> StreamOf<URLRequest> {
@@ -142,9 +142,9 @@ extension Request {
     }
   }
 
-  /// Returns the task of the current attempt, if there is one, and that of each later attempt.
+  /// Returns the task of the current attempt, if there is one, and the task of each later attempt.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func urlSessionTasks(
     bufferingPolicy: StreamOf<URLSessionTask>.BufferingPolicy = .unbounded
   ) -> StreamOf<URLSessionTask> {
@@ -155,9 +155,10 @@ extension Request {
     }
   }
 
-  /// Returns the cURL command of the current attempt, if its request is made, and that of each later attempt.
+  /// Returns the cURL command of the current attempt, if its request has been created, and the command of each later
+  /// attempt.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func cURLDescriptions(
     bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
   ) -> StreamOf<String> {
@@ -169,7 +170,7 @@ extension Request {
   ///
   /// - Parameters:
   ///   - redaction: The rules for what is masked.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func cURLDescriptions(
     redacting redaction: Redaction, bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
   ) -> StreamOf<String> {
@@ -186,7 +187,7 @@ extension Request {
     }
   }
 
-  /// Returns the heads of responses as they come, one for each attempt.
+  /// Returns the heads of responses as they arrive, one for each attempt.
   func heads(_ bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy) -> StreamOf<HTTPURLResponse> {
     StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
       core.add(.head)
@@ -196,18 +197,18 @@ extension Request {
 }
 
 extension DataRequest {
-  /// Returns the response heads, each before its body, one for each attempt, without those of followed redirects.
+  /// Returns the response heads, each before its body, one for each attempt, without the heads of followed redirects.
   /// Ends with the request.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func httpResponses(
     bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
   ) -> StreamOf<HTTPURLResponse> {
     heads(bufferingPolicy)
   }
 
-  /// Calls `handler` with the response before its body is read, and reads or cancels as it returns. It is called for
-  /// each retry, but not for followed redirects. The last handler set is used.
+  /// Calls `handler` with the response before its body is read, and then reads or cancels, as the handler decides. It
+  /// is called for each retry, but not for followed redirects. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(
@@ -232,18 +233,18 @@ extension DataRequest {
 }
 
 extension DataStreamRequest {
-  /// Returns the response heads, each before its body, one for each attempt, without those of followed redirects.
+  /// Returns the response heads, each before its body, one for each attempt, without the heads of followed redirects.
   /// Ends with the request.
   ///
-  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are kept.
+  /// - Parameter bufferingPolicy: The limit of unread elements. Default: all are buffered.
   public func httpResponses(
     bufferingPolicy: StreamOf<HTTPURLResponse>.BufferingPolicy = .unbounded
   ) -> StreamOf<HTTPURLResponse> {
     heads(bufferingPolicy)
   }
 
-  /// Calls `handler` with the response before its body is read, and reads or cancels as it returns. It is called for
-  /// each retry, but not for followed redirects. The last handler set is used.
+  /// Calls `handler` with the response before its body is read, and then reads or cancels, as the handler decides. It
+  /// is called for each retry, but not for followed redirects. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onHTTPResponse(

@@ -11,9 +11,9 @@ public import HTTPWire
 /// for await message in messages { print(message) }
 /// ```
 ///
-/// Several streams of one request may be read at the same time. The request starts when the first stream is made, or
-/// with ``send(_:)``. A stream has the messages that arrive after it was made, so make it before the first message is
-/// sent.
+/// Several streams of one request may be read at the same time. The request starts when the first stream is created, or
+/// with ``send(_:)``. A stream has the messages that arrive after its creation, so create it before the first message
+/// is sent.
 ///
 /// By default (`.unbounded`) no event is lost, and while the reader of a stream is a mebibyte behind, the server has to
 /// wait. Another policy drops events that are not read in time, which can include the completion.
@@ -35,7 +35,7 @@ public struct WebSocketTask: Sendable {
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingMessageEvents(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: StreamOf<Event<URLSessionWebSocketTask.Message, Never>>.BufferingPolicy = .unbounded
@@ -47,7 +47,7 @@ public struct WebSocketTask: Sendable {
   ///
   /// - Parameters:
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingMessages(
     automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     bufferingPolicy: StreamOf<URLSessionWebSocketTask.Message>.BufferingPolicy = .unbounded
@@ -61,7 +61,7 @@ public struct WebSocketTask: Sendable {
   ///   - type: The type of the values; inferred by default.
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
   ///   - decoder: Default: a `JSONDecoder`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingDecodableEvents<Value: Decodable & Sendable>(
     _ type: Value.Type = Value.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     using decoder: any DataDecoder = JSONDecoder(),
@@ -79,7 +79,7 @@ public struct WebSocketTask: Sendable {
   ///   - type: The type of the values; inferred by default.
   ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request. Default: `true`.
   ///   - decoder: Default: a `JSONDecoder`.
-  ///   - bufferingPolicy: The limit of unread elements. Default: all are kept, and the server waits.
+  ///   - bufferingPolicy: The limit of unread elements. Default: all are buffered, and the server waits.
   public func streamingDecodable<Value: Decodable & Sendable>(
     _ type: Value.Type = Value.self, automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
     using decoder: any DataDecoder = JSONDecoder(),
@@ -132,7 +132,7 @@ public struct WebSocketTask: Sendable {
 }
 
 extension StreamOf {
-  /// Reads all events at once, and keeps as many as the policy says.
+  /// Reads all events at once, and buffers as many as the policy allows.
   fileprivate static func limited(_ events: WebSocketEvents<Element>, _ policy: BufferingPolicy) -> StreamOf {
     StreamOf(bufferingPolicy: policy) {
       events.finish()

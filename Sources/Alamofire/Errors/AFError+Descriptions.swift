@@ -45,8 +45,8 @@ extension AFError: LocalizedError {
     }
   }
 
-  /// Returns the failure for which retriers were asked first. A failed serializer asks them again, because of their own
-  /// error, which is not described twice.
+  /// Returns the failure for which retriers were asked first. If a serializer failed, they are asked again, about their
+  /// own error, which must not be described twice.
   private static func firstCause(_ error: any Error, of retryError: any Error) -> any Error {
     guard case .requestRetryFailed(let earlier, let cause)? = error as? AFError,
       earlier.message == retryError.message
@@ -188,7 +188,7 @@ extension AFError: CustomStringConvertible, CustomDebugStringConvertible {
       CaseText(self).description + sentence + (transferText.map { " [\($0)]" } ?? ""))
   }
 
-  /// ``description`` with the name of the type in front.
+  /// ``description`` after the name of the type.
   public var debugDescription: String { "AFError.\(description)" }
 
   /// Method and URL of a failed transfer.
@@ -206,7 +206,7 @@ extension AFError.MultipartEncodingFailureReason: CustomStringConvertible, Custo
   /// The case with its values, without secrets of URLs.
   public var description: String { ReadableText.lines(CaseText(self).description) }
 
-  /// ``description`` with the name of the type in front.
+  /// ``description`` after the name of the type.
   public var debugDescription: String { "Alamofire.AFError.MultipartEncodingFailureReason.\(description)" }
 }
 

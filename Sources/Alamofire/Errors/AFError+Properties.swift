@@ -62,12 +62,12 @@ extension AFError {
     if case .requestRetryFailed = self { true } else { false }
   }
 
-  /// Whether the body of an upload could not be made.
+  /// Whether the body of an upload could not be created.
   public var isCreateUploadableError: Bool {
     if case .createUploadableFailed = self { true } else { false }
   }
 
-  /// Whether the URL request could not be made.
+  /// Whether the URL request could not be created.
   public var isCreateURLRequestError: Bool {
     if case .createURLRequestFailed = self { true } else { false }
   }
@@ -96,8 +96,8 @@ extension AFError {
   /// - For ``downloadedFileMoveFailed(error:source:destination:)``: the ``destinationURL``.
   /// - For ``invalidURL(url:)`` of a `URL`: that URL. Text that is not a URL is in ``urlConvertible``.
   /// - For ``sessionTaskFailed(error:)``: the URL of the hop that failed, without user and password.
-  /// - For an error that wraps another one: the URL of that error, if it is an ``AFError``, a `URLError` or an error of
-  ///   Foundation about a file. Of a failed retry: that of the retrier's error, otherwise of the original one.
+  /// - For an error that wraps another one: the URL of the wrapped error, if that is an ``AFError``, a `URLError` or a
+  ///   file error of Foundation. For a failed retry: the URL of the retrier's error, or else of the original one.
   ///
   /// A status code or a content type that a validator refused has no URL. It is in `DataResponse.response`.
   public var url: URL? {
@@ -120,8 +120,8 @@ extension AFError {
 
   /// The error that this one wraps.
   ///
-  /// For ``requestRetryFailed(retryError:originalError:)`` it is the error of the retrier. `nil` where
-  /// nothing is wrapped.
+  /// For ``requestRetryFailed(retryError:originalError:)`` it is the error of the retrier. `nil` if no error is
+  /// wrapped.
   public var underlyingError: (any Error)? {
     switch self {
     case .createUploadableFailed(let error), .createURLRequestFailed(let error),

@@ -2,8 +2,8 @@ extension AFError {
   /// The reasons why a server was not trusted.
   ///
   /// The evaluators of this library throw `noRequiredEvaluator`, `noCertificatesFound`, `noPublicKeysFound`,
-  /// `trustEvaluationFailed`, `certificatePinningFailed` and `publicKeyPinningFailed`; the others are those of Apple's
-  /// older systems, for evaluators of users.
+  /// `trustEvaluationFailed`, `certificatePinningFailed` and `publicKeyPinningFailed`; the others come from Apple's
+  /// older systems, for your own evaluators.
   public enum ServerTrustFailureReason: Sendable {
     /// The result of an evaluation, in the terms of Apple's Security framework.
     public struct Output: Sendable {
@@ -35,7 +35,7 @@ extension AFError {
     case policyApplicationFailed(trust: SecTrust, policy: SecPolicy, status: OSStatus)
     /// Anchors could not be set.
     case settingAnchorCertificatesFailed(status: OSStatus, certificates: [SecCertificate])
-    /// The policy that checks for revoked certificates could not be made.
+    /// The policy that checks for revoked certificates could not be created.
     case revocationPolicyCreationFailed
     /// The certificate chain was not accepted; the error is a ``ServerTrust/Failure``.
     case trustEvaluationFailed(error: (any Error)?)
@@ -58,15 +58,15 @@ extension AFError {
 }
 
 extension AFError.ServerTrustFailureReason {
-  /// The pins of which the keys of the server had to match one: those of a ``PublicKeysTrustEvaluator``, or of
-  /// `pinnedKeys`. Empty for every reason but `publicKeyPinningFailed`.
+  /// The pins of which the server's keys had to match one: the pins of a ``PublicKeysTrustEvaluator`` or `pinnedKeys`.
+  /// Empty for every reason except `publicKeyPinningFailed`.
   ///
   /// ```swift
   /// if case .serverTrustEvaluationFailed(let reason) = error { print(reason.requiredPins) }
   /// ```
   public var requiredPins: [PublicKeyPin] {
     guard case .publicKeyPinningFailed(_, let trust, let pinnedKeys, _) = self else { return [] }
-    // An evaluator of the user's own names its keys alone.
+    // An evaluator of the user's own names only its keys.
     return trust.requiredPins.isEmpty ? pinnedKeys.map(\.pin) : trust.requiredPins
   }
 

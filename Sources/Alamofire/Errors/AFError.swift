@@ -22,7 +22,7 @@ public import Foundation
 /// }
 /// ```
 public indirect enum AFError: Error, Sendable {
-  /// The body of an upload could not be made.
+  /// The body of an upload could not be created.
   case createUploadableFailed(error: any Error)
   /// A `URLRequestConvertible` failed with an error that is not an ``AFError``.
   case createURLRequestFailed(error: any Error)
@@ -40,7 +40,7 @@ public indirect enum AFError: Error, Sendable {
   case parameterEncoderFailed(reason: ParameterEncoderFailureReason)
   /// A request adapter failed, or returned a request that must not be sent.
   case requestAdaptationFailed(error: any Error)
-  /// A request retrier answered with an error of its own.
+  /// A request retrier answered with its own error.
   case requestRetryFailed(retryError: any Error, originalError: any Error)
   /// A validator refused the response.
   case responseValidationFailed(reason: ResponseValidationFailureReason)
@@ -162,7 +162,7 @@ extension AFError {
       case httpMethod(rawValue: String)
     }
 
-    /// The request lacks a part that is needed to place the parameters.
+    /// The request lacks a part that is needed to add the parameters.
     case missingRequiredComponent(RequiredComponent)
     /// The encoder below failed.
     case encoderFailed(error: any Error)
@@ -176,9 +176,9 @@ extension AFError {
     case dataFileReadFailed(at: URL)
     /// The response has no usable `Content-Type`, and not every type is acceptable.
     case missingContentType(acceptableContentTypes: [String])
-    /// The `Content-Type` is none of the acceptable ones.
+    /// The `Content-Type` is not one of the acceptable ones.
     case unacceptableContentType(acceptableContentTypes: [String], responseContentType: String)
-    /// The status code is none of the acceptable ones.
+    /// The status code is not one of the acceptable ones.
     case unacceptableStatusCode(code: Int)
     /// A validator of the user's own refused the response.
     case customValidationFailed(error: any Error)

@@ -95,8 +95,8 @@ extension String {
 extension Error {
   /// The message of an error inside another one.
   ///
-  /// An error without a message of its own is printed with its values, because Foundation's text for it names only the
-  /// type and a number.
+  /// An error without its own message is printed with its values, because Foundation's text for it names only the type
+  /// and a number.
   var message: String {
     switch self {
     case let error as DecodingError: error.sentence

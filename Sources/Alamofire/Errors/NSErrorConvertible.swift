@@ -4,7 +4,7 @@ import FoundationNetworking
 /// An error that `as? NSError` and `catch let error as NSError` turn into an `NSError`, as on Apple's systems.
 ///
 /// On Linux these casts fail for other Swift errors; `error as NSError` works for all of them. The errors of this
-/// library conform, and so does `URLError`. An error of your own only needs to declare the conformance:
+/// library conform, and so does `URLError`. Your own error only needs to declare the conformance:
 ///
 /// ```swift
 /// enum UploadError: NSErrorConvertible {
@@ -15,27 +15,27 @@ import FoundationNetworking
 /// ```
 ///
 /// The `NSError` has the domain, code and user info of `error as NSError`. The conversion gives the name of the type,
-/// the position of the case and the localized description, unless the error is a `CustomNSError`. An `NSError` of such
-/// a cast is cast back to the error; one that `error as NSError` made of an `any Error` is not.
+/// the position of the case and the localized description, unless the error is a `CustomNSError`. An `NSError` from
+/// such a cast is cast back to the error; one that `error as NSError` created from an `any Error` is not.
 public protocol NSErrorConvertible: LocalizedError, _ObjectiveCBridgeable where _ObjectiveCType == NSError {}
 
 extension NSErrorConvertible {
   /// Returns the error as an `NSError`.
   public func _bridgeToObjectiveC() -> NSError { ConvertedError(self) }
 
-  /// Returns the error that `source` was made of.
+  /// Returns the error that `source` was created from.
   public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout Self?) {
     _ = _conditionallyBridgeFromObjectiveC(source, result: &result)
   }
 
-  /// Returns whether `source` was made of an error of this type, and that error.
+  /// Returns whether `source` was created from an error of this type, and that error.
   @discardableResult
   public static func _conditionallyBridgeFromObjectiveC(_ source: NSError, result: inout Self?) -> Bool {
     result = (source as? ConvertedError)?.original as? Self
     return result != nil
   }
 
-  /// Returns the error that `source` was made of; a programmer's error for any other `source`.
+  /// Returns the error that `source` was created from; a programmer's error for any other `source`.
   public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> Self {
     var result: Self?
     if let source { _ = _conditionallyBridgeFromObjectiveC(source, result: &result) }
@@ -46,7 +46,7 @@ extension NSErrorConvertible {
   }
 }
 
-/// An `NSError` that knows the error it was made of.
+/// An `NSError` that knows the error it was created from.
 private final class ConvertedError: NSError, @unchecked Sendable {
   // Unchecked, as its superclass is: its own properties are constants.
 

@@ -1,9 +1,9 @@
 public import Foundation
 import HTTPWire
 
-/// The error of a response that was refused before a handler received a part of its body: that of an event source
-/// which is not an event stream, or of a WebSocket handshake which a validator rejects. It keeps the beginning of the
-/// body, in which many services say why.
+/// The error of a response that was refused before a handler received a part of its body. The response belongs to an
+/// event source but is not an event stream, or to a WebSocket handshake that a validator rejects. The error holds the
+/// beginning of the body, in which many services say why.
 ///
 /// It is the error inside `.customValidationFailed`. ``AFError/responseCode``, ``AFError/responseContentType`` and
 /// ``AFError/acceptableContentTypes`` answer as if its ``reason`` was there:
@@ -18,13 +18,13 @@ import HTTPWire
 /// }
 /// ```
 ///
-/// The text of the error, which logs also show, has the first 512 bytes of the body on one line. Values of fields whose
-/// names are those of secrets are masked. If your server writes other secrets into its error responses, do not log the
+/// The text of the error, which logs also show, has the first 512 bytes of the body on one line. The values of fields
+/// with the name of a secret are masked. If your server writes other secrets into its error responses, do not log the
 /// text, but ``reason``.
 public struct ResponseRefusal: LocalizedError, Sendable, CustomStringConvertible {
   /// The reason why the response was refused.
   public let reason: AFError.ResponseValidationFailureReason
-  /// The body, at most its first 64 KiB; empty if none came.
+  /// The body, at most its first 64 KiB; empty if none was received.
   public internal(set) var body: Data
   private let contentType: String?
 
@@ -51,7 +51,7 @@ public struct ResponseRefusal: LocalizedError, Sendable, CustomStringConvertible
 extension ResponseRefusal {
   var ofValidation: AFError { .responseValidationFailed(reason: .customValidationFailed(error: self)) }
 
-  /// The failure of a response that is not read to its end, because its body is longer than what is kept.
+  /// The failure of a response that is not read to its end, because its body exceeds the limit for stored bodies.
   var failure: TransportFailure {
     TransportFailure(.cancelled, "The response was refused, and its body is long.", cause: ofValidation)
   }

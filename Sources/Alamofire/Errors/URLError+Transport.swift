@@ -155,7 +155,7 @@ extension URL {
   /// The text without user information and secret query items, for descriptions and errors.
   var shownText: String { ReadableText.line(Redaction.standard.url(absoluteString)) }
 
-  /// Returns an invalid URL without the text in front of the last `@` if that text has a colon. It may be a password,
+  /// Returns an invalid URL without the text before the last `@` if that text has a colon. It may be a password,
   /// because a password without percent-encoding often makes a URL invalid.
   static func shown(invalid text: String) -> String {
     let rest = text[(text.range(of: "://")?.upperBound ?? text.startIndex)...]
@@ -181,7 +181,7 @@ extension URL {
     return "\(fault) Characters that have no place in a URL must be percent-encoded."
   }
 
-  /// Returns the text between the host and the path; `nil` without a colon behind the host, or with user information,
+  /// Returns the text between the host and the path; `nil` without a colon after the host, or with user information,
   /// which may be a password.
   static func portText(of text: String) -> Substring? {
     guard let mark = text.range(of: "://") else { return nil }

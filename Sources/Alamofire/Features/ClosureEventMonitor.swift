@@ -1,10 +1,10 @@
 public import Foundation
 public import FoundationNetworking
 
-/// An event monitor of closures, for programs that need no type of their own.
+/// An event monitor that calls closures, for programs that do not need their own type.
 ///
-/// Set the closures before the monitor is given to a session or request: they are read on ``queue`` without a
-/// lock. The events of serializers that are generic over their value, and those of streams, have no closure.
+/// Set the closures before the monitor is given to a session or request: they are read on ``queue`` without a lock.
+/// There are no closures for the events of streams, or of serializers that are generic over their value.
 ///
 /// ```swift
 /// let monitor = ClosureEventMonitor()
@@ -24,7 +24,7 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
     self.queue = queue
   }
 
-  /// Called when the session takes no more requests. `error` is `nil` if the program ended the session.
+  /// Called when the session accepts no more requests. `error` is `nil` if the program ended the session.
   open var sessionDidBecomeInvalidWithError: (@Sendable (URLSession, (any Error)?) -> Void)?
   /// Called when a server or a proxy sends a challenge.
   open var taskDidReceiveChallenge:
@@ -58,14 +58,14 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   /// Called when a download is complete, in a temporary file.
   open var downloadTaskDidFinishDownloadingToURL:
     (@Sendable (URLSession, URLSessionDownloadTask, URL) -> Void)?
-  /// Called when the request has been made, before any adapter.
+  /// Called when the request has been created, before any adapter.
   open var requestDidCreateInitialURLRequest: (@Sendable (Request, URLRequest) -> Void)?
-  /// Called when the request could not be made.
+  /// Called when the request could not be created.
   open var requestDidFailToCreateURLRequestWithError: (@Sendable (Request, AFError) -> Void)?
   /// Called when the adapters have changed the request.
   open var requestDidAdaptInitialRequestToAdaptedRequest:
     (@Sendable (Request, URLRequest, URLRequest) -> Void)?
-  /// Called when an adapter has failed, or has made a request that cannot be sent.
+  /// Called when an adapter has failed, or has returned a request that cannot be sent.
   open var requestDidFailToAdaptURLRequestWithError: (@Sendable (Request, URLRequest, AFError) -> Void)?
   /// Called when the request is complete and will be sent.
   open var requestDidCreateURLRequest: (@Sendable (Request, URLRequest) -> Void)?
@@ -102,9 +102,9 @@ open class ClosureEventMonitor: EventMonitor, @unchecked Sendable {
   open var requestDidValidateRequestResponseWithResult:
     (@Sendable (DataStreamRequest, URLRequest?, HTTPURLResponse, Request.ValidationResult) -> Void)?
 
-  /// Called when the body of an upload has been made.
+  /// Called when the body of an upload has been created.
   open var requestDidCreateUploadable: (@Sendable (UploadRequest, UploadRequest.Uploadable) -> Void)?
-  /// Called when the body of an upload could not be made.
+  /// Called when the body of an upload could not be created.
   open var requestDidFailToCreateUploadableWithError: (@Sendable (UploadRequest, AFError) -> Void)?
   /// Called before a stream is sent as the body of an upload. Do not read the stream, because it belongs to the upload.
   open var requestDidProvideInputStream: (@Sendable (UploadRequest, InputStream) -> Void)?

@@ -42,7 +42,7 @@ public final class OfflineRetrier: RequestInterceptor {
     /// Attempts whose wait timed out. The retrier is called again for each handler and must not wait again.
     var givenUp: [Attempt] = []
     var monitor: (any PathMonitor)?
-    /// The number of the current wait; no wait runs while nothing is held.
+    /// The number of the current wait; no wait runs while no request is held.
     var wait = 0
   }
 
@@ -101,8 +101,8 @@ public final class OfflineRetrier: RequestInterceptor {
   /// ```
   ///
   /// - Parameters:
-  ///   - monitor:        Evaluated for each wait, which replaces and then stops the manager's listener. Therefore
-  ///     make a manager for the retrier alone. With `nil` requests fail without a wait.
+  ///   - monitor:        Evaluated for each wait, which replaces and then stops the manager's listener. Therefore make
+  ///     a separate manager for the retrier. With `nil` requests fail without a wait.
   ///   - maximumWait:    The duration of a wait, from the first held request.
   ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool.
   @preconcurrency

@@ -1,7 +1,7 @@
 import HTTPWire
 import Synchronization
 
-/// Observes the replay of a stored response, whose cookies were stored when it came.
+/// Observes the replay of a stored response, whose cookies were stored when it was received.
 final class StoredAnswerObserver: TransferObserver {
   private let delegate: any HopDelegate
 
@@ -27,7 +27,7 @@ final class ValidationObserver: TransferObserver {
     self.isForCache = isForCache
   }
 
-  /// Whether a head was shown as that of the result.
+  /// Whether a head was shown as the head of the result.
   var hasShownHead: Bool { hasShown.load(ordering: .acquiring) }
 
   func transferBegan(_ control: any TransferControl) -> TransferStart {

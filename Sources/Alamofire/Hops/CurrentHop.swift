@@ -16,7 +16,7 @@ struct CurrentHop: Sendable {
   enum ChallengeDecision: Sendable {
     /// A challenge for which there is a credential is answered.
     case byDefault
-    /// The body of a challenge is kept until a delegate has decided.
+    /// The body of a challenge is stored until a delegate has decided.
     case byDelegate
     /// The delegate has declined. The response is the last one.
     case declined

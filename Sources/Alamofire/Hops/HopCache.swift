@@ -61,7 +61,7 @@ extension HopLoop {
     return services.cache.mayHold(request) && !request.forbidsStoring
   }
 
-  /// `only-if-cached` has an answer even if nothing is stored.
+  /// `only-if-cached` has an answer even without a stored response.
   private var asksForStoredOnly: Bool {
     let fields = request.fields
     return fields.contains("Cache-Control") && CacheControl(request: fields).onlyIfCached
@@ -212,7 +212,7 @@ extension HopLoop {
   func concernsCache(_ response: WireResponse) -> Bool {
     let cache = services.cache
     guard cache.isThere, route.handler.isEngine, response.head.role == .hop else { return false }
-    // Also if nothing is stored, because the response to an earlier request may be on its way.
+    // Even without a stored response, because the response to an earlier request may be on its way.
     guard request.isSafe else {
       return (200..<400).contains(response.head.status)
     }
@@ -257,8 +257,8 @@ extension HopLoop {
     }
   }
 
-  /// Whether observers decide about storing. If one was added after the task was announced, nothing is stored, because
-  /// it can no longer be asked.
+  /// Whether observers decide about storing. If one was added after the task was announced, the response is not stored,
+  /// because it can no longer be asked.
   private var asksObservers: Bool { caching.taskIsAnnounced || delegate.observers.contains(.storing) }
 
   private func propose(_ candidate: CacheCandidate, if isProposed: Bool) {

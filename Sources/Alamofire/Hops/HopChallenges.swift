@@ -97,8 +97,8 @@ extension HopLoop {
     }
   }
 
-  /// Returns the offers that a delegate is shown. A delegate of the caller sees all of them, those that have not failed
-  /// first. Ours sees the one that will be answered.
+  /// Returns the offers that a delegate is shown. The caller's delegate sees all of them, beginning with the offers
+  /// that have not failed. Ours sees only the one that will be answered.
   private func offersToShow(_ head: ResponseHead) -> [AuthenticationOffer] {
     let offers = services.authentication.offers(head, challengeContext)
     if delegate.hasOwnDelegate {

@@ -39,7 +39,7 @@ struct HopCredentials: Sendable {
 extension HopLoop {
   mutating func addCredentials() throws(AFError) -> Outcome<HopLoop> {
     if redirects.count > 0 { dropCredentialsOfOtherOrigin() }
-    // Most sessions know no credentials, which is found out for next to nothing.
+    // Most sessions have no credentials, and finding that out costs next to nothing.
     let request = request
     let mayKnow =
       !services.credentials.isEmpty || request.sendsBasicCredential || request.hasNetrcFile
@@ -107,7 +107,7 @@ extension HopLoop {
         case .session: return own == nil || match.credential == own
         case .storage:
           guard own == nil else { return match.credential == own }
-          // A credential that was removed from the storage is not used any more.
+          // A credential that was removed from the storage is no longer used.
           return services.authentication
             .storedCredential(for: request, realm: match.realm, match.scheme) == match.credential
         }
@@ -164,7 +164,7 @@ extension HopLoop {
 
   /// Makes the field for a credential in the next hop.
   ///
-  /// - Parameter ticket: Called at most once, because each ticket has a count of its own.
+  /// - Parameter ticket: Called at most once, because each ticket has its own count.
   func field(
     _ scheme: AuthenticationScheme, _ credential: PasswordCredential, _ digest: DigestChallenge?,
     bodyHash: BodyHash, ticket: () -> DigestTicket?

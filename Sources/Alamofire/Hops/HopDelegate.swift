@@ -12,7 +12,7 @@ protocol HopDelegate: Sendable {
   var credential: URLCredential? { get }
   /// Whether the body of the response is passed on as it arrives.
   var passesBodyOn: Bool { get }
-  /// Whether the body of the response goes to chunk readers, and is not kept.
+  /// Whether the body of the response goes to chunk readers, and is not stored.
   var hasChunkReaders: Bool { get }
 
   /// Returns `profile` with `identity` as the client certificate for one origin.
@@ -47,7 +47,7 @@ protocol HopDelegate: Sendable {
   /// Whether the caller's delegate will be asked about the challenge of a response.
   func isUndecided(_ head: ResponseHead) -> Bool
 
-  /// Takes the body of a challenge, which was kept for the decision; `nil` without one.
+  /// Takes the body of a challenge, which was stored for the decision; `nil` without one.
   func challengeBody(in sink: (any BodySink)?) throws(TransportFailure) -> Data?
 
   /// Makes the response of the hop the last one, as a delegate has decided.
@@ -61,7 +61,7 @@ protocol HopDelegate: Sendable {
 
   // MARK: The response
 
-  /// Whether the body that follows a head is the body for the caller, as far as the head tells.
+  /// Whether the body that follows a head is the body for the caller, as far as the head shows.
   func isShown(_ head: ResponseHead) -> Bool
 
   /// Handles a head without storing its cookies.
@@ -73,13 +73,13 @@ protocol HopDelegate: Sendable {
   /// Handles the bytes of a stored response.
   func bytesReplayed(_ count: ByteCount)
 
-  /// Notes whether the bytes of the response are no progress of the request.
+  /// Notes whether the bytes of the response do not count as progress of the request.
   func setIntermediate(_ isIntermediate: Bool)
 
-  /// Returns the kept body of a response, and shows it to observers that have not seen it yet.
+  /// Returns the stored body of a response, and shows it to observers that have not seen it yet.
   func shown(_ body: Data?, of request: WireRequest, isDelivered: Bool) -> Data?
 
-  /// Returns the body that a sink has kept in memory; `nil` without one.
+  /// Returns the body that a sink has stored in memory; `nil` without one.
   func keptBody(in sink: (any BodySink)?) -> Data?
 
   /// Keeps the response and the metrics of the hops.
@@ -98,12 +98,12 @@ protocol HopDelegate: Sendable {
 
   /// The events that have observers at present.
   var observers: RequestObservers { get }
-  /// Whether the session has a delegate of the caller.
+  /// Whether the session's delegate is the caller's.
   var hasOwnDelegate: Bool { get }
   /// Whether observers are notified of the challenge in the response of this hop.
   var asksAboutChallenge: Bool { get }
 
-  /// Tells the delegate that the request waits for a network.
+  /// Notifies the delegate that the request waits for a network.
   func connectivityAwaited() async
 
   /// Returns the work that asks the delegate about a challenge; `nil` if there is no task to show to it.
@@ -136,8 +136,7 @@ struct RedirectQuestion: Sendable {
   let ask: @Sendable () async -> URLRequest?
 }
 
-/// The events of a request that have observers: delegate, handlers and monitors of the session, and those of the
-/// request.
+/// The events of a request that have observers: the session's delegate, handlers and monitors, and the request's own.
 ///
 /// An observer of one of these events may change the course of an attempt, which then has to wait for it. The attempt
 /// reads ``task`` when the request is resumed, and ``bodies`` when it makes the request. It reads the others when the

@@ -5,13 +5,13 @@ import HTTPWire
 protocol HopKind: Sendable {
   var traits: KindTraits { get }
 
-  /// Returns the URL with which the engine serves a URL of the caller or of a server.
+  /// Returns the URL with which the engine serves a URL from the caller or from a server.
   func engineURL(of url: String) -> String
 
   /// Returns the URL of a hop as the caller writes it.
   func shownURL(of url: String) -> String
 
-  /// Returns the scheme that the caller writes for one of the engine.
+  /// Returns the scheme in the caller's spelling for one of the engine's schemes.
   func callerScheme(for scheme: String) -> String
 
   /// Returns the code that answers the hops; `nil` if it depends on their scheme.
@@ -29,10 +29,10 @@ protocol HopKind: Sendable {
   /// Returns the body for a `URLProtocol` class, if it differs from the body of the attempt.
   func contentInMemory() -> Data?
 
-  /// The URL of a response that comes from a journal.
+  /// The URL of a response that is taken from a journal.
   var storedLocation: URL? { get }
 
-  /// Returns the error of a response that the kind does not take; `nil` if it takes it.
+  /// Returns the error of a response that the kind does not accept; `nil` if it accepts it.
   func refusal(of response: WireResponse, to url: String) -> AFError?
 }
 
@@ -54,13 +54,13 @@ extension HopKind {
 struct KindTraits: OptionSet, Sendable {
   let rawValue: UInt16
 
-  /// The request has a body that is made for each attempt, and that a delegate can replace.
+  /// The request has a body that is created for each attempt, and that a delegate can replace.
   static let hasBody = KindTraits(rawValue: 1)
   /// The request is a transfer of a background session, which waits for its turn.
   static let isScheduled = KindTraits(rawValue: 2)
   /// The conversion of the request may block.
   static let convertsInTask = KindTraits(rawValue: 4)
-  /// The body of the response goes to readers, who may be behind.
+  /// The body of the response goes to readers, which may lag behind.
   static let hasReaders = KindTraits(rawValue: 8)
   /// The body of the response is passed on as it arrives, so only the body for the caller may be passed on. Nothing is
   /// stored in the cache or revalidated, only status 200 is served from it, and a challenge is decided by its head.
@@ -69,6 +69,6 @@ struct KindTraits: OptionSet, Sendable {
   static let validatesEarly = KindTraits(rawValue: 32)
   /// The engine serves each hop, and no `URLProtocol` class.
   static let needsEngine = KindTraits(rawValue: 64)
-  /// Code of the caller makes the body.
+  /// The caller's code creates the body.
   static let makesBodyByUserCode = KindTraits(rawValue: 128)
 }

@@ -40,7 +40,7 @@ struct HopLoop: Sendable {
     set { requests.wire = newValue }
   }
 
-  /// The request of the caller, converted and adapted.
+  /// The caller's request, converted and adapted.
   @inline(__always) var urlRequest: URLRequest {
     get { requests.converted }
     set { requests.converted = newValue }

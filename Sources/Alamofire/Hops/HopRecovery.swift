@@ -51,7 +51,7 @@ extension HopLoop {
     // The caller never sees a redirect that would have been followed, nor a challenge that would have been answered.
     let partial = failure.partial.flatMap { delegate.isShown($0.head) ? $0 : nil }
     let body = partial.flatMap { delegate.shown($0.body, of: request, isDelivered: true) }
-    // No part of a body that exceeds the limit is kept.
+    // No part of a body that exceeds the limit is retained.
     let deliversBody = !delegate.hasChunkReaders && failure.kind != .dataLengthExceedsMaximum
     delegate.store(makeExchange(partial?.head), body: deliversBody ? body : nil)
     if let error = route.handler.given?.error { throw .sessionTaskFailed(error: error) }

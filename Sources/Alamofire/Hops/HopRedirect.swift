@@ -5,7 +5,7 @@ import HTTPWire
 /// The redirects that led to a hop, and the origin at which they began.
 struct HopRedirects: Sendable {
   private(set) var count = 0
-  /// Whether a hop went to another origin. Nothing is sent preemptively any more.
+  /// Whether a hop went to another origin. Credentials are no longer sent preemptively.
   private(set) var leftInitialOrigin = false
   private var origin: Origin?
 
@@ -85,7 +85,7 @@ extension HopLoop {
     return .event(.redirect(.followed))
   }
 
-  /// Notes a redirect that is followed as proposed. One that code of the caller has changed is not known to be
+  /// Notes a redirect that is followed as proposed. A redirect that the caller's code has changed is not known to be
   /// permanent.
   private func noteRedirect(_ plan: RedirectPlan) {
     guard let status = responses.last?.head.status else { return }
@@ -107,7 +107,7 @@ extension HopLoop {
     return origin == redirects.initialOrigin ? delegate.profile : request.profile.elsewhere ?? request.profile
   }
 
-  /// Follows the redirect with a request that a handler has made of the proposed one.
+  /// Follows the redirect with a request that a handler has derived from the proposed one.
   private mutating func follow(
     _ plan: RedirectPlan, changing proposed: URLRequest, to changed: URLRequest
   ) throws(AFError) {
@@ -115,7 +115,7 @@ extension HopLoop {
     follow(plan)
     let target = try redirectTarget(of: changed, proposed: proposed)
     var fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
-    // The `Host` of the caller is for the origin of the proposed request.
+    // The caller's `Host` is for the origin of the proposed request.
     if target.origin != plan.origin, let host = proposed.value(forHTTPHeaderField: "Host") {
       fields.removeAll { FieldName.equal($0.name, "Host") && $0.value == host }
     }
@@ -135,8 +135,8 @@ extension HopLoop {
     request = next.upgraded
   }
 
-  /// Returns the target of a request that a handler has made. If its URL is the proposed one, it is sent as the server
-  /// wrote it.
+  /// Returns the target of a request that a handler has created. If its URL is the proposed one, it is sent as the
+  /// server wrote it.
   private func redirectTarget(of changed: URLRequest, proposed: URLRequest) throws(AFError) -> WireTarget {
     if changed.url == proposed.url, let target = WireTarget(request.url) { return target }
     guard let url = changed.url else { throw .sessionTaskFailed(error: URLError.noURL) }
@@ -147,7 +147,7 @@ extension HopLoop {
     throw .sessionTaskFailed(error: URLError.refused(.unsupportedScheme(scheme), from: request.url))
   }
 
-  /// Returns the body of a request that a handler has made: its own, otherwise that of the previous request.
+  /// Returns the body of a request that a handler has created: its own, or else the previous request's.
   private func body(of changed: URLRequest) -> RequestBody {
     if let data = changed.httpBody { return .bytes(data) }
     if let stream = changed.httpBodyStream, stream !== urlRequest.httpBodyStream {

@@ -5,7 +5,7 @@ import HTTPWire
 /// The requests of a hop: the caller's, and the one that goes over the wire.
 struct HopRequests: Sendable {
   /// The request that is sent next, or was sent last, without the cookies of the session's storage; `nil` before it is
-  /// made.
+  /// created.
   private(set) var sent: WireRequest?
   private var ofCaller: URLRequest?
   /// ``wire`` with the cookies of the session's storage; `nil` without such cookies.
@@ -18,7 +18,7 @@ struct HopRequests: Sendable {
     set { sent = newValue }
   }
 
-  /// The request of the caller, converted and adapted.
+  /// The caller's request, converted and adapted.
   @inline(__always) var converted: URLRequest {
     get { ofCaller ?? HopLoop.missing("a converted request") }
     set { ofCaller = newValue }

@@ -12,7 +12,7 @@ struct HopResponses: Sendable {
   /// The last response, with the records of all hops.
   var exchange: Exchange?
 
-  /// Keeps a response. Returns the facts that its head tells.
+  /// Stores a response. Returns the facts in its head.
   mutating func accept(_ response: WireResponse) -> ResponseFacts {
     last = response
     var facts = ResponseFacts()
@@ -21,7 +21,7 @@ struct HopResponses: Sendable {
     return facts
   }
 
-  /// Returns the response and forgets it, because its body may be large.
+  /// Removes and returns the response, because its body may be large.
   mutating func take() -> WireResponse? { last.take() }
 }
 
@@ -74,7 +74,7 @@ extension HopLoop {
     return (response, error)
   }
 
-  /// Keeps the last response as that of the request.
+  /// Stores the last response as the request's.
   mutating func recordResult() {
     guard let response = responses.take() else { return }
     let exchange = makeExchange(response.head, trailers: response.trailers)

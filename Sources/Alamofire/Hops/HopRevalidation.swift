@@ -35,7 +35,7 @@ extension HopLoop {
     let question = ServingQuestion(stored: stored, fields: outgoing.fields, askedAt: store.now)
     // Observers are shown the body at the end, because only then it is known to be the body for the caller.
     let request = outgoing.collecting(adding: conditions)
-    // A server that was not asked conditionally has no reason for a 304, which is delivered as it is.
+    // A server that was not asked conditionally has no reason for a 304, which is delivered unchanged.
     let isConditional = !conditions.isEmpty
     let observer = ValidationObserver(delegate) { head in
       head.status == 304 && isConditional || question.mayServe(insteadOf: head.status)
@@ -64,7 +64,7 @@ extension HopLoop {
     }
   }
 
-  /// Sends the request as it is, because the server confirms another response than the stored one, or the stored one
+  /// Sends the request unchanged, because the server confirms another response than the stored one, or the stored one
   /// cannot be used.
   private func send(without stored: StoredResponse, in store: any ResponseStore) -> Outcome<HopLoop> {
     .task {

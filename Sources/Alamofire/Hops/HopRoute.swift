@@ -55,8 +55,8 @@ extension HopLoop {
     return .done
   }
 
-  /// Refuses a method or a field that must not be sent. A `URLProtocol` class that takes the request sends nothing by
-  /// the engine, so it gets them as they are.
+  /// Refuses a method or a field that must not be sent. A `URLProtocol` class that handles the request does not send it
+  /// through the engine, so it gets them unchanged.
   private func checkFields() throws(AFError) {
     guard let violation = requests.violation else { return }
     throw .sessionTaskFailed(error: URLError(.badURL, violation.message, url: request.url))
@@ -132,7 +132,7 @@ extension HopLoop {
   // MARK: Host policies
 
   /// Decides whether the host policies of the session concern the hop: the server has to be authenticated. Evaluators
-  /// that a subclass of the manager chooses are code of the caller.
+  /// that a subclass of the manager chooses are the caller's code.
   private mutating func evaluateHostPolicies(then: @escaping Continuation<HopLoop>) throws(AFError)
     -> Outcome<HopLoop>
   {
@@ -218,10 +218,10 @@ enum HopHandler: Sendable {
   case local
   /// The journal of a background transfer, which an earlier process completed.
   case journal(StoredResponseTransport)
-  /// A `URLProtocol` class of the caller.
+  /// The caller's `URLProtocol` class.
   case userProtocol(ProtocolTransport)
 
-  /// Makes the handler of a scheme that no `URLProtocol` class takes; `nil` if there is none.
+  /// Makes the handler of a scheme that no `URLProtocol` class accepts; `nil` if there is none.
   init?(scheme: String) {
     switch scheme {
     case "http", "https": self = .engine
@@ -240,7 +240,7 @@ enum HopHandler: Sendable {
     }
   }
 
-  /// Whether the engine sends the hop as a request of its own, which a cache or another service may answer.
+  /// Whether the engine sends the hop itself, as a request that a cache or another service may answer.
   var isEngine: Bool {
     switch self {
     case .engine: true

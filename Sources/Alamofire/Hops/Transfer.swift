@@ -12,7 +12,7 @@ struct Transfer: Sendable {
   /// The rest of the stage, after the transfer.
   let then: End
 
-  /// Awaits the transfer in a task, whose cancellation also cancels the transfer by its control.
+  /// The work that awaits the transfer in a task. Cancelling the task also cancels the transfer, by its control.
   var work: @Sendable () async -> HopLoop.Entry {
     {
       let end = AwaitedEnd()

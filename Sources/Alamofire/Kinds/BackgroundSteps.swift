@@ -9,7 +9,7 @@ extension Attempt {
   /// Writes the transfer to its journal, and waits until it may begin.
   ///
   /// - Parameters:
-  ///   - isSentAtOnce: Whether the request is sent as soon as it begins. The source of an upload tells of its last
+  ///   - isSentAtOnce: Whether the request is sent as soon as it begins. The source of an upload reports its last
   ///     bytes; other requests are small.
   ///   - describe: Writes the first record of the journal.
   func schedule(

@@ -1,2 +1,2 @@
-/// A request whose response is kept in memory. All its answers are the defaults.
+/// A request whose response is collected in memory. All its answers are the defaults.
 struct DataKind: RequestKind {}

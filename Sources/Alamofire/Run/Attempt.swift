@@ -10,7 +10,7 @@ struct Attempt: Sendable {
   /// The request as the caller's code sees it.
   let request: any RunOwner
 
-  /// The request of the caller, converted and adapted.
+  /// The caller's request, converted and adapted.
   @inline(__always) var urlRequest: URLRequest {
     get {
       guard let converted else { preconditionFailure("a step needs the request before its conversion") }
@@ -53,7 +53,7 @@ struct Attempt: Sendable {
 
   // MARK: The request
 
-  /// Makes a `URLRequest` of the caller's description, and validates it.
+  /// Makes a `URLRequest` from the caller's description, and validates it.
   private mutating func convert() throws(AFError) -> Outcome<Attempt> {
     guard core.convertsByUserCode || core.kind.traits.contains(.convertsInTask) else {
       urlRequest = try core.converted(for: request)
@@ -133,8 +133,8 @@ struct Attempt: Sendable {
     return .gate(.headDecision) { (attempt) throws(AFError) in try attempt.runValidators() }
   }
 
-  /// Runs the validators in the order in which they were added, until one fails. Those that may run code of the caller
-  /// do so in a task.
+  /// Runs the validators in the order in which they were added, until one fails. Validators that may run the caller's
+  /// code do so in a task.
   private func runValidators() throws(AFError) -> Outcome<Attempt> {
     guard !core.kind.traits.contains(.validatesEarly) else { return succeeded() }
     try core.checkAlive()

@@ -46,7 +46,7 @@ struct AttemptLoop: Sendable {
 
   /// Waits for the readers of a stream, whose errors belong to the result, and for pending notifications.
   func settle() -> Outcome<AttemptLoop> {
-    // Before the end of the run, because from then on the request may be sent anew.
+    // Before the end of the run, because from then on the request may be sent again.
     core.kind.settle(core, isLate: false)
     guard core.kind.traits.contains(.hasReaders) else { return awaitNotifications() }
     return .gate(.readers) { loop in loop.awaitNotifications() }
@@ -57,8 +57,8 @@ struct AttemptLoop: Sendable {
   }
 
   mutating func serialize() -> Outcome<AttemptLoop> {
-    // Before the end, because from then on the request may be sent anew, with another file. A large file takes
-    // time, and the file manager may be the caller's.
+    // Before the end, because from then on the request may be sent again, with another file. A large file takes time,
+    // and the file manager may be the caller's.
     if let remove = core.kind.leftovers {
       return .task {
         remove()
@@ -69,7 +69,7 @@ struct AttemptLoop: Sendable {
     return core.notifiesMonitors ? .gate(.notifications) { loop in loop.serveNext() } : serveNext()
   }
 
-  /// Serves the handlers in their order. One that may run code of the caller does so in a task.
+  /// Serves the handlers in their order. A handler that may run the caller's code does so in a task.
   private mutating func serveNext() -> Outcome<AttemptLoop> {
     guard let sink = nextPendingSink() else {
       return .event(.serialized(failedSink == nil ? .all : .failed))
@@ -85,8 +85,8 @@ struct AttemptLoop: Sendable {
     }
   }
 
-  /// Serves the handlers whose response can be made at once. It stops at the first that runs code of the caller, and at
-  /// one whose failure a retrier may undo. Without one, ends the request and delivers all responses.
+  /// Serves the handlers whose response can be created at once. It stops at the first that runs the caller's code, and
+  /// at one with a failure that a retrier may undo. Without one, ends the request and delivers all responses.
   private mutating func nextPendingSink() -> (any ResponseSink)? {
     // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
     let notifies = core.notifiesMonitors
@@ -119,7 +119,7 @@ struct AttemptLoop: Sendable {
 }
 
 extension RequestCore {
-  /// Serializes the response of a handler. Code of the caller runs on the session's serialization queue, if the caller
+  /// Serializes the response of a handler. The caller's code runs on the session's serialization queue, if the caller
   /// gave one, else in the current task.
   fileprivate func serialized(_ sink: any ResponseSink) async -> AFError? {
     let outcome = outcome

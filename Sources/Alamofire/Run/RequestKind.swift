@@ -6,7 +6,7 @@ import HTTPWire
 protocol RequestKind: HopKind {
   // MARK: The attempt
 
-  /// Changes the request of the caller before its adaptation. May block if ``KindTraits/convertsInTask`` is set.
+  /// Changes the caller's request before its adaptation. May block if ``KindTraits/convertsInTask`` is set.
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest
 
   /// Makes the body of an attempt.
@@ -55,7 +55,7 @@ protocol RequestKind: HopKind {
   /// Notes that the request is suspended.
   func held()
 
-  /// Notes that no other attempt follows, before the responses are made.
+  /// Notes that no other attempt follows, before the responses are created.
   ///
   /// - Parameter isLate: Whether the request has ended before, and handlers were added.
   func settle(_ core: RequestCore, isLate: Bool)
@@ -75,23 +75,23 @@ protocol RequestKind: HopKind {
   /// Adds the results that are the kind's own.
   func complete(_ outcome: inout RequestOutcome)
 
-  /// Notes that another attempt follows. Not called for a continuation, because nothing begins anew.
+  /// Notes that another attempt follows. Not called for a continuation, because the request does not begin again.
   func beginAgain(because cause: RequestCore.RetryCause)
 
-  /// Notes that the run has ended and its responses were made.
+  /// Notes that the run has ended and its responses were created.
   func ended(_ core: RequestCore)
 
   /// Delivers the responses to their handlers.
   func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore)
 }
 
-/// The part of a count that the response alone does not tell.
+/// The part of a count that the response alone does not show.
 struct ResultCount {
-  /// The bytes of all uploads, if they are more than those of the last request.
+  /// The bytes of all uploads, if they are more than the last request's.
   var uploaded: Int64?
   /// The number of bytes of an earlier download.
   var offset: Int64 = 0
-  /// The number of bytes that came; `nil` for the body that is kept and that readers had.
+  /// The number of received bytes. `nil` counts the stored body and the bytes that readers have received.
   var received: Int64?
 }
 

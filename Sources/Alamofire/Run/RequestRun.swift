@@ -9,7 +9,7 @@ import Synchronization
 /// Three owners perform its steps, one inside the other: ``AttemptLoop``, ``Attempt`` and ``HopLoop``.
 ///
 /// It continues on one of these threads:
-/// - the loop's, at the start of a request, after a transfer of the engine and behind a gate;
+/// - the loop's, at the start of a request, after a transfer of the engine and after a gate;
 /// - one of the pool, after work that a task has awaited, until the run passes itself on;
 /// - the thread of another transport, after its transfer;
 /// - the caller's thread, in a session that makes its requests in the call of the factory.
@@ -37,7 +37,7 @@ final class RequestRun: @unchecked Sendable {
   @exclusivity(unchecked) private var attempt: Attempt
   @exclusivity(unchecked) private var hops: HopLoop
   @exclusivity(unchecked) private var isFirstAttempt = true
-  /// The place where the loop's thread goes on; `nil` at the beginning.
+  /// The point where the loop's thread goes on; `nil` at the beginning.
   @exclusivity(unchecked) private var next: RunEntry?
 
   /// Makes the run of a request, which begins later.
@@ -182,7 +182,7 @@ final class RequestRun: @unchecked Sendable {
   }
 }
 
-/// The place where a run continues: the order of the current owner after an event, or the rest of a stage.
+/// The point where a run continues: the order of the current owner after an event, or the rest of a stage.
 enum RunEntry: Sendable {
   case event(StageEvent)
   case hops(Continuation<HopLoop>)

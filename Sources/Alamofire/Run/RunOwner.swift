@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// A request, as its run sees it: the code of the caller that adapts, retries and observes it. ``Request`` conforms.
+/// A request, as its run sees it: the caller's code, which adapts, retries and observes it. ``Request`` conforms.
 ///
 /// ``RequestCore`` keeps the state of a request and does not hold its owner. The run retains the owner, as the caller
 /// may do.
@@ -41,7 +41,7 @@ protocol RunOwner: AnyObject, Sendable {
   /// Announces the task of the current attempt, which is sent when the request is resumed.
   func announceTask() async
 
-  /// Tells observers of the end of the current task, and lets them decide what is stored.
+  /// Notifies observers of the end of the current task, and lets them decide what is stored.
   func announceTaskEnd(_ exchange: Exchange?, _ error: AFError?) async
 
   /// Shows the file of a download before it is moved.
@@ -96,7 +96,7 @@ enum RunNotice: Sendable {
   case validated(URLRequest?, Exchange, Data?, AFError?)
   /// An attempt with a task has ended.
   case completed(AFError?)
-  /// The body of an upload was made, or could not be made.
+  /// The body of an upload was created, or could not be created.
   case uploadable(Result<UploadContent, AFError>)
   case destination(URL)
   case stored(Result<URL, AFError>)

@@ -8,7 +8,7 @@ extension AttemptLoop {
     return error
   }
 
-  /// Records the failure. That of a request which is made within the call of the factory is handled once the request is
+  /// Records the failure. If the request is created within the factory call, the failure is handled once the request is
   /// resumed.
   mutating func recordFailure() -> Outcome<AttemptLoop> {
     guard core.session.makesRequestsAtOnce else { return storeFailure() }
@@ -25,7 +25,7 @@ extension AttemptLoop {
 
   mutating func askRetriers() -> Outcome<AttemptLoop> {
     guard core.mayBeRetried else { return .event(.retry(isRequested: false)) }
-    // The readers have received a part of the body and could not tell that of another attempt apart.
+    // The readers have received a part of the body and could not tell it apart from the body of another attempt.
     guard core.kind.mayBeginAgain(core) else { return refuseRetry() }
     return .task { [request, failure] in
       await request.retryDecision(about: failure)
@@ -57,7 +57,7 @@ extension AttemptLoop {
     return .done
   }
 
-  /// Begins with the next request of a resumable upload. It is no retry, because nothing has failed.
+  /// Begins with the next request of a resumable upload. This is not a retry, because nothing has failed.
   func prepareContinuation() throws(AFError) -> Outcome<AttemptLoop> {
     if core.observers.contains(.task) { request.notify(.completed(nil)) }
     guard core.prepareRetry(of: request, because: .continuation) else {

@@ -12,7 +12,7 @@ final class RunSession: Sendable {
   /// Stored, because each request reads it.
   let makesRequestsAtOnce: Bool
   let rootQueue: DispatchQueue
-  /// The serialization queue of the caller; without one, serialization runs on the pool.
+  /// The caller's serialization queue; without one, serialization runs on the pool.
   let userSerializationQueue: DispatchQueue?
 
   init(
@@ -40,7 +40,7 @@ final class RunSession: Sendable {
 
 /// The observers of all requests of a session.
 protocol RunObservers: Sendable {
-  /// Whether the delegate is one of the caller, whose methods have to be called.
+  /// Whether the delegate is the caller's, so that its methods have to be called.
   var hasOwnDelegate: Bool { get }
   /// Whether there are monitors to notify.
   var hasMonitors: Bool { get }
@@ -53,7 +53,7 @@ protocol RunObservers: Sendable {
 final class RunRegistry: Sendable {
   /// Guarded by the lock of this class.
   private struct State {
-    /// Running requests. Each knows its index, so that nothing is hashed.
+    /// Running requests. Each knows its index, so that no hashing is needed.
     var active: [(any RunOwner)?] = []
     var free: [Int] = []
     /// Weak references to requests that wait for their start.
@@ -183,7 +183,7 @@ struct UnstartedRequests {
   /// Entries of released requests are removed when there are more entries than this.
   private var bound = 64
 
-  /// The number of entries, those of released requests included.
+  /// The number of entries, including the entries of released requests.
   var count: Int { entries.count }
 
   /// Adds a request; a second call has no effect.

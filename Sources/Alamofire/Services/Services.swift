@@ -15,7 +15,7 @@ final class Services: Sendable {
   let authentication: AuthenticationService
   /// The credentials that servers have accepted.
   let credentials = CredentialMemory()
-  /// Whether requests wait for a network instead of failing, as those of background sessions always do.
+  /// Whether requests wait for a network instead of failing, as requests of background sessions always do.
   let waitsForConnectivity: Bool
   let engine: Engine
 

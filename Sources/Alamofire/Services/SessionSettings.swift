@@ -2,8 +2,8 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// The settings that a session takes from its `URLSessionConfiguration` when it is made. As on Apple's systems, later
-/// changes of the configuration have no effect.
+/// The settings that a session takes from its `URLSessionConfiguration` when it is created. As on Apple's systems,
+/// later changes of the configuration have no effect.
 final class SessionSettings: Sendable {
   private let commonFields: [HTTPHeader]
   private let additional: HTTPHeaders
@@ -17,7 +17,7 @@ final class SessionSettings: Sendable {
   /// Whether cookies are sent automatically.
   let sendsCookies: Bool
   let cookiePolicy: CookiePolicy
-  /// The user's `URLProtocol` classes; mostly empty.
+  /// The user's `URLProtocol` classes; usually empty.
   let protocolClasses: [URLProtocol.Type]
 
   init(_ configuration: URLSessionConfiguration, options: TransportOptions, trust: TrustService?) {
@@ -64,21 +64,21 @@ final class SessionSettings: Sendable {
     }
   }
 
-  /// Returns the session's fields, overridden and followed by those of a request, by name.
+  /// Returns the session's fields, overridden and followed by a request's, by name.
   func fields(adding own: [String: String]?) -> [HTTPHeader] {
     guard let own, !own.isEmpty else { return commonFields }
     return Self.withoutFraming(Self.completed(headers(named: own)))
   }
 
-  /// Returns the fields of a request, followed by those that its options add. `Host` is not repeated, because a server
-  /// and a proxy could disagree about the one that counts (RFC 9112 §3.2).
+  /// Returns the fields of a request, followed by the fields that its options add. `Host` is not repeated, because a
+  /// server and a proxy could disagree about the one that counts (RFC 9112 §3.2).
   func fields(adding own: [String: String]?, repeated: [HTTPHeader]) -> [HTTPHeader] {
     let fields = fields(adding: own)
     guard !repeated.isEmpty else { return fields }
     return fields + Self.withoutFraming(repeated).filter { !FieldName.equal($0.name, "Host") }
   }
 
-  /// Returns the session's fields and the request's own, without those that the bridge adds.
+  /// Returns the session's fields and the request's own, without the fields that the bridge adds.
   func fields(named own: [String: String]?) -> [HTTPHeader] { headers(named: own ?? [:]).all }
 
   private func headers(named own: [String: String]) -> HTTPHeaders {
@@ -89,7 +89,7 @@ final class SessionSettings: Sendable {
     return headers
   }
 
-  /// Returns the fields of a request that a handler made, without the framing fields, which could contradict the
+  /// Returns the fields of a request that a handler created, without the framing fields, which could contradict the
   /// body.
   static func withoutFraming(_ fields: [HTTPHeader]) -> [HTTPHeader] {
     fields.contains { $0.isFraming } ? fields.filter { !$0.isFraming } : fields
@@ -115,7 +115,7 @@ final class SessionSettings: Sendable {
     (profile.options.timeLimits.total ?? Self.duration(timeoutForResource)).map { ContinuousClock.now + $0 }
   }
 
-  /// Returns the duration of a limit; `nil` for zero, negative and endless intervals, which are no limit.
+  /// Returns the duration of a limit; `nil` for zero, negative and endless intervals, which mean no limit.
   private static func duration(_ seconds: TimeInterval) -> Duration? {
     guard seconds > 0, seconds < 1e9 else { return nil }
     return .milliseconds(Int64((seconds * 1000).rounded(.up)))
@@ -124,7 +124,7 @@ final class SessionSettings: Sendable {
 
 extension HTTPHeader {
   /// Whether the field delimits the body, so that only the transport sets it. With a wrong length, the server would
-  /// wait, or take the rest of the body for another request (RFC 9112 §6, §11.2).
+  /// wait, or interpret the rest of the body as another request (RFC 9112 §6, §11.2).
   fileprivate var isFraming: Bool {
     FieldName.equal(name, "Content-Length") || FieldName.equal(name, "Transfer-Encoding")
   }

@@ -8,7 +8,7 @@ enum Outcome<Owner: StageOwner>: Sendable, ~Copyable {
   /// Performs the steps of the owner inside: an attempt, or its hops.
   static var inner: Outcome { .wait(.inner) }
 
-  /// Awaits `work` in a task on the pool, where code of the caller may run, and files may be read. The work does not
+  /// Awaits `work` in a task on the pool, where the caller's code may run, and files may be read. The work does not
   /// have the owner: `then` writes what the work has found. The stage fails with the error of the work.
   static func task<Value: Sendable>(
     _ work: @escaping @Sendable () async throws(AFError) -> Value,
@@ -45,7 +45,7 @@ typealias Continuation<Owner: StageOwner> =
 enum Wait<Entry: Sendable>: Sendable, ~Copyable {
   /// The steps of the owner inside.
   case inner
-  /// Code of the caller, or anything else that is awaited, in a task on the pool.
+  /// The caller's code, or anything else that is awaited, in a task on the pool.
   case task(@Sendable () async -> Entry)
   /// The request has the run until the gate opens.
   case gate(Gate, then: Entry)
@@ -56,7 +56,7 @@ enum Wait<Entry: Sendable>: Sendable, ~Copyable {
 /// A part of a run with its own state, the order of its steps, and its stages.
 protocol StageOwner: Sendable {
   associatedtype Order: StepOrder
-  /// The place where the run continues with the rest of a stage.
+  /// The point where the run continues with the rest of a stage.
   associatedtype Entry: Sendable
   var order: Order { get set }
   /// Performs the stage of `step`.
@@ -97,7 +97,7 @@ extension StageOwner {
   }
 }
 
-/// The decisions of others for which a run waits. A gate needs no task.
+/// The external decisions for which a run waits. A gate needs no task.
 enum Gate: Sendable, CaseIterable {
   /// The request is resumed.
   case resumed

@@ -1,5 +1,5 @@
 /// The order of the steps of one owner: a value without I/O, clock, lock or reference. Asked for the next step after an
-/// event, it answers from the facts of the event alone.
+/// event, it answers only from the facts of the event.
 protocol StepOrder: Sendable, Equatable {
   associatedtype Step: Sendable, Equatable
   /// Returns the step after the outcome of the last one; `nil` if the steps are over.
@@ -8,7 +8,7 @@ protocol StepOrder: Sendable, Equatable {
   var result: StageEvent { get }
 }
 
-/// The outcome of a stage, as far as an order depends on it. Events carry facts alone; the values that the facts are
+/// The outcome of a stage, as far as an order depends on it. Events carry only facts; the values that the facts are
 /// about belong to the owners, so that events cost nothing to pass on.
 enum StageEvent: Sendable, Equatable {
   /// The first event of an order.
@@ -58,7 +58,7 @@ enum TransferFailureFacts: Sendable, Equatable {
   case other
 }
 
-/// The part that the cache takes in a hop.
+/// The role of the cache in a hop.
 enum CacheVerdict: Sendable, Equatable {
   /// The cache is not asked.
   case none

@@ -6,7 +6,7 @@
 package struct Backlog<Element: Sendable>: Sendable {
   /// The weight at which the writer stops.
   package let highMark: Int
-  /// The weight down to which the consumer has to come before the writer continues.
+  /// The weight to which the consumer has to reduce its elements before the writer continues.
   package let lowMark: Int
   /// The weight of the elements that are not processed.
   package private(set) var weight = 0

@@ -16,7 +16,7 @@ struct BodyExcerpt: CustomStringConvertible {
     let isCut = data.count > limit
     let bytes = Array(data.prefix(limit))
     if Self.text(bytes, isCut: isCut) != nil {
-      // With the bytes that follow, because what ends a secret may be behind the limit.
+      // With the bytes that follow, because what ends a secret may come after the limit.
       let text = String(decoding: data.prefix(limit + Self.lookahead), as: UTF8.self)
       let masked = redaction.body(text, contentType: contentType)
       let shown = isCut ? Self.text(Array(masked.utf8.prefix(limit)), isCut: true) ?? "" : masked
@@ -27,7 +27,7 @@ struct BodyExcerpt: CustomStringConvertible {
     }
   }
 
-  /// The number of bytes behind the limit in which secrets are recognized.
+  /// The number of bytes after the limit in which secrets are recognized.
   private static let lookahead = 1_024
 
   /// Makes a sentence with the beginning of a body that could not be read.

@@ -71,8 +71,8 @@ extension Engine {
   /// Makes the downloads about revocation, which block the calling thread.
   ///
   /// - Parameters:
-  ///   - options: The options of the session or request, of which the refusal of private addresses counts.
-  ///   - proxies: The proxies to responders and lists; `nil` uses those of the environment.
+  ///   - options: The options of the session or request, of which only the refusal of private addresses is used.
+  ///   - proxies: The proxies to responders and lists; `nil` uses the environment's.
   static func revocationDownloads(
     _ options: TransportOptions, proxies: ProxyTable?
   ) -> any RevocationDownloads {

@@ -19,7 +19,7 @@ package final class Fanout<Element: Sendable>: Sendable {
     let consumer: any MailboxConsumer<Element>
     let patience: Patience
     var backlog: Backlog<Element>
-    /// Those for which elements are put in.
+    /// The members that receive the elements.
     var members: [ObjectIdentifier]
     /// The members that get nothing but their end.
     var muted: [ObjectIdentifier] = []
@@ -33,7 +33,7 @@ package final class Fanout<Element: Sendable>: Sendable {
     var isOpen: Bool { members.count > muted.count }
     var holdsWriterBack: Bool { isOpen && (patience != .afterBeginning || hasBegun) }
 
-    /// Whether nothing is left and no more follows. True once.
+    /// Whether no element is left and none follows. True once.
     mutating func takeEnd() -> Bool {
       guard owesEnd, backlog.isEmpty else { return false }
       owesEnd = false
@@ -96,7 +96,7 @@ package final class Fanout<Element: Sendable>: Sendable {
       return sleepers
     }
 
-    /// Adds to the weight of the last element. Each consumer was woken for it, or will come for more.
+    /// Adds to the weight of the last element. Each consumer was woken for it, or will ask for more.
     mutating func growLast(by weight: Int) {
       for index in mailboxes.indices where mailboxes[index].isOpen {
         mailboxes[index].backlog.growLast(by: weight)
@@ -147,7 +147,7 @@ package final class Fanout<Element: Sendable>: Sendable {
   private let lowMark: Int
 
   /// Makes a fanout without consumers. If a mailbox has the weight of the high mark, the writer waits until all have at
-  /// most that of the low mark.
+  /// most the weight of the low mark.
   package init(highMark: Int = 1 << 20, lowMark: Int = 1 << 18) {
     self.highMark = highMark
     self.lowMark = lowMark
@@ -158,7 +158,7 @@ package final class Fanout<Element: Sendable>: Sendable {
   /// Sets the closure that is called, on any thread, when a writer that waits may continue.
   package func open(resume: (@Sendable () -> Void)?) { state.withLock { $0.resume = resume } }
 
-  /// Notes that the writer has ended, and does not wait any more.
+  /// Notes that the writer has ended, and no longer waits.
   package func close() {
     state.withLock { state in
       state.resume = nil
@@ -166,7 +166,7 @@ package final class Fanout<Element: Sendable>: Sendable {
     }
   }
 
-  /// Puts an element into all mailboxes with members. It is made only if there is one.
+  /// Puts an element into all mailboxes with members. It is created only if there is such a mailbox.
   ///
   /// - Parameter make: Makes the element. Its argument is the ``Addition/growing(_:)`` element before, if no consumer
   ///   has taken it and nothing follows it.
@@ -220,8 +220,8 @@ package final class Fanout<Element: Sendable>: Sendable {
     }
   }
 
-  /// Adds a member to the mailbox of a consumer that `fits`, or as the first one to that of `new` if there is none. It
-  /// gets what is written from now on.
+  /// Adds a member to the mailbox of a consumer that `fits`, or, if there is none, as the first one to the mailbox of
+  /// `new`. It gets what is written from now on.
   ///
   /// - Parameter marker: Marks the position in a shared mailbox from which the member gets elements. It wakes nothing.
   package func join(
@@ -256,7 +256,7 @@ package final class Fanout<Element: Sendable>: Sendable {
     }.call()
   }
 
-  /// Ends the elements of a member with those that are there, and wakes the consumer for that. The second call has no
+  /// Ends the elements of a member after the current ones, and wakes the consumer for that. The second call has no
   /// effect.
   ///
   /// - Parameter marker: Marks the position in the mailbox from which the member gets no more elements. Without it,

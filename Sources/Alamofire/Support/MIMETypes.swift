@@ -104,7 +104,7 @@ package enum FileNames {
     SuggestedFilename.component(name, longest: longest)
   }
 
-  /// Returns the path of a file beside another one, with `suffix` at the end of its name. The name is shortened if it
+  /// Returns the path of a file next to another one, with `suffix` at the end of its name. The name is shortened if it
   /// would be too long.
   package static func path(beside path: String, suffix: String) -> String {
     CompanionName.path(beside: path, suffix: suffix)

@@ -15,8 +15,8 @@ struct Rare<Value: RareValue>: Sendable {
   /// Whether the value was changed. Asked first on the path of every request.
   var isChanged: Bool { memory != nil }
 
-  /// Returns a part of the value; `nil` if nothing was changed. On the path of every request this costs less than
-  /// ``value``.
+  /// Returns a part of the value; `nil` if the value was never changed. On the path of every request this costs less
+  /// than ``value``.
   @inline(__always)
   func read<Part>(_ part: (borrowing Value) -> Part?) -> Part? {
     if let memory { part(memory.value) } else { nil }

@@ -2,7 +2,7 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// A completion for user code, which has exactly one value: that of its first call, or a default if it is released
+/// A completion for user code. It has exactly one value: the value of its first call, or a default if it is released
 /// without a call. Later calls do nothing.
 final class SingleCompletion<Value: Sendable>: Sendable {
   private let waiter: CompletionWaiter<Value>
@@ -17,8 +17,8 @@ final class SingleCompletion<Value: Sendable>: Sendable {
 
   func callAsFunction(_ value: Value) { waiter.answer(value) }
 
-  /// Calls `body` with a completion and waits for its answer. A task that is cancelled stops waiting, so that code
-  /// which keeps the completion cannot delay the end of a request. The deadline counts as a cancellation.
+  /// Calls `body` with a completion and waits for its answer. A task that is cancelled stops waiting, so that code that
+  /// retains the completion cannot delay the end of a request. The deadline counts as a cancellation.
   static func answer(
     whenForgotten: Value, whenCancelled: Value, deadline: ContinuousClock.Instant? = nil,
     _ body: (SingleCompletion) -> Void
@@ -116,7 +116,7 @@ final class GuardedCompletion<Value: Sendable>: Sendable {
   deinit { self(whenForgotten) }
 
   func callAsFunction(_ value: Value) {
-    // Taken out, so that a user who retains the completion does not retain the handler.
+    // Removed, so that a user who retains the completion does not retain the handler.
     let handler = handler.withLock { handler in
       defer { handler = nil }
       return handler

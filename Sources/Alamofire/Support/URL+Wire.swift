@@ -6,7 +6,7 @@ import HTTPWire
 extension URL {
   /// Makes the URL of a text that a server has named or that was sent. Its escapes are preserved.
   ///
-  /// Every URL of such a text is made here. A text of the caller is parsed as Foundation does.
+  /// Every URL of such a text is created here. The caller's text is parsed as Foundation does.
   init?(wire text: String) {
     self.init(string: Self.wireText(text))
   }
@@ -20,7 +20,7 @@ extension URL {
 
 /// The schemes of WebSocket URLs (RFC 6455 §3) and of their handshakes.
 enum WebSocketURL {
-  /// Returns the URL of the handshake: `ws:` becomes `http:`, `wss:` becomes `https:`. Another URL stays as it is.
+  /// Returns the URL of the handshake: `ws:` becomes `http:`, `wss:` becomes `https:`. Any other URL is unchanged.
   static func http(_ text: String) -> String {
     switch text.prefix(while: { $0 != ":" }).lowercased() {
     case "ws": "http" + text.dropFirst(2)

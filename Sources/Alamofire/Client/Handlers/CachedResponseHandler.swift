@@ -4,10 +4,10 @@ import Synchronization
 /// Decides about storing responses in the `urlCache` of a session's configuration, for a session or for one request:
 /// ``Session/cachedResponseHandler``, ``Request/cacheResponse(using:)``.
 ///
-/// The handler is called before a response is stored, including those of followed redirects, if RFC 9111 §3 allows a
-/// private cache to store it. The handler is called for responses to data requests only. Without a handler, a response
-/// is stored if it has a freshness lifetime or a validator; a handler is called for the others as well. The handler is
-/// not called for a 304, because that response is already stored.
+/// The handler is called before a response is stored, also for followed redirects, if RFC 9111 §3 allows a private
+/// cache to store it. The handler is called for responses to data requests only. Without a handler, a response is
+/// stored if it has a freshness lifetime or a validator; a handler is called for the others as well. The handler is not
+/// called for a 304, because that response is already stored.
 ///
 /// `stale-while-revalidate` needs a validation after the response was delivered, for which no handler could be
 /// called. Therefore, with a handler or a delegate subclass, a stale response is validated before it is delivered.

@@ -240,9 +240,9 @@ extension RequestRetrier where Self == Retrier {
 
 /// Interceptors that are added to a request.
 ///
-/// They run after those of the session and the one that the request was made with, in the order in which they were
-/// added. Add them before the request starts. An adapter that is added later applies to the next attempt, a retrier
-/// to later failures. After the end, these are only failures of handlers that are added even later.
+/// They run in the order in which they were added, after the session's interceptors and the one that the request was
+/// created with. Add them before the request starts. An adapter that is added later applies to the next attempt, a
+/// retrier to later failures. After the end, only handlers that are added even later can still fail.
 extension Request {
   /// Adapts and retries the request with `interceptor`, after all that do so already.
   @discardableResult

@@ -34,9 +34,9 @@ public struct RequestAdapterState: Sendable {
 
 /// Changes requests before they are sent: adds a token, a signature, another host.
 ///
-/// An adapter is called once for each attempt, after the request has been made and validated, and never on the engine's
-/// thread. The completion may be called from any thread, at once or later; only the first call counts. A completion
-/// that is released without a call fails the request.
+/// An adapter is called once for each attempt, after the request has been created and validated, and never on the
+/// engine's thread. The completion may be called from any thread, at once or later; only the first call counts. A
+/// completion that is released without a call fails the request.
 ///
 /// ```swift
 /// struct TokenAdapter: RequestInterceptor {
@@ -99,10 +99,10 @@ public enum RetryResult: Sendable {
 
 /// Decides whether a failed request is sent again.
 ///
-/// A retrier is called if making, adapting, the transfer or a validator failed, and once for each handler whose
-/// serialization failed. The retrier is never called after a cancellation, and never on the engine's thread. Of several
-/// retriers, the first result other than ``RetryResult/doNotRetry`` is used. Releasing the completion without a call
-/// counts as ``RetryResult/doNotRetry``.
+/// A retrier is called if the creation of the request, an adapter, the transfer or a validator failed. It is also
+/// called once for each handler whose serialization failed. The retrier is never called after a cancellation, and never
+/// on the engine's thread. Of several retriers, the first result other than ``RetryResult/doNotRetry`` is used.
+/// Releasing the completion without a call counts as ``RetryResult/doNotRetry``.
 @preconcurrency
 public protocol RequestRetrier: Sendable {
   /// Decides about `request`, which failed with `error`; `completion` may be called from any thread.

@@ -130,8 +130,8 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
       .retryWithDelay(backoff.delay(retryCount: count, retryAfter: retryAfter, random: .random(in: 0...1))))
   }
 
-  /// Whether a failed request is worth another attempt, however many there were. A request that could not
-  /// be made has no method, and is not.
+  /// Whether a failed request is worth another attempt, however many there were. A request that could not be created
+  /// has no method, and is never worth one.
   open func shouldRetry(request: Request, dueTo error: any Error) -> Bool {
     guard let method = request.request?.method, retryableHTTPMethods.contains(method) else { return false }
     if let status = request.response?.statusCode, retryableHTTPStatusCodes.contains(status) { return true }
@@ -152,7 +152,7 @@ extension RequestRetrier where Self == RetryPolicy {
   /// A ``RetryPolicy`` with its defaults.
   public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-  /// Makes a ``RetryPolicy``; the parameters are those of its initialiser.
+  /// Makes a ``RetryPolicy``; the parameters are the initialiser's.
   public static func retryPolicy(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -167,8 +167,7 @@ extension RequestRetrier where Self == RetryPolicy {
       retryableHTTPStatusCodes: retryableHTTPStatusCodes, retryableURLErrorCodes: retryableURLErrorCodes)
   }
 
-  /// Makes a ``RetryPolicy`` that respects `Retry-After` or spreads its delays; the parameters are those of its
-  /// initialiser.
+  /// Makes a ``RetryPolicy`` that respects `Retry-After` or spreads its delays; the parameters are the initialiser's.
   @_disfavoredOverload
   public static func retryPolicy(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
@@ -232,7 +231,7 @@ extension RetryPolicy {
   ]
 }
 
-/// Retries requests whose connection was lost, and nothing else.
+/// A retry policy that retries only requests whose connection was lost.
 ///
 /// A ``RetryPolicy`` without status codes, and with `URLError.networkConnectionLost` as its only code.
 ///
@@ -287,7 +286,7 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
   /// A ``ConnectionLostRetryPolicy`` with its defaults.
   public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 
-  /// Makes a ``ConnectionLostRetryPolicy``; the parameters are those of its initialiser.
+  /// Makes a ``ConnectionLostRetryPolicy``; the parameters are the initialiser's.
   public static func connectionLostRetryPolicy(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -299,7 +298,7 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
       exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods)
   }
 
-  /// Makes a ``ConnectionLostRetryPolicy`` that spreads its delays; the parameters are those of its initialiser.
+  /// Makes a ``ConnectionLostRetryPolicy`` that spreads its delays; the parameters are the initialiser's.
   public static func connectionLostRetryPolicy(
     retryLimit: UInt = RetryPolicy.defaultRetryLimit,
     exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,

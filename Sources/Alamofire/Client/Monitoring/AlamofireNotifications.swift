@@ -26,7 +26,7 @@ extension Request {
 }
 
 extension Notification {
-  /// The request of the notification; `nil` for notifications other than those of ``Request``.
+  /// The request of the notification; `nil` unless the notification is one that ``Request`` declares.
   public var request: Request? { userInfo?[NotificationDemand.requestKey] as? Request }
 }
 
@@ -52,8 +52,9 @@ enum NotificationDemand {
 /// Posts the notifications of ``Request``, on the main queue, with the request as `Notification.request` and no
 /// object. Every session has one unless it is given other monitors.
 ///
-/// The one of a session begins to post when a name such as ``Request/didFinishNotification`` is first used in the
-/// process, and costs nothing before. For an observer of all notifications, give the session one that always posts:
+/// The session's monitor begins to post when a name such as ``Request/didFinishNotification`` is first used in the
+/// process, and costs nothing before that. For an observer of all notifications, give the session one that always
+/// posts:
 ///
 /// ```swift
 /// let session = Session(eventMonitors: [AlamofireNotifications()])

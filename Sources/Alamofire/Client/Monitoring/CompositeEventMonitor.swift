@@ -3,7 +3,7 @@ public import FoundationNetworking
 
 /// Passes every event to a list of monitors, each on its own queue. A ``Session`` makes one of its monitors.
 public final class CompositeEventMonitor: EventMonitor {
-  /// The queue that the protocol requires. Nothing is called on it, because each monitor has its own queue.
+  /// The queue that the protocol requires. It is not used, because each monitor has its own queue.
   public let queue = DispatchQueue(label: "org.alamofire.compositeEventMonitor")
   /// The monitors, in the order in which they are called.
   public let monitors: [any EventMonitor]
@@ -22,7 +22,7 @@ public final class CompositeEventMonitor: EventMonitor {
     seesMore = monitors.contains { !(($0 as? AlamofireNotifications)?.isOnDemand ?? false) }
   }
 
-  /// Whether a monitor uses events at present. Read before an event is made.
+  /// Whether a monitor uses events at present. Read before an event is created.
   var isActive: Bool { seesMore || (!monitors.isEmpty && NotificationDemand.exists) }
 
   func perform(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
@@ -34,7 +34,7 @@ public final class CompositeEventMonitor: EventMonitor {
 
 // Each event goes to each monitor, on that monitor's queue.
 extension CompositeEventMonitor {
-  /// Called when the session takes no more requests. `error` is `nil` if the program ended the session.
+  /// Called when the session accepts no more requests. `error` is `nil` if the program ended the session.
   public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
     perform { $0.urlSession(session, didBecomeInvalidWithError: error) }
   }
@@ -140,12 +140,12 @@ extension CompositeEventMonitor {
     perform { $0.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location) }
   }
 
-  /// Called when the request has been made, before any adapter.
+  /// Called when the request has been created, before any adapter.
   public func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest) {
     perform { $0.request(request, didCreateInitialURLRequest: urlRequest) }
   }
 
-  /// Called when the request could not be made.
+  /// Called when the request could not be created.
   public func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError) {
     perform { $0.request(request, didFailToCreateURLRequestWithError: error) }
   }
@@ -157,7 +157,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didAdaptInitialRequest: initialRequest, to: adaptedRequest) }
   }
 
-  /// Called when an adapter has failed, or has made a request that cannot be sent.
+  /// Called when an adapter has failed, or has returned a request that cannot be sent.
   public func request(
     _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError
   ) {
@@ -244,26 +244,26 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didParseResponse: response) }
   }
 
-  /// Called when a serializer has made its value or failed.
+  /// Called when a serializer has produced its value or failed.
   public func request<Value: Sendable>(
     _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
   ) {
     perform { $0.request(request, didParseResponse: response) }
   }
 
-  /// Called when the body of an upload has been made.
+  /// Called when the body of an upload has been created.
   public func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable) {
     perform { $0.request(request, didCreateUploadable: uploadable) }
   }
 
-  /// Called when the body of an upload could not be made.
+  /// Called when the body of an upload could not be created.
   public func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError) {
     perform { $0.request(request, didFailToCreateUploadableWithError: error) }
   }
 
   /// Called before a stream is sent as the body of an upload. Do not read the stream, because it belongs to the upload.
   public func request(_ request: UploadRequest, didProvideInputStream stream: InputStream) {
-    // Shown, not handed over: the upload alone reads it.
+    // Shown, not handed over: only the upload reads it.
     nonisolated(unsafe) let stream = stream
     perform { $0.request(request, didProvideInputStream: stream) }
   }
@@ -298,7 +298,7 @@ extension CompositeEventMonitor {
     perform { $0.request(request, didParseResponse: response) }
   }
 
-  /// Called when the serializer of a download has made its value or failed.
+  /// Called when the serializer of a download has produced its value or failed.
   public func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
   ) {
@@ -315,7 +315,7 @@ extension CompositeEventMonitor {
     }
   }
 
-  /// Called when the serializer of a stream has made a value or failed.
+  /// Called when the serializer of a stream has produced a value or failed.
   public func request<Value: Sendable>(
     _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
   ) {

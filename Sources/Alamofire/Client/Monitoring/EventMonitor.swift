@@ -8,7 +8,7 @@ public import FoundationNetworking
 /// order. A monitor changes nothing. Interceptors, a ``RedirectHandler`` or a ``SessionDelegate`` decide.
 ///
 /// Tasks and sessions are objects of Foundation's classes that show the work of the engine. Resuming, suspending or
-/// cancelling such a task does so to its request. Without monitors none of them is made.
+/// cancelling such a task does so to its request. Without monitors, none of them is created.
 ///
 /// ```swift
 /// struct Logger: EventMonitor {
@@ -22,7 +22,7 @@ public import FoundationNetworking
 /// let session = Session(eventMonitors: [Logger()])
 /// ```
 ///
-/// In a file that imports FoundationNetworking besides this module, `URLSessionTaskMetrics` is ambiguous: write
+/// In a file that imports FoundationNetworking in addition to this module, `URLSessionTaskMetrics` is ambiguous: write
 /// ``TaskMetrics`` there.
 @preconcurrency
 public protocol EventMonitor: Sendable {
@@ -31,7 +31,7 @@ public protocol EventMonitor: Sendable {
 
   // MARK: Events of the URL session
 
-  /// Called when the session takes no more requests. `error` is `nil` if the program ended the session.
+  /// Called when the session accepts no more requests. `error` is `nil` if the program ended the session.
   func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
   /// Called when a server or a proxy sends a challenge.
@@ -88,17 +88,17 @@ public protocol EventMonitor: Sendable {
 
   // MARK: Events of requests
 
-  /// Called when the request has been made, before any adapter.
+  /// Called when the request has been created, before any adapter.
   func request(_ request: Request, didCreateInitialURLRequest urlRequest: URLRequest)
 
-  /// Called when the request could not be made.
+  /// Called when the request could not be created.
   func request(_ request: Request, didFailToCreateURLRequestWithError error: AFError)
 
   /// Called when the adapters have changed the request.
   func request(
     _ request: Request, didAdaptInitialRequest initialRequest: URLRequest, to adaptedRequest: URLRequest)
 
-  /// Called when an adapter has failed, or has made a request that cannot be sent.
+  /// Called when an adapter has failed, or has returned a request that cannot be sent.
   func request(
     _ request: Request, didFailToAdaptURLRequest initialRequest: URLRequest, withError error: AFError)
 
@@ -150,14 +150,14 @@ public protocol EventMonitor: Sendable {
   /// Called before a handler without serializer is called.
   func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
 
-  /// Called when a serializer has made its value or failed.
+  /// Called when a serializer has produced its value or failed.
   func request<Value: Sendable>(
     _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
 
-  /// Called when the body of an upload has been made.
+  /// Called when the body of an upload has been created.
   func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
 
-  /// Called when the body of an upload could not be made.
+  /// Called when the body of an upload could not be created.
   func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: AFError)
 
   /// Called before a stream is sent as the body of an upload. Do not read the stream, because it belongs to the upload.
@@ -179,7 +179,7 @@ public protocol EventMonitor: Sendable {
   /// Called before a handler without serializer is called.
   func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
 
-  /// Called when the serializer of a download has made its value or failed.
+  /// Called when the serializer of a download has produced its value or failed.
   func request<Value: Sendable>(
     _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
 
@@ -188,7 +188,7 @@ public protocol EventMonitor: Sendable {
     _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     withResult result: Request.ValidationResult)
 
-  /// Called when the serializer of a stream has made a value or failed.
+  /// Called when the serializer of a stream has produced a value or failed.
   func request<Value: Sendable>(
     _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 }

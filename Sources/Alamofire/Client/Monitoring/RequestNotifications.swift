@@ -4,7 +4,7 @@ import HTTPWire
 import Synchronization
 
 // The events that monitors and delegates receive. The callers ask `notifiesMonitors` or `observers` before, so that no
-// event is made for a request without observers.
+// event is created for a request without observers.
 extension Request {
   /// Calls `event` with each monitor, on the queue of that monitor.
   func notifyMonitors(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
@@ -16,7 +16,7 @@ extension Request {
   }
 
   /// Calls `event` with the monitors that receive the events of the URL session. All monitors of the session receive
-  /// them, and those monitors of the request that were added for such events.
+  /// them, and so do the request's monitors that were added for such events.
   func notifyTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
     session.eventMonitor.perform(event)
     guard core.has(.events) else { return }
@@ -25,7 +25,7 @@ extension Request {
     }
   }
 
-  /// Tells monitors of a change of the state.
+  /// Notifies monitors of a state change.
   ///
   /// - Parameter concernsTask: Whether monitors knew the task of the current attempt when the state changed.
   private func notifyChange(to new: RequestState, concernsTask: Bool) {
@@ -74,7 +74,7 @@ extension Request {
     }
   }
 
-  /// Tells observers of the head of a response whose body is read.
+  /// Notifies observers of the head of a response whose body is read.
   private func notifyHead(_ response: HTTPURLResponse) {
     if let download = self as? DownloadRequest { return notifyOffset(response, of: download) }
     delegate { [core] delegate, session, task in
@@ -85,7 +85,7 @@ extension Request {
     }
   }
 
-  /// Tells observers of bytes of a body.
+  /// Notifies observers of bytes of the body.
   private func notifyData(_ data: Data) {
     delegate { delegate, session, task in
       guard let task = task as? URLSessionDataTask else { return }
@@ -147,7 +147,8 @@ extension Request {
     }
   }
 
-  /// Calls the session's delegate: a delegate of the caller on the root queue, and waits for it; ours at once.
+  /// Calls the session's delegate. The caller's delegate is called on the root queue, and awaited; ours is called
+  /// directly.
   func callDelegate(
     _ body: @escaping @Sendable (SessionDelegate, URLSession, URLSessionTask) -> Void
   ) async {
@@ -294,8 +295,7 @@ extension Request {
 
 // Calls of code that belongs to the caller.
 extension SessionCore {
-  /// Asks the delegate on the root queue. A task that is cancelled does not wait for the answer, nor does one whose
-  /// deadline is over.
+  /// Asks the delegate on the root queue. Neither a cancelled task nor one past its deadline waits for the answer.
   ///
   /// - Parameters:
   ///   - whenForgotten: The answer of a completion that is released without a call.

@@ -3,7 +3,7 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A request whose response is kept in memory. A ``Session`` makes it.
+/// A request whose response is collected in memory. A ``Session`` creates it.
 ///
 /// ```swift
 /// AF.request("https://example.com/user")
@@ -16,7 +16,7 @@ public class DataRequest: Request, @unchecked Sendable {
   /// Evaluates a response: the request, the response, and the data, which is `nil` when there is none.
   public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse, Data?) -> ValidationResult
 
-  /// The value that makes the `URLRequest`; used anew for each attempt.
+  /// The value that makes the `URLRequest`; used again for each attempt.
   public var convertible: any URLRequestConvertible { core.convertible }
 
   /// The body of the last response, after the end of the attempt; after a failure, the bytes received before it.
@@ -26,7 +26,7 @@ public class DataRequest: Request, @unchecked Sendable {
   // MARK: Validation
 
   /// Adds a validator. Validators run in their order after a response, before the retriers and the handlers; the first
-  /// failure stops them. Validators are skipped if the transfer failed. An error that is no `AFError` becomes
+  /// failure stops them. Validators are skipped if the transfer failed. Any error other than an `AFError` becomes
   /// `.customValidationFailed`. Never called on the engine's thread.
   @preconcurrency
   @discardableResult
@@ -34,7 +34,7 @@ public class DataRequest: Request, @unchecked Sendable {
     add(.custom(validation))
   }
 
-  /// Accepts the given status codes alone; none at all if the sequence is empty.
+  /// Accepts only the given status codes; none at all if the sequence is empty.
   @preconcurrency
   @discardableResult
   public func validate<Codes: Sequence & Sendable>(statusCode acceptableStatusCodes: Codes) -> Self
@@ -105,7 +105,7 @@ public class DataRequest: Request, @unchecked Sendable {
 }
 
 extension Request {
-  /// The decision about a response, made after its head.
+  /// The decision about a response, once its head was received.
   public enum ResponseDisposition: Sendable {
     /// The body of the response is read.
     case allow
@@ -129,9 +129,9 @@ extension HeadHandler {
 extension DataRequest {
   /// Adds a handler that gets the body without serialization: `nil` for an empty one.
   ///
-  /// Handlers are called in the order in which they were added, each on its queue, after all responses are made. The
-  /// first one resumes the request, unless the session or the request disables that. A handler that is added after
-  /// the end gets the same outcome.
+  /// Handlers are called in the order in which they were added, each on its queue, once all responses are ready. The
+  /// first one resumes the request, unless the session or the request disables that. A handler that is added after the
+  /// end gets the same outcome.
   @preconcurrency
   @discardableResult
   public func response(
@@ -185,7 +185,7 @@ extension DataRequest {
   /// - Parameters:
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
-  ///   - encoding: The encoding of the text. Default: that of the response, otherwise ISO Latin 1.
+  ///   - encoding: The encoding of the text. Default: the encoding that the response names, otherwise ISO Latin 1.
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
   ///   - completionHandler: Called once.
@@ -259,12 +259,13 @@ extension DataRequest {
   ///
   /// - Several handlers each get all chunks from the moment they are added; the slowest one determines the speed.
   /// - If a handler is added before the request is resumed, it gets the whole body in chunks. Added later, it may get
-  ///   the bytes so far, or the whole body, as one large chunk; added after the end, a kept body. With
-  ///   ``TransportOptions/makesRequestsAtOnce``, or an observer of transfers, further bytes still come in chunks.
+  ///   the bytes so far, or the whole body, as one large chunk. Added after the end, it gets the body if it was
+  ///   retained. With ``TransportOptions/makesRequestsAtOnce``, or an observer of transfers, further bytes still arrive
+  ///   in chunks.
   /// - Followed redirects and answered challenges have no chunks.
   /// - The cache is neither read nor written.
-  /// - While a retrier may retry, a body of a status other than 200 to 299 is kept, up to a mebibyte. It is one chunk
-  ///   at the end.
+  /// - While a retrier may retry, a body with a status other than 200 to 299 is held back, up to a mebibyte. It arrives
+  ///   as one chunk at the end.
   ///
   /// If the request is retried after chunks were delivered, `onRestart` is called before the first chunk of the new
   /// response. Without `onRestart`, no retrier is called and the request fails, because the chunks of two bodies must

@@ -3,7 +3,7 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A request whose response is delivered in chunks and not kept.
+/// A request whose response is delivered in chunks and not retained.
 ///
 /// Each handler gets every chunk in order, then ``Event/complete(_:)`` once. If a handler is slow, about a mebibyte
 /// is buffered, then the server has to wait. Without a handler the body is discarded. A handler that is added during
@@ -32,7 +32,7 @@ public class DataStreamRequest: Request, @unchecked Sendable {
   /// Checks a response.
   public typealias Validation = @Sendable (URLRequest?, HTTPURLResponse) -> ValidationResult
 
-  /// The value that makes the `URLRequest`; used anew for each attempt.
+  /// The value that makes the `URLRequest`; used again for each attempt.
   public var convertible: any URLRequestConvertible { core.convertible }
 
   /// Whether an error of a serializer cancels the request. Default: `false`, the stream continues.

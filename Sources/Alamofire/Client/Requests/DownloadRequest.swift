@@ -32,8 +32,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     public init(rawValue: Int) { self.rawValue = rawValue }
   }
 
-  /// Returns the destination of a file. It is called off the engine's thread with the temporary file and the
-  /// response, when the body is complete and before validation. A URL that is no `file:` URL is an error
+  /// A closure that returns the destination of a file. It is called off the engine's thread with the temporary file and
+  /// the response, when the body is complete and before validation. Any URL other than a `file:` URL is an error
   /// (``AFError/downloadedFileMoveFailed(error:source:destination:)``). The temporary URL itself is allowed.
   public typealias Destination =
     @Sendable (_ temporaryURL: URL, _ response: HTTPURLResponse) -> (
@@ -72,8 +72,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// a ``checkpoint()`` from time to time, or use a background session.
   public var resumeData: Data? { plan.resumeData }
 
-  /// Returns resume data of the running download, which goes on. `nil` before the response, after the end, if the
-  /// download cannot be resumed, and in a background session, which has a journal.
+  /// Returns resume data of the running download, without interrupting it. `nil` before the response, after the end, if
+  /// the download cannot be resumed, and in a background session, which has a journal.
   ///
   /// It waits until the received bytes are on the disk, so it must not be called on the main thread of an interactive
   /// program. From then on the partial file has a name that no later process removes. If this process is killed,
@@ -97,8 +97,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
   /// Returns a destination in a system folder, with the file name that the response suggests.
   ///
-  /// The name is that of `Content-Disposition` (RFC 6266), else the last path component of the URL, else its host. It
-  /// is never a path: of a path that a server sends, the last component is used.
+  /// The name comes from `Content-Disposition` (RFC 6266); otherwise it is the last path component of the URL, or else
+  /// the host. It is never a path: if a server sends one, only its last component is used.
   ///
   /// - Parameters:
   ///   - directory: The folder. Default: documents. It is created if it does not exist.
@@ -161,7 +161,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) -> Self {
     plan.requestResumeData(completionHandler)
     cancel()
-    // The end of a run takes the handlers after this state. One of both finds them.
+    // The end of a run takes the handlers after this state. One of the two finds them.
     guard core.state.withLock({ $0.lifecycle.run == .ended }) else { return self }
     let (handlers, data) = plan.takeResumeDataHandlers()
     underlyingQueue.async { for handler in handlers { handler(data) } }
@@ -222,7 +222,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 }
 
 extension DownloadRequest {
-  /// Calls `completionHandler` on `queue` (default: main) with the file as it came, when the request is over.
+  /// Calls `completionHandler` on `queue` (default: main) with the unprocessed file when the request has finished.
   @preconcurrency
   @discardableResult
   public func response(

@@ -5,18 +5,19 @@ public import HTTPWire
 /// A request for server-sent events (WHATWG HTML §9.2). With GET, it connects again when a connection ends, until it is
 /// cancelled. With POST, the end of the stream is the end of the request (``Configuration/reconnects``).
 ///
-/// - Each connection is an attempt: adapters run for each, and the request carries `Last-Event-ID` behind the first
-///   event with an ID. Every event with an ID is delivered once, if the server continues behind that ID.
+/// - Each connection is an attempt: adapters run for each, and the request carries `Last-Event-ID` after the first
+///   event with an ID. Every event with an ID is delivered once, if the server continues after that ID.
 /// - If a connection ends or fails because of the network, retriers are asked first. If none of them decides, the
-///   request waits for the delay of the server (its field `retry`, otherwise ``Configuration/initialDelay``), give or
-///   take a tenth. After a failure a random addition follows, whose range doubles with each failure in a row.
+///   request waits for the delay that the server has set (its field `retry`, otherwise ``Configuration/initialDelay``),
+///   give or take a tenth. After a failure a random delay is added. Its range doubles with each further failure in a
+///   row.
 /// - A response with status 204 ends the request without an error. Another status than 200, or another content type
 ///   than `text/event-stream`, ends it with `AFError.responseValidationFailed`. Then ``data`` is the body of the
 ///   response, and the error's text has its beginning.
 /// - A permanent redirect (301, 308) also holds for the next connections. Secrets of the request stay with its origin.
 /// - ``Request/cancel()`` ends the delivery at once: events that no handler has received yet are dropped.
 /// - A connection without a byte for `timeoutIntervalForRequest` counts as lost.
-/// - ``Request/requests`` and ``Request/allMetrics`` hold the last connection alone.
+/// - ``Request/requests`` and ``Request/allMetrics`` hold only the last connection.
 /// - If a handler is slow, about a mebibyte of events is buffered, then the server has to wait.
 ///
 /// ```swift
@@ -34,11 +35,11 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
   /// configuration.maximumFailureCount = 10
   /// ```
   public struct Configuration: Sendable {
-    /// The value of `Last-Event-ID` of the first connection. Default: empty, so that there is none.
+    /// The value of `Last-Event-ID` of the first connection. Default: empty, so that the field is not sent.
     public var lastEventID = ""
     /// The delay before a further connection in seconds, until the server sends one. Default: 3.
     public var initialDelay: TimeInterval = 3
-    /// The longest delay in seconds. A longer one of the server is shortened. Default: 300.
+    /// The longest delay in seconds. A longer delay set by the server is shortened. Default: 300.
     public var maximumDelay: TimeInterval = 300
     /// The number of connections in a row without an event that the request survives; clean ends count. The end of
     /// the next one ends the request. Default: `nil`, no limit.
@@ -64,7 +65,7 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
     var limits: EventStreamReader.Limits {
       var limits = EventStreamReader.Limits()
       limits.event = max(1, maximumEventSize)
-      // A line of data has the name of its field in front.
+      // A line of data begins with the name of its field.
       let (line, isTooLarge) = limits.event.addingReportingOverflow(64)
       limits.line = isTooLarge ? .max : line
       return limits
@@ -110,7 +111,8 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
   ///   - type: The type of the values; inferred by default.
   ///   - queue: The queue of the handler, for one event at a time. Default: the main queue.
   ///   - decoder: Decodes the bytes of ``ServerSentEvent/data``. Default: a `JSONDecoder`.
-  ///   - handler: Called with each event. A value that cannot be decoded comes as a failure, and the stream continues.
+  ///   - handler: Called with each event. A value that cannot be decoded is delivered as a failure, and the stream
+  ///     continues.
   @preconcurrency
   @discardableResult
   public func responseDecodableEvents<Value: Decodable & Sendable>(
@@ -158,10 +160,10 @@ extension Session {
   /// ```
   ///
   /// - Parameters:
-  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - convertible: The URL; strings are parsed when the request is created.
   ///   - method: Default: `GET`. With a method that is not safe, the request connects once.
-  ///   - headers: Header fields; they take precedence over those of the session.
-  ///   - configuration: Delays and limits. Default: those of the standard.
+  ///   - headers: Header fields; they take precedence over the session's.
+  ///   - configuration: Delays and limits. Default: the values of the standard.
   ///   - interceptor: Adapts each connection and is asked when one ends, after the session's. Default: none.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the `URLRequest` of each connection. Default: none.
@@ -181,7 +183,7 @@ extension Session {
   ///
   /// - Parameters:
   ///   - convertible: Makes the `URLRequest`, again for each connection.
-  ///   - configuration: Delays and limits. Default: those of the standard.
+  ///   - configuration: Delays and limits. Default: the values of the standard.
   ///   - interceptor: Adapts each connection and is asked when one ends, after the session's. Default: none.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   public func eventSourceRequest(
@@ -223,8 +225,8 @@ extension EventSourceRequest.Configuration {
   }
 }
 
-/// The last interceptor of an event source. It adds the fields of each connection, and decides about the next one if no
-/// retrier of the caller does.
+/// The last interceptor of an event source. It adds the fields of each connection, and decides about the next one if
+/// none of the caller's retriers does.
 struct EventSourceInterceptor: RequestInterceptor {
   let source: EventSource
 

@@ -3,23 +3,24 @@ import FoundationNetworking
 import HTTPWire
 
 extension Request {
-  /// The text instead of the command of a request that has not been made.
+  /// The text that replaces the command of a request that has not been created.
   static let missingCommand = "$ curl command could not be created"
 
   /// Returns the request as a cURL command: method, credentials, cookies, header fields in the order in which they are
-  /// sent, body, URL. Before the request has been made, returns a sentence that begins with `$ curl`.
+  /// sent, body, URL. Before the request has been created, returns a sentence that begins with `$ curl`.
   ///
   /// Every value is quoted, so that a POSIX shell gives it to curl unchanged. A body that is not text in UTF-8, or has
   /// a NUL, cannot be written as an argument; its other bytes become U+FFFD.
   ///
-  /// The credential is that of ``authenticate(with:)``; without one, those of the session's storage for the host. The
-  /// cookies are those of the request's `Cookie` field; without one, those that the session would add.
+  /// The credential is the one passed to ``authenticate(with:)``; without one, all credentials in the session's storage
+  /// for the host are used. The cookies come from the request's `Cookie` field; without one, they are the cookies that
+  /// the session would add.
   ///
   /// The text holds the secrets of the request; do not write it to a log that others read. See
   /// ``cURLDescription(redacting:)``.
   public func cURLDescription() -> String { command(redacting: nil) }
 
-  /// Returns the request as a cURL command whose secrets are masked, for logs.
+  /// Returns the request as a cURL command with secrets masked, for logs.
   ///
   /// The credential and the values of cookies are always masked. Header fields, the body and the query of the URL are
   /// masked by the rules.
@@ -42,7 +43,7 @@ extension Request {
     let cookies = cookies(of: request, fields, url).map { redaction == nil ? $0 : $0.withMaskedValue }
     if !cookies.isEmpty {
       let pairs = cookies.joined(separator: ";")
-      // curl takes a text without `=` for the name of a file.
+      // curl interprets a text without `=` as the name of a file.
       parts.append(
         pairs.contains("=") ? "-b \(ShellWord.quoted(pairs))" : "-H \(ShellWord.quoted("Cookie: \(pairs)"))")
     }
@@ -71,7 +72,7 @@ extension Request {
     return (hasDots ? "--path-as-is " : "") + (hasBrackets ? "--globoff " : "")
   }
 
-  /// Returns the request's own credential, or else those of the session's storage for the host.
+  /// Returns the request's own credential, or else the credentials for the host in the session's storage.
   private func credentials(for url: URL, host: String) -> [String] {
     var all = [credential].compactMap { $0 }
     if all.isEmpty, let storage = session.configuration.urlCredentialStorage {
@@ -116,7 +117,7 @@ enum ShellWord {
     return quoted + "\""
   }
 
-  /// Returns a text as it is if every shell reads it so, otherwise in double quotes.
+  /// Returns a text unchanged if every shell reads it literally, otherwise in double quotes.
   static func plain(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       switch byte {

@@ -54,7 +54,7 @@ extension Request {
 
   func retryDecision(about failure: AFError) async -> RetryDecision {
     let answer = await retriersAnswer(to: failure, isOpen: true)
-    // The session ended while a retrier was asked, which is why there is no other attempt.
+    // The session ended while a retrier was being asked, so there is no further attempt.
     if core.isAbandoned { return .refuse(core.session.reasonOfEnd) }
     switch answer {
     case .retry: return .retry

@@ -3,8 +3,8 @@ public import FoundationNetworking
 import Synchronization
 
 extension Request {
-  /// Calls `handler` on `queue` (default: main) with the request of the current attempt, if there is one, and with
-  /// that of each later attempt. The last handler set is used.
+  /// Calls `handler` on `queue` (default: main) with the request of the current attempt, if there is one, and with the
+  /// request of each later attempt. The last handler set is used.
   @preconcurrency
   @discardableResult
   public func onURLRequestCreation(
@@ -18,8 +18,8 @@ extension Request {
     return self
   }
 
-  /// Calls `handler` once with the cURL command of the request. If the `URLRequest` is not made yet, it is called
-  /// when it is made or its making has failed. Only the last waiting handler is called.
+  /// Calls `handler` once with the cURL command of the request. If there is no `URLRequest` yet, the handler is called
+  /// when it has been created or its creation has failed. Only the last waiting handler is called.
   @preconcurrency
   @discardableResult
   public func cURLDescription(
@@ -42,8 +42,8 @@ extension Request {
     callOnCreation(on: queue, redaction, handler)
   }
 
-  /// Calls `handler` with the command when the `URLRequest` is made or its making has failed. Only the last waiting
-  /// handler is called.
+  /// Calls `handler` with the command when the `URLRequest` has been created or its creation has failed. Only the last
+  /// waiting handler is called.
   private func callOnCreation(
     on queue: DispatchQueue, _ redaction: Redaction?, _ handler: @escaping @Sendable (String) -> Void
   ) -> Self {
@@ -82,15 +82,15 @@ extension Request {
 }
 
 extension Request {
-  /// The monitors of this request: those of its session, then its own.
+  /// The monitors of this request: its session's, then its own.
   public var eventMonitor: (any EventMonitor)? {
     let own = ownMonitors
     guard !own.isEmpty else { return session.eventMonitor }
     return CompositeEventMonitor(monitors: session.eventMonitor.monitors + own)
   }
 
-  /// Adds a monitor of this request, which is called after those of the session. It is called for later events of
-  /// this request and its handlers, but not for the `urlSession(…)` events.
+  /// Adds a monitor of this request, which is called after the session's. It is called for later events of this request
+  /// and its handlers, but not for the `urlSession(…)` events.
   @discardableResult
   public func eventMonitor(_ monitor: any EventMonitor) -> Self {
     additions.withLock { $0.value.monitors.append(monitor) }
@@ -98,7 +98,7 @@ extension Request {
     return self
   }
 
-  /// Adds a monitor that receives the events of this request alone, the `urlSession(…)` events included.
+  /// Adds a monitor that receives the events of this request only, including the `urlSession(…)` events.
   ///
   /// Those events cost more than the others: a body is shown to the monitor as it arrives. Use
   /// ``eventMonitor(_:)`` if you do not need them. Callable from any thread, any number of times; events that have

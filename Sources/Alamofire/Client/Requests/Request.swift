@@ -6,7 +6,7 @@ import Synchronization
 /// The base class of all requests. A ``Session`` makes them.
 ///
 /// Every method may be called from any thread and any number of times. A request can be resumed, suspended and
-/// cancelled until it is finished. A handler that is added later gets the same outcome, and nothing is sent again.
+/// cancelled until it is finished. A handler that is added later gets the same outcome; the request is not sent again.
 /// Two values are equal if they are the same request.
 public class Request: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
@@ -16,7 +16,7 @@ public class Request: @unchecked Sendable {
     case initialized
     /// Running.
     case resumed
-    /// Suspended; nothing is sent or read until it is resumed.
+    /// Suspended: the request neither sends nor reads until it is resumed.
     case suspended
     /// Ended by ``Request/cancel()``. This state is final.
     case cancelled
@@ -32,7 +32,7 @@ public class Request: @unchecked Sendable {
 
   package let core: RequestCore
   let session: SessionCore
-  /// The interceptor that the request was made with.
+  /// The interceptor that the request was created with.
   let firstInterceptor: (any RequestInterceptor)?
   /// The monitors, interceptors and handlers that were added, for the threads of users and the run. It is never held
   /// together with the lock of the core.
@@ -44,10 +44,10 @@ public class Request: @unchecked Sendable {
     firstInterceptor = parts.interceptor
   }
 
-  /// The interceptors of the kind of request, which follow those of the caller.
+  /// The interceptors of the kind of request, which follow the caller's.
   var lastInterceptors: [any RequestInterceptor] { [] }
 
-  /// The identifier of the request for logs and adapters; made on first access.
+  /// The identifier of the request for logs and adapters; created on first access.
   public var id: UUID { core.id }
 
   /// The root queue of the session.
@@ -56,8 +56,8 @@ public class Request: @unchecked Sendable {
   /// The serialization queue of the session.
   public var serializationQueue: DispatchQueue { session.serializationQueue }
 
-  /// The interceptor of this request, beside the session's. It is the one that the request was made with, or an
-  /// ``Interceptor`` of that one and later added ones.
+  /// The interceptor of this request, in addition to the session's. It is the one that the request was created with, or
+  /// an ``Interceptor`` that combines it with the ones added later.
   public var interceptor: (any RequestInterceptor)? { ownInterceptor }
 
   /// Whether the first response handler resumes the request; `nil` for the session's setting.
@@ -85,7 +85,7 @@ public class Request: @unchecked Sendable {
     return self
   }
 
-  /// Suspends the request: nothing is sent or read until ``resume()``. Its idle timeout is paused,
+  /// Suspends the request, which neither sends nor reads until ``resume()``. Its idle timeout is paused,
   /// `timeoutIntervalForResource` is not. Has no effect after its end.
   @discardableResult
   public func suspend() -> Self {
@@ -109,7 +109,7 @@ public class Request: @unchecked Sendable {
   public var firstRequest: URLRequest? { requests.first }
   /// The last of ``requests``.
   public var lastRequest: URLRequest? { core.state.withLock { $0.results.request } }
-  /// The `URLRequest` of the last attempt; `nil` until it is made.
+  /// The `URLRequest` of the last attempt; `nil` until it is created.
   public var request: URLRequest? { lastRequest }
 
   /// The response of the last attempt; `nil` before it, and after a failure without a response.
@@ -132,7 +132,7 @@ public class Request: @unchecked Sendable {
   ///   was followed, nor to an attempt that was retried. A response that failed before its end has none.
   /// - They are apart from the header fields, and are never merged into them. A trailer such as `Content-Length` or
   ///   `Set-Cookie`, which must not be one (RFC 9110 §6.5.1), is in this list and has no effect.
-  /// - Values of a repeated name are joined by `, `, under the spelling that came first.
+  /// - Values of a repeated name are joined by `, `, under the spelling that was received first.
   /// - Together with the header they are limited by ``TransportOptions/headerSizeLimit``.
   /// - A cache does not store them, so a response from it has none (RFC 9111 §3.1).
   ///
@@ -235,7 +235,7 @@ extension Request: Equatable, Hashable {
 }
 
 extension Request: CustomStringConvertible {
-  /// `METHOD URL (status)`, as far as they are known, without a password.
+  /// `METHOD URL (status)`, as far as known, without a password.
   public var description: String {
     let (request, exchange) = core.state.withLock { ($0.results.request, $0.results.exchange) }
     guard let request, let url = request.url else { return "No request created yet." }
@@ -276,7 +276,7 @@ extension Request {
     return self
   }
 
-  /// Enables events for the handlers and sequences of this request, and keeps the request for them.
+  /// Enables events for the handlers and sequences of this request, and retains the request for them.
   func watch(for interests: RequestInterests = [], _ change: (inout RequestCore.CoreState) -> Void) {
     core.state.withLock { state in
       state.observed.tasks.owner = self

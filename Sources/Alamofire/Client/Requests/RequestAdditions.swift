@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// The objects of the caller that were added to a request after it was made. Most requests have none.
+/// The caller's objects that were added to a request after its creation. Most requests have none.
 struct RequestAdditions: RareValue {
   static let unchanged = Rare<RequestAdditions>.Memory()
 
@@ -12,12 +12,12 @@ struct RequestAdditions: RareValue {
   var transferMonitors: [any EventMonitor] = []
   var redirectHandler: (any RedirectHandler)?
   var cachedResponseHandler: (any CachedResponseHandler)?
-  /// Answers instead of the retrier that is being asked.
+  /// A closure that answers instead of the retrier that is being asked.
   var retryAnswer: (@Sendable () -> Void)?
 }
 
 extension Request {
-  /// The monitors that receive the events of this request alone.
+  /// The monitors that receive only the events of this request.
   var ownMonitors: [any EventMonitor] { additions.withLock { $0.value.monitors } }
 
   /// The session's interceptor first, then the request's own, then the added ones, then ``Request/lastInterceptors``.

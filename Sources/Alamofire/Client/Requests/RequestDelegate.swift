@@ -3,8 +3,8 @@ public import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The requirements of a ``Request`` on its creator. ``Session`` conforms; ``Request/delegate`` is the one of a
-/// request.
+/// The requirements of a ``Request`` on its creator. ``Session`` conforms; each request has its creator as its
+/// ``Request/delegate``.
 ///
 /// ```swift
 /// request.delegate?.retryResult(for: request, dueTo: .explicitlyCancelled) { print($0) }
@@ -14,25 +14,25 @@ public protocol RequestDelegate: AnyObject, Sendable {
   /// The configuration that requests are sent with.
   var sessionConfiguration: URLSessionConfiguration { get }
 
-  /// Whether the first response handler resumes a request without an option of its own.
+  /// Whether the first response handler resumes a request, unless the request has its own option.
   var startImmediately: Bool { get }
 
   /// Begins to make a request that has not begun: it is converted and adapted, and waits to be resumed before it
   /// is sent. Does nothing for a request that has begun or ended.
   func readyToPerform(request: Request)
 
-  /// Removes the rest of a request that has ended, such as the file that was made of its body. Does nothing for a
-  /// request that still runs, and nothing the second time.
+  /// Removes the rest of a request that has ended, such as the file that was created from its body. Has no effect on a
+  /// request that is still running, or when called again.
   func cleanup(after request: Request)
 
-  /// Asks the retriers of the session, then those of the request, about a failure of `request`.
+  /// Asks the session's retriers, then the request's, about a failure of `request`.
   ///
   /// - Parameters:
   ///   - request: The request that has failed.
   ///   - error: The failure.
-  ///   - completion: Called once, on ``Request/underlyingQueue``, with the first answer other than
-  ///     `.doNotRetry`. An error of a retrier comes as `AFError.requestRetryFailed`. A request that was
-  ///     cancelled is not retried, and its retriers are not asked.
+  ///   - completion: Called once, on ``Request/underlyingQueue``, with the first answer other than `.doNotRetry`. An
+  ///     error of a retrier is passed as `AFError.requestRetryFailed`. A request that was cancelled is not retried, and
+  ///     its retriers are not asked.
   @preconcurrency
   func retryResult(
     for request: Request, dueTo error: AFError, completion: @escaping @Sendable (RetryResult) -> Void)
@@ -42,14 +42,14 @@ public protocol RequestDelegate: AnyObject, Sendable {
   /// - If a retrier of the request is being asked, this call is its answer. A later answer of the retrier does not
   ///   count.
   /// - A finished request is sent again. Response handlers that are added from then on get the new outcome. Handlers
-  ///   and loops over streams that were served keep the outcome that they have.
+  ///   and loops over streams that were served keep the outcome that they received.
   /// - A request of a background session gets a new journal. If it is one of ``Session/restoredRequests`` and its
-  ///   handlers have returned, a body that the session had stored is gone, and the request fails.
-  /// - Nothing happens to a request that was cancelled, has not begun or is on its way, or whose session has ended.
+  ///   handlers have returned, a body that the session had stored no longer exists, and the request fails.
+  /// - Has no effect on a request that was cancelled, has not begun or is in progress, or whose session has ended.
   ///
   /// - Parameters:
   ///   - request: The request, which is retained until then.
-  ///   - timeDelay: The delay in seconds; `nil` is none.
+  ///   - timeDelay: The delay in seconds; `nil` for none.
   func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?)
 }
 
@@ -62,8 +62,8 @@ extension Session: RequestDelegate {
     request.core.setUp(request, isEager: true)
   }
 
-  /// Removes the file that was made of the body of a request that has ended. The end of the request removes it as well,
-  /// and the session retains no request longer than it runs.
+  /// Removes the file that was created from the body of a request that has ended. The end of the request removes it as
+  /// well, and the session retains no request longer than it runs.
   public func cleanup(after request: Request) {
     guard request.core.state.withLock({ $0.lifecycle.run == .ended }) else { return }
     request.core.kind.leftovers?()

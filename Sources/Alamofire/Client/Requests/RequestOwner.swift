@@ -155,7 +155,7 @@ struct RequestOwner: HopDelegate {
 
 extension RequestCore {
   /// Decides whether the response to a request leads elsewhere. The thread that reads the head asks as well, because
-  /// the body of a redirect is not wanted. The attempt then finds the decision of that thread.
+  /// the body of a redirect is not needed. The attempt then finds the decision of that thread.
   ///
   /// - Parameters:
   ///   - head:    The head of the response.
@@ -201,7 +201,7 @@ extension Request {
         delegate.urlSession(facade, dataTask: task, willCacheResponse: proposed) { completion($0) }
       }
     }
-    // The head of the server, unless an observer has made another one.
+    // The server's head, unless an observer has replaced it.
     session.cache.store(answer, as: candidate, head: answer?.response === response ? candidate.head : nil)
   }
 }

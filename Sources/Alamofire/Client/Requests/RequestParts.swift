@@ -11,7 +11,7 @@ struct RequestParts {
 extension SessionCore {
   /// Makes the parts of a request.
   ///
-  /// - Parameter runsUserCode: Whether the conversion runs code of the caller.
+  /// - Parameter runsUserCode: Whether the conversion runs the caller's code.
   func parts(
     of convertible: any URLRequestConvertible, runsUserCode: Bool, kind: any RequestKind,
     _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?

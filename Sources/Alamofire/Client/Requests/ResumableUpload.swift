@@ -23,16 +23,16 @@ public struct ResumableUpload: Sendable {
   public var scheme: Scheme
   /// The number of failures in a row without progress that the request survives. The next one ends it. Default: 5.
   public var maximumFailureCount = 5
-  /// The delay behind the first failure in seconds. It doubles with each further failure without progress. A random
-  /// part of up to the half is left out. Default: 1.
+  /// The delay after the first failure, in seconds. It doubles with each further failure without progress. It is
+  /// shortened at random, by up to a half. Default: 1.
   public var initialDelay: TimeInterval = 1
   /// The longest delay in seconds, also if the server asks for more (`Retry-After`). Default: 60.
   public var maximumDelay: TimeInterval = 60
-  /// The most bytes of one request. Smaller limits of the server are kept without it. The server must support the
-  /// protocol, because another one would take the first part for the whole. Default: `nil`, no limit.
+  /// The most bytes of one request. Smaller limits of the server are respected in any case. The server must support the
+  /// protocol, because any other server would mistake the first part for the whole body. Default: `nil`, no limit.
   public var maximumPartSize: Int64?
-  /// Whether the request that creates an upload of the draft has the content. Otherwise an empty request comes first,
-  /// for which the server must support the draft. Default: `true`.
+  /// Whether the request that creates an upload of the draft has the content. Otherwise an empty request is sent first,
+  /// which requires a server that supports the draft. Default: `true`.
   public var createsWithContent = true
   /// The value of `Upload-Draft-Interop-Version`. Default: 6.
   public var interopVersion = 6
@@ -79,17 +79,17 @@ extension ResumableUploadError: LocalizedError {
 extension UploadRequest {
   /// Makes the upload resumable: if it breaks, it continues at the offset that the server names.
   ///
-  /// - Each request of the protocol is adapted, and has credentials, cookies and redirects as any request. Its response
-  ///   is not shown. The response of the request is that of the last one.
+  /// - Each request of the protocol is adapted, and has credentials, cookies and redirects like any other request. Only
+  ///   the response to the last one is shown, as the response of the request.
   /// - If the network fails or the server fails temporarily, retriers are asked first. If none of them decides, the
   ///   upload waits and asks the server for the offset.
   /// - A request that creates an upload is not repeated if its response was lost and the server has not named the
-  ///   upload. A background session repeats it as long as the server cannot have had all bytes. An upload that the
-  ///   server made before stays there incomplete.
-  /// - Secrets, such as `Authorization` and cookies, are sent to the origin of the request alone, as with redirects.
+  ///   upload. A background session repeats it as long as the server cannot have received all bytes. An upload that the
+  ///   server had already created remains there, incomplete.
+  /// - Secrets, such as `Authorization` and cookies, are sent only to the origin of the request, as with redirects.
   /// - An `InputStream` cannot be uploaded resumably. The request then fails with
   ///   ``ResumableUploadError/bodyIsStream``.
-  /// - ``Request/requests`` and ``Request/allMetrics`` hold the last request alone.
+  /// - ``Request/requests`` and ``Request/allMetrics`` hold only the last request.
   ///
   /// In a background session the upload continues in another process too, with the options of ``ResumableUpload``. The
   /// call has no effect for ``Session/restoredRequests``, which are resumable if they were before.
@@ -108,7 +108,7 @@ extension UploadRequest {
     guard body.transfer?.isRestored != true else { return self }
     let added = UploadResumer(upload.policy, transfer: body.transfer)
     let used = body.resumer(orAdd: added)
-    // The decisions stay those of one object, because a request may be on its way.
+    // The same object goes on deciding, because a request may be in flight.
     if used === added { core.watchResumption() } else { used.use(upload.policy) }
     return self
   }
@@ -116,15 +116,14 @@ extension UploadRequest {
   /// The data with which another process can continue the upload: the URL of the upload, and the size and the
   /// modification time of the file. `nil` before the server has named the upload, and for other bodies than files.
   ///
-  /// The data contain no credentials, but many servers let everybody continue an upload whose URL is known.
+  /// The data contain no credentials, but many servers let anyone who knows the URL continue an upload.
   public var uploadCheckpoint: Data? { body.resumer?.currentCheckpoint }
 
-  /// Calls a closure with ``uploadCheckpoint`` when the server has named the upload. Call it behind
-  /// ``resumable(_:)``.
+  /// Calls a closure with ``uploadCheckpoint`` when the server has named the upload. Call it after ``resumable(_:)``.
   ///
   /// - Parameters:
   ///   - queue: The queue of the closure. Default: the main queue.
-  ///   - closure: Called once for each upload that the request creates; mostly once.
+  ///   - closure: Called once for each upload that the request creates; usually once.
   @preconcurrency
   @discardableResult
   public func onUploadCheckpoint(
@@ -144,7 +143,7 @@ extension Session {
   /// - Parameters:
   ///   - checkpoint: The value of ``UploadRequest/uploadCheckpoint``.
   ///   - fileURL: The file.
-  ///   - upload: Delays and limits; the protocol is that of the checkpoint.
+  ///   - upload: Delays and limits; the protocol comes from the checkpoint.
   ///   - headers: Header fields of the requests, such as credentials; the checkpoint has none. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
@@ -184,14 +183,14 @@ extension Session {
 }
 
 extension RequestCore {
-  /// Prepares for the requests of a resumable upload. Earlier ones are not kept.
+  /// Prepares for the requests of a resumable upload. Earlier requests are not retained.
   func watchResumption() {
     state.withLock { $0.results.history.value.isForgotten = true }
     add([.interceptors, .adapters, .retriers])
   }
 }
 
-/// The last retrier of a resumable upload. It decides if no retrier of the caller does.
+/// The last retrier of a resumable upload. It decides if none of the caller's retriers does.
 struct UploadRetrier: RequestInterceptor {
   let upload: UploadResumer
 

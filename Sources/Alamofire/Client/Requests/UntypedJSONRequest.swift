@@ -3,8 +3,8 @@ public import HTTPWire
 
 // `Any` is not `Sendable`, as the value of a response has to be. In the Swift 6 mode, in which this library is
 // compiled, a response of `Any` cannot be written, but as an associated type it can. There are two forms of
-// `responseJSON`: the one of the class has a value that is `Sendable`. It is chosen in either mode, unless the code
-// around it asks for `Any`.
+// `responseJSON`: the form in the class has a `Sendable` value. It is chosen in either mode, unless the code around it
+// asks for `Any`.
 
 /// A request whose body can be read as JSON without a type: ``DataRequest``. Do not conform to it.
 ///
@@ -83,7 +83,8 @@ extension DownloadRequest: UntypedJSONDownload {
 }
 
 extension UntypedJSONRequest {
-  /// Adds a handler that gets the body as untyped JSON. The parameters are those of the form with a `Sendable` value.
+  /// Adds a handler that gets the body as untyped JSON. The parameters are the same as in the form with a `Sendable`
+  /// value.
   @preconcurrency
   @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
   @discardableResult
@@ -103,7 +104,8 @@ extension UntypedJSONRequest {
 }
 
 extension UntypedJSONDownload {
-  /// Calls `completionHandler` with the JSON of the file. The parameters are those of the form with a `Sendable` value.
+  /// Calls `completionHandler` with the JSON of the file. The parameters are the same as in the form with a `Sendable`
+  /// value.
   @preconcurrency
   @available(*, deprecated, message: "Use responseDecodable, which gives values of your own types.")
   @discardableResult

@@ -4,11 +4,11 @@ import HTTPSystem
 import HTTPWire
 import Synchronization
 
-/// A request that sends a body from memory, from a file or from a stream; its response is handled as that of a
-/// ``DataRequest``.
+/// A request that sends a body from memory, from a file or from a stream; its response is handled like a
+/// ``DataRequest``'s.
 ///
-/// The body never becomes part of the `URLRequest`. A file is read while it is sent and never held in memory. A
-/// stream is read on a thread of its own, at most a megabyte ahead of the network, and may block.
+/// The body never becomes part of the `URLRequest`. A file is read while it is sent and never held in memory. A stream
+/// is read on a separate thread, at most a megabyte ahead of the network, and may block.
 ///
 /// ```swift
 /// AF.upload(fileURL, to: "https://httpbin.org/put", method: .put)
@@ -29,17 +29,17 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     case file(URL, shouldRemove: Bool)
     /// A stream, which can be read once. A retry, a redirect that keeps the body or a challenge ends the request with
     /// an error. The exceptions: the ``UploadableConvertible`` makes another stream for the retry, the session's
-    /// delegate returns another one (`needNewBodyStream`), or nothing was sent of it.
+    /// delegate returns another one (`needNewBodyStream`), or none of it was sent.
     case stream(InputStream)
   }
 
-  /// The value that makes the body, anew for each attempt.
+  /// The value that makes the body, again for each attempt.
   public let upload: any UploadableConvertible
 
   /// The file manager that removes files after the request.
   public var fileManager: FileManager { body.fileManager }
 
-  /// The body of the last attempt; `nil` before it was made.
+  /// The body of the last attempt; `nil` before it was created.
   public var uploadable: Uploadable? { body.content.map { Uploadable($0) } }
 
   let body: UploadBody
@@ -73,15 +73,16 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
   /// - Over HTTP/1.1 the body is sent in chunks (RFC 9112 §7.1.2), without `Content-Length` even if its length is
   ///   known. A server of HTTP/1.0 understands neither.
   /// - Fields that a server needs before the body, or that must not come after it (RFC 9110 §6.5.1), end the request
-  ///   with an error: those of framing, routing, authentication, cookies, conditions and content. So does a name or a
-  ///   value that is not valid. The whole body was sent by then; an announced name is checked before anything is sent.
+  ///   with an error. These are the fields for framing, routing, authentication, cookies, conditions and content. An
+  ///   invalid name or value has the same effect. By then the whole body has been sent; an announced name is checked
+  ///   before anything is sent.
   /// - A server may ignore trailers. Resumable uploads, background sessions and `URLProtocol` classes send none.
   ///
   /// Call it before the request starts; a later call applies to the next attempt, and the last call counts.
   ///
   /// - Parameters:
-  ///   - names:  The names that the field `Trailer` of the header announces (RFC 9110 §6.6.2). Default: none, and no
-  ///             such field. `fields` may return others. A field `Trailer` of the request takes precedence.
+  ///   - names:  The names that the field `Trailer` of the header announces (RFC 9110 §6.6.2). Default: none; then the
+  ///             field is not sent. `fields` may return others. A field `Trailer` of the request takes precedence.
   ///   - fields: Returns the fields; an empty list sends none. Never called on the engine's thread.
   @preconcurrency
   @discardableResult
@@ -110,8 +111,8 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 public protocol UploadableConvertible: Sendable {
   /// Makes the body. Called off the engine's thread, once for each attempt.
   ///
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.createUploadableFailed`. Retriers are called for
-  ///   it.
+  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in `.createUploadableFailed`. Retriers are called
+  ///   for it.
   func createUploadable() throws -> UploadRequest.Uploadable
 }
 
@@ -171,7 +172,7 @@ extension MultipartFormData {
     guard contentLength >= threshold else {
       return MultipartUpload.Encoded(body: .data(try encode()), contentType: contentType)
     }
-    // Not in a folder of its own: the first user of the machine to make it would own it, and lock out the others.
+    // Not in a separate folder: the first user of the machine to create it would own it, and lock out the others.
     let file = URL(
       fileURLWithPath: TemporaryFiles.path(in: fileManager.temporaryDirectory.path, suffix: ".form"))
     try write(to: file, permissions: 0o600)
@@ -179,7 +180,7 @@ extension MultipartFormData {
   }
 }
 
-/// A form on its way into an upload, encoded anew for each attempt.
+/// A form as the body of an upload, encoded again for each attempt.
 ///
 /// Unchecked: the form is handed over with the request, and only its attempts use it from then on.
 struct MultipartUploadable: UploadableConvertible, @unchecked Sendable {

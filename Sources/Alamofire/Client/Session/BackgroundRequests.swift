@@ -19,7 +19,7 @@ struct BackgroundDownload: URLRequestConvertible {
   }
 }
 
-/// The request of a background upload. After its first attempt, that of the journal.
+/// The request of a background upload. After its first attempt, the request in the journal.
 struct BackgroundUpload: URLRequestConvertible {
   let base: any URLRequestConvertible
   let transfer: BackgroundTransfer
@@ -27,7 +27,7 @@ struct BackgroundUpload: URLRequestConvertible {
   func asURLRequest() throws -> URLRequest { try transfer.request ?? base.asURLRequest() }
 }
 
-/// A transfer in a journal that cannot be made again.
+/// A transfer in a journal that cannot be recreated.
 struct DamagedTransfer: URLRequestConvertible, UploadableConvertible {
   func asURLRequest() throws -> URLRequest { throw AFError.invalidURL(url: "") }
   func createUploadable() throws -> UploadRequest.Uploadable { .data(Data()) }
@@ -80,11 +80,11 @@ extension Request {
   public var originalRequest: URLRequest? { backgroundTransfer?.request }
 
   /// Whether an earlier process ended while it called the response handlers of this request of a background session.
-  /// The handlers receive the same outcome once more, and have to tell what they have done already.
+  /// The handlers receive the same outcome once more, and have to recognize what they have already done.
   public var mayHaveBeenDelivered: Bool { backgroundTransfer?.mayHaveBeenDelivered ?? false }
 
   /// Sets the date before which nothing is sent. It has an effect for downloads and uploads of background sessions, and
-  /// is kept when the process ends. If the clock of the machine is set back, the wait does not become longer.
+  /// survives the end of the process. If the clock of the machine is set back, the wait does not become longer.
   ///
   /// Call it before the request is resumed; later calls do nothing.
   @discardableResult

@@ -6,8 +6,8 @@ extension Session {
   /// The downloads and uploads of earlier processes that this background session has found and continues, the oldest
   /// first; empty for other sessions. The requests are running, so add handlers to them at once.
   ///
-  /// The `id` of a request is the one that it had in the first process. Handlers, validators and interceptors of a
-  /// request do not survive a process; those of the session apply.
+  /// A request has the same `id` as in the first process. Handlers, validators and interceptors of a request do not
+  /// survive a process; the session's apply.
   ///
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
@@ -16,7 +16,7 @@ extension Session {
   /// }
   /// ```
   ///
-  /// An empty list does not tell whether the folder of the session can be used; see ``backgroundFolderError``.
+  /// An empty list does not show whether the session's folder can be used; see ``backgroundFolderError``.
   public var restoredRequests: [Request] { core.restoredRequests }
 
   /// The reason why the folder of this background session cannot be used; `nil` if it can, and for other sessions.
@@ -57,7 +57,7 @@ extension SessionCore {
     rootQueue.async { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: facade) }
   }
 
-  /// Returns the interceptor of a background transfer, after that of the caller.
+  /// Returns the interceptor of a background transfer, after the caller's.
   func interceptor(
     _ own: (any RequestInterceptor)?, of transfer: BackgroundTransfer?
   ) -> (any RequestInterceptor)? {

@@ -12,14 +12,14 @@ extension Session {
   ///   - rootQueue: The queue of ``withAllRequests(perform:)``, and of a delegate that is a subclass. It may be
   ///     concurrent.
   ///   - startRequestsImmediately: Whether the first response handler resumes a request.
-  ///   - requestSetup: Whether requests are made at their creation or when they are resumed.
-  ///   - requestQueue: The value of ``requestQueue``; it has no other use, because requests are made on the pool.
+  ///   - requestSetup: Whether each `URLRequest` is created together with its request, or when that is resumed.
+  ///   - requestQueue: The value of ``requestQueue``; it has no other use, because requests are created on the pool.
   ///   - serializationQueue: The queue on which serializers run; by default they run on the pool.
   ///   - interceptor: Adapts and retries all requests, before their own interceptors.
   ///   - serverTrustManager: The manager whose evaluators decide about servers. Without one the trust store decides.
-  ///   - redirectHandler: Decides about redirects of requests without a handler of their own. Without one they are
+  ///   - redirectHandler: Decides about redirects of requests without their own handler. Without one, redirects are
   ///     followed.
-  ///   - cachedResponseHandler: Decides about storing responses of requests without a handler of their own.
+  ///   - cachedResponseHandler: Decides about storing responses of requests without their own handler.
   ///   - eventMonitors: The monitors. The default ones post the notifications of ``Request``.
   public convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
@@ -44,8 +44,8 @@ extension Session {
       transportOptions: TransportOptions())
   }
 
-  /// Makes a session with options that `URLSessionConfiguration` does not have. The other parameters are those of the
-  /// initialiser without `transportOptions`.
+  /// Makes a session with options that `URLSessionConfiguration` does not have. The other parameters are the same as in
+  /// the initialiser without `transportOptions`.
   public convenience init(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default,
     delegate: SessionDelegate = SessionDelegate(),
@@ -131,7 +131,7 @@ extension Session {
   ///   - configuration: The configuration. The initialiser copies it.
   ///   - delegate: The delegate that is passed to the initialiser too.
   ///   - transportOptions: Options that `URLSessionConfiguration` does not have. Default: the default ones.
-  /// - Returns: A session for one call of the initialiser. A second one uses its configuration alone.
+  /// - Returns: A session for one call of the initialiser. A second one uses only its configuration.
   public static func urlSession(
     configuration: URLSessionConfiguration = URLSessionConfiguration.af.default, delegate: SessionDelegate,
     transportOptions: TransportOptions = TransportOptions()
@@ -142,12 +142,12 @@ extension Session {
 }
 
 extension Session {
-  /// The time at which a `URLRequest` is made.
+  /// The time at which a `URLRequest` is created.
   public enum RequestSetup: Sendable {
     /// The time at which the request is resumed.
     case lazy
-    /// The time at which the request is created. The request is converted and adapted, and its task is made. It is sent
-    /// when it is resumed.
+    /// The time at which the request is created. The request is converted and adapted, and its task is created. It is
+    /// sent when it is resumed.
     case eager
   }
 
@@ -161,7 +161,7 @@ extension Session {
   public var requestQueue: DispatchQueue { core.requestQueue }
   /// Whether adding the first response handler resumes a request. Default: `true`.
   public var startRequestsImmediately: Bool { core.startsRequestsImmediately }
-  /// The time at which a `URLRequest` is made. Default: ``RequestSetup/lazy``.
+  /// The time at which a `URLRequest` is created. Default: ``RequestSetup/lazy``.
   public var requestSetup: RequestSetup { core.requestSetup }
   /// Adapts and retries all requests of the session, before their own interceptors.
   public var interceptor: (any RequestInterceptor)? { core.interceptor }
@@ -176,9 +176,9 @@ extension Session {
   public var session: URLSession { core.facade }
   /// The delegate of the session.
   public var delegate: SessionDelegate { core.delegate }
-  /// Decides about redirects of requests without a handler of their own.
+  /// Decides about redirects of requests without their own handler.
   public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
-  /// Decides about storing responses of requests without a handler of their own.
+  /// Decides about storing responses of requests without their own handler.
   public var cachedResponseHandler: (any CachedResponseHandler)? { core.cachedResponseHandler }
   /// Calls all monitors of this session.
   public var eventMonitor: CompositeEventMonitor { core.eventMonitor }
@@ -190,6 +190,6 @@ extension Session {
   /// The queue passed for serialization, or one that targets ``rootQueue``.
   public var serializationQueue: DispatchQueue { core.serializationQueue }
 
-  /// A copy of the configuration with which the session was made; changing it has no effect.
+  /// A copy of the configuration with which the session was created; changing it has no effect.
   public var sessionConfiguration: URLSessionConfiguration { core.configuration.duplicated() }
 }

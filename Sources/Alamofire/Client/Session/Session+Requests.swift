@@ -13,15 +13,15 @@ extension Session {
 
   /// Returns the requests that wait or are in flight at this moment, and the connections. Callable from any thread.
   ///
-  /// It shows the requests that the engine has: not those before their first attempt, and not those of `URLProtocol`
-  /// classes.
+  /// It shows the requests that the engine has: neither requests before their first attempt, nor requests that
+  /// `URLProtocol` classes serve.
   public func transportSnapshot() async -> TransportSnapshot { await core.transportSnapshot() }
 
   /// Cancels the requests that are running and the streams of bytes that are not over, then calls `completion`.
   ///
   /// - Parameters:
   ///   - queue: The queue of `completion`. Default: the main queue.
-  ///   - completion: Called once, when all have been cancelled; their handlers may still be to come.
+  ///   - completion: Called once, when all have been cancelled; their handlers may still be called afterwards.
   @preconcurrency
   public func cancelAllRequests(
     completingOnQueue queue: DispatchQueue = .main, completion: (@Sendable () -> Void)? = nil
@@ -144,7 +144,7 @@ extension Session {
   }
 }
 
-/// The parts from which the factories make a request, anew for each attempt.
+/// The parts from which the factories create a request, again for each attempt.
 struct RequestDescription: URLRequestConvertible {
   let url: any URLConvertible
   let method: HTTPMethod

@@ -10,7 +10,7 @@ extension Session {
   /// - If the sequence throws, the request fails with its error.
   /// - If the request ends early, such as by a cancellation, the iteration ends, and its task is cancelled.
   /// - The body cannot be sent again. A retry, a redirect that keeps the body or a challenge ends the request with
-  ///   `URLError.requestBodyStreamExhausted`, unless nothing of the body was sent. An iteration ends with its request.
+  ///   `URLError.requestBodyStreamExhausted`, unless none of the body was sent. An iteration ends with its request.
   ///   `retryRequest(_:withDelay:)` then needs a sequence whose iteration had not begun. It may begin while the request
   ///   connects.
   ///
@@ -28,7 +28,7 @@ extension Session {
   ///   - length: The number of all bytes, for `Content-Length`. A sequence of another length is an error. Default:
   ///     unknown.
   ///   - method: Default: `POST`.
-  ///   - headers: Header fields; they override those of the session. Default: none.
+  ///   - headers: Header fields; they override the session's. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the request before it is adapted. Default: none.

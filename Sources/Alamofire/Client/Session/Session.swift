@@ -21,7 +21,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a session with the configuration of `session`, a session of Foundation that delegates and monitors see.
   /// Requests use this library's engine. Later calls of `session`, such as its invalidation, have no effect on it. The
-  /// other parameters are those of the initialiser with a configuration.
+  /// other parameters are the same as in the initialiser with a configuration.
   ///
   /// It is the only designated initialiser: a subclass that overrides it inherits the others, which call it with the
   /// session that ``urlSession(configuration:delegate:transportOptions:)`` makes.
@@ -60,14 +60,14 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request from a URL, parameters in a dictionary and an encoding for them.
   ///
-  /// Nothing is thrown: errors of the arguments are passed to the response handlers.
+  /// Errors of the arguments are not thrown, but passed to the response handlers.
   ///
   /// - Parameters:
-  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - convertible: The URL; strings are parsed when the request is created.
   ///   - method: Default: `GET`.
   ///   - parameters: The parameters for the query or the body. Default: none.
   ///   - encoding: Default: ``URLEncoding/default``, the query for GET, HEAD and DELETE, otherwise the body.
-  ///   - headers: Header fields; they override those of the session.
+  ///   - headers: Header fields; they override the session's.
   ///   - interceptor: Adapts and retries this request, after the session's.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the request before the parameters are encoded.
@@ -88,11 +88,11 @@ open class Session: @unchecked Sendable {
   /// Makes a request from a URL, an encodable value and an encoder for it.
   ///
   /// - Parameters:
-  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - convertible: The URL; strings are parsed when the request is created.
   ///   - method: Default: `GET`.
   ///   - parameters: The value for the query or the body. Default: none.
   ///   - encoder: Default: ``URLEncodedFormParameterEncoder/default``.
-  ///   - headers: Header fields; they override those of the session.
+  ///   - headers: Header fields; they override the session's.
   ///   - interceptor: Adapts and retries this request, after the session's.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the request before the parameters are encoded.
@@ -133,10 +133,10 @@ open class Session: @unchecked Sendable {
   ///   - data: The body. An empty one is sent with `Content-Length: 0` (RFC 9110 §8.6).
   ///   - convertible: The URL; an invalid one fails the request with `AFError.invalidURL`.
   ///   - method: Default: `POST`.
-  ///   - headers: Header fields; they override those of the session. Default: none.
+  ///   - headers: Header fields; they override the session's. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
-  ///   - fileManager: Reads the sizes of files and removes them. Default: that of the process.
+  ///   - fileManager: Reads the sizes of files and removes them. Default: the file manager of the process.
   ///   - requestModifier: Changes the request before it is adapted. Default: none.
   open func upload(
     _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -200,7 +200,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request that sends a stream, once, and may be resumed by hand.
   ///
-  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` stands for the session's setting.
+  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` means the session's setting.
   open func upload(
     _ stream: InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -242,7 +242,7 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request that sends a form, and may be resumed by hand. `multipartFormData` fills the form during the call.
   ///
-  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` stands for the session's setting.
+  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` means the session's setting.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -257,7 +257,7 @@ open class Session: @unchecked Sendable {
       fileManager: fileManager, requestModifier: requestModifier)
   }
 
-  /// Makes a request of your own that sends a form; its `Content-Type` is replaced.
+  /// Makes a request from your own `URLRequest` that sends a form; its `Content-Type` is replaced.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -269,9 +269,9 @@ open class Session: @unchecked Sendable {
       interceptor: interceptor, fileManager: fileManager)
   }
 
-  /// Makes a request of your own that sends a form, and may be resumed by hand.
+  /// Makes a request from your own `URLRequest` that sends a form, and may be resumed by hand.
   ///
-  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` stands for the session's setting.
+  /// `shouldAutomaticallyResume` says whether the first handler resumes it; `nil` means the session's setting.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, with convertible: any URLRequestConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -300,7 +300,7 @@ open class Session: @unchecked Sendable {
       interceptor, shouldAutomaticallyResume, fileManager)
   }
 
-  /// Makes a request of your own that sends a form which has been filled before.
+  /// Makes a request from your own `URLRequest` that sends a form which has been filled before.
   open func upload(
     multipartFormData: MultipartFormData, with convertible: any URLRequestConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
@@ -321,7 +321,7 @@ open class Session: @unchecked Sendable {
   ///   - method: Default: `GET`.
   ///   - parameters: The parameters for the query or the body. Default: none.
   ///   - encoding: Default: ``URLEncoding/default``.
-  ///   - headers: Header fields; they override those of the session. Default: none.
+  ///   - headers: Header fields; they override the session's. Default: none.
   ///   - interceptor: Adapts and retries this request, after the session's. Default: none.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
   ///   - requestModifier: Changes the request before the parameters are encoded. Default: none.
@@ -385,14 +385,14 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request from a URL, an encodable value and an encoder for it, whose response is delivered in chunks.
   ///
-  /// Nothing is thrown: errors of the arguments are passed to the completions of the handlers.
+  /// Errors of the arguments are not thrown, but passed to the completions of the handlers.
   ///
   /// - Parameters:
-  ///   - convertible: The URL; strings are parsed when the request is made.
+  ///   - convertible: The URL; strings are parsed when the request is created.
   ///   - method: Default: `GET`.
   ///   - parameters: The value for the query or the body. Default: none.
   ///   - encoder: Default: ``URLEncodedFormParameterEncoder/default``.
-  ///   - headers: Header fields; they override those of the session.
+  ///   - headers: Header fields; they override the session's.
   ///   - automaticallyCancelOnStreamError: Whether an error of a serializer cancels the request.
   ///   - interceptor: Adapts and retries this request, after the session's.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
@@ -411,8 +411,8 @@ open class Session: @unchecked Sendable {
       shouldAutomaticallyResume)
   }
 
-  /// Makes a request from a URL, whose response is handed out as it comes.
-  /// The parameters are those of the form with `parameters`.
+  /// Makes a request from a URL; its response is delivered in chunks. The parameters are the same as in the form with
+  /// `parameters`.
   open func streamRequest(
     _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
     automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
@@ -447,10 +447,10 @@ open class Session: @unchecked Sendable {
   /// - Parameters:
   ///   - convertible: The URL with the scheme `ws`, `wss`, `http` or `https`.
   ///   - configuration: The parameters of the connection.
-  ///   - headers: Header fields; they override those of the session.
+  ///   - headers: Header fields; they override the session's.
   ///   - interceptor: Adapts and retries this request, after the session's.
   ///   - shouldAutomaticallyResume: Whether the first handler resumes it; `nil` for the session's setting.
-  ///   - requestModifier: Changes the request when it has been made.
+  ///   - requestModifier: Changes the request when it has been created.
   open func webSocketRequest(
     to convertible: any URLConvertible, configuration: WebSocketRequest.Configuration = .default,
     headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,

@@ -2,12 +2,12 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The source of a body that is an `InputStream` of the caller. A thread of its own reads the stream, which may block,
-/// at most ``ByteQueue/highMark`` bytes ahead of the network. The stream can be read once.
+/// The source of a body that is the caller's `InputStream`. A separate thread reads the stream, which may block, at
+/// most ``ByteQueue/highMark`` bytes ahead of the network. The stream can be read once.
 final class InputStreamSource: BodySource {
   private struct State {
     var bytes = ByteQueue()
-    /// Whether the transport has taken bytes, which the stream cannot give again.
+    /// Whether the transport has consumed bytes, which the stream cannot supply again.
     var hasGiven = false
     var isStopped = false
     /// Whether the run of the request has ended. The thread closes a stream that it opens afterwards.
@@ -22,8 +22,8 @@ final class InputStreamSource: BodySource {
   private static let chunk = 65_536
 
   let length: Int64
-  // Its bytes are read by the thread of the source alone, and there is one at a time. Its status and its end are asked
-  // for and set by other threads only if it is a `SequenceStream`, which is safe.
+  // Its bytes are read only by the thread of the source, and there is one such thread at a time. Its status and its end
+  // are asked for and set by other threads only if it is a `SequenceStream`, which is safe.
   nonisolated(unsafe) let stream: InputStream
   /// The bytes to send, and whether the stream has stopped, for the thread of the source and the loop.
   private let state = Mutex(State())
@@ -38,7 +38,7 @@ final class InputStreamSource: BodySource {
     self.length = length
   }
 
-  /// True until the transport takes bytes, because the bytes that were read ahead are kept.
+  /// True until the transport consumes bytes, because bytes that were read ahead are retained.
   var isRepeatable: Bool { state.withLock { !$0.hasGiven } }
 
   func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? {
@@ -85,8 +85,8 @@ final class InputStreamSource: BodySource {
     if hasGiven { endSequence() }
   }
 
-  /// Ends the iteration of a body that is an asynchronous sequence, because nothing is sent of it any more. A sequence
-  /// whose iteration has not begun, or whose elements were all read ahead, can be sent later.
+  /// Ends the iteration of a body that is an asynchronous sequence, because no more of it is sent. The sequence can be
+  /// sent later if its iteration has not begun, or all its elements were read ahead.
   func endSequence() {
     guard let sequence = stream as? SequenceStream else { return }
     state.withLock { $0.isOver = true }
@@ -109,7 +109,7 @@ final class InputStreamSource: BodySource {
         return state.total
       }
       guard count > 0 else { return finish(count, total) }
-      // The stream may be a subclass of the caller, which returns any number.
+      // The stream may be a subclass of the caller's, which can return any number.
       guard count <= buffer.count else { return end(unreadable) }
       guard length < 0 || total <= length else { return end(Self.failure("is longer", length)) }
       let written = put(Data(buffer[..<count]))
@@ -117,7 +117,8 @@ final class InputStreamSource: BodySource {
     }
   }
 
-  /// Whether this thread continues to read. If not, another thread may continue, as long as nothing has been taken.
+  /// Whether this thread continues to read. If not, another thread may continue, as long as no bytes have been
+  /// consumed.
   private func goesOn() -> Bool {
     let (isStopped, isSpent) = state.withLock { state in
       if state.isStopped, !state.hasGiven { state.isRead = false }

@@ -3,7 +3,7 @@ public import FoundationNetworking
 public import HTTPWire
 import Synchronization
 
-/// A response whose `HTTPURLResponse` is made on first access.
+/// A response whose `HTTPURLResponse` is created on first access.
 final class LazyResponse: Sendable {
   private let url: URL?
   private let head: ResponseHead?
@@ -35,8 +35,8 @@ final class LazyResponse: Sendable {
     }
   }
 
-  /// Returns the fields by name. Values of repeated fields are joined by `, ` (RFC 9110 §5.3), under the name that came
-  /// first. This holds for `Set-Cookie` too, as in Foundation; cookies are read from the head.
+  /// Returns the fields by name. Values of repeated fields are joined by `, ` (RFC 9110 §5.3), under the spelling that
+  /// was received first. This holds for `Set-Cookie` too, as in Foundation; cookies are read from the head.
   private static func dictionary(of fields: [HTTPHeader]) -> [String: String] {
     var result: [String: String] = [:]
     result.reserveCapacity(fields.count)
@@ -58,12 +58,12 @@ final class LazyResponse: Sendable {
 
 /// A response with its head, and the file name that Apple's systems suggest.
 ///
-/// Foundation on Linux knows `filename` of `Content-Disposition` alone, and calls every other file `Unknown`. A
-/// property of an extension would be ambiguous in files that import FoundationNetworking.
+/// Foundation on Linux knows only `filename` of `Content-Disposition`, and calls every other file `Unknown`. A property
+/// of an extension would be ambiguous in files that import FoundationNetworking.
 final class ReceivedHTTPURLResponse: HTTPURLResponse, @unchecked Sendable {
   // Unchecked, as its superclass is: the head is set before the response is shared.
 
-  /// The head as it came; `nil` for other responses than those of HTTP.
+  /// The head as received; `nil` for a response that did not come over HTTP.
   fileprivate(set) var head: ResponseHead?
 
   override var suggestedFilename: String? {
@@ -80,8 +80,8 @@ extension AlamofireExtension where ExtendedType: HTTPURLResponse {
   /// not come from a server.
   public var httpVersion: String? { (type as? ReceivedHTTPURLResponse)?.head?.version.text }
 
-  /// The header fields in the order and the spelling in which they came, repeated ones such as `Set-Cookie` by
-  /// themselves. If the response did not come from a server, its fields are sorted by name.
+  /// The header fields in the order and the spelling in which they were received; repeated fields such as `Set-Cookie`
+  /// are not joined. If the response did not come from a server, its fields are sorted by name.
   public var headerFields: [HTTPHeader] {
     (type as? ReceivedHTTPURLResponse)?.head?.block.fields ?? type.headers.sorted().map { $0 }
   }
@@ -89,14 +89,15 @@ extension AlamofireExtension where ExtendedType: HTTPURLResponse {
 
 extension AlamofireExtension where ExtendedType: HTTPURLResponse {
   /// The part of the resource that the response has, by its field `Content-Range` (RFC 9110 §14.4). `nil` without the
-  /// field, and for a value that is not one range of bytes, contradicts itself or comes twice.
+  /// field, and for a value that is not one range of bytes, contradicts itself or occurs twice.
   public var contentRange: ContentRange? { ContentRange(type.receivedHead) }
 
   /// The field by which the version of the resource is recognized: a strong `ETag`, or a strong `Last-Modified`. Send
   /// its value as `If-Range` to continue a download (RFC 9110 §13.1.5).
   ///
-  /// `nil` if two versions could have the same validator. A weak entity tag is none, and beside it neither is the date.
-  /// A date is strong if the response was made at least a second later, by its field `Date` (RFC 9110 §8.8.2.2).
+  /// `nil` if two versions could have the same validator. A weak entity tag is not one, and neither is a date next to
+  /// it. A date is strong if the response was generated at least a second later, by its `Date` field (RFC 9110
+  /// §8.8.2.2).
   public var strongValidator: HTTPHeader? {
     guard let validator = Representation.validator(of: type.receivedHead, now: .now) else { return nil }
     return HTTPHeader(name: validator.hasPrefix("\"") ? "ETag" : "Last-Modified", value: validator)
@@ -104,7 +105,7 @@ extension AlamofireExtension where ExtendedType: HTTPURLResponse {
 }
 
 extension HTTPURLResponse {
-  /// The head as it came, or one with the fields of a response that did not come from a server.
+  /// The head as received, or one with the fields of a response that did not come from a server.
   var receivedHead: ResponseHead {
     (self as? ReceivedHTTPURLResponse)?.head ?? ResponseHead(status: statusCode, fields: af.headerFields)
   }

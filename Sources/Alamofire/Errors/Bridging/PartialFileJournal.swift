@@ -3,7 +3,7 @@ package import FoundationNetworking
 import HTTPSystem
 import HTTPWire
 
-/// The journal beside a file that a program saves by itself. `af` has it until the file is complete.
+/// The journal next to a file that a program saves on its own. `af` keeps it until the file is complete.
 package struct PartialFileJournal: Sendable, Equatable {
   /// The meaning of a partial response for the file.
   package enum Part: Sendable, Equatable { case rest, otherPart, otherVersion }
@@ -18,8 +18,8 @@ package struct PartialFileJournal: Sendable, Equatable {
   private let version: Representation
   private let flushedSize: Int64
 
-  /// Reads a journal; `nil` for any other bytes, because the file may be one of the user. No byte counts if the journal
-  /// is damaged at its beginning, or has a record of a later version.
+  /// Reads a journal; `nil` for any other bytes, because the file may be the user's. No byte counts if the journal is
+  /// damaged at its beginning, or has a record of a later version.
   package init?(_ bytes: Data, fileSize: Int64) {
     if let version = Self.version1(bytes) {
       (self.version, offset, isCurrent, flushedSize) = (version, fileSize, false, 0)
@@ -33,7 +33,7 @@ package struct PartialFileJournal: Sendable, Equatable {
     isCurrent = true
   }
 
-  /// Whether one of the first lines is undamaged. Those of a journal are short.
+  /// Whether one of the first lines is undamaged. Lines of a journal are short.
   private static func hasRecord(_ bytes: Data) -> Bool {
     bytes.prefix(1 << 20).split(separator: 0x0A, maxSplits: 64).prefix(64).contains { line in
       let content = Journal.standard.content(of: line + [0x0A])

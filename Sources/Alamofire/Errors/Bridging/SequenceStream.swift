@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// A body that is an `AsyncSequence` of the caller, for the blocking reads of ``InputStreamSource``.
+/// A body that is the caller's `AsyncSequence`, for the blocking reads of ``InputStreamSource``.
 final class SequenceStream: BlockingInputStream {
   private let feed: SequenceElements
 
@@ -151,7 +151,7 @@ private final class SequenceElements: Sendable {
       defer { (state.task, state.waiter) = (nil, nil) }
       return (state.task, state.waiter)
     }
-    // Not on this thread, which may be the engine's, because a cancellation runs handlers of the caller.
+    // Not on this thread, which may be the engine's, because a cancellation runs the caller's handlers.
     if let task { DispatchQueue.global().async { task.cancel() } }
     waiter?.resume(returning: false)
     arrival.signal()

@@ -27,8 +27,8 @@ extension String: URLConvertible {
   // The member of an older generation takes precedence where both are visible.
   /// Returns the URL of this text (RFC 3986).
   ///
-  /// Only a text that is no URL reference at all fails. `"invalid"` is one (a relative path), so it
-  /// passes here and fails when it is sent.
+  /// Only a text that is not a URL reference at all fails. `"invalid"` is one (a relative path), so it passes here and
+  /// fails when it is sent.
   ///
   /// - Throws: ``AFError/invalidURL(url:)``.
   @_disfavoredOverload
@@ -85,7 +85,7 @@ public protocol URLRequestConvertible: Sendable {
 
 extension URLRequestConvertible {
   // The member of an older generation takes precedence where both are visible.
-  /// The request, or `nil` when it could not be made; ``asURLRequest()`` says why.
+  /// The request, or `nil` if it could not be created; ``asURLRequest()`` says why.
   @_disfavoredOverload
   public var urlRequest: URLRequest? { try? asURLRequest() }
 }

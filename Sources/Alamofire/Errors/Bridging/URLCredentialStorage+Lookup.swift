@@ -28,7 +28,7 @@ extension URLProtectionSpace {
       && realm == other.realm && isProxy() == other.isProxy() && means(other.authenticationMethod)
   }
 
-  /// Returns whether the space is for a method. A space that was made without a method matches any method.
+  /// Returns whether the space is for a method. A space that was created without a method matches any method.
   private func means(_ method: String) -> Bool {
     authenticationMethod == method || authenticationMethod == NSURLAuthenticationMethodDefault
   }

@@ -3,7 +3,7 @@ import HTTPSystem
 public import HTTPWire
 
 extension ClientIdentity {
-  /// The reasons why an identity could not be made.
+  /// The reasons why an identity could not be created.
   public enum Failure: Error, Sendable, Equatable, LocalizedError {
     /// The bytes are neither a PKCS#12 file nor PEM; the text is OpenSSL's message.
     case unreadable(String)
@@ -13,9 +13,9 @@ extension ClientIdentity {
     case noCertificate
     /// The bytes contain no private key.
     case noPrivateKey
-    /// The private key is not that of the first certificate.
+    /// The private key does not belong to the first certificate.
     case keyDoesNotMatch
-    /// The certificate is not valid any more.
+    /// The certificate is no longer valid.
     case expired
     /// The certificate is not valid yet.
     case notYetValid
@@ -65,7 +65,7 @@ extension ClientIdentity {
   /// Reads PEM texts (RFC 7468).
   ///
   /// - Parameters:
-  ///   - certificates: The client's certificate, then those of its issuers, in one text.
+  ///   - certificates: The client's certificate, then its issuers' certificates, in one text.
   ///   - privateKey: A text with the private key, PKCS#8 or of an older kind; may be the same one.
   ///   - passphrase: For a key that is encrypted; without meaning for others.
   public init(pem certificates: Data, privateKey: Data, passphrase: String? = nil) throws(Failure) {

@@ -2,23 +2,23 @@ public import Foundation
 import HTTPSystem
 
 // The functions of Apple's Security framework that session delegates call to pin certificates and keys, over
-// ``ServerTrust``, ``Certificate`` and ``PublicKey``. Types of Core Foundation, which Linux lacks, are those of Swift
-// and Foundation that Apple's systems bridge them to.
+// ``ServerTrust``, ``Certificate`` and ``PublicKey``. Types of Core Foundation, which Linux lacks, are replaced by the
+// types of Swift and Foundation that Apple's systems bridge them to.
 
-/// Apple's name for `Data`, where functions in C take it.
+/// Apple's name for `Data`, where C functions accept it.
 public typealias CFData = Data
-/// Apple's name for `String`, where functions in C take it.
+/// Apple's name for `String`, where C functions accept it.
 public typealias CFString = String
-/// Apple's name for an array, where functions in C take it.
+/// Apple's name for an array, where C functions accept it.
 public typealias CFArray = [Any]
 /// Apple's name for `NSError`, where functions in C return it.
 public typealias CFError = NSError
-/// Apple's name for a value of any type, where functions in C take it.
+/// Apple's name for a value of any type, where C functions accept it.
 public typealias CFTypeRef = Any
 /// Apple's name for `Int`, where functions in C count.
 public typealias CFIndex = Int
 
-/// The type of the allocators that functions in C take on Apple's systems. Linux has no such allocators: pass `nil`.
+/// The type of the allocators that C functions accept on Apple's systems. Linux has no such allocators: pass `nil`.
 public enum CFAllocator: Sendable {}
 
 /// The allocator that functions in C use without one: `nil`.
@@ -140,7 +140,7 @@ public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ ix: CFIndex) -> S
 /// Returns the public key of the server's own certificate; `nil` if it has none that can be read.
 public func SecTrustCopyKey(_ trust: SecTrust) -> SecKey? { trust.certificates.first?.publicKey }
 
-/// Puts policies in the place of those so far.
+/// Replaces the policies so far.
 ///
 /// - Parameters:
 ///   - trust:    The server.
@@ -169,7 +169,8 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
   return errSecSuccess
 }
 
-/// Says whether the trust store counts beside the anchors that were set. On Linux the trust store never counts then.
+/// Says whether the trust store counts in addition to the anchors that were set. On Linux the trust store never counts
+/// then.
 ///
 /// - Returns: ``errSecSuccess`` for `true`; ``errSecUnimplemented`` for `false` if anchors were set.
 @discardableResult
@@ -182,7 +183,7 @@ public func SecTrustSetAnchorCertificatesOnly(
 /// Returns the policy for servers.
 ///
 /// - Parameters:
-///   - server: Whether the certificates are those of a server. Certificates of clients are evaluated in the same way.
+///   - server: Whether the certificates are a server's. Client certificates are evaluated in the same way.
 ///   - hostname: The host that the certificate has to be valid for; `nil` is any.
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
   hostname.map { SecPolicy.hostname($0) } ?? .default
@@ -193,7 +194,7 @@ public func SecPolicyCreateBasicX509() -> SecPolicy { .default }
 
 // MARK: Certificates and keys
 
-/// Reads one certificate as DER; `nil` when `data` is none.
+/// Reads one certificate as DER; `nil` if `data` is not one.
 ///
 /// - Parameters:
 ///   - allocator: No meaning here; pass `nil`.
@@ -214,7 +215,7 @@ public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> C
 }
 
 /// Returns the key without its algorithm: PKCS#1 (RFC 8017 §A.1.1) for RSA, the point in the form of ANSI X9.63 for
-/// elliptic curves. The pins of ``PublicKeyPin`` are made of ``PublicKey/data``, which has the algorithm in front.
+/// elliptic curves. The pins of ``PublicKeyPin`` are computed from ``PublicKey/data``, which begins with the algorithm.
 ///
 /// - Parameters:
 ///   - key:   The key.

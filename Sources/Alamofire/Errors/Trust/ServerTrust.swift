@@ -83,7 +83,8 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
       options: options, proxies: ProxyTable.named(by: options, system: systemProxies))
   }
 
-  /// The requirements besides a chain to a trusted certificate. Initially: the certificate is valid for ``host``.
+  /// The requirements in addition to a chain to a trusted certificate. Initially: the certificate is valid for
+  /// ``host``.
   public var policies: [TrustPolicy] {
     get { state.withLock { $0.policies } }
     set { state.withLock { $0.policies = newValue } }
@@ -115,7 +116,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     return found
   }
 
-  /// The pins that an evaluator has looked for, for the words of its error, whose payload has no place for them.
+  /// The pins that an evaluator has looked for, for the text of its error, because the payload cannot carry them.
   var requiredPins: [PublicKeyPin] {
     get { state.withLock { $0.requiredPins } }
     set { state.withLock { $0.requiredPins = newValue } }
@@ -146,7 +147,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     return path
   }
 
-  /// Verifies that no list of the program (``TransportOptions/certificateRevocationLists``) revokes one of
+  /// Verifies that none of the program's lists (``TransportOptions/certificateRevocationLists``) revokes one of
   /// ``serverCertificates``, for evaluators that do not verify the chain.
   func evaluateLists() throws(Failure) {
     guard !options.certificateRevocationLists.isEmpty else { return }
@@ -187,7 +188,7 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     ServerChain.of(certificates.map(\.parsed), anchors: try? trusted(anchors).get())
   }
 
-  /// Returns the certificates at which paths have to end; those of the options without `anchors`.
+  /// Returns the certificates at which paths have to end: `anchors`, or else the ones in the options.
   private func trusted(_ anchors: [Certificate]?) -> Result<TrustAnchors, ChainFault> {
     guard let anchors else { return TrustAnchors.of(options.trustStore) }
     guard let only = TrustAnchors(anchors.map(\.parsed)) else {
@@ -313,14 +314,14 @@ extension AlamofireExtension where ExtendedType == SecTrust {
   /// The DER encoding of each of `certificates`.
   public var certificateData: [Data] { type.serverCertificates.map(\.data) }
 
-  /// Puts `policy` in the place of the policies so far, and evaluates.
+  /// Replaces the policies so far with `policy`, and evaluates.
   ///
   /// - Throws: `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`.
   public func evaluate(afterApplying policy: SecPolicy) throws {
     try apply(policy: policy).af.evaluate()
   }
 
-  /// Puts `policy` in the place of the policies so far. Throws nothing here.
+  /// Replaces the policies so far with `policy`. Never throws here.
   ///
   /// - Returns: The trust itself, which is changed.
   public func apply(policy: SecPolicy) throws -> SecTrust {
@@ -340,7 +341,7 @@ extension AlamofireExtension where ExtendedType == SecTrust {
     }
   }
 
-  /// Evaluates the lists of the program alone, where neither chain nor host are verified: these lists always count.
+  /// Evaluates only the lists of the program, where neither chain nor host are verified: these lists always count.
   ///
   /// - Throws: `AFError.serverTrustEvaluationFailed` with `trustEvaluationFailed`.
   func evaluateLists() throws {
@@ -370,8 +371,7 @@ extension AlamofireExtension where ExtendedType == SecTrust {
     try evaluate(afterApplying: .hostname(host))
   }
 
-  /// Puts `policy` in the place of the policies so far, evaluates, and throws the error that is made of the
-  /// result.
+  /// Replaces the policies so far with `policy`, evaluates, and throws the error that is created from the result.
   @available(*, deprecated, message: "evaluate(afterApplying:) says what is wrong")
   public func validate(
     policy: SecPolicy, errorProducer: (_ status: OSStatus, _ result: SecTrustResultType) -> any Error
@@ -380,7 +380,7 @@ extension AlamofireExtension where ExtendedType == SecTrust {
     try evaluate(errorProducer)
   }
 
-  /// Evaluates, and throws the error that is made of the result.
+  /// Evaluates, and throws the error that is created from the result.
   @available(*, deprecated, message: "evaluate() says what is wrong")
   public func validate(
     errorProducer: (_ status: OSStatus, _ result: SecTrustResultType) -> any Error
@@ -397,7 +397,7 @@ extension AlamofireExtension where ExtendedType == SecTrust {
   }
 }
 
-/// A requirement for a server besides a chain to a trusted certificate: the counterpart of Apple's `SecPolicy`.
+/// A requirement for a server in addition to a chain to a trusted certificate: the counterpart of Apple's `SecPolicy`.
 ///
 /// ```swift
 /// let policy = TrustPolicy.hostname("example.com")
@@ -417,7 +417,7 @@ public struct TrustPolicy: Sendable, Hashable, CustomStringConvertible {
     return host
   }
 
-  /// The certificates are those of a server, with any name.
+  /// A policy for the certificates of a server with any name.
   public static let `default` = TrustPolicy(requirement: .server(host: nil))
 
   /// Requires a certificate that is valid for `host`, a name or an address without brackets (RFC 9525), by a subject

@@ -16,7 +16,7 @@ extension URLCredential {
   /// Makes the answer to a challenge of ``NSURLAuthenticationMethodServerTrust`` that accepts the server, regardless
   /// of the evaluators.
   ///
-  /// - Parameter trust: The trust of the challenge. The accepted chain is always that of the challenge.
+  /// - Parameter trust: The trust of the challenge. The accepted chain is always the challenge's.
   public convenience init(trust: ServerTrust) {
     self.init(user: "", password: "", persistence: .none)
   }

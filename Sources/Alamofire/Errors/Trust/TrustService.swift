@@ -23,8 +23,8 @@ final class TrustService: ServerEvaluator {
     var memory = TrustMemory()
     /// The servers to which no client certificate is presented.
     var anonymous: Set<String> = []
-    /// Whether a server was accepted that the trust store alone might reject. The connections to that server may be
-    /// used from then on.
+    /// Whether a server was accepted that the trust store on its own might reject. The connections to that server may
+    /// be used from then on.
     var hasAccepted = false
   }
 
@@ -41,8 +41,8 @@ final class TrustService: ServerEvaluator {
   /// Whether the delegate or a monitor sees each server before the evaluators do.
   var isObserved: Bool { observers.observesTrust }
 
-  /// Whether connections may be used like those of any session. A server that a delegate has accepted remains accepted
-  /// after the delegate stops answering challenges.
+  /// Whether connections may be used as in any session. A server that a delegate has accepted remains accepted after
+  /// the delegate stops answering challenges.
   var usesDefaultEvaluation: Bool {
     manager == nil && !observers.delegateAnswersTrust && !state.withLock { $0.hasAccepted }
   }
@@ -64,7 +64,7 @@ final class TrustService: ServerEvaluator {
 
   func requestsStapledResponse(ofHost host: String) -> Bool {
     guard let manager else { return false }
-    // The choice of a subclass is code of the caller, which does not run on this thread.
+    // A subclass chooses with the caller's code, which does not run on this thread.
     guard !manager.runsUserCode else { return true }
     let evaluator = try? manager.serverTrustEvaluator(forHost: host)
     guard let evaluator else { return false }

@@ -1,8 +1,8 @@
 /// The decisions of an ``AuthenticationInterceptor``: which requests wait, which continue, and when a credential is
 /// refreshed. It has no I/O: the time is a parameter, and the owner performs the returned steps.
 ///
-/// Each change of the credential increments the version. A finding that the owner made outside of its lock is ignored
-/// if its version is old.
+/// Each change of the credential increments the version. A result that the owner obtained outside of its lock is
+/// ignored if its version is old.
 package struct AuthenticationFlow<
   Credential: Sendable, Adaptation: Sendable, Retry: Sendable
 >: Sendable {
@@ -111,7 +111,7 @@ package struct AuthenticationFlow<
     return former
   }
 
-  /// Adapts a request, at a time in seconds. Without a finding about the current credential, the step may be to make
+  /// Adapts a request, at a time in seconds. Without a result about the current credential, the step may be to obtain
   /// one.
   package mutating func adapt(
     _ adaptation: Adaptation, knowing finding: Finding?, at time: Double

@@ -309,7 +309,7 @@ public protocol Authenticator: AnyObject, Sendable {
     _ credential: Credential, for session: Session,
     completion: @escaping @Sendable (_ result: Result<Credential, any Error>) -> Void)
 
-  /// Whether the server refused a request because of its credential: mostly status 401 (RFC 9110 §15.5.2). A status
+  /// Whether the server refused a request because of its credential: usually status 401 (RFC 9110 §15.5.2). A status
   /// code is a failure only if the request has `validate()`.
   func didRequest(
     _ urlRequest: URLRequest, with response: HTTPURLResponse, failDueToAuthenticationError error: any Error

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPWire
 
-/// An HTTP archive, version 1.2. The names are those of the format.
+/// An HTTP archive, version 1.2. The names come from the format.
 struct HARDocument: Encodable {
   struct Log: Encodable {
     let version = "1.2"

@@ -37,7 +37,7 @@ public final class RequestLog: EventMonitor {
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
   }
 
-  /// The queue on which entries are made and the closure is called.
+  /// The queue on which entries are created and the closure is called.
   public let queue: DispatchQueue
   /// The least important level that is written.
   public let level: Level
@@ -157,9 +157,9 @@ extension RequestLog {
     public let date: Date
     /// The identifier of the request, ``Request/id``. All entries of a request have the same one.
     public let requestID: UUID
-    /// The method; `nil` if the request could not be made.
+    /// The method; `nil` if the request could not be created.
     public let method: String?
-    /// The URL without secrets; `nil` if the request could not be made.
+    /// The URL without secrets; `nil` if the request could not be created.
     public let url: String?
     /// The status of the response; `nil` without one.
     public let statusCode: Int?

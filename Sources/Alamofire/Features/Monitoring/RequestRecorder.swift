@@ -60,7 +60,7 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
     TimelinePage(entries: entries).html
   }
 
-  /// The entries in the order in which they began. Records are made at the ends of attempts.
+  /// The entries in the order in which they began. Records are created at the ends of attempts.
   private var entries: [HARDocument.HAREntry] {
     records.withLock { $0 }.map(\.entry).sorted { $0.start < $1.start }
   }

@@ -28,7 +28,7 @@ import Synchronization
 /// While it observes a request, ``TransactionMetrics/requestHead`` has the head of the request. It can also be added to
 /// one request, with `eventMonitor(_:)`, before the request is resumed.
 public final class WireLog: EventMonitor, WireMonitor {
-  /// The queue on which entries are made and the closure is called.
+  /// The queue on which entries are created and the closure is called.
   public let queue = DispatchQueue(label: "org.alamofire.wireLog", qos: .utility)
 
   private let redaction: Redaction
@@ -91,7 +91,7 @@ extension WireLog {
     /// The identifier of the request, ``Request/id``.
     public let requestID: UUID
 
-    /// The lines of the head, or the number of bytes, behind `>` for a request and `<` for a response.
+    /// The lines of the head, or the number of bytes, after `>` for a request and `<` for a response.
     public var description: String {
       let mark = part == .requestHead || part == .requestBody ? "> " : "< "
       let lines = text.isEmpty ? [byteCount.bytes] : text.components(separatedBy: "\n")

@@ -30,7 +30,7 @@ struct DownloadKind: RequestKind {
   }
 
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? {
-    // Nothing is sent if the outcome is in the journal.
+    // The request is not sent if the outcome is in the journal.
     transfer?.completed == nil ? nil : RequestBody.none
   }
 
@@ -73,7 +73,7 @@ struct DownloadKind: RequestKind {
     let (core, request) = (attempt.core, attempt.request)
     if let transfer { return move(source, of: transfer, exchange, of: attempt) }
     guard let destination = plan.destination, let response = exchange.responseForDestination else {
-      // Before the event, whose monitors may look for the file.
+      // Before the event, because monitors may look for the file.
       plan.fileURL = source
       if core.notifiesMonitors { request.notify(.destination(source)) }
       return try fileMoved(.success(source), of: attempt)
@@ -107,7 +107,7 @@ struct DownloadKind: RequestKind {
     }
   }
 
-  /// Keeps the place of the file.
+  /// Stores the location of the file.
   private func fileMoved(
     _ result: Result<URL, AFError>, of attempt: Attempt
   ) throws(AFError) -> Outcome<Attempt> {
@@ -189,7 +189,7 @@ extension RequestCore {
     for request: any RunOwner
   ) -> Result<URL, AFError> {
     if case .moved(let path) = transfer.completed?.phase { return .success(URL(fileURLWithPath: path)) }
-    // A cancelled request ends without a file; that of a released session stays for the next one.
+    // A cancelled request ends without a file; the file of a released session stays for the next one.
     guard !isCancelled, !isAbandoned else { return .failure(error ?? .explicitlyCancelled) }
     let target: URL
     let options: MoveOptions

@@ -12,7 +12,7 @@ struct MoveOptions: OptionSet, Sendable {
   let rawValue: Int
 }
 
-/// Returns the place of a complete file, as `DownloadRequest.Destination` does.
+/// A closure that returns the location of a complete file, as `DownloadRequest.Destination` does.
 typealias FileDestination = @Sendable (URL, HTTPURLResponse) -> (URL, MoveOptions)
 
 /// The file of a download.
@@ -54,7 +54,7 @@ final class DownloadPlan: Sendable {
       guard !hasFinalName, !extendsPart else { return path }
       hasFinalName = rename(file.path, finalPath) == 0
       if !hasFinalName, transfer != nil {
-        // Another file system than that of the temporary folder.
+        // The file is not on the file system of the temporary folder.
         let folder = URL(fileURLWithPath: file.path).deletingLastPathComponent()
         let name = URL(fileURLWithPath: finalPath).lastPathComponent
         finalPath = folder.appendingPathComponent(name).path
@@ -80,7 +80,7 @@ final class DownloadPlan: Sendable {
       data.name(keep())
       return data.data(isOnDisk: flushedSize != nil)
     }
-    /// Removes the file, unless it is the one of the user's resume data, or of a background transfer, which removes it
+    /// Removes the file, unless it belongs to the user's resume data, or to a background transfer, which removes it
     /// itself.
     func remove() {
       if !extendsPart, transfer == nil { try? FileManager.default.removeItem(atPath: path) }
@@ -94,7 +94,7 @@ final class DownloadPlan: Sendable {
   private struct State {
     /// The file of the current attempt, until it is moved or removed.
     var attempt: Attempt?
-    /// The offset at which the response began; kept after the attempt.
+    /// The offset at which the response began; retained after the attempt.
     var offset: Int64 = 0
     /// The part of a background download that the next attempt continues.
     var backgroundPart: ResumeData?
@@ -139,8 +139,8 @@ final class DownloadPlan: Sendable {
 
   /// Returns the sink of the next hop. All hops of an attempt share a file.
   ///
-  /// The file of an earlier download is only appended to, never overwritten. Resume data that the user keeps, also in
-  /// another process, describe its first bytes.
+  /// The file of an earlier download is only appended to, never overwritten. Resume data that the user has stored, also
+  /// in another process, describe its first bytes.
   ///
   /// - Parameter limit: The largest size of the file in bytes; `nil` for any.
   func sink(limit: Int64?) throws(AFError) -> any BodySink {
@@ -254,7 +254,7 @@ final class DownloadPlan: Sendable {
     return earlierData
   }
 
-  /// The resume data that the download was made from, if their file still exists.
+  /// The resume data that the download was created from, if their file still exists.
   private var earlierData: Data? {
     guard let source, (try? ResumeData(source))?.isUsable == true else { return nil }
     return source
@@ -277,7 +277,7 @@ extension DownloadPlan {
 
   var fileAndResumeData: (URL?, Data?) { state.withLock { ($0.fileURL, $0.resumeData) } }
 
-  /// Takes the file of the last attempt, which no response names any more.
+  /// Takes the file of the last attempt, to which no response refers any more.
   func takeFileURL() -> URL? { state.withLock { $0.fileURL.take() } }
 
   /// Forgets the results of an attempt, before another one. Returns its file.
@@ -302,7 +302,7 @@ extension DownloadPlan {
     }
   }
 
-  /// Takes the handlers that get the resume data of a run that has ended. Each handler is taken once.
+  /// Takes the handlers that get the resume data of a run that has ended. Each handler is returned once.
   func takeResumeDataHandlers() -> (handlers: [@Sendable (Data?) -> Void], data: Data?) {
     state.withLock { state in
       defer { state.resumeDataHandlers = [] }

@@ -8,9 +8,9 @@ import Synchronization
 /// The body of a response arrives on the engine's thread, one connection after the other. The events in each part of it
 /// are passed on together, through a ``StreamFlow``.
 final class EventSource: EventReading {
-  /// The response of the current connection, as far as its head tells.
+  /// The response of the current connection, as far as its head shows.
   private enum Reading: Sendable {
-    /// No head has come, or it has no body to read.
+    /// No head has been received, or it has no body to read.
     case nothing
     case events(EventStreamReader)
     /// A response that is not an event stream, with the beginning of its body.
@@ -45,7 +45,7 @@ final class EventSource: EventReading {
     }
   }
 
-  /// The largest number of bytes of a refused response that are kept. A response that has more is not read on.
+  /// The largest number of bytes of a refused response that are stored. A response with more is not read any further.
   private static let largestRefusedBody = 65_536
 
   let configuration: Settings
@@ -94,7 +94,7 @@ final class EventSource: EventReading {
   func fields(for request: URLRequest) -> [HTTPHeader] {
     state.withLock { state in
       state.reconnects = configuration.reconnects ?? Invalidation.isSafe(request.httpMethod ?? "GET")
-      // A retrier of the caller asked for this connection without a delay of ours.
+      // One of the caller's retriers asked for this connection without a delay of ours.
       if case .events = state.reading { _ = state.endConnection(isClean: true, random: 0) }
       state.reading = .nothing
       return state.reconnection.fields
@@ -111,7 +111,7 @@ final class EventSource: EventReading {
     state.withLock { $0.reconnection.redirected(by: plan, from: method, status: status) }
   }
 
-  /// Begins to read a response behind redirects and challenges.
+  /// Begins to read a response after redirects and challenges.
   func begin(_ head: ResponseHead) {
     state.withLock { state in
       switch state.reconnection.decision(about: head) {

@@ -16,7 +16,7 @@ final class UploadBody: Sendable {
   private struct State {
     /// The resumer of a resumable upload.
     var resumer: UploadResumer?
-    /// The body of the last attempt, and the file that was made of it.
+    /// The body of the last attempt, and the file that was created from it.
     var content: UploadContent?
     var madeFile: URL?
     /// The trailer fields that follow the body.
@@ -48,7 +48,7 @@ final class UploadBody: Sendable {
     }
   }
 
-  /// The body of the last attempt; `nil` before it was made.
+  /// The body of the last attempt; `nil` before it was created.
   var content: UploadContent? { state.withLock { $0.content } }
 
   /// The trailer fields of an ordinary upload.
@@ -76,16 +76,16 @@ final class UploadBody: Sendable {
     state.withLock { $0.content = answer }
   }
 
-  /// Whether there is a file that was made for the upload, and is not removed yet.
+  /// Whether there is a file that was created for the upload, and has not been removed yet.
   var hasMadeFile: Bool { state.withLock { $0.madeFile != nil } }
 
-  /// Removes the file that was made for the upload. A missing file, or one that cannot be removed, does not fail the
+  /// Removes the file that was created for the upload. A missing file, or one that cannot be removed, does not fail the
   /// request.
   func removeMadeFile() {
     if let url = state.withLock({ $0.madeFile.take() }) { try? fileManager.removeItem(at: url) }
   }
 
-  /// Makes the body of an attempt. Blocks for as long as code of the caller does.
+  /// Makes the body of an attempt. Blocks for as long as the caller's code does.
   func made() -> Result<UploadContent, AFError> {
     do {
       guard let transfer else { return .success(try make()) }
@@ -97,7 +97,7 @@ final class UploadBody: Sendable {
 }
 
 extension BackgroundTransfer {
-  /// Whether the file that a resumable upload sends is still the one of the journal.
+  /// Whether the file that a resumable upload sends is still the one in the journal.
   var hasSameFile: Bool {
     guard let stored = storedBody else { return false }
     let file = UploadFileIdentity(URL(fileURLWithPath: stored.path))

@@ -99,8 +99,8 @@ struct CheckpointRequest: URLRequestConvertible {
   }
 }
 
-/// A part of the body of a resumable upload. It tells the upload how far it was read, because the server may have
-/// processed an upload of which it may have every byte.
+/// A part of the body of a resumable upload. It reports to the upload how far it was read, because a server that may
+/// have every byte may also have processed the upload.
 final class UploadPartSource: BodySource {
   private enum Content: Sendable {
     case data(Data)

@@ -4,7 +4,7 @@ import HTTPSystem
 import HTTPWire
 import Synchronization
 
-/// An upload. Each attempt makes its body anew, unless the upload is resumable.
+/// An upload. Each attempt creates its body again, unless the upload is resumable.
 struct UploadKind: RequestKind {
   let upload: UploadBody
 
@@ -25,7 +25,7 @@ struct UploadKind: RequestKind {
   }
 
   func prepareBody(for attempt: Attempt) throws(AFError) -> Outcome<Attempt> {
-    // The body of a resumable upload is made once.
+    // The body of a resumable upload is created once.
     let isNew = upload.resumer == nil || upload.content == nil
     if let made = upload.resumer?.uploadable { return try bodyIsMade(made, for: attempt, isNew: isNew) }
     guard upload.runsUserCode || upload.transfer != nil || upload.hasMadeFile else {
@@ -103,7 +103,7 @@ struct UploadKind: RequestKind {
   }
 
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? {
-    // Nothing is sent if the outcome is in the journal.
+    // The request is not sent if the outcome is in the journal.
     if transfer?.completed != nil { return RequestBody.none }
     do throws(TransportFailure) {
       if let content = try upload.resumer?.content() { return content }

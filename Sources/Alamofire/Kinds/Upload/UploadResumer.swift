@@ -32,7 +32,7 @@ final class UploadResumer: Sendable {
     var request: UploadResumption.Request?
     /// The method of the caller's request.
     var method = "GET"
-    /// The caller's request as it was adapted and sent first. Credentials go to no other origin than that of its URL.
+    /// The caller's request as it was adapted and sent first. Credentials go only to the origin of its URL.
     var creation: UploadResource?
     var isComplete = false
     var checkpointHandler: (queue: DispatchQueue, closure: @Sendable (Data) -> Void)?
@@ -85,10 +85,10 @@ final class UploadResumer: Sendable {
 
   // MARK: The body
 
-  /// The body of the attempt; `nil` before it was made.
+  /// The body of the attempt; `nil` before it was created.
   var uploadable: Result<UploadContent, AFError>? { state.withLock { $0.uploadable } }
 
-  /// Makes the body, unless there is one. It is kept for all attempts, because parts of it were sent.
+  /// Makes the body, unless there is one. It is retained for all attempts, because parts of it were sent.
   private func prepareBody(_ make: () -> Result<UploadContent, AFError>)
     throws(ResumableUploadError)
   {
@@ -145,7 +145,7 @@ final class UploadResumer: Sendable {
 
   // MARK: A request
 
-  /// Returns the next request instead of the caller's one.
+  /// Returns the next request instead of the caller's.
   func request(
     from original: URLRequest, body make: () -> Result<UploadContent, AFError>
   ) throws -> URLRequest {
@@ -221,8 +221,8 @@ final class UploadResumer: Sendable {
   /// Whether the current request is one of the protocol.
   var isActive: Bool { state.withLock { $0.request != nil } }
 
-  /// Returns the origin to which credentials may be sent: that of the first request, or of the one that created the
-  /// upload in another process.
+  /// Returns the origin to which credentials may be sent: the first request's, or the origin of the request that
+  /// created the upload in another process.
   func owner(orFirst url: String, _ origin: Origin) -> Origin {
     let earlier = transfer?.upload?.0 ?? checkpoint.flatMap { try? UploadCheckpoint($0).upload }
     return state.withLock { state in
@@ -299,7 +299,7 @@ final class UploadResumer: Sendable {
     (try? state.withLock { $0.policy }.get(), checkpoint.flatMap { try? UploadCheckpoint($0).upload })
   }
 
-  /// Tells the journal and the handler of the upload.
+  /// Reports the upload to the journal and the handler.
   private func noteUpload() {
     let known = state.withLock { state in state.resumption.map { (state.upload, $0.mayBeComplete) } }
     if let (upload, mayBeComplete) = known { transfer?.note(upload, mayBeComplete: mayBeComplete) }
@@ -316,7 +316,7 @@ final class UploadResumer: Sendable {
     noteCheckpoint()
   }
 
-  /// Calls the handler if the upload has got a URL.
+  /// Calls the handler if the upload has a URL now.
   private func noteCheckpoint() {
     let call = state.withLock { state -> (handler: (DispatchQueue, @Sendable (Data) -> Void), data: Data)? in
       guard let url = state.resumption?.resource?.url, url != state.notedURL,

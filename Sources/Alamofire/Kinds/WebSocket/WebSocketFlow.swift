@@ -6,7 +6,7 @@ import Synchronization
 /// An event of a WebSocket request for its readers.
 enum WebSocketNotice: Sendable {
   case connected(protocol: String?)
-  /// The receipt counts the message, and those that arrived with it, as long as they are not processed.
+  /// The receipt counts the message, and the messages that arrived with it, until they are processed.
   case message(WebSocketMessage, WebSocketReceipt)
   case disconnected(WebSocketCloseCode, reason: Data?)
   /// The last event.
@@ -149,7 +149,7 @@ final class WebSocketFlow: Sendable {
     _ = removed
   }
 
-  /// Begins another run, because the finished request is sent again. It has readers of its own.
+  /// Begins another run, because the finished request is sent again. It has its own readers.
   func beginAgain() {
     state.withLock { state in
       state.isOver = false
@@ -158,7 +158,7 @@ final class WebSocketFlow: Sendable {
     }
   }
 
-  /// Ends the run: nothing is received or sent any more. The second call has no effect.
+  /// Ends the run, which neither receives nor sends any more. The second call has no effect.
   func end(with error: AFError?) {
     let (queued, readers) = state.withLock { state in
       defer {
@@ -190,14 +190,14 @@ extension WebSocketFlow: WebSocketChannelObserver {
     guard let core = state.withLock({ $0.request })?.core else { return }
     // Before the validators, which may read the response.
     core.connected(head)
-    // Validators are code of the caller, which must not run on the loop's thread.
+    // Validators are the caller's code, which must not run on the loop's thread.
     let failure = await withTaskExecutorPreference(globalConcurrentExecutor) { await core.handshakeFailure() }
     guard let failure else { return }
     throw TransportFailure(.cancelled, "The response to the handshake was rejected.", cause: failure)
   }
 
   func channelOpened(_ channel: WebSocketChannel, subprotocol: String?) {
-    // Before the event, whose handlers may send a ping.
+    // Before the event, because its handlers may send a ping.
     state.withLock { $0.channel = channel }
     notify(.webSocketOpened(protocol: subprotocol))
     notifyReaders([.connected(protocol: subprotocol)])

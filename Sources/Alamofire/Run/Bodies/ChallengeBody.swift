@@ -15,7 +15,7 @@ struct HeldBytes: Sendable {
 
   var count: Int { data.count }
 
-  /// Adds bytes. None are held any more if they exceed the limit.
+  /// Adds bytes. Once the bytes exceed the limit, none of them are stored.
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
     isTooLong = isTooLong || bytes.count > limit - data.count
     if isTooLong { data = Data() } else { data.append(contentsOf: bytes) }
@@ -73,7 +73,7 @@ extension TransportFailure {
 }
 
 extension RequestCore {
-  /// Returns a sink that keeps the bodies of challenges as long as a delegate decides about them.
+  /// Returns a sink that holds the bodies of challenges until a delegate has decided about them.
   func keepingChallenges(_ sink: (any BodySink)?) -> (any BodySink)? {
     guard let sink, mayDeclineChallenges else { return sink }
     return ChallengeBody(sink, of: self)
@@ -87,7 +87,7 @@ extension RequestCore {
   }
 
   /// Whether observers are notified of the challenge in the response of this hop. A delegate that was not interested
-  /// when the hop began is not asked, because the body of the challenge was not kept for its decision.
+  /// when the hop began is not asked, because the body of the challenge was not stored for its decision.
   var asksAboutChallenge: Bool {
     guard observers.contains(.challenges) else { return false }
     return !session.hasOwnDelegate || state.withLock { $0.run.hop?.challenge } == .byDelegate

@@ -2,14 +2,14 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The sink of a data request with observers or chunk readers. It keeps the body in memory and shows each chunk to the
-/// observers. Once there is a chunk reader, it passes the chunks on instead of keeping them. Written on the loop's
+/// The sink of a data request with observers or chunk readers. It stores the body in memory and shows each chunk to the
+/// observers. Once there is a chunk reader, it passes the chunks on instead of storing them. Written on the loop's
 /// thread.
 final class ObservedBody: BodySink {
   private struct State {
     var held = HeldBytes()
     var isShown = false
-    /// Whether the body is kept although there are chunk readers, as long as it is small.
+    /// Whether the body is stored although there are chunk readers, as long as it is small.
     var isHeld = false
     /// Continues the transfer. The chunk readers have it once bytes are passed on to them.
     var wake: (@Sendable () -> Void)?
@@ -20,7 +20,7 @@ final class ObservedBody: BodySink {
   private static let mostHeld = 1 << 20
 
   private weak let core: RequestCore?
-  /// The kept bytes, and whether they are shown, for the loop and attempts.
+  /// The stored bytes, and whether they were shown, for the loop and attempts.
   private let state = Mutex(State())
 
   init(of core: RequestCore) {
@@ -72,7 +72,7 @@ final class ObservedBody: BodySink {
     }
     guard let kept else { return .more }
     if let wake { chunks.flow.open(wake: wake) }
-    // The bytes from before the first reader come first.
+    // The bytes from before the first reader are delivered first.
     if !kept.isEmpty { _ = kept.withUnsafeBytes { chunks.receive($0) } }
     return chunks.receive(bytes)
   }
@@ -82,19 +82,19 @@ final class ObservedBody: BodySink {
     return core?.chunks?.flow.finish()
   }
 
-  /// Returns the kept bytes of a challenge that was declined; `nil` without any.
+  /// Returns the stored bytes of a challenge that was declined; `nil` without any.
   func keptChallenge() throws(TransportFailure) -> Data? {
     let data = try state.withLock { $0.held }.challenge()
     return data.isEmpty ? nil : data
   }
 
-  /// Forgets the bytes of an earlier response, because the body of this one is not wanted.
+  /// Forgets the bytes of an earlier response, because the body of this one is not needed.
   func forget() { state.withLock { $0 = State() } }
 
-  /// The kept bytes; `nil` without any.
+  /// The stored bytes; `nil` without any.
   var data: Data? { state.withLock { $0.held.count == 0 ? nil : $0.held.data } }
 
-  /// Takes the kept bytes, and whether observers have seen them.
+  /// Takes the stored bytes, and whether observers have seen them.
   func take() -> (data: Data?, isShown: Bool) {
     state.withLock { state in
       defer { state = State() }
@@ -106,12 +106,12 @@ final class ObservedBody: BodySink {
 extension RequestCore {
   /// The sink for the body of a response that observers or chunk readers see as it arrives; `nil` without them.
   var observedBody: ObservedBody? {
-    // A request that is made within the call of the factory runs before the caller can add observers.
+    // A request that is created within the factory call runs before the caller can add observers.
     let isObserved = observers.contains(.bodies) || session.makesRequestsAtOnce
     return isObserved ? ObservedBody(of: self) : nil
   }
 
-  /// Returns the kept body of a response, and shows it to observers that have not seen it yet.
+  /// Returns the stored body of a response, and shows it to observers that have not seen it yet.
   func shown(_ body: Data?, of request: WireRequest, isDelivered: Bool) -> Data? {
     let (data, isShown) = (request.sink as? ObservedBody)?.take() ?? (nil, false)
     let all = data ?? body

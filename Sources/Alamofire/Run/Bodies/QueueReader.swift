@@ -6,7 +6,7 @@ import Synchronization
 protocol StreamHandler: AnyObject, Sendable {
   /// The member of the mailbox.
   var runEnd: RunEnd { get }
-  /// The queue on which values are made; `nil` if they are made on the queue of the handler.
+  /// The queue on which values are created; `nil` if they are created on the handler's queue.
   var decodingQueue: DispatchQueue? { get }
 
   /// Makes values of entries. Returns the calls with them, which the queue of the handler makes.
@@ -31,7 +31,7 @@ final class QueueReader: MailboxConsumer {
     handlers = Mutex([handler])
   }
 
-  /// Whether handlers on `other` have an order with those of this reader.
+  /// Whether handlers on `other` are ordered relative to this reader's handlers.
   func hasOrder(with other: DispatchQueue) -> Bool { queue.hasOrder(of: other) }
 
   func wake(_ fanout: Fanout<StreamElement>) {
@@ -53,7 +53,7 @@ final class QueueReader: MailboxConsumer {
     let calls = calls(with: elements)
     let handOut: @Sendable () -> Void = { [self] in
       for call in calls { call() }
-      // Anew, so that other work of the queue comes in between.
+      // In a new work item, so that other work of the queue can run in between.
       if fanout.finish(self) { wake(fanout) }
     }
     if isDecoding { queue.async(execute: handOut) } else { handOut() }

@@ -5,13 +5,13 @@ import Synchronization
 
 /// The body of a data request that chunk readers receive as it arrives.
 ///
-/// It is made for the first reader. Its lock and that of its flow are never held at once.
+/// It is created for the first reader. Its lock and its flow's lock are never held at once.
 package final class ResponseChunks: Sendable {
   private struct State {
     /// The number of bytes of the response that the readers received or will receive.
     var passed: Int64 = 0
-    /// Whether the readers received a body that was kept before the first reader. The readers receive such a body at
-    /// the end.
+    /// Whether the readers received a body that was stored before the first reader was added. The readers receive such
+    /// a body at the end.
     var hasPassedCollected = false
     /// Whether every reader has a handler for another response after a part of one.
     var maySeeAnother = true
@@ -59,7 +59,7 @@ package final class ResponseChunks: Sendable {
     return nil
   }
 
-  /// Begins a body that was kept before the first reader. Called for each of the readers.
+  /// Begins a body that was stored before the first reader was added. Called for each of the readers.
   func beginCollected() -> TransportFailure? {
     guard !state.withLock({ $0.hasPassedCollected }) else { return nil }
     if let failure = begin() { return failure }
@@ -83,7 +83,7 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
   private let queue: DispatchQueue
   private let onRestart: (@Sendable () -> Void)?
   private let handler: @Sendable (Data) -> Void
-  /// Relaxed, because one thread at a time hands out chunks.
+  /// Relaxed, because one thread at a time delivers chunks.
   private let hasHandedOut = Atomic<Bool>(false)
 
   init(
@@ -121,7 +121,7 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
     handler(data)
   }
 
-  /// Waits until all chunks are handed out, then hands out a body that was kept before the first reader.
+  /// Waits until all chunks are delivered, then delivers a body that was stored before the first reader was added.
   nonisolated(nonsending) func receiveRest(of core: RequestCore) async {
     guard let chunks else { return }
     await chunks.flow.settled()
@@ -145,7 +145,7 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
   func replaceFailure(with error: AFError) {}
   func announce(to request: any RunOwner) {}
 
-  // Chunks that were not handed out until now are dropped.
+  // Chunks that have not been delivered by now are dropped.
   func deliver() {
     runEnd.mute()
     chunks?.flow.fanout.leave(runEnd, .left(self))

@@ -16,7 +16,7 @@ enum StreamElement: Sendable {
   }
 }
 
-/// Reads the events of a body, which readers get instead of its bytes.
+/// An object that reads the events of a body, which readers get instead of its bytes.
 protocol EventReading: Sendable {
   /// Begins the body of a response.
   func begin(_ head: ResponseHead)
@@ -26,7 +26,7 @@ protocol EventReading: Sendable {
 }
 
 /// The body of a stream request. It is delivered to all readers, each at its own speed. Bytes that all readers have
-/// had are released, and the server waits while one of them is a mebibyte behind.
+/// received are released, and the server waits while one of them is a mebibyte behind.
 ///
 /// It is written on the engine's thread and read on the threads of the readers.
 package final class StreamFlow: BodySink {
@@ -41,7 +41,7 @@ package final class StreamFlow: BodySink {
 
   /// Runs tasks after the current turn of the engine; `nil` for an engine without a thread.
   private let executor: (any TaskExecutor)?
-  /// Reads the events of the body, which readers get instead of its bytes; `nil` for any other body.
+  /// The object that reads the events of the body, which readers get instead of its bytes; `nil` for any other body.
   private let eventSource: (any EventReading)?
   /// The mailboxes of the readers.
   let fanout = Fanout<StreamElement>()
@@ -64,7 +64,7 @@ package final class StreamFlow: BodySink {
 
   package func room() -> Int {
     let room = fanout.room()
-    // Nothing is known of the size of events.
+    // The size of events is not known.
     return eventSource == nil ? room : min(room, BodyPiece.size)
   }
 
@@ -166,7 +166,7 @@ package final class StreamFlow: BodySink {
   /// Stops delivery to all readers of this run, except for the end.
   func endDelivery() { delivery.end() }
 
-  /// Begins another run, because the finished request is sent again. It has readers of its own.
+  /// Begins another run, because the finished request is sent again. It has its own readers.
   func beginAgain() { state.withLock { $0.delivery = EventDelivery() } }
 
   // MARK: The end

@@ -10,7 +10,8 @@ struct ActiveRun: Sendable {
   private var number = 0
   /// The task that performs the attempts, or has performed them until the loop went on with them.
   private(set) var task: Task<Void, Never>?
-  /// The number of the tasks that were started, and that of ``task``. Those of one run follow one another.
+  /// The number of tasks that were started, and the number of ``task`` among them. The tasks of one run follow one
+  /// another.
   private var tasksStarted = 0
   private var taskNumber = 0
   /// Suspends, resumes and cancels the transfer that is under way.
@@ -21,13 +22,13 @@ struct ActiveRun: Sendable {
   /// The run that waits at a gate. A run waits for one thing at a time.
   private var parked: (gate: Gate, proceed: @Sendable () -> Void)?
 
-  /// The place of a task among those of the runs.
+  /// The position of a task: the number of its run, and its own number.
   struct TaskPosition {
     fileprivate let run: Int
     fileprivate let task: Int
   }
 
-  /// Returns the place of a task that is about to start.
+  /// Returns the position of a task that is about to start.
   mutating func startTask() -> TaskPosition {
     tasksStarted += 1
     return TaskPosition(run: number, task: tasksStarted)
@@ -83,7 +84,7 @@ struct ActiveRun: Sendable {
     }
   }
 
-  /// Returns what has to be cancelled. A run that waits for notifications goes on waiting, because monitors are
+  /// Returns what has to be cancelled. A run that waits for notifications continues to wait, because monitors are
   /// notified of all changes.
   mutating func takeCancellation() -> Cancellation {
     let decision = closeHeadDecision()
@@ -169,8 +170,8 @@ extension RequestCore {
     state.withLock { $0.run.leave(.resumed) }?()
   }
 
-  /// Notes that a request without observers waits until it is resumed. Its task can be seen before. Returns false, if
-  /// it has observers of its own, which have to be notified of the task first.
+  /// Notes that a request without observers waits until it is resumed. Its task can be seen before that. Returns false
+  /// if the request has its own observers, which have to be notified of the task first.
   func mayWaitUnobserved() -> Bool {
     state.withLock { state in
       guard state.lifecycle.state == .initialized || state.lifecycle.state == .suspended else { return true }

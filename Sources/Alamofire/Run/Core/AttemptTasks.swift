@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The tasks of a request's attempts; each is made on first access.
+/// The tasks of a request's attempts; each is created on first access.
 struct AttemptTasks: Sendable {
   /// The request, once it has an observer of its tasks; weak.
   var owner: (any RunOwner)? {
@@ -27,10 +27,10 @@ struct AttemptTasks: Sendable {
     count += 1
   }
 
-  /// Whether the task of the current attempt was made.
+  /// Whether the task of the current attempt was created.
   var isSeen: Bool { hasBegun && tasks.count == count }
 
-  /// The final views of retried attempts whose tasks were not made; mostly empty.
+  /// The final views of retried attempts whose tasks were not created; usually empty.
   private var unseen: [Int: TaskRecord.View] = [:]
 
   /// Ends the current attempt; its task shows `view` from now on.
@@ -46,7 +46,7 @@ struct AttemptTasks: Sendable {
     isNotified = false
   }
 
-  /// Ends the current attempt before a retry, and keeps its view for a task that is made later.
+  /// Ends the current attempt before a retry, and retains its view for a task that is created later.
   mutating func endForRetry(_ view: TaskRecord.View) {
     guard hasBegun else { return }
     guard isSeen else {

@@ -18,7 +18,7 @@ struct ObservedState: Sendable {
 
   mutating func beginNotification() { pendingChanges += 1 }
 
-  /// Returns whether no notification is pending any more.
+  /// Returns whether no notification is still pending.
   mutating func endNotification() -> Bool {
     pendingChanges -= 1
     return pendingChanges == 0
@@ -31,7 +31,7 @@ struct AddedObservers: RareValue {
 
   var progress = ProgressReport()
   var headHandler: HeadHandler?
-  /// The handlers of requests that have been made.
+  /// The handlers that wait for a `URLRequest` to be created.
   var watchers = RequestWatchers()
   /// The asynchronous sequences of the request.
   var listeners: RequestListeners?
@@ -43,7 +43,7 @@ struct AddedObservers: RareValue {
 }
 
 extension RequestCore.CoreState {
-  /// Whether the request has handlers, sequences or monitors of its own that receive its tasks.
+  /// Whether the request has its own handlers, sequences or monitors that receive its tasks.
   var hasTaskObservers: Bool {
     observed.hasMonitors
       || observed.added.read { $0.taskHandler != nil || $0.listeners?.tasks.isEmpty == false } == true

@@ -2,7 +2,7 @@ import Foundation
 import HTTPWire
 import Synchronization
 
-/// The progress of the bodies of a request, as `Progress` objects that are made on first access.
+/// The progress of the bodies of a request, as `Progress` objects that are created on first access.
 struct ProgressReport: Sendable {
   typealias Handler = (queue: DispatchQueue, closure: @Sendable (Progress) -> Void)
 
@@ -48,7 +48,7 @@ struct ProgressReport: Sendable {
 
   /// Takes the counts from the response, if the transfer was not observed.
   ///
-  /// - Parameter uploaded: The number of uploaded bytes, if they are more than those of the last request.
+  /// - Parameter uploaded: The number of uploaded bytes, if they are more than the last request's.
   mutating func ended(_ exchange: Exchange, uploaded: Int64?, received: Int64, after offset: Int64) {
     guard last == ByteCount() else { return }
     last.sent = uploaded ?? exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
@@ -104,8 +104,8 @@ struct ProgressReport: Sendable {
     return notices
   }
 
-  /// Resets all counts. The objects are made anew, because Foundation traps if the total of a used one is set back to
-  /// zero.
+  /// Resets all counts. The objects are created again, because Foundation traps if the total of a used one is set back
+  /// to zero.
   mutating func reset() {
     upload = nil
     download = nil
@@ -142,7 +142,7 @@ extension RequestCore {
     for notice in countedProgress({ $0.completed() }) { notice.deliver() }
   }
 
-  /// Applies `body` to the report, after it has taken the counts of the response.
+  /// Applies `body` to the report, after adding the counts of the response.
   private func countedProgress<Value: Sendable>(_ body: (inout ProgressReport) -> Value) -> Value {
     let passed = chunks?.passedCount ?? 0
     let count = state.withLock { $0.results.exchange }.map { kind.count(after: $0) }

@@ -18,7 +18,7 @@ extension RequestCore: TransferObserver {
       // A WebSocket request that is closed still sends its messages.
       let isCancelled = state.lifecycle.state == .cancelled && !state.lifecycle.isClosing
       if isCancelled || state.results.error != nil { return (.refuse, false) }
-      // The priority may have changed since the request was made.
+      // The priority may have changed since the request was created.
       let hasOtherPriority =
         state.options.isChanged && state.options.value.priority != state.run.hop?.request.priority
       return (state.lifecycle.state == .suspended ? .hold : .go, hasOtherPriority)
@@ -29,7 +29,7 @@ extension RequestCore: TransferObserver {
     state.withLock { $0.run.control = nil }
   }
 
-  /// Handles the bytes of a stored response. What the request has sent stays as it is.
+  /// Handles the bytes of a stored response. The count of what the request has sent does not change.
   func bytesReplayed(_ count: ByteCount) {
     guard has(.progress) || observers.contains(.task) else { return }
     var count = count
@@ -61,8 +61,8 @@ extension RequestCore: TransferObserver {
     return headShown(head)
   }
 
-  /// Handles a head without storing its cookies, because a stored response has it, whose cookies were stored when it
-  /// came.
+  /// Handles a head without storing its cookies. It belongs to a stored response, and its cookies were stored when that
+  /// was received.
   func headShown(_ head: ResponseHead) -> HeadDisposition {
     guard head.mayLeadOn || has([.head, .progress]) || hasBodySink || observers.contains(.task) else {
       return .proceed
@@ -121,7 +121,7 @@ extension RequestCore {
   }
 
   /// Passes the head of a response to handlers and observers. Redirects that will be followed and challenges that will
-  /// be answered are not shown, and their bodies are no progress.
+  /// be answered are not shown, and their bodies do not count as progress.
   func headArrived(_ head: ResponseHead) -> HeadDisposition {
     let hop = state.withLock { $0.run.hop }
     let meaning = meaning(of: head, hop)
@@ -134,7 +134,7 @@ extension RequestCore {
     case .redirect, .answeredChallenge:
       (hop?.request.sink as? ObservedBody)?.forget()
       return .discard
-    // If a delegate may decline a challenge, the body of the challenge is kept until the decision.
+    // If a delegate may decline a challenge, the body of the challenge is stored until the decision.
     case .undecidedChallenge: return .proceed
     // A problem document may say what is wrong with the upload.
     case .uploadStep: return hasBodySink ? .discard : .proceed
@@ -182,12 +182,12 @@ extension RequestCore {
     state.withLock { $0.observed.tasks.owner }?.notify(notice)
   }
 
-  /// Whether the body that follows a head is the body for the caller, as far as the head tells.
+  /// Whether the body that follows a head is the body for the caller, as far as the head shows.
   func isShown(_ head: ResponseHead) -> Bool {
     meaning(of: head, state.withLock { $0.run.hop }) == .last
   }
 
-  /// The meaning of a response for its request, as far as its head tells.
+  /// The meaning of a response for its request, as far as its head shows.
   private enum HeadMeaning {
     case last
     /// A redirect, followed or refused. A handler that declines it gets no body either, as on Foundation.

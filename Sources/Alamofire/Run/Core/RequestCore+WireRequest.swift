@@ -72,8 +72,8 @@ struct SharedBodies: RareValue {
 }
 
 extension RequestCore {
-  /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has taken cannot be
-  /// sent again, and the rest alone must not be sent.
+  /// Returns the source of a stream. All attempts share it, because the bytes that an earlier one has consumed cannot
+  /// be sent again, and the rest alone must not be sent.
   func source(of stream: InputStream, length: Int64) -> InputStreamSource {
     state.withLock { state in
       if let source = state.bodies.value.streamSource, source.stream === stream { return source }

@@ -21,7 +21,7 @@ package final class RequestCore: Sendable {
 
   let session: RunSession
   package let convertible: any URLRequestConvertible
-  /// Whether the conversion runs code of the caller: a router, a modifier, the encoding of a value.
+  /// Whether the conversion runs the caller's code: a router, a modifier, the encoding of a value.
   let convertsByUserCode: Bool
   let kind: any RequestKind
   let shouldAutomaticallyResume: Bool?
@@ -51,7 +51,7 @@ package final class RequestCore: Sendable {
 
   var resumesAutomatically: Bool { shouldAutomaticallyResume ?? session.startsRequestsImmediately }
 
-  // MARK: Calls of the caller, from any thread
+  // MARK: Calls from the caller, on any thread
 
   func resume(_ request: any RunOwner) {
     change(request, to: .resumed) { $0.lifecycle.resumed() }
@@ -96,7 +96,7 @@ package final class RequestCore: Sendable {
     let (action, isNotified, isUnstarted, concernsTask) = state.withLock { state in
       let before = state.lifecycle.state
       let action = body(&state)
-      // A handler that is added after the end resumes a finished request, which is no event.
+      // A handler that is added after the end resumes a finished request, which is not an event.
       let isNotified =
         notifies && before != .finished && before != state.lifecycle.state
         && state.lifecycle.state == requested
@@ -111,9 +111,9 @@ package final class RequestCore: Sendable {
     if isUnstarted { awaitStart(of: request) }
   }
 
-  /// Sets up a request that has just been created, as its session wants it.
+  /// Sets up a request that has just been created, as its session requires.
   ///
-  /// - Parameter isEager: Whether the request is made before it is resumed.
+  /// - Parameter isEager: Whether the `URLRequest` is created before the request is resumed.
   func setUp(_ request: any RunOwner, isEager: Bool) {
     let isImmediate = session.makesRequestsAtOnce
     guard isEager || isImmediate else { return }
@@ -164,8 +164,9 @@ package final class RequestCore: Sendable {
   /// Starts the run of the request, or the delivery of its outcome to late handlers.
   ///
   /// - The loop's thread performs the first steps, and no task is needed.
-  /// - If code of the caller is ahead, a task begins on the pool. It has the task-local values of the current task.
-  /// - A request that is made in the call of the factory begins on the current thread.
+  /// - If the caller's code has to run first, a task begins on the pool. It has the task-local values of the current
+  ///   task.
+  /// - A request that is created in the factory call begins on the current thread.
   private func start(_ request: any RunOwner, sends: Bool, isImmediate: Bool = false) {
     let index = session.registry.register(request)
     // Handlers that are added after the end receive the outcome, even if the session has ended.
@@ -202,7 +203,7 @@ package final class RequestCore: Sendable {
 
 extension RequestCore.CoreState {
   mutating func cancel(because error: AFError) -> RequestLifecycle.Action {
-    // If a WebSocket request is being closed, the end of its connection tells whether that has failed.
+    // If a WebSocket request is being closed, the end of its connection shows whether closing has failed.
     let wasCancelled = lifecycle.state == .cancelled
     let action = lifecycle.cancelled()
     if lifecycle.state == .cancelled, !wasCancelled { results.fail(error) }
@@ -216,7 +217,7 @@ extension RequestCore {
 }
 
 extension RequestCore {
-  /// Whether the session or the request has monitors. Asked before an event is made for them.
+  /// Whether the session or the request has monitors. Asked before an event is created for them.
   var notifiesMonitors: Bool { session.observers.hasMonitors || has(.events) }
 
   /// Whether the request has adapters or retriers.

@@ -9,14 +9,14 @@ import Synchronization
 struct RequestHandlers: Sendable {
   private(set) var validators: [Validator] = []
   private var sinks: ShortList<any ResponseSink> = []
-  /// The number of handlers whose response was made since the last attempt.
+  /// The number of handlers whose response was created since the last attempt.
   private var servedCount = 0
 
   mutating func add(_ validator: Validator) { validators.append(validator) }
 
   mutating func add(_ sink: any ResponseSink) { sinks.append(sink) }
 
-  /// Returns the next handler whose response has to be made; `nil` if each has one.
+  /// Returns the next handler whose response has to be created; `nil` if each has one.
   mutating func next() -> (any ResponseSink)? {
     guard servedCount < sinks.count else { return nil }
     defer { servedCount += 1 }
@@ -26,7 +26,7 @@ struct RequestHandlers: Sendable {
   /// Begins with the first handler again, because another attempt follows.
   mutating func restart() { servedCount = 0 }
 
-  /// Returns all handlers of responses and forgets them.
+  /// Returns all handlers of responses and removes them.
   mutating func takeServed() -> ShortList<any ResponseSink> {
     defer {
       sinks = []
@@ -42,7 +42,7 @@ private struct RunResult: Sendable {
   var listeners: RequestListeners?
   /// A body whose iteration ends.
   var source: InputStreamSource?
-  /// A handler that waits for the cURL command of a request that was never made.
+  /// A handler that waits for the cURL command of a request that was never created.
   var commandHandler: RequestWatchers.Handler<(any RunOwner)?>?
 }
 
@@ -66,7 +66,7 @@ extension RequestCore.CoreState {
 extension RequestCore {
   func add(_ validator: Validator) { state.withLock { $0.handlers.add(validator) } }
 
-  /// Returns the next handler whose response has to be made. Without one, ends the run and returns its handlers.
+  /// Returns the next handler whose response has to be created. Without one, ends the run and returns its handlers.
   func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
     let (sink, ended) = state.withLock { state -> ((any ResponseSink)?, RunResult?) in
       if let sink = state.handlers.next() { return (sink, nil) }
@@ -82,8 +82,8 @@ extension RequestCore {
   }
 }
 
-/// The asynchronous sequences of a request. Each of them receives everything, as does each closure beside them; all end
-/// with the request.
+/// The asynchronous sequences of a request. Each of them receives everything, and so does each closure; all end with
+/// the request.
 struct RequestListeners: Sendable {
   typealias Continuation<Element: Sendable> = AsyncStream<Element>.Continuation
 
@@ -91,7 +91,7 @@ struct RequestListeners: Sendable {
   var downloads: [Continuation<Progress>] = []
   var requests: [Continuation<URLRequest>] = []
   var tasks: [Continuation<URLSessionTask>] = []
-  /// Those of each redaction; `nil` is the command with its secrets.
+  /// The continuations for each redaction; `nil` is the command with its secrets.
   var commands: [Redaction?: [Continuation<String>]] = [:]
   var responses: [Continuation<HTTPURLResponse>] = []
 
@@ -135,7 +135,7 @@ extension RequestCore {
   }
 }
 
-/// The handlers that wait for a `URLRequest` to be made.
+/// The handlers that wait for a `URLRequest` to be created.
 struct RequestWatchers: Sendable {
   typealias Handler<Value> = (queue: DispatchQueue, closure: @Sendable (Value) -> Void)
 
@@ -146,9 +146,9 @@ struct RequestWatchers: Sendable {
   }
 
   var requestHandler: Handler<URLRequest>?
-  /// Called without a request if none was made.
+  /// Called without a request if none was created.
   var cURLHandler: Handler<(any RunOwner)?>?
-  /// Whether the request could not be made, so that handlers need not wait for it.
+  /// Whether the request could not be created, so that handlers need not wait for it.
   private(set) var hasFailed = false
 
   mutating func requestCreated() -> Notices? {

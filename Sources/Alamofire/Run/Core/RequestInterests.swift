@@ -13,7 +13,8 @@ extension RequestObservers {
 }
 
 /// The events for which a handler, a sequence or a monitor was added to the request itself, and whether it is
-/// intercepted. Most requests have none. One atomic holds them, so that no step takes the lock to find none.
+/// intercepted. Most requests have none. One atomic holds them, so that no step has to take the lock to find out that
+/// there are none.
 struct RequestInterests: OptionSet, Sendable {
   let rawValue: UInt16
 
@@ -21,7 +22,7 @@ struct RequestInterests: OptionSet, Sendable {
   static let progress = RequestInterests(rawValue: 1)
   /// The head of the response, before its body is read.
   static let head = RequestInterests(rawValue: 2)
-  /// The body of the response as it comes, for chunk readers. The body is not kept then.
+  /// The body of the response as it arrives, for chunk readers. The body is not stored then.
   static let body = RequestInterests(rawValue: 4)
   /// The events of this request, for a monitor or a handler of tasks.
   static let events = RequestInterests(rawValue: 8)
@@ -32,9 +33,9 @@ struct RequestInterests: OptionSet, Sendable {
   static let transfers = RequestInterests(rawValue: 64)
   /// The adapters and retriers of the request or its session.
   static let interceptors = RequestInterests(rawValue: 128)
-  /// Those of them that may change the request.
+  /// The interceptors that may change the request.
   static let adapters = RequestInterests(rawValue: 256)
-  /// Those of them that may send it again.
+  /// The interceptors that may send the request again.
   static let retriers = RequestInterests(rawValue: 512)
 }
 

@@ -34,7 +34,7 @@ package struct RequestLifecycle: Sendable {
 
   package private(set) var state = RequestState.initialized
   package private(set) var run = Run.notStarted
-  /// Whether the session has ended, so that nothing may be sent any more.
+  /// Whether the session has ended, so that nothing may be sent from now on.
   package private(set) var isAbandoned = false
   /// Whether the request was cancelled by ``closed()``, so that it ends by a closing handshake.
   package private(set) var isClosing = false

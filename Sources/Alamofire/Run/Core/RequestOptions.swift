@@ -17,9 +17,9 @@ struct RequestOptions: RareValue {
   static let usualPriority: Float = 0.5
 }
 
-/// The options of a request, or those of its session.
+/// The options of a request, or its session's.
 extension RequestCore {
-  /// Made when it is first asked for: a `UUID` costs a system call.
+  /// Created on first access, because a `UUID` costs a system call.
   var id: UUID {
     state.withLock { state in
       if let id = state.options.value.id { return id }
@@ -42,7 +42,7 @@ extension RequestCore {
     return (profile ?? session.settings.profile, priority)
   }
 
-  /// Changes the options of this request, which thereby has a profile of its own.
+  /// Changes the options of this request, which thereby gets its own profile.
   func changeOptions(_ change: (inout TransportOptions) -> Void) {
     let profile = profile
     let elsewhere = profile.elsewhere.map { made($0.options, change, elsewhere: nil) }

@@ -7,11 +7,11 @@ import Synchronization
 ///
 /// ``history`` has the requests and responses of earlier attempts.
 struct RequestResults: Sendable {
-  /// The request of the last attempt; `nil` until one has been made.
+  /// The request of the last attempt; `nil` until one has been created.
   private(set) var request: URLRequest?
   /// The response and the metrics of the attempt, or of its part before a failure.
   private(set) var exchange: Exchange?
-  /// The body of the response, as far as it is kept.
+  /// The body of the response, as far as it is stored.
   private(set) var data: Data?
   /// The first error of the attempt. Later errors are its consequences.
   private(set) var error: AFError?
@@ -34,7 +34,7 @@ struct RequestResults: Sendable {
     if self.error == nil { self.error = error }
   }
 
-  /// Replaces the error by that of a retrier, which was asked about it.
+  /// Replaces the error with the error of a retrier that was asked about it.
   mutating func replaceError(with error: AFError) { self.error = error }
 
   /// Makes the metrics of an attempt that ended before anything was sent.
@@ -77,7 +77,7 @@ extension RequestCore.CoreState {
   /// The body for the caller; `nil` if chunk readers receive it.
   var collectedBody: Data? { bodies.read { $0.chunks } != nil ? nil : results.data }
 
-  /// Whether the requests and responses of earlier attempts are kept.
+  /// Whether the requests and responses of earlier attempts are retained.
   var keepsEarlierAttempts: Bool { results.history.read { $0.isForgotten } != true }
 
   mutating func add(_ request: URLRequest) {
@@ -104,15 +104,15 @@ extension RequestCore {
   /// Keeps the first error of an attempt.
   func fail(_ error: AFError) { state.withLock { $0.results.fail(error) } }
 
-  /// Replaces the error by that of a retrier, which was asked about it.
+  /// Replaces the error with the error of a retrier that was asked about it.
   func replaceError(_ error: AFError) { state.withLock { $0.results.replaceError(with: error) } }
 
-  /// Keeps the response and the metrics of an attempt, or those of its part before a failure.
+  /// Stores the response and the metrics of an attempt, or of the part of it before a failure.
   func store(_ exchange: Exchange, body: Data?) {
     state.withLock { $0.results.store(exchange, body: body) }
   }
 
-  /// Keeps the response to the handshake of a WebSocket connection, whose metrics follow at its end.
+  /// Stores the response to the handshake of a WebSocket connection. The metrics follow when the connection ends.
   func connected(_ head: ResponseHead) {
     state.withLock { state in
       state.results.store(Exchange(url: state.taskView.currentRequest?.url, head: head), body: nil)
@@ -155,7 +155,7 @@ extension RequestCore {
     if let handler = notices.cURL { handler.queue.async { handler.closure(owner) } }
   }
 
-  /// Records a request that was made, but could not be adapted, and is therefore never sent as it is.
+  /// Records a request that was created, but could not be adapted, and is therefore never sent in this form.
   func adaptationFailed(_ request: URLRequest, of owner: any RunOwner) {
     state.withLock { $0.add(request) }
     creationFailed(of: owner)

@@ -15,7 +15,7 @@ extension RequestCore {
   /// attempt begins here.
   ///
   /// - Parameter sink: The handler whose serializer failed. Monitors receive its response as parsed.
-  /// - Returns: False, and nothing has changed, if no further attempt may be made.
+  /// - Returns: False, without a change, if no further attempt may be made.
   func prepareRetry(
     of request: any RunOwner, because cause: RetryCause, failedSink sink: (any ResponseSink)? = nil
   ) -> Bool {

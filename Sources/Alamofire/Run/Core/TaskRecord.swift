@@ -3,7 +3,7 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The state of one attempt that its task shows; made on first access.
+/// The state of one attempt that its task shows; created on first access.
 final class TaskRecord: Sendable {
   /// The properties that a task shows.
   struct View: Sendable {
@@ -64,7 +64,7 @@ protocol RecordedTask: URLSessionTask {
 }
 
 extension URLRequest {
-  /// Makes the request of the current hop from the user's request: URL, method and fields are those of the hop.
+  /// Makes the request of the current hop from the user's request, with the URL, method and fields of the hop.
   init?(hop: WireRequest, of original: URLRequest?) {
     guard let original, original.url?.absoluteString != hop.url || original.httpMethod != hop.method else {
       return nil

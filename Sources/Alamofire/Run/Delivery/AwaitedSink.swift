@@ -3,15 +3,15 @@ import FoundationNetworking
 import HTTPWire
 import Synchronization
 
-/// The response of a ``DataTask``, which any number of tasks can await any number of times. Serialization whose
-/// failure no retrier needs happens where the response is awaited.
+/// The response of a ``DataTask``, which any number of tasks can await any number of times. If no retrier needs to know
+/// of a failure, the serialization happens where the response is awaited.
 ///
 /// The attempt writes its properties before the latch opens, or the task that claims the response does. All tasks
 /// read them after the latch is open.
 // Unchecked: written before the latch opens.
 final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecked Sendable {
   private let serialization: Serialization<Value>
-  /// In memory of its own, because each access to a stored optional would look its type up at run time.
+  /// In separate memory, because each access to a stored optional would look its type up at run time.
   @exclusivity(unchecked) private var made: UnsafeMutablePointer<Value>?
 
   init(serialization: Serialization<Value>) {
@@ -89,7 +89,7 @@ final class AwaitedSink<Value: Sendable>: DeliveryLatch, ResponseSink, @unchecke
   }
 }
 
-/// A latch at which tasks wait for a response that is made elsewhere, or by the first of them. It is not generic,
+/// A latch at which tasks wait for a response that is created elsewhere, or by the first of them. It is not generic,
 /// because code that is generic over the value would look types up at run time for every step.
 ///
 /// A base class, which saves an object. Unchecked, because the compiler does not see which thread accesses the
@@ -102,7 +102,7 @@ class DeliveryLatch: @unchecked Sendable {
     case pending
     /// The request has ended; the response is not delivered yet, and the first waiting task will make it.
     case postponed
-    /// The response is made, but not delivered yet.
+    /// The response has been created, but not delivered yet.
     case prepared
     /// The first task that asks makes the response.
     case claimable
@@ -114,7 +114,7 @@ class DeliveryLatch: @unchecked Sendable {
   /// Guarded by the lock of this class.
   private struct State {
     var phase = Phase.pending
-    /// The usual single waiter, kept apart to save an array.
+    /// The usual single waiter, stored separately to save an array.
     var waiter: Waiter?
     var moreWaiters: [Waiter] = []
 
@@ -144,11 +144,12 @@ class DeliveryLatch: @unchecked Sendable {
   /// Marks the response as one that the first waiting task will make.
   final func postponed() { state.withLock { $0.phase = .postponed } }
 
-  /// Marks the response as made.
+  /// Marks the response as created.
   final func prepared() { state.withLock { $0.phase = .prepared } }
 
-  /// Whether the response is made, but not delivered. The attempt calls it before it reads values of another queue.
-  /// The lock makes that order visible to ThreadSanitizer, which misses it for a continuation that is resumed early.
+  /// Whether the response has been created, but not delivered. The attempt calls it before it reads values of another
+  /// queue. The lock makes that order visible to ThreadSanitizer, which misses it for a continuation that is resumed
+  /// early.
   final var isPrepared: Bool {
     state.withLock { state in
       if case .prepared = state.phase { return true }
@@ -170,7 +171,7 @@ class DeliveryLatch: @unchecked Sendable {
       })
   }
 
-  /// Opens the latch after the claiming task has made the response.
+  /// Opens the latch after the claiming task has created the response.
   final func open() {
     wake(
       state.withLock { state in
@@ -231,7 +232,7 @@ class DeliveryLatch: @unchecked Sendable {
 struct Serialization<Value: Sendable>: Sendable {
   /// Whether it runs user code or may block: decoding, custom serializers, preprocessors.
   let runsUserCode: Bool
-  /// Makes the value. Throws the error of the outcome, or that of a serializer.
+  /// A closure that creates the value. Throws the error of the outcome, or of a serializer.
   private let makeValue: @Sendable (RequestOutcome) throws -> Value
   /// Whether a serializer makes the value; otherwise it is the data or the file itself.
   let isSerialized: Bool
@@ -246,7 +247,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// Makes the value by a serializer of the library or of the caller.
+  /// Makes the value with a serializer from the library or from the caller.
   init<Serializer: DataResponseSerializerProtocol>(_ serializer: Serializer)
   where Serializer.SerializedObject == Value {
     runsUserCode = true
@@ -268,7 +269,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// Makes the value of a file by a serializer of the library or of the caller, which may block.
+  /// Makes the value of a file with a serializer from the library or from the caller, which may block.
   init<Serializer: DownloadResponseSerializerProtocol>(download serializer: Serializer)
   where Serializer.SerializedObject == Value {
     runsUserCode = true
@@ -295,7 +296,7 @@ struct Serialization<Value: Sendable>: Sendable {
     }
   }
 
-  /// Makes the value in `place`, and takes the time.
+  /// Makes the value in `place`, and measures the time.
   func serialize(
     _ outcome: RequestOutcome, into memory: UnsafeMutablePointer<Value>, duration: inout TimeInterval
   ) throws(AFError) {
@@ -329,7 +330,7 @@ struct Serialization<Value: Sendable>: Sendable {
 
 extension Serialization where Value == Data {
   /// Returns the serialization of the body as data. The one with the default arguments, which nearly every request
-  /// uses, is made once.
+  /// uses, is created once.
   static func data(_ preprocessor: any DataPreprocessor, _ codes: Set<Int>, _ methods: Set<HTTPMethod>)
     -> Self
   {

@@ -6,21 +6,21 @@ import Synchronization
 protocol ResponseSink: AnyObject, Sendable {
   /// Whether ``serialize(_:)`` runs user code, which must not run on the engine's thread.
   var runsUserCode: Bool { get }
-  /// Waits for what the sink has to receive before its response is made.
+  /// Waits for what the sink has to receive before its response is created.
   nonisolated(nonsending) func receiveRest(of core: RequestCore) async
   /// Takes the outcome, to serialize it later on the thread of the awaiting task. Returns false if the sink cannot.
   func postpone(_ outcome: RequestOutcome) -> Bool
-  /// Makes the response of the outcome and keeps it. Returns the failure of the serializer, if there is one, for the
+  /// Makes the response of the outcome and stores it. Returns the failure of the serializer, if there is one, for the
   /// retriers. Called again after a retry.
   func serialize(_ outcome: RequestOutcome) -> AFError?
-  /// Replaces the error that ``serialize(_:)`` returned by that of a retrier.
+  /// Replaces the error that ``serialize(_:)`` returned with a retrier's error.
   func replaceFailure(with error: AFError)
   /// Delivers the response, once.
   func deliver()
-  /// Delivers the response, and calls `completion` when the handler has returned. Of tasks that await a response it is
-  /// not known when they have used it: the call comes when they are resumed.
+  /// Delivers the response, and calls `completion` when the handler has returned. When tasks that await a response have
+  /// used it is unknown, so the call happens when they are resumed.
   func deliver(then completion: @escaping @Sendable () -> Void)
-  /// Calls the monitors of `request` with the response, which has been made.
+  /// Calls the monitors of `request` with the response, which has been created.
   func announce(to request: any RunOwner)
 }
 
@@ -180,6 +180,6 @@ extension EventSink {
 
   func replaceFailure(with error: AFError) {}
 
-  // The outcome is no response. Monitors are notified of each value of a stream when it is delivered.
+  // The outcome is not a response. Monitors are notified of each value of a stream when it is delivered.
   func announce(to request: any RunOwner) {}
 }

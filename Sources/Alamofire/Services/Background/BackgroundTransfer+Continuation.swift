@@ -51,7 +51,7 @@ extension BackgroundTransfer {
   /// Whether the file that the upload sends belongs to the journal.
   package func owns(_ file: URL) -> Bool { file.path == owner.path(of: names.body) }
 
-  /// The URL of the response, if it is not that of the request.
+  /// The URL of the response, if it differs from the request's.
   package var location: URL? { stored?.location.flatMap { URL(wire: $0) } }
 
   /// The body of the response to an upload.
@@ -73,7 +73,7 @@ extension BackgroundTransfer {
   }
 }
 
-/// The file of a background download: tells the transfer of the head and of the written bytes.
+/// The file of a background download: reports the head and the written bytes to the transfer.
 final class JournalledFile: BodySink {
   private let file: FileSink
   private let transfer: BackgroundTransfer
@@ -94,12 +94,12 @@ final class JournalledFile: BodySink {
   func finish() -> TransportFailure? { file.finish() }
 }
 
-/// The body of a background upload, or a part of it: tells the transfer before the last bytes are handed out. Until
+/// The body of a background upload, or a part of it: notifies the transfer before the last bytes are handed out. Until
 /// then the server cannot have received the whole upload.
 final class JournalledBody: BodySource {
   private let source: any BodySource
   private let transfer: BackgroundTransfer
-  /// Whether the last bytes are those of the upload.
+  /// Whether the last bytes are also the last ones of the upload.
   private let isEnd: Bool
   /// The number of bytes that are still to be sent, for the loop and attempts.
   private let rest: Atomic<Int64>

@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 
 /// A download or an upload of a background session, with its journal. Requests, their files and the steps of their
-/// attempts tell it of each step that another process would have to know.
+/// attempts report each step to it that another process would have to know.
 package final class BackgroundTransfer: Sendable {
   private enum Phase {
     case open
@@ -43,7 +43,7 @@ package final class BackgroundTransfer: Sendable {
   }
 
   package let id: UUID
-  /// Whether an earlier process made the transfer.
+  /// Whether an earlier process created the transfer.
   package let isRestored: Bool
   /// Whether an earlier process ended while it called the response handlers.
   package let mayHaveBeenDelivered: Bool
@@ -95,7 +95,7 @@ package final class BackgroundTransfer: Sendable {
   /// The request as it was before its adaptation, from the journal; `nil` until it is written.
   package var request: URLRequest? { stored.flatMap { URLRequest($0.description) } }
 
-  /// The file that the upload sends; `nil` for a download, and before the body was made.
+  /// The file that the upload sends; `nil` for a download, and before the body was created.
   package var bodyFile: URL? {
     state.withLock { $0.stored?.description.bodyFile ?? $0.adoptedFile }.map { URL(fileURLWithPath: $0.path) }
   }
@@ -112,13 +112,13 @@ package final class BackgroundTransfer: Sendable {
     state.withLock { if $0.stored == nil { $0.initialRequest = request } }
   }
 
-  /// The date before which nothing is sent.
+  /// The date before which the transfer sends nothing.
   package var earliestBegin: Date? {
     get { state.withLock { $0.earliestBegin } }
     set { state.withLock { $0.earliestBegin = newValue } }
   }
 
-  /// The seconds since the transfer was made, in whatever process.
+  /// The seconds since the transfer was created, in whatever process.
   package var age: TimeInterval { stored?.description.age(at: owner.now()) ?? 0 }
 
   /// Writes the first record. Does nothing if there is one.
@@ -194,7 +194,7 @@ package final class BackgroundTransfer: Sendable {
     if hadTurn { owner.turns?.pass() }
   }
 
-  /// Ends the transfer and keeps its outcome for a later handler, because the request had none.
+  /// Ends the transfer and stores its outcome for a later handler, because the request had none.
   package func endUnobserved() { owner.ended(self) }
 
   // MARK: Steps
@@ -352,10 +352,10 @@ package final class BackgroundTransfer: Sendable {
 
   package func noteMoved() { note(.moved) }
 
-  /// Notes the URL of the response, if it is not that of the request because of redirects.
+  /// Notes the URL of the response, if it differs from the request's because of redirects.
   package func noteLocation(_ url: URL) { note(.located(url: url.absoluteString)) }
 
-  /// Moves the file by `body`. Returns `nil`, and nothing is done, if the session has ended.
+  /// Moves the file by `body`. Returns `nil`, without moving it, if the session has ended.
   func move(to path: String, options: Int, _ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
     state.withLock { state in
       guard state.isOpen else { return nil }
@@ -393,7 +393,8 @@ package final class BackgroundTransfer: Sendable {
   /// Removes the journal, and then the files that only it knew. The journal goes first, because a process that ends in
   /// between leaves files without a journal, which the next one removes.
   ///
-  /// - Parameter run: The run that has ended. Nothing is removed if the request was sent again since. Default: any.
+  /// - Parameter run: The run that has ended. The transfer is not removed if the request was sent again since. Default:
+  ///   any.
   package func remove(after run: Int? = nil) {
     guard let files = try? owner.files() else { return }
     let (isOpen, bodyFile) = state.withLock { state in
@@ -414,7 +415,7 @@ package final class BackgroundTransfer: Sendable {
   /// Records no further step, because the session has ended. The next session continues from here.
   package func suspend() { state.withLock { $0.phase = .closed } }
 
-  /// Forgets the outcome, because the caller sends the finished request again: the journal begins anew. The file of an
+  /// Forgets the outcome, because the caller sends the finished request again: the journal begins again. The file of an
   /// incomplete download stays, so that it is continued. Does nothing if the session has ended.
   ///
   /// - Parameter upload: The resumable upload that the request continues.
@@ -432,8 +433,8 @@ package final class BackgroundTransfer: Sendable {
 
   private func renew(_ state: inout State, _ files: any TransferFiles, _ upload: StoredUpload?) {
     for name in [names.file, names.answer] { files.remove(name) }
-    // The request and the body of another process are known by the journal alone. Others are made anew if their files
-    // were removed.
+    // The request and the body of another process are known only from the journal. Others are created again if their
+    // files were removed.
     let description = state.isOpen || isRestored ? state.stored?.description : nil
     files.remove(names.journal)
     state = State(phase: .open, run: state.run, earliestBegin: state.earliestBegin, hasTurn: state.hasTurn)
@@ -451,7 +452,7 @@ package final class BackgroundTransfer: Sendable {
   /// The path of the downloaded file.
   package var filePath: String { owner.path(of: names.file) }
 
-  /// Writes a body in memory to a file, which is sent in its place.
+  /// Writes a body in memory to a file, which is sent instead.
   package func spool(_ body: Data) throws(AFError) {
     let files = try owner.files()
     files.remove(names.body)

@@ -9,7 +9,7 @@ package final class BackgroundTransfers: Sendable {
   private struct WeakTransfer { weak var transfer: BackgroundTransfer? }
 
   private struct State {
-    /// The folder, which is locked as long as it is here.
+    /// The folder, which is locked as long as it is stored here.
     var storage: Result<any TransferFiles, TransferFolderError>
     /// The transfers whose requests may still be running.
     var live: [UUID: WeakTransfer] = [:]
@@ -22,7 +22,7 @@ package final class BackgroundTransfers: Sendable {
   /// Files of resume data without a journal are removed after this number of seconds.
   private static let fileAge: Int64 = 7 * 86_400
 
-  /// A larger journal is none of this library.
+  /// A larger journal was not written by this library.
   private static let largestJournal = Int64(Journal.longestLine) * 4
 
   package let identifier: String
@@ -96,8 +96,8 @@ package final class BackgroundTransfers: Sendable {
 
   // MARK: The end of the session
 
-  /// Ends the use of the folder, because the session was released. No transfer writes to its files any more, so that
-  /// another session may continue them at once.
+  /// Ends the use of the folder, because the session was released. From then on no transfer writes to its files, so
+  /// that another session may continue them at once.
   package func close() {
     for transfer in transfers { transfer.suspend() }
     let storage = state.withLock { state in
@@ -232,7 +232,7 @@ package final class TransferTurns: Sendable {
     var waiting: [(number: UInt64, completion: SingleCompletion<Bool>)] = []
     var lastNumber: UInt64 = 0
 
-    /// Returns the number of a new waiter, or `nil` if the turn is free, and taken now.
+    /// Returns the number of a new waiter, or `nil` if the turn was free and has been claimed.
     mutating func take(or completion: SingleCompletion<Bool>) -> UInt64? {
       guard isTaken else {
         isTaken = true
@@ -271,7 +271,7 @@ package final class TransferTurns: Sendable {
     }
     guard !hasTurn else { return true }
     if let number, state.withLock({ $0.remove(number) }) { return false }
-    // The turn came together with the cancellation.
+    // The turn was granted at the same time as the cancellation.
     pass()
     return false
   }

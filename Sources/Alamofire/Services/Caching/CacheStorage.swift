@@ -26,7 +26,7 @@ final class CacheStorage: Sendable {
 
   /// Makes a storage; its folder is opened later.
   ///
-  /// - Parameter files: Opens the folder; `nil` keeps everything in memory.
+  /// - Parameter files: Opens the folder; `nil` stores everything in memory.
   init(
     memoryCapacity: Int, diskCapacity: Int, files: (@Sendable () -> (any EntryFiles)?)?,
     clock: @escaping @Sendable () -> Int64
@@ -51,7 +51,7 @@ final class CacheStorage: Sendable {
       guard !state.isOpen else { return [] }
       state.isOpen = true
       state.files = files
-      // A folder that cannot be used leaves memory alone.
+      // Without a usable folder, only memory is left.
       let toGo = files == nil ? state.index.setCapacities(disk: 0) : state.index.found(found)
       note(state)
       return toGo
@@ -190,7 +190,7 @@ final class CacheStorage: Sendable {
       return (ids, unknown, state.files)
     }
     let read = unknown.filter { id in
-      // A file that cannot be read now is removed too, because the caller may want it removed.
+      // A file that cannot be read now is removed too, because the caller may have requested its removal.
       files?.read(id.name).data.flatMap { StoredResponse.decode($0) }.map { $0.responseTime >= time } ?? true
     }
     change { index in (ids + read).flatMap { index.remove($0) } }
@@ -211,7 +211,7 @@ final class CacheStorage: Sendable {
   func setCapacities(memory: Int? = nil, disk: Int? = nil) {
     open()
     let (gone, files) = state.withLock { state in
-      // Without a folder there is no disk to have room on.
+      // Without a folder there is no capacity on the disk.
       let gone = state.index.setCapacities(memory: memory, disk: state.files == nil ? nil : disk)
       note(state)
       return (gone, state.files)
@@ -285,7 +285,7 @@ final class FailedRemovals: Sendable {
   func names(in folder: String) -> Set<String> { folders.withLock { $0[folder]?.names ?? [] } }
 }
 
-/// The files of a folder without those of ``FailedRemovals``, whose removal is tried again whenever the folder could be
+/// The files of a folder, without the ``FailedRemovals``. Their removal is tried again whenever the folder could be
 /// changed.
 struct CacheFiles: Sendable {
   private let files: any EntryFiles

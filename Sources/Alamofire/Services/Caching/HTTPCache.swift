@@ -18,10 +18,10 @@ package import HTTPWire
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// Set `configuration.urlCache = nil` to disable caching. Capacities are in bytes. The least recently used response
-/// is removed first. A response larger than a quarter of a capacity is not kept there. Bodies are stored decoded.
-/// Some responses are used by one session only and never written to a file: those to requests with its own identity,
-/// trust store or evaluators.
+/// Set `configuration.urlCache = nil` to disable caching. Capacities are in bytes. The least recently used response is
+/// removed first. A response larger than a quarter of a capacity is not stored there. Bodies are stored decoded.
+/// Responses to requests with a session's own identity, trust store or evaluators are used by that session only, and
+/// never written to a file.
 ///
 /// The cache is a private cache in the terms of RFC 9111. A response is reused only with the `Authorization` of its
 /// request, unless it is `public`. A `private` response is reused only with the same `Cookie`. A program that acts for
@@ -34,8 +34,8 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
 
   /// The cache of the program, which replaces `URLCache.shared` in configurations. It has the capacities that
   /// `URLCache.shared` has at the first use: 4 MiB in memory and 20 MiB on disk by default. Its folder is
-  /// `org.alamofire.http` and the name of the program in the user's caches. If no such folder is the user's alone, it
-  /// uses memory only.
+  /// `org.alamofire.http` and the name of the program in the user's caches. If no such folder belongs only to the user,
+  /// the cache uses only memory.
   public static let `default` = HTTPCache(
     memoryCapacity: URLCache.shared.memoryCapacity, diskCapacity: URLCache.shared.diskCapacity,
     directory: defaultFolder)
@@ -52,11 +52,11 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
   /// Makes a cache in a folder.
   ///
   /// - Parameters:
-  ///   - memoryCapacity: The most bytes that are kept in memory.
+  ///   - memoryCapacity: The most bytes that are stored in memory.
   ///   - diskCapacity:   The most bytes of the files, counted in blocks of 4 KiB.
-  ///   - directory:      The folder of the files, for this purpose alone; created when it is missing. `nil`, or a
-  ///                     folder that belongs to another user or that others may write to, keeps everything in memory.
-  ///                     The folder is opened when the cache is first used.
+  ///   - directory:      The folder of the files, for this purpose only; created when it is missing. `nil`, or a folder
+  ///                     that belongs to another user or that others may write to, stores everything in memory. The
+  ///                     folder is opened when the cache is first used.
   public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL?) {
     self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
   }
@@ -110,10 +110,9 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     return chosen?.cached(url: url)
   }
 
-  /// Stores a response for the URL of a request and the fields that its `Vary` names, instead of an equivalent one.
-  /// The rules of HTTP still decide whether it is reused. Nothing is stored for methods other than GET, or if the
-  /// response is no `HTTPURLResponse`. Of a `userInfo`, property list values with string keys are kept, also in
-  /// files.
+  /// Stores a response for the URL of a request and the fields that its `Vary` names, replacing an equivalent one. The
+  /// rules of HTTP still decide whether it is reused. A response to a method other than GET is not stored, nor one that
+  /// is not an `HTTPURLResponse`. Of a `userInfo`, property list values with string keys are stored, also in files.
   public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
     guard request.httpMethod ?? "GET" == "GET",
       let stored = StoredResponse(cachedResponse, for: request, now: storedResponses.clock())
@@ -174,7 +173,7 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     set { storedResponses.setCapacities(disk: newValue) }
   }
 
-  /// The number of bytes kept in memory.
+  /// The number of bytes stored in memory.
   public override var currentMemoryUsage: Int { storedResponses.usage().memory }
   /// The size of the files in bytes, in blocks of 4 KiB, including files that are about to be written.
   public override var currentDiskUsage: Int { storedResponses.usage().disk }

@@ -4,7 +4,7 @@ import HTTPSystem
 package import HTTPWire
 import Synchronization
 
-/// The cache of a session. Knows no request, delegate, task or cookie.
+/// The cache of a session. It does not know requests, delegates, tasks or cookies.
 package final class SessionCache: Sendable {
   /// `nil` without a cache.
   package let store: (any ResponseStore)?
@@ -12,7 +12,7 @@ package final class SessionCache: Sendable {
   let isThere: Bool
   /// The policy of requests that have the default policy.
   private let policy: URLRequest.CachePolicy
-  /// Identifies the session in the keys of responses that belong to it alone.
+  /// Identifies the session in the keys of responses that belong only to it.
   private let number: UInt64
   /// The responses that are being revalidated.
   private let refreshing = Mutex<Set<CacheKey>>([])
@@ -49,7 +49,7 @@ package final class SessionCache: Sendable {
     CacheKey(request.url, request.origin, partition: partition(of: request.profile))
   }
 
-  /// Returns the keys of a response that `key` names: for every session, and for this session alone.
+  /// Returns the keys of a response that `key` names: for every session, and for this session only.
   func keys(of key: CacheKey, for profile: ConnectionProfile) -> [CacheKey] {
     guard let target = profile.isUsual ? nil : WireTarget(key.url) else { return [key] }
     return [key, CacheKey(target.url, target.origin, partition: partition(of: profile))]
@@ -68,7 +68,7 @@ package final class SessionCache: Sendable {
     }
   }
 
-  /// Returns the policy of a request: its own, unless that is the default one, otherwise that of the session.
+  /// Returns the policy of a request: its own, unless that is the default one, otherwise the session's.
   func policy(of request: URLRequest) -> URLRequest.CachePolicy {
     request.cachePolicy == .useProtocolCachePolicy ? policy : request.cachePolicy
   }
@@ -118,8 +118,8 @@ extension SessionCache {
     return false
   }
 
-  /// Updates a stored response by that of a HEAD request or of a conditional request of the caller (RFC 9111 §4.3.4,
-  /// §4.3.5).
+  /// Updates a stored response with the response to a HEAD request, or to a conditional request from the caller (RFC
+  /// 9111 §4.3.4, §4.3.5).
   private func update(_ key: CacheKey, by candidate: CacheCandidate) {
     guard let store,
       let stored = CacheDecision.choice(of: store.read(key), for: FieldDigests(of: candidate.request.fields))
@@ -192,7 +192,7 @@ extension SessionCache {
         return
       }
       let now = store.now
-      // A response that the stored one may replace is not stored in its place (RFC 5861 §4).
+      // A response that may be replaced by the stored one is not stored instead of it (RFC 5861 §4).
       guard !CacheDecision.mayServeInstead(stored, of: response.head.status, fields: request.fields, now: now)
       else { return }
       let candidate = CacheCandidate(
@@ -236,8 +236,8 @@ extension CacheCandidate {
 package protocol ResponseStore: AnyObject, Sendable {
   /// Seconds since 1970.
   var now: Int64 { get }
-  /// Whether there may be a response for a URL with this hash; fast, and true if the store is not open yet. The hash
-  /// is not computed if nothing is stored.
+  /// Whether there may be a response for a URL with this hash; fast, and true if the store is not open yet. The hash is
+  /// not computed if the store is empty.
   func mayHold(_ hash: @autoclosure () -> UInt64) -> Bool
   /// Returns the responses for a URL if this takes no waiting; `nil` if ``read(_:)`` has to be called.
   func find(_ key: CacheKey) -> [StoredResponse]?
@@ -245,7 +245,7 @@ package protocol ResponseStore: AnyObject, Sendable {
   func read(_ key: CacheKey) -> [StoredResponse]
   /// The number of removals so far; a request notes it when it begins.
   var removalCount: UInt64 { get }
-  /// Stores a response instead of an equivalent one, unless something was removed for its URL after removal number
+  /// Stores a response, replacing an equivalent one, unless something was removed for its URL after removal number
   /// `removals`. Fast if ``waits`` is false.
   func put(_ stored: StoredResponse, askedAfter removals: UInt64)
   /// Removes all responses for a URL. Fast if ``waits`` is false.

@@ -45,7 +45,7 @@ package final class SharedTransfers: Sendable {
       hasher.combine(removalCount)
     }
 
-    /// Whether the options are equal. Requests with options of their own each have a profile of their own.
+    /// Whether the options are equal. Requests with their own options each have their own profile.
     private func hasOptions(of other: Key) -> Bool {
       profile === other.profile || profile.options == other.profile.options
     }
@@ -182,7 +182,7 @@ package final class SharedTransfers: Sendable {
     }
   }
 
-  /// Passes the head to the requests. Returns whether none of them wants the body.
+  /// Passes the head to the requests. Returns whether none of them needs the body.
   func headCame(_ key: Key, _ flight: UInt64, _ head: ResponseHead) -> Bool {
     let members = state.withLock { state -> [Member] in
       guard state.flights[key]?.number == flight else { return [] }
@@ -231,7 +231,7 @@ extension TransportFailure {
 struct SharedTransport: AsyncTransport {
   let shared: SharedTransfers
   let transport: any Transport
-  /// The number of removals from the cache so far. A request after a removal is another one.
+  /// The number of removals from the cache so far. A request after a removal has a different key.
   let removalCount: UInt64
 
   func response(
@@ -290,7 +290,7 @@ private final class SharedTransfer: TransferObserver, TransferCompletion {
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     // All requests of the transfer follow a redirect, or leave an alternative service that does not answer for the
-    // origin (RFC 9110 §15.5.20). A challenge may concern one of them alone.
+    // origin (RFC 9110 §15.5.20). A challenge may concern only one of them.
     let concernsAll = head.status / 100 == 3 || head.status == 421
     return shared.headCame(key, flight, head) && concernsAll ? .discard : .proceed
   }

@@ -49,7 +49,7 @@ struct StoredTransport: AsyncTransport {
     }
   }
 
-  /// Hands the body over chunk by chunk, as fast as the sink takes it.
+  /// Hands the body over chunk by chunk, as fast as the sink accepts it.
   private static func give(
     _ body: Data, _ head: ResponseHead, to sink: any BodySink, _ observer: any TransferObserver,
     _ control: LocalTransferControl
@@ -83,7 +83,7 @@ struct StoredTransport: AsyncTransport {
   }
 }
 
-/// The observer of a revalidation in the background, which takes cookies alone.
+/// The observer of a revalidation in the background, which stores only cookies.
 final class SilentObserver: TransferObserver {
   private let takeCookies: @Sendable (ResponseHead) -> Void
 

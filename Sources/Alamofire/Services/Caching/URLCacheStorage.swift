@@ -5,7 +5,7 @@ package import HTTPWire
 
 /// A `URLCache` other than ``HTTPCache``: Foundation's or a subclass. Its key is incomplete, so that each response is
 /// stored with a note of its URL. A response of another URL is ignored; one without the note is used only for the URL
-/// that it names. One variant of each URL is kept.
+/// that it names. One variant of each URL is stored.
 package final class URLCacheStorage: ResponseStore {
   private static let note = "org.alamofire.response"
 
@@ -99,8 +99,8 @@ package final class URLCacheStorage: ResponseStore {
 }
 
 extension StoredResponse {
-  /// Converts a response that a program stores for a request it made; `nil` if it is no HTTP response or must not be
-  /// stored.
+  /// Converts a response that a program stores for a request it made; `nil` if it is not an HTTP response or must not
+  /// be stored.
   convenience init?(_ cached: CachedURLResponse, for request: URLRequest, now: Int64) {
     guard let url = request.url?.absoluteString, let key = CacheKey(url) else { return nil }
     self.init(
@@ -113,7 +113,7 @@ extension StoredResponse {
   ///
   /// - Parameters:
   ///   - fields: The fields of the request, as they were sent.
-  ///   - head:   The head as it came, where `cached` has not got another one.
+  ///   - head:   The head as received, unless `cached` has another one.
   convenience init?(
     _ cached: CachedURLResponse, key: CacheKey, fields: [HTTPHeader], head: ResponseHead?,
     requestTime: Int64, responseTime: Int64, staysInMemory: Bool = false

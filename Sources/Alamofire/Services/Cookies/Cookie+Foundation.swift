@@ -78,7 +78,7 @@ final class StoredCookie: HTTPCookie, @unchecked Sendable {
       // Foundation marks a domain cookie by a leading dot.
       .domain: cookie.isHostOnly ? cookie.domain : "." + cookie.domain,
     ]
-    // Any text means yes, and anything that is no text means no.
+    // Any text means yes, and anything that is not text means no.
     if cookie.isSecure { properties[.secure] = "TRUE" }
     // A text would be read by a formatter that ends the process for some.
     if let expiry = cookie.expiry {
@@ -92,7 +92,7 @@ final class StoredCookie: HTTPCookie, @unchecked Sendable {
   override var isSessionOnly: Bool { cookie.expiry == nil }
   override var comment: String? { nil }
 
-  /// Such that a cookie made of them is the same, as far as Foundation can make one.
+  /// A cookie created from these properties is the same, as far as Foundation can create one.
   override var properties: [HTTPCookiePropertyKey: Any]? {
     var properties = super.properties ?? [:]
     properties[.comment] = nil
@@ -124,7 +124,7 @@ struct CookieNote: Equatable {
     creation = cookie.creation
   }
 
-  /// Parses a comment; `nil` if it is no note.
+  /// Parses a comment; `nil` if it is not a note.
   init?(_ comment: String) {
     let parts = comment.split(separator: "; ")
     guard parts.first == Self.mark else { return nil }
@@ -156,13 +156,13 @@ struct CookieNote: Equatable {
 /// Which requests that another site has caused may carry a cookie (RFC 6265bis §4.1.2.7). Foundation on Linux
 /// lacks it; it has the name and the values of Apple's.
 public struct HTTPCookieStringPolicy: RawRepresentable, Hashable, Sendable {
-  /// The text behind the policy, in lower case.
+  /// The text of the policy, in lower case.
   public let rawValue: String
 
   /// Makes a policy of any text; only ``sameSiteLax`` and ``sameSiteStrict`` mean something.
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  /// After a redirect from another site the cookie goes along with `GET`, `HEAD`, `OPTIONS` and `TRACE` alone.
+  /// After a redirect from another site the cookie is sent only with `GET`, `HEAD`, `OPTIONS` and `TRACE`.
   public static let sameSiteLax = HTTPCookieStringPolicy(rawValue: "lax")
   /// After a redirect from another site the cookie does not go along.
   public static let sameSiteStrict = HTTPCookieStringPolicy(rawValue: "strict")

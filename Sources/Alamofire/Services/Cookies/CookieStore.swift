@@ -175,8 +175,8 @@ final class CookieIndex: Sendable {
     byDomain = Dictionary(grouping: cookies.indices) { cookies[$0].domain }
   }
 
-  /// Whether these are the objects that were looked at, in the same order; a storage that has not
-  /// changed keeps it.
+  /// Whether these are the objects that were looked at, in the same order; a storage that has not changed keeps that
+  /// order.
   func describes(_ objects: [HTTPCookie]) -> Bool {
     guard objects.count == self.objects.count else { return false }
     for index in objects.indices where objects[index] !== self.objects[index] { return false }
@@ -196,8 +196,8 @@ final class CookieIndex: Sendable {
     return found.isEmpty ? [] : found.map { cookies[$0] }
   }
 
-  /// Returns the `Cookie` field for a target; `nil` without cookies. The field is kept as long as the storage does not
-  /// change and none of its cookies expires.
+  /// Returns the `Cookie` field for a target; `nil` without cookies. The field is cached as long as the storage does
+  /// not change and none of its cookies expires.
   ///
   /// - Parameter cause: Asked only when a cookie depends on it.
   func field(for target: CookieTarget, now: HTTPDate, cause: () -> CookieSelection.Cause) -> String? {
@@ -251,7 +251,7 @@ struct CookieStorageBridge {
       // Setting a cookie may write a file, so an unchanged cookie is skipped.
       if let old, cookies[old].equals(cookie) { return }
       guard let object = StoredCookie(cookie), maySet(object, by: rules) else { return }
-      // A cookie that a user made may spell the domain differently; then the new one would not replace it.
+      // A cookie that a user created may spell the domain differently; then the new one would not replace it.
       if let old, !Self.haveOneKey(objects[old], object) { storage.deleteCookie(objects[old]) }
       storage.setCookie(object)
       if let old {

@@ -18,7 +18,7 @@ struct CookieQuery {
   }
 }
 
-/// The cookies of one session. Knows no request in progress, delegate or cache.
+/// The cookies of one session. It does not know requests in progress, delegates or the cache.
 final class SessionCookies: Sendable {
   /// The `Cookie` field of a request, as far as it is known at once.
   enum Answer {
@@ -75,7 +75,7 @@ final class SessionCookies: Sendable {
 
   /// Returns the current cookies if this takes no waiting.
   ///
-  /// In one turn of the engine, only the first request reads an empty storage, unless a response brings cookies.
+  /// In one turn of the engine, only the first request reads an empty storage, unless a response sets cookies.
   private func lookUp() -> CookieStore.Lookup {
     guard let turn = turn() else { return store.lookUp() }
     if turnWithoutCookies.load(ordering: .relaxed) == turn, !store.isBeingWritten { return .none }

@@ -30,7 +30,7 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
   /// - Parameters:
   ///   - table: An empty table.
   ///   - file:  Its file, which is read now.
-  ///   - error: The reason why there is no file, if the caller wanted one.
+  ///   - error: The reason why there is no file, if the caller requested one.
   ///   - now:   Returns the seconds since 1970.
   package init(
     _ table: Table, file: (any HostPolicyFile)? = nil, error: HostStorageError? = nil,
@@ -56,7 +56,7 @@ package final class HostPolicyStore<Table: HostPolicyTable>: HostPolicyStorage {
     return state.withLock { body($0.table, now) }
   }
 
-  /// Changes the table. The file is written by a task of its own.
+  /// Changes the table. The file is written by a separate task.
   package func change(_ body: (inout Table, Int64) -> Bool) {
     let now = now()
     let begins = state.withLock { state in
@@ -182,8 +182,8 @@ extension StrictTransportSecurity {
   /// ``storageError`` has the reason. The file does not contain preloaded hosts (``preload(_:includingSubdomains:)``).
   ///
   /// - Parameters:
-  ///   - file:      The URL of the file. Its folder is made if it does not exist. The folder must belong to the user of
-  ///                the process, and no other user may write to it.
+  ///   - file:      The URL of the file. Its folder is created if it does not exist. The folder must belong to the user
+  ///                of the process, and no other user may write to it.
   ///   - hostLimit: The most hosts that are noted, as in ``init(hostLimit:)``.
   public convenience init(file: URL, hostLimit: Int = 10_000) {
     self.init(storage: HostPolicyStore(StrictTransportTable(limit: hostLimit), at: file))

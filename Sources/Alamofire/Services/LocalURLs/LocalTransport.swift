@@ -4,7 +4,7 @@ import HTTPSystem
 import HTTPWire
 
 /// Serves `file:` (RFC 8089) and `data:` (RFC 2397) URLs. The content is delivered in chunks, to memory or to the
-/// request's sink. Reads alone; method and header fields mean nothing.
+/// request's sink. Only reads; method and header fields are ignored.
 struct LocalTransport: AsyncTransport {
   private static let chunk = 131_072
 

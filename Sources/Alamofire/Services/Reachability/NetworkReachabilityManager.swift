@@ -127,7 +127,7 @@ open class NetworkReachabilityManager: @unchecked Sendable {
     core.start(queue, listener)
   }
 
-  /// Stops listening. If it is called on the queue of the listener, the listener is not called any more. On another
+  /// Stops listening. If it is called on the queue of the listener, the listener is no longer called. On another
   /// thread, a call of the listener may still be running. Without a listener it has no effect.
   open func stopListening() { core.stop() }
 }
@@ -169,11 +169,11 @@ public struct NetworkReachabilityFlags: OptionSet, Sendable, Hashable {
     self.rawValue = rawValue
   }
 
-  /// The way leads over a connection that comes and goes, such as PPP.
+  /// The route uses a transient connection, such as PPP.
   public static let transientConnection = NetworkReachabilityFlags(rawValue: 1 << 0)
   /// Packets can be sent.
   public static let reachable = NetworkReachabilityFlags(rawValue: 1 << 1)
-  /// A connection must be made first.
+  /// A connection must be established first.
   public static let connectionRequired = NetworkReachabilityFlags(rawValue: 1 << 2)
   /// Traffic establishes that connection.
   public static let connectionOnTraffic = NetworkReachabilityFlags(rawValue: 1 << 3)

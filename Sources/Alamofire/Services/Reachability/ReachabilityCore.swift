@@ -156,7 +156,7 @@ final class ReachabilityCore: Sendable {
 
   private func lookedUp(_ addresses: [IPAddress]) {
     let isOutdated = state.withLock { state in
-      // If a later look-up fails, the known addresses are kept, because routes to them can still be evaluated.
+      // If a later look-up fails, the known addresses are retained, because routes to them can still be evaluated.
       if !addresses.isEmpty || state.addresses == nil { state.addresses = addresses }
       defer { state.lookup = .none }
       return state.lookup == .outdated

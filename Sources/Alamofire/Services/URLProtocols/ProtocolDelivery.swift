@@ -129,7 +129,7 @@ package struct ProtocolReply: Sendable {
     case nothing
     case deliverHead
     case deliverBytes
-    /// The bytes come without a response. They are delivered as Foundation does it.
+    /// The bytes arrive without a response. They are delivered as Foundation does.
     case deliverBytesAlone
     /// The response completes when all bytes are delivered.
     case complete
@@ -139,7 +139,7 @@ package struct ProtocolReply: Sendable {
     case answerChallenge
     case cancel
     case timeOut
-    /// The class broke the rules in a way of which nothing can be made.
+    /// The class broke the rules in a way that cannot be handled.
     case refuse(Fault)
   }
 

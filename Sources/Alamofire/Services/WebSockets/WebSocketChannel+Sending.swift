@@ -54,7 +54,7 @@ extension WebSocketChannel {
     flush()
   }
 
-  /// Sends a ping, whose completion is called with the pong.
+  /// Sends a ping. Its completion is called with the pong.
   func ping(_ completion: PingCompletion?) {
     let isSent = state.withLock { state in
       state.pingCount += 1
@@ -71,7 +71,8 @@ extension WebSocketChannel {
     if isSent { flush() } else { completion?(.failure(Self.notOpen)) }
   }
 
-  /// Answers the ping of a pong, and those before it, because a peer need not answer each (RFC 6455 §5.5.3).
+  /// Completes the ping that a pong answers, and all earlier pings, because a peer need not answer each (RFC 6455
+  /// §5.5.3).
   func answerPings(_ payload: Data) {
     let number = payload.count == 8 ? payload.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } : 0
     let answered: [PendingPing] = state.withLock { state in
@@ -89,7 +90,7 @@ extension WebSocketChannel {
 
   // MARK: Writing
 
-  /// Writes the output, unless a write is under way, whose completion continues.
+  /// Writes the output, unless a write is under way: then its completion continues.
   func flush() {
     let (data, isOver) = state.withLock { state -> (Data?, Bool) in
       guard !state.isWriting, state.streamEnd == nil else { return (nil, false) }
@@ -177,7 +178,7 @@ extension WebSocketChannel {
       return (state.timerPurpose, false)
     }
     switch purpose {
-    // The Close frame may stand behind messages that no handler processes.
+    // The Close frame may follow messages that no handler processes.
     case .closing where wasFull:
       setTimer(.closing, after: options.closeTimeout)
       pump()
@@ -213,7 +214,7 @@ extension WebSocketChannel.ChannelState {
     !connection.hasOutput && (connection.endsTransport || isAtEnd)
   }
 
-  /// Removes and returns the messages of which all bytes were taken.
+  /// Removes and returns the messages that have been written completely.
   fileprivate mutating func removeWrittenSends() -> [WebSocketChannel.PendingSend] {
     let taken = connection.takenByteCount
     guard let first = sends.firstIndex(where: { $0.end > taken }) else {

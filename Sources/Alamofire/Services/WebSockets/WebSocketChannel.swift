@@ -4,9 +4,9 @@ import HTTPWire
 import Synchronization
 
 /// The observer of a channel. Its methods are called one at a time. All but the first are also called on the thread of
-/// the engine, so that they must return at once and run no code of the caller.
+/// the engine. They must return at once, and must not run the caller's code.
 protocol WebSocketChannelObserver: AnyObject, Sendable {
-  /// Decides whether a channel is opened after a handshake. May wait, and may run code of the caller.
+  /// Decides whether a channel is opened after a handshake. May wait, and may run the caller's code.
   nonisolated(nonsending) func validate(_ head: ResponseHead) async throws(TransportFailure)
   /// Called when the channel is open.
   func channelOpened(_ channel: WebSocketChannel, subprotocol: String?)
@@ -34,7 +34,7 @@ struct WebSocketChannelOptions: Sendable {
   var closeTimeout = Duration.seconds(10)
   /// The time in which the server ends the connection after both Close frames.
   var endTimeout = Duration.seconds(2)
-  /// The number of bytes of messages that are not processed yet, above which nothing is read.
+  /// The number of bytes of messages that are not processed yet, above which the channel does not read.
   var heldLimit = 1_048_576
   /// The number of bytes of large messages in one write.
   var writeSize = 262_144
@@ -43,7 +43,8 @@ struct WebSocketChannelOptions: Sendable {
 /// A WebSocket connection after its handshake: it moves bytes between a ``WebSocketConnection`` and a stream of bytes.
 ///
 /// - One write is under way at a time. Other frames gather, so that compressed messages keep their order.
-/// - Nothing is read while more than ``WebSocketChannelOptions/heldLimit`` bytes of messages are not processed.
+/// - The channel does not read while more than ``WebSocketChannelOptions/heldLimit`` bytes of messages are not
+///   processed.
 final class WebSocketChannel: Sendable {
   typealias SendCompletion = @Sendable (TransportFailure?) -> Void
   typealias PingCompletion = @Sendable (Result<WebSocketPong, TransportFailure>) -> Void
@@ -103,12 +104,12 @@ final class WebSocketChannel: Sendable {
   let host: String
   private let observer: any WebSocketChannelObserver
   /// The connection and its timer, for the loop and the threads of users. Messages are masked under the lock, because
-  /// their order is that of the wire. Events are delivered outside of it, by one thread at a time.
+  /// they are sent in this order. Events are delivered outside of it, by one thread at a time.
   let state: Mutex<ChannelState>
 
   /// Makes a channel on a connection that was upgraded.
   ///
-  /// - Parameter input: The bytes that arrived behind the handshake.
+  /// - Parameter input: The bytes that arrived after the handshake.
   init(
     _ stream: any ByteStream, host: String, _ options: WebSocketChannelOptions, deflate: WebSocketDeflate?,
     input: Data, observer: any WebSocketChannelObserver
@@ -152,8 +153,8 @@ final class WebSocketChannel: Sendable {
     case failed
   }
 
-  /// Delivers the events of the received bytes, and reads on. One thread delivers at a time, so that events keep their
-  /// order.
+  /// Delivers the events of the received bytes, and continues to read. One thread delivers at a time, so that events
+  /// keep their order.
   func pump() {
     while true {
       let step = state.withLock { $0.step(limit: options.heldLimit) }
@@ -218,7 +219,7 @@ final class WebSocketChannel: Sendable {
   func streamEnded(_ failure: TransportFailure?) {
     state.withLock { state in
       state.streamEnd = StreamEnd(failure: failure)
-      // Nothing more is delivered after a cancellation.
+      // No more events are delivered after a cancellation.
       guard failure?.kind == .cancelled else { return }
       state.input = Data()
       state.position = 0
@@ -282,11 +283,11 @@ extension WebSocketChannel.ChannelState {
     return .read
   }
 
-  /// Whether nothing is read until messages were processed.
+  /// Whether the channel stops reading until messages have been processed.
   func isFull(_ limit: Int) -> Bool { held >= limit && !connection.skipsMessages }
 
   /// Reads events until a limit of bytes is reached. Messages without another event between them are one delivery,
-  /// because each delivery can wake a thread of the caller.
+  /// because each delivery can wake one of the caller's threads.
   private mutating func events(limit: Int) -> [WebSocketChannel.Delivery] {
     var events: [WebSocketChannel.Delivery] = []
     var messages: [WebSocketMessage] = []
@@ -343,7 +344,7 @@ extension WebSocketChannel.ChannelState {
 }
 
 extension WebSocketMessage {
-  /// The memory of a message beside its bytes, so that many empty messages are limited as well.
+  /// The memory of a message in addition to its bytes, so that many empty messages are limited as well.
   static let overhead = 64
 
   /// The memory that a message takes while it waits.

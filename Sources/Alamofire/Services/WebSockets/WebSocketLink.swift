@@ -33,7 +33,7 @@ final class WebSocketLink: Sendable {
   /// Takes the stream, before the observer can suspend or cancel it.
   func take(_ stream: any ByteStream) { state.withLock { $0.stream = stream } }
 
-  /// Begins as the observer wants. Returns false if the request was cancelled.
+  /// Begins as the observer decides. Returns false if the request was cancelled.
   func begin(_ start: TransferStart) -> Bool {
     state.withLock { state in
       // The request may have been resumed since the observer has returned.

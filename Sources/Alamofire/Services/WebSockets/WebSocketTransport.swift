@@ -10,7 +10,7 @@ import Synchronization
 final class WebSocketTransport: Transport {
   private let streams: any ByteStreamTransport
   private let options: WebSocketChannelOptions
-  /// The subprotocols of the configuration; without any, those of the request's fields.
+  /// The subprotocols of the configuration; without any, the ones in the request's fields.
   private let subprotocols: [String]
   private let observer: any WebSocketChannelObserver
   private let executor: (any TaskExecutor)?
@@ -51,7 +51,7 @@ final class WebSocketTransport: Transport {
     }
   }
 
-  /// Ends a transfer on the thread of the engine, because code of the caller may have closed the connection.
+  /// Ends a transfer on the thread of the engine, because the caller's code may have closed the connection.
   private func end(
     _ outcome: Result<WireResponse, TransportFailure>, _ completion: any TransferCompletion
   ) {
@@ -184,7 +184,7 @@ struct WebSocketExchange {
     /// The result of the handshake; `nil` for a status other than 101.
     var agreement: WebSocketAgreement?
     var body: Data?
-    /// The bytes behind the head of a 101.
+    /// The bytes after the head of a 101.
     var rest = Data()
   }
 
@@ -213,8 +213,8 @@ struct WebSocketExchange {
         if case .head(let new) = step {
           link.mark(\.responseStart)
           link.note { $0.responseHeaderBytes = Int64(headCount + position) }
-          // No handler of this kind of request holds the body back. The connection is closed without a body that is
-          // not wanted.
+          // No handler of this kind of request holds the body back. The connection is closed without reading a body
+          // that is not needed.
           if transferObserver.headReceived(new) == .discard { return Answer(head: new) }
           guard new.status != 101 else {
             return Answer(
@@ -298,7 +298,7 @@ struct WebSocketExchange {
 }
 
 extension WireRequest {
-  /// The request for the connection alone, for which proxies are asked for a tunnel (RFC 6455 §4.1).
+  /// The request for the connection only: proxies are asked for a tunnel for it (RFC 6455 §4.1).
   fileprivate var forConnection: WireRequest {
     let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
     return changing { parts in

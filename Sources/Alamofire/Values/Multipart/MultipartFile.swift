@@ -13,8 +13,8 @@ struct MultipartMemory: MultipartSink {
 
   /// Makes an empty sink.
   ///
-  /// - Parameter capacity: The expected number of bytes. At most a gigabyte is reserved, so that a large number alone
-  ///   cannot exhaust the memory.
+  /// - Parameter capacity: The expected number of bytes. At most a gigabyte is reserved, so that a large number on its
+  ///   own cannot exhaust the memory.
   init(capacity: UInt64) {
     data.reserveCapacity(Int(min(capacity, 1 << 30)))
   }
@@ -146,7 +146,7 @@ extension MultipartFile {
     } catch {
       return error
     }
-    // A link that leads nowhere has attributes of its own.
+    // A link that leads nowhere has its own attributes.
     return CocoaError(.fileReadNoSuchFile, userInfo: [NSFilePathErrorKey: url.path, NSURLErrorKey: url])
   }
 
@@ -197,8 +197,8 @@ extension InputStream {
     }
   }
 
-  /// `false` for a stream that Foundation made of a URL that is not a file. Such a stream has no contents, and every
-  /// call to it ends the process; only reflection can detect it.
+  /// `false` for a stream that Foundation created from a URL that is not a file. Such a stream has no contents, and
+  /// every call to it ends the process; only reflection can detect it.
   var isUsable: Bool {
     var mirror: Mirror? = Mirror(reflecting: self)
     while let level = mirror, level.subjectType != InputStream.self { mirror = level.superclassMirror }

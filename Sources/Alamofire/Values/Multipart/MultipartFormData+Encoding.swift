@@ -4,10 +4,10 @@ import HTTPWire
 extension MultipartFormData {
   /// Encodes the form in memory.
   ///
-  /// It needs as much memory as the body is long. The bytes of streams are kept, so that the form can be encoded
-  /// again; this needs their length once more.
+  /// It needs as much memory as the body is long. The bytes of streams are retained, so that the form can be encoded
+  /// again; this takes as much memory again as they are long.
   ///
-  /// - Returns: The body: for a form without parts the closing boundary alone.
+  /// - Returns: The body: for a form without parts, only the closing boundary.
   /// - Throws: ``AFError/multipartEncodingFailed(reason:)`` with the first failure of appending a part, or
   ///   `.inputStreamReadFailed` with an ``AFError/UnexpectedInputStreamLength`` for a length that differs.
   public func encode() throws -> Data {
@@ -26,9 +26,9 @@ extension MultipartFormData {
   ///
   /// - Parameter fileURL: The path of the new file. Its folder must exist, the file must not.
   /// - Throws: ``AFError/multipartEncodingFailed(reason:)`` with the first failure, which may be one of appending a
-  ///   part. `.outputStreamFileAlreadyExists` if the file exists. `.outputStreamURLInvalid` for a URL that is no file
-  ///   URL. `.outputStreamWriteFailed` if the folder is missing or the disk is full. `.inputStreamReadFailed` if a part
-  ///   cannot be read, has another length, or is a stream that was read before.
+  ///   part. `.outputStreamFileAlreadyExists` if the file exists. `.outputStreamURLInvalid` for a URL that is not a
+  ///   file URL. `.outputStreamWriteFailed` if the folder is missing or the disk is full. `.inputStreamReadFailed` if a
+  ///   part cannot be read, has another length, or is a stream that was read before.
   public func writeEncodedData(to fileURL: URL) throws {
     try write(to: fileURL, permissions: 0o666)
   }
@@ -95,7 +95,7 @@ extension MultipartFormData {
     }
   }
 
-  /// Puts the bytes of a stream in its place.
+  /// Replaces a stream with its bytes.
   private func keepStream(at index: Int, _ buffer: inout [UInt8]) throws {
     guard case .stream(let stream) = parts[index].content else { return }
     // The declared length may be wrong, so only a limited capacity is reserved.
@@ -147,9 +147,9 @@ enum MultipartHead {
 
   /// Returns a name for use between quotation marks: `"` and control characters become `%XX`.
   ///
-  /// Browsers escape `"`, CR and LF in this way (WHATWG HTML, "Multipart form data"). The other control characters
-  /// are escaped because no field may contain them (RFC 9110 §5.5). So is a backslash at the end, because many
-  /// parsers take it and the closing quotation mark for an escape (RFC 9110 §5.6.4).
+  /// Browsers escape `"`, CR and LF in this way (WHATWG HTML, "Multipart form data"). The other control characters are
+  /// escaped because no field may contain them (RFC 9110 §5.5). So is a backslash at the end, because many parsers
+  /// interpret it and the closing quotation mark as an escape (RFC 9110 §5.6.4).
   static func escaped(_ name: String) -> String {
     guard name.utf8.contains(where: mustEscape) || name.utf8.last == UInt8(ascii: "\\") else { return name }
     let digits = Array("0123456789ABCDEF".utf8)
@@ -193,14 +193,14 @@ enum MultipartBoundary {
       format: "alamofire.boundary.%08x%08x", UInt32.random(in: 0...(.max)), UInt32.random(in: 0...(.max)))
   }
 
-  /// Returns whether a boundary has 1 to 70 of the characters that the RFC calls `bchars`, the last of which is no
+  /// Returns whether a boundary has 1 to 70 of the characters that the RFC calls `bchars`, the last of which is not a
   /// space.
   static func isValid(_ boundary: String) -> Bool {
     let bytes = boundary.utf8
     return (1...70).contains(bytes.count) && bytes.allSatisfy(isBoundaryByte) && bytes.last != 0x20
   }
 
-  /// Returns the content type of a form; a boundary that is no token is quoted (RFC 2045 §5.1).
+  /// Returns the content type of a form; a boundary that is not a token is quoted (RFC 2045 §5.1).
   static func contentType(_ boundary: String) -> String {
     let isQuoted = isValid(boundary) && !HeaderFieldRules.isToken(boundary)
     return "multipart/form-data; boundary=" + (isQuoted ? "\"\(boundary)\"" : boundary)

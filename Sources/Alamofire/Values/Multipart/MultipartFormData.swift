@@ -13,15 +13,15 @@ public import HTTPWire
 /// Parts are sent in the order in which they were appended. If a part is invalid, every later encoding throws the
 /// first such failure. Further parts can be appended after a failure, and after an encoding.
 ///
-/// **Names.** In names and file names a quotation mark becomes `%22`, a carriage return `%0D`, a line feed `%0A`, as
-/// in browsers. Other control characters, NUL among them, become `%XX`, and a backslash at the end `%5C`. All other
-/// characters are sent as UTF-8, including percent signs and other backslashes. Avoid backslashes, because some
-/// servers take them for an escape. Therefore no name can add a parameter, a field or a part. MIME types and header
-/// fields of the caller are not changed: a control character in them is an error.
+/// **Names.** In names and file names a quotation mark becomes `%22`, a carriage return `%0D`, a line feed `%0A`, as in
+/// browsers. Other control characters, NUL among them, become `%XX`, and a backslash at the end `%5C`. All other
+/// characters are sent as UTF-8, including percent signs and other backslashes. Avoid backslashes, because some servers
+/// mistake them for an escape. Therefore no name can add a parameter, a field or a part. MIME types and your own header
+/// fields are not changed: a control character in them is an error.
 ///
-/// **Encoding twice.** Data and files are read anew each time. An `InputStream` can be read only once: ``encode()``
-/// keeps its bytes, so that the form can be encoded again. ``writeEncodedData(to:)`` does not, because they may be
-/// too many; a later encoding then throws.
+/// **Encoding twice.** Data and files are read again each time. An `InputStream` can be read only once: ``encode()``
+/// stores its bytes, so that the form can be encoded again. ``writeEncodedData(to:)`` does not, because they may be too
+/// many; a later encoding then throws.
 ///
 /// **Lengths.** A file or stream whose length differs from the appended or declared one is an error, and never a
 /// truncated body.
@@ -87,8 +87,8 @@ open class MultipartFormData {
 
   /// Appends a file; its name is the last component of the URL, its MIME type follows from the extension.
   ///
-  /// The types are those of `/etc/mime.types` and of the shared MIME database (`/usr/share/mime`), and a few
-  /// well-known ones where a system has neither. An unknown extension gives `application/octet-stream`.
+  /// The types come from `/etc/mime.types` and the shared MIME database (`/usr/share/mime`), with a few well-known ones
+  /// for a system that has neither. An unknown extension gives `application/octet-stream`.
   ///
   /// - Parameters:
   ///   - fileURL: A regular file, or a link to one. It is looked for at once, and read when the form is encoded.
@@ -105,8 +105,8 @@ open class MultipartFormData {
     append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
   }
 
-  /// Appends a file under a name of the caller's choice. The MIME type follows from the extension of that name; if that
-  /// has none, or an unknown one, from the extension of the file.
+  /// Appends a file under a name of your choice. The MIME type follows from the extension of that name; if that has
+  /// none, or an unknown one, from the extension of the file.
   ///
   /// ```swift
   /// form.append(temporaryFile, withName: "picture", fileName: "engine.png")  // image/png
@@ -125,7 +125,7 @@ open class MultipartFormData {
     append(fileURL, withName: name, fileName: fileName, mimeType: mimeType ?? MIMETypes.unknown)
   }
 
-  /// Appends a file under a name and with a MIME type of the caller's choice.
+  /// Appends a file under a name and with a MIME type of your choice.
   ///
   /// - Parameters:
   ///   - fileURL: A regular file, or a link to one. It is checked at once, and read when the form is encoded. A file of
@@ -171,14 +171,13 @@ open class MultipartFormData {
     append(stream, withLength: length, headers: headers)
   }
 
-  /// Appends the bytes of a stream, with a head of the caller's own.
+  /// Appends the bytes of a stream, with your own header fields.
   ///
   /// - Parameters:
   ///   - stream: The stream; see ``append(_:withLength:name:fileName:mimeType:)``.
   ///   - length: The exact number of bytes.
-  ///   - headers: The fields of the part, in this order; none is added. A part of a form needs a
-  ///     `Content-Disposition` (RFC 7578 §4.2). Encoding throws for a name that is no token, or a value with a
-  ///     control character.
+  ///   - headers: The fields of the part, in this order; none is added. A part of a form needs a `Content-Disposition`
+  ///     (RFC 7578 §4.2). Encoding throws for a name that is not a token, or a value with a control character.
   public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {
     append(.stream(stream), length: length, headers: headers)
   }
@@ -211,7 +210,7 @@ extension MultipartFormData {
 struct MultipartPart {
   enum Content {
     case data(Data)
-    /// Opened anew for each encoding.
+    /// Opened again for each encoding.
     case file(URL)
     /// A stream that has not been read.
     case stream(InputStream)
@@ -219,7 +218,7 @@ struct MultipartPart {
     case spent(AFError)
   }
 
-  /// The fields and the empty line behind them.
+  /// The fields and the empty line after them.
   let head: [UInt8]
   /// The bytes that the content must have.
   let length: UInt64

@@ -22,8 +22,8 @@ public protocol ParameterEncoder: Sendable {
   /// - Parameters:
   ///   - parameters: The value; for `nil`, the built-in encoders return the request unchanged.
   ///   - request:    The request.
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in ``AFError/parameterEncoderFailed(reason:)`` with
-  ///   `.encoderFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in ``AFError/parameterEncoderFailed(reason:)``
+  ///   with `.encoderFailed`.
   func encode<Parameters: Encodable & Sendable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest
@@ -67,8 +67,8 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
     self.encoder = encoder
   }
 
-  /// Returns the request with the value as its body; the content type `application/json` is set unless
-  /// there is one. `nil` leaves the request alone.
+  /// Returns the request with the value as its body; the content type `application/json` is set unless there is one.
+  /// `nil` leaves the request unchanged.
   ///
   /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.encoderFailed` when the value cannot be
   ///   written, with `.missingRequiredComponent` when the request has no URL.
@@ -150,7 +150,7 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
 
   /// Returns the request with the value in its query or body; for `nil`, unchanged.
   ///
-  /// An existing query is kept in front; without pairs the URL is not changed. With a body, the content type
+  /// An existing query stays, before the new pairs; without pairs the URL is not changed. With a body, the content type
   /// `application/x-www-form-urlencoded; charset=utf-8` is set unless the request has one. Characters of
   /// `allowedCharacters` that are invalid in a query are percent-encoded there.
   ///

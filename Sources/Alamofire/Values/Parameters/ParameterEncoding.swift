@@ -31,8 +31,8 @@ public protocol ParameterEncoding: Sendable {
   /// - Parameters:
   ///   - urlRequest: The request.
   ///   - parameters: The parameters; for `nil`, the built-in encodings return the request unchanged.
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.customEncodingFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in ``AFError/parameterEncodingFailed(reason:)``
+  ///   with `.customEncodingFailed`.
   func encode(
     _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
   ) throws -> URLRequest
@@ -45,7 +45,8 @@ public protocol ParameterEncoding: Sendable {
 ///   url, method: .post, parameters: ["name": "Ada", "age": 36], encoding: JSONEncoding.default)
 /// ```
 ///
-/// The values are those of `JSONSerialization`: text, numbers, bools, `NSNull`, and arrays and dictionaries of these.
+/// The values are the ones that `JSONSerialization` accepts: text, numbers, bools, `NSNull`, and arrays and
+/// dictionaries of these.
 public struct JSONEncoding: ParameterEncoding {
   /// An error of this encoder; it is wrapped in ``AFError/parameterEncodingFailed(reason:)``.
   public enum Error: Swift.Error {

@@ -11,9 +11,9 @@ import HTTPWire
 /// let encoding = URLEncoding(arrayEncoding: .noBrackets, boolEncoding: .literal)
 /// ```
 ///
-/// Nested values have no standard encoding. The common one is used: `name[]` for the items of an array, `name[key]`
-/// for the entries of a dictionary. Names are sorted at every level, items keep their order. A query that the URL
-/// already has is kept, in front.
+/// Nested values have no standard encoding. The common one is used: `name[]` for the items of an array, `name[key]` for
+/// the entries of a dictionary. Names are sorted at every level, items keep their order. A query that the URL already
+/// has stays, before the new pairs.
 ///
 /// Numbers that are whole are written without a fraction (`1.0` as `1`). A value of another type than
 /// dictionary, array, number, bool and text is written as its description.
@@ -186,7 +186,7 @@ extension URLEncoding {
   /// not depend on that.
   private func text(of number: NSNumber) -> String {
     guard !(number is NSDecimalNumber) else { return "\(number)" }
-    // On Linux only bools have this type: an Int8 has that of a wider integer.
+    // On Linux only bools have this type: an Int8 has the type of a wider integer.
     switch UInt8(bitPattern: number.objCType.pointee) {
     case UInt8(ascii: "c"), UInt8(ascii: "B"): return boolEncoding.encode(number.boolValue)
     case UInt8(ascii: "d"): return withoutEmptyFraction("\(number.doubleValue)")

@@ -17,7 +17,7 @@ public typealias AFDataResponse<Success> = DataResponse<Success, AFError>
 ///
 /// To make one for a test, use ``init(request:response:data:metrics:serializationDuration:result:)``.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
-  /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
+  /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was created.
   public let request: URLRequest?
   /// The body as received; `nil` if there was none or it was empty.
   public let data: Data?
@@ -28,10 +28,10 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
 
   private let origin: ResponseOrigin
 
-  /// The response of the server; `nil` if there was none. Made on first access.
+  /// The response of the server; `nil` if there was none. Created on first access.
   public var response: HTTPURLResponse? { origin.response }
 
-  /// The metrics of the last attempt; `nil` only for a response made without them. Made on first access.
+  /// The metrics of the last attempt; `nil` only for a response created without them. Created on first access.
   public var metrics: TaskMetrics? { origin.metrics }
 
   /// The trailer fields, which the server sent after the body (RFC 9110 §6.5); `nil` if there were none. See
@@ -64,7 +64,8 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
 
   /// Makes a response.
   ///
-  /// - Parameter origin: The `HTTPURLResponse` and the metrics, or the exchange of which they are made on first access.
+  /// - Parameter origin: The `HTTPURLResponse` and the metrics, or the exchange from which they are created on first
+  ///   access.
   package init(
     request: URLRequest?, origin: ResponseOrigin, data: Data?, serializationDuration: TimeInterval = 0,
     result: Result<Success, Failure>
@@ -140,8 +141,8 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
 
   /// The request, the response and the result, on several lines.
   ///
-  /// A body of up to 100,000 bytes is included if its `Content-Type` is text, JSON or XML; of others the size. Secrets
-  /// of header fields, URLs, JSON and forms are left out; see ``Redaction``. The value is printed as it is.
+  /// A body of up to 100,000 bytes is included if its `Content-Type` is text, JSON or XML; of other bodies, the size.
+  /// Secrets of header fields, URLs, JSON and forms are left out; see ``Redaction``. The value is printed unchanged.
   public var debugDescription: String {
     guard let request else { return ReadableText.lines("[Request]: None\n[Result]: \(result)") }
     var outline = ResponseOutline(origin.redaction)

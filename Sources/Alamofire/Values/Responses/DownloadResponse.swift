@@ -13,7 +13,7 @@ public typealias AFDownloadResponse<Success> = DownloadResponse<Success, AFError
 ///   result: .success(file))
 /// ```
 public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
-  /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was made.
+  /// The last request that was sent: after adaptation, redirects and retries. `nil` if none was created.
   public let request: URLRequest?
   /// The downloaded file; `nil` if there is none.
   public let fileURL: URL?
@@ -26,10 +26,10 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
 
   private let origin: ResponseOrigin
 
-  /// The response of the server; `nil` if there was none. Made on first access.
+  /// The response of the server; `nil` if there was none. Created on first access.
   public var response: HTTPURLResponse? { origin.response }
 
-  /// The metrics of the last attempt; `nil` only for a response made without them. Made on first access.
+  /// The metrics of the last attempt; `nil` only for a response created without them. Created on first access.
   public var metrics: TaskMetrics? { origin.metrics }
 
   /// The trailer fields, which the server sent after the body (RFC 9110 §6.5); `nil` if there were none. See
@@ -63,7 +63,8 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
 
   /// Makes a response.
   ///
-  /// - Parameter origin: The `HTTPURLResponse` and the metrics, or the exchange of which they are made on first access.
+  /// - Parameter origin: The `HTTPURLResponse` and the metrics, or the exchange from which they are created on first
+  ///   access.
   package init(
     request: URLRequest?, origin: ResponseOrigin, fileURL: URL?, resumeData: Data? = nil,
     serializationDuration: TimeInterval = 0, result: Result<Success, Failure>

@@ -2,8 +2,8 @@ package import FoundationNetworking
 package import HTTPWire
 import Synchronization
 
-/// The result of an attempt. Foundation's objects and the metrics are made on first access, and kept. Making an
-/// `HTTPURLResponse` takes longer than all other processing of a small response.
+/// The result of an attempt. Foundation's objects and the metrics are created on first access, and retained. Creating
+/// an `HTTPURLResponse` takes longer than all other processing of a small response.
 package final class Exchange: Sendable {
   /// A request that was sent, and its response.
   package struct Hop: Sendable {
@@ -50,8 +50,8 @@ package final class Exchange: Sendable {
   private let trailerBlock: FieldBlock?
   /// Redirects, challenges and the final request, in their order.
   package let hops: ShortList<Hop>
-  /// The response if it is not an HTTP one: of a file, of a `data:` URL, or of a `URLProtocol` class. Then ``head``
-  /// is `nil`, so that no status is validated.
+  /// The response if it is not an HTTP one: for a file, a `data:` URL, or a `URLProtocol` class. Then ``head`` is
+  /// `nil`, so that no status is validated.
   package let other: URLResponse?
   /// The metrics and the response once they were asked for, by any thread.
   private let made: Mutex<Made>
@@ -68,7 +68,7 @@ package final class Exchange: Sendable {
   ///   - head:     The head of the last response.
   ///   - trailers: The trailer fields of the last response.
   ///   - hops:     The requests that were sent; empty for `file:` and `data:` URLs.
-  ///   - response: The response as an object, if it was made already.
+  ///   - response: The response as an object, if it exists already.
   ///   - metrics:  The metrics of an attempt without hops.
   package init(
     url: URL?, head: ResponseHead?, trailers: FieldBlock? = nil, hops: ShortList<Hop> = [],
@@ -107,22 +107,22 @@ package final class Exchange: Sendable {
     var fields: [String: String] = [:]
     if let type = other.mimeType { fields["Content-Type"] = type }
     if other.expectedContentLength >= 0 { fields["Content-Length"] = "\(other.expectedContentLength)" }
-    // The name of the file comes from there, unless it is that of the URL.
+    // The name of the file comes from there, unless the URL provides it.
     if let name = other.suggestedFilename, !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x22 }) {
       fields["Content-Disposition"] = "attachment; filename=\"\(name)\""
     }
     return ReceivedHTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields)
   }
 
-  /// The response, made of the head on first use; `nil` without URL or head.
+  /// The response, created from the head on first use; `nil` without URL or head.
   package var httpResponse: HTTPURLResponse? {
     response.value
   }
 
-  /// The trailer fields, made at each access. Values of a repeated name are joined (RFC 9110 §5.3).
+  /// The trailer fields, created on each access. Values of a repeated name are joined (RFC 9110 §5.3).
   package var trailers: HTTPHeaders? { trailerBlock.map { HTTPHeaders(joining: $0.fields) } }
 
-  /// The metrics of all hops, made on first use; without hops, the ones that it was made with.
+  /// The metrics of all hops, created on first use; without hops, the ones passed to the initialiser.
   package var metrics: TaskMetrics? {
     let response = response
     return made.withLock { made in
@@ -144,7 +144,7 @@ package final class Exchange: Sendable {
   }
 }
 
-/// The source of a response's `HTTPURLResponse` and metrics: objects of the caller, or an exchange that makes them on
+/// The source of a response's `HTTPURLResponse` and metrics: the caller's objects, or an exchange that creates them on
 /// first access.
 package enum ResponseOrigin: Sendable {
   case finished(HTTPURLResponse?, TaskMetrics?)
@@ -180,7 +180,7 @@ package enum ResponseOrigin: Sendable {
   }
 }
 
-/// A list that mostly has one element, for which it needs no memory of its own.
+/// A list that usually has one element, for which it needs no separate memory.
 package struct ShortList<Element: Sendable>: RandomAccessCollection, ExpressibleByArrayLiteral, Sendable {
   private var head: Element?
   /// Empty as long as there is no head.

@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-/// The text behind the debug descriptions of responses: a line for each part, and four spaces for each
-/// level. Programs read it in logs, so its form does not change.
+/// The text of the debug descriptions of responses: a line for each part, and four spaces for each level. Programs read
+/// it in logs, so its form does not change.
 struct ResponseOutline {
   private static let largestShownBody = 100_000
 
@@ -96,8 +96,8 @@ struct ResponseOutline {
 }
 
 extension ResponseOutline {
-  /// Returns a line about the exchange behind a failure: method, URL, status, type and size of the body, and its
-  /// beginning. The beginning is left out if the text of the failure has it.
+  /// Returns a line about the exchange that failed: method, URL, status, type and size of the body, and its beginning.
+  /// The beginning is left out if the text of the failure has it.
   static func line(
     _ request: URLRequest?, _ response: HTTPURLResponse?, body: Data?, of failure: String,
     _ redaction: Redaction

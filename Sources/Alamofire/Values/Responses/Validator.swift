@@ -57,20 +57,20 @@ enum Validator: Sendable {
 
 /// The body of a response, as far as validators may know it.
 struct ValidationBody: Sendable {
-  /// The bytes in memory; `nil` without a body, and if the body was handed out in chunks.
+  /// The bytes in memory; `nil` without a body, and if the body was delivered in chunks.
   let data: Data?
   let isEmpty: Bool
 
   /// Makes the body that validators see.
   ///
-  /// - Parameter handedOut: The number of bytes that were handed out in chunks; `nil` if the body stays in memory.
+  /// - Parameter handedOut: The number of bytes that were delivered in chunks; `nil` if the body stays in memory.
   init(_ data: Data?, handedOut: Int64?) {
     self.data = handedOut == nil ? data : nil
     isEmpty = (data?.isEmpty ?? true) && (handedOut ?? 0) == 0
   }
 }
 
-/// The built-in validation, on plain values: no `HTTPURLResponse` is made for it.
+/// The built-in validation, on plain values: no `HTTPURLResponse` is created for it.
 ///
 /// Each rule answers with the reason why a response is refused, or `nil`.
 package enum ValidationRules {

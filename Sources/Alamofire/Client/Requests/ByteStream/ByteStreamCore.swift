@@ -18,7 +18,7 @@ final class ByteStreamCore: RegisteredStream {
     var waiting: [Ended] = []
     var sent: Int64 = 0
     var received: Int64 = 0
-    /// The task that users and delegates see; made on first access.
+    /// The task that users and delegates see; created on first access.
     var task: ByteStreamTask?
   }
 

@@ -24,9 +24,9 @@ public final class ByteStreamRequest: Sendable {
   public enum State: Sendable {
     /// No operation was requested yet.
     case initialized
-    /// The connection is being made.
+    /// The connection is being established.
     case connecting
-    /// The connection is made. The TLS handshake may still be running.
+    /// The connection is established. The TLS handshake may still be running.
     case open
     /// The stream has ended.
     case closed
@@ -43,9 +43,9 @@ public final class ByteStreamRequest: Sendable {
 
   /// The identifier of the stream, for logs.
   public var id: UUID { core.id }
-  /// The name or address of the host, as it was given.
+  /// The name or address of the host, as given.
   public var host: String { core.host }
-  /// The port, as it was given.
+  /// The port, as given.
   public var port: Int { core.port }
   /// The state of the stream.
   public var state: State { core.phase }
@@ -117,8 +117,8 @@ extension ByteStreamRequest {
   ///   - least: The minimum number of bytes to wait for. Default, and at least: 1.
   ///   - most: The maximum number of bytes, at least `least`. Default: 65,536.
   ///   - timeout: The time from the call. Default: `nil`, no timeout.
-  /// - Returns: The bytes, and whether the peer has closed its side. Only in that case there may be fewer than
-  ///   `least`, or none.
+  /// - Returns: The bytes, and whether the peer has closed its side. Only in that case can there be fewer than `least`,
+  ///   or none.
   /// - Throws: `AFError`: `URLError.timedOut` as the error of ``AFError/sessionTaskFailed(error:)``,
   ///   ``AFError/explicitlyCancelled``, or the error of the stream.
   public func read(
@@ -204,8 +204,8 @@ private final class Withdrawal: Sendable {
   }
 }
 
-// Reading and writing with handlers, in the order of the calls. As long as a handler is to be called, the stream is
-// kept.
+// Reading and writing with handlers, in the order of the calls. The stream is retained until the last handler has been
+// called.
 extension ByteStreamRequest {
   /// Reads bytes as ``read(atLeast:atMost:timeout:)`` does, and calls a handler.
   ///
@@ -275,10 +275,10 @@ extension ByteStreamRequest {
 extension Session {
   /// Makes a stream of bytes to a host and a port. It connects at the first operation.
   ///
-  /// The connection is made as for an `https` request: with the same proxies (by `CONNECT`), overrides and guards.
-  /// The client identity is that of the options, or the one that the session's delegate chooses when the server
-  /// requests one. The connection and the handshake must succeed within `timeoutIntervalForRequest`. The stream ends
-  /// after `timeoutIntervalForResource`, a week by default, counted from the first operation, suspended or not.
+  /// The connection is established as for an `https` request: with the same proxies (by `CONNECT`), overrides and
+  /// guards. The client identity comes from the options, or from the session's delegate when the server requests one.
+  /// The connection and the handshake must succeed within `timeoutIntervalForRequest`. The stream ends after
+  /// `timeoutIntervalForResource`, a week by default, counted from the first operation, suspended or not.
   ///
   /// ```swift
   /// let stream = session.byteStream(host: "irc.example.com", port: 6697, secure: true)

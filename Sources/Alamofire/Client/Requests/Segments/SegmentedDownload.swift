@@ -3,10 +3,10 @@ public import FoundationNetworking
 import HTTPSystem
 import HTTPWire
 
-/// A download whose ranges are transferred by several requests at a time, into one file.
+/// A download that transfers ranges with several requests at a time, into one file.
 ///
 /// It is for servers that limit the rate of each connection, and for long downloads that have to survive the end of the
-/// process. The bytes are written to a file beside the destination, with a record of the ranges that are there. A
+/// process. The bytes are written to a file next to the destination, with a record of the ranges received so far. A
 /// later download with the same URL and destination continues from them.
 ///
 /// ```swift
@@ -50,9 +50,9 @@ public final class SegmentedDownload: Sendable {
     }
   }
 
-  /// A mirror that was not used any more, with the reason.
+  /// A mirror that was no longer used, with the reason.
   public struct DroppedMirror: Sendable, Equatable {
-    /// The reasons for which a mirror is dropped.
+    /// The reasons why a mirror is dropped.
     public enum Reason: Sendable, Equatable {
       /// The file of the mirror has another length or another validator, and no checksum was given.
       case differs
@@ -273,9 +273,9 @@ extension Session {
   ///   - convertible: The URL of the file.
   ///   - headers: Header fields of the requests. Mirrors of another origin do not get them.
   ///   - segments: The number of requests at a time. `httpMaximumConnectionsPerHost` limits the connections of a host.
-  ///   - minimumSegmentSize: The smallest number of bytes for which a further request is made.
+  ///   - minimumSegmentSize: The smallest number of bytes that justifies another request.
   ///   - mirrors: Other URLs of the same file.
-  ///   - checksum: The expected hash of the file. Default: that of the response, if it has one.
+  ///   - checksum: The expected hash of the file. Default: the hash in the response, if it has one.
   ///   - interceptor: Adapts the request of each segment, after the session's. Default: none.
   ///   - destination: The file URL of the complete file.
   ///   - options: The steps before the file is moved to the destination.
@@ -295,9 +295,9 @@ extension Session {
   /// - Parameters:
   ///   - convertible: Makes the `URLRequest`, again for each segment. It has to be a `GET` without a body.
   ///   - segments: The number of requests at a time. `httpMaximumConnectionsPerHost` limits the connections of a host.
-  ///   - minimumSegmentSize: The smallest number of bytes for which a further request is made.
+  ///   - minimumSegmentSize: The smallest number of bytes that justifies another request.
   ///   - mirrors: Other URLs of the same file.
-  ///   - checksum: The expected hash of the file. Default: that of the response, if it has one.
+  ///   - checksum: The expected hash of the file. Default: the hash in the response, if it has one.
   ///   - interceptor: Adapts the request of each segment, after the session's. Default: none.
   ///   - destination: The file URL of the complete file.
   ///   - options: The steps before the file is moved to the destination.
@@ -340,7 +340,7 @@ struct SegmentedDownloadTarget: Sendable {
   }
 }
 
-/// Makes the request of a segment, anew for each attempt, so that a retry asks only for the bytes that are missing.
+/// The request of a segment, created again for each attempt, so that a retry asks only for the bytes that are missing.
 struct SegmentConvertible: URLRequestConvertible {
   let core: SegmentedDownloadCore
   let request: SegmentedTransfer.SegmentRequest
@@ -349,12 +349,12 @@ struct SegmentConvertible: URLRequestConvertible {
     var made = try core.source.request(of: request.source)
     let question = core.question(of: request.id)
     if let range = question.range {
-      // The attempt that failed has brought all bytes.
+      // The failed attempt has already received all bytes.
       guard !range.isEmpty else { throw CancellationError() }
       made.headers.update(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
       if let condition = question.condition { made.headers.update(name: "If-Range", value: condition) }
     }
-    // Ranges of an encoded representation count other bytes than those of the file.
+    // Ranges of an encoded representation do not count the bytes of the file.
     if made.headers["Accept-Encoding"] == nil {
       made.headers.update(name: "Accept-Encoding", value: "identity")
     }

@@ -47,7 +47,7 @@ extension SegmentedDownloadCore {
     }
   }
 
-  /// Whether a folder has this URL. A symbolic link to a folder is none.
+  /// Whether a folder has this URL. A symbolic link to a folder is not one.
   private func isFolder(_ url: URL) -> Bool {
     let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
     return attributes?[.type] as? FileAttributeType == .typeDirectory
@@ -68,7 +68,7 @@ extension SegmentedDownloadCore {
       file.size <= length
     else { return nil }
     var present = state.received(boot: PartialFile.boot, fileSize: Int64(file.size))
-    // Without a given checksum, a response has to confirm the version and to bring the digest of the server.
+    // Without a given checksum, a response has to confirm the version and carry the server's digest.
     if target.checksum == nil, length > 0, present.count == length {
       present = ByteRanges([0..<(length - 1)])
     }

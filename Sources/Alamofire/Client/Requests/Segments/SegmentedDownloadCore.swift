@@ -130,7 +130,7 @@ final class SegmentedDownloadCore: Sendable {
     if isMissed { wake() }
   }
 
-  // MARK: The course
+  // MARK: Transfer
 
   /// Opens the file, and continues the bytes in it if there are any.
   private func start() {
@@ -236,7 +236,7 @@ final class SegmentedDownloadCore: Sendable {
     request?.cancel()
   }
 
-  /// Takes a response. Returns whether its body is wanted.
+  /// Accepts a response. Returns whether its body is needed.
   private func receive(_ response: HTTPURLResponse, for id: Int) -> Bool {
     let head = ResponseHead(status: response.statusCode, fields: Array(response.headers))
     let date = HTTPDate.now
@@ -345,7 +345,7 @@ extension SegmentedDownloadCore.SegmentsState {
   }
 
   /// Returns the error of a download whose sources were all dropped. The error of the first source takes precedence
-  /// over those of mirrors.
+  /// over the errors of mirrors.
   func errorWithoutSource(lastDropped: Int) -> AFError {
     switch transfer.sources.dropped[0] {
     case .hasNoRanges?:

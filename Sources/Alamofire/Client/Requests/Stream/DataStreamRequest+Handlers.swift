@@ -3,7 +3,7 @@ public import FoundationNetworking
 import HTTPWire
 
 extension DataStreamRequest {
-  /// Adds a handler that gets the bytes as they come.
+  /// Adds a handler that gets the bytes as they arrive.
   ///
   /// - Parameters:
   ///   - queue: The queue of the handler, which is called for one event at a time. Default: the main queue.
@@ -69,7 +69,7 @@ extension DataStreamRequest {
 
   /// Adds a handler.
   ///
-  /// - Parameter isCheap: Whether values are made on the handler's queue.
+  /// - Parameter isCheap: Whether values are created on the handler's queue.
   @discardableResult
   func add<Success: Sendable, Failure: Error>(
     _ decoding: StreamDecoding<Success, Failure>, on queue: DispatchQueue, isCheap: Bool,
@@ -105,9 +105,9 @@ extension DataStreamRequest {
 
   /// The outcome of a request.
   public struct Completion: Sendable {
-    /// The request that was sent last, if one was made.
+    /// The request that was sent last, if there was one.
     public let request: URLRequest?
-    /// The response, if one came.
+    /// The response, if one was received.
     public let response: HTTPURLResponse?
     /// The metrics of the last attempt.
     public let metrics: URLSessionTaskMetrics?
@@ -118,15 +118,16 @@ extension DataStreamRequest {
     public let error: AFError?
   }
 
-  /// Cancels the request whose stream it came with.
+  /// A token that cancels the request of the stream it belongs to.
   public struct CancellationToken: Sendable {
     let request: DataStreamRequest
     /// The end of the run to which the handler or loop belongs.
     let runEnd: RunEnd
 
     /// Cancels the request. The handler or loop with this token gets no further chunks, and the completion with
-    /// `AFError.explicitlyCancelled`. Other handlers and loops get the chunks received so far; those of an event source
-    /// get no further events either. Callable on any thread; further calls, and calls after the end, have no effect.
+    /// `AFError.explicitlyCancelled`. Other handlers and loops get the chunks received so far; those that read an event
+    /// source get no further events either. Callable on any thread; further calls, and calls after the end, have no
+    /// effect.
     public func cancel() {
       if !runEnd.isReached { request.cancel() }
       mute()

@@ -1,7 +1,7 @@
 import HTTPWire
 import Synchronization
 
-/// The elements of an asynchronous sequence, made on demand.
+/// The elements of an asynchronous sequence, created on demand.
 protocol StreamSource<Element>: AnyObject, Sendable {
   associatedtype Element: Sendable
   /// Called when iteration begins.
@@ -12,7 +12,7 @@ protocol StreamSource<Element>: AnyObject, Sendable {
   func finish()
 }
 
-/// The events of a stream request for a loop. Values are made on demand, so that few are held, however slow the loop
+/// The events of a stream request for a loop. Values are created on demand, so that few are held, however slow the loop
 /// is.
 ///
 /// The stream and its iterator own it; the request holds the ``LoopReader``.
@@ -26,7 +26,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     var isAwaited = false
     /// The decoded events, the last one first.
     var ready: [Element] = []
-    /// Whether the completion has been made.
+    /// Whether the completion has been created.
     var isComplete = false
     /// Whether the iterator was released or its task cancelled.
     var isFinished = false
@@ -156,9 +156,9 @@ final class LoopReader: MailboxConsumer, EventSink {
 final class TaskSignal: Sendable {
   private struct State {
     var isWoken = false
-    /// Whether no task waits any more.
+    /// Whether no task is waiting any longer.
     var isOver = false
-    /// Mostly one, because a stream is made for one loop.
+    /// Usually one, because a stream is created for one loop.
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 

@@ -40,8 +40,7 @@ final class StreamEventHandler<Success: Sendable, Failure: Error>: StreamHandler
     return { [self] in handOut(values) }
   }
 
-  /// Decodes entries. The decoder is taken out of the state first, because code of the caller must not run under a
-  /// lock.
+  /// Decodes entries. The decoder is taken out of the state first, because the caller's code must not run under a lock.
   private func values(of entries: [StreamEntry]) -> [Outcome] {
     guard var decoding = state.withLock({ $0.decoding.take() }) else { return [] }
     let values = decoding.values(of: entries)
@@ -87,7 +86,7 @@ final class StreamEventHandler<Success: Sendable, Failure: Error>: StreamHandler
   func complete() {
     guard let request = state.withLock({ $0.request.take() }) else { return }
     let token = DataStreamRequest.CancellationToken(request: request, runEnd: runEnd)
-    // Nothing is left that an error could end.
+    // The request has already ended, so an error of the handler has no effect.
     try? handler(.init(event: .complete(request.completion(at: runEnd)), token: token))
   }
 }

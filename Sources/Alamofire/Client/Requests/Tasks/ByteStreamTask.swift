@@ -110,7 +110,7 @@ public final class ByteStreamTask: URLSessionTask, @unchecked Sendable {
     get { nil }
     set {}
   }
-  /// The failure of the stream; `nil` as long as it is not over, and when both sides were closed.
+  /// The failure of the stream; `nil` until it has ended, and if both sides were closed.
   public override var error: (any Error)? {
     get { core?.error.map { Self.plain($0) } }
     set {}

@@ -5,11 +5,12 @@ import Synchronization
 /// The session that delegates, monitors and users see: an object of Foundation's class for the engine of a
 /// ``Session``.
 ///
-/// Tasks that are made with its `dataTask(with:)` and similar methods are Foundation's, except for resumed downloads,
-/// which Foundation on Linux does not support. Unchecked, as Foundation's class is: its own properties are constants.
+/// Tasks that are created with its `dataTask(with:)` and similar methods are Foundation's, except for resumed
+/// downloads, which Foundation on Linux does not support. Unchecked, as Foundation's class is: its own properties are
+/// constants.
 final class SessionFacade: URLSession, @unchecked Sendable {
   private let core = WeakSessionCore()
-  /// The plan of a session that is not made yet.
+  /// The plan of a session that has not been created yet.
   private let plan: Mutex<SessionPlan?>
 
   init(_ plan: SessionPlan, delegate: (any URLSessionDelegate)?) {
@@ -29,7 +30,7 @@ final class SessionFacade: URLSession, @unchecked Sendable {
     delegateQueue.name = "\(core.rootQueue.label).sessionDelegate"
   }
 
-  // Foundation's own session has no tasks, and would tell the delegate of its end a second time.
+  // Foundation's own session has no tasks, and would report its end to the delegate a second time.
   override func invalidateAndCancel() { core.value?.invalidate(.sessionInvalidated(error: nil)) }
 
   override func finishTasksAndInvalidate() { core.value?.refuseMore() }
@@ -67,9 +68,9 @@ struct SessionPlan: Sendable {
   let configuration: URLSessionConfiguration
   var transportOptions = TransportOptions()
   var engine = Engine.standard()
-  /// The delegate, the handlers and the monitors, instead of those that the initialiser is given.
+  /// The delegate, the handlers and the monitors, instead of the ones passed to the initialiser.
   var observers: SessionObservers?
-  /// The session of the caller that is shown instead of the facade.
+  /// The caller's session, which is shown instead of the facade.
   var shown: URLSession?
 }
 

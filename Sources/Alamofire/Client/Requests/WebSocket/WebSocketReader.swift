@@ -9,7 +9,7 @@ extension WebSocketNotice {
   }
 }
 
-/// Makes the values of a handler or a sequence from events; `nil` for an event that it does not want.
+/// Makes the values of a handler or a sequence from events; `nil` for an event that it ignores.
 struct WebSocketReading<Element: Sendable>: Sendable {
   let element: @Sendable (WebSocketNotice, WebSocketEventSource) -> Element?
 }
@@ -22,8 +22,8 @@ struct WebSocketEventSource: Sendable {
 
 /// A handler of a WebSocket request. It is called on its queue, with one event at a time, in their order.
 ///
-/// Events that arrive together are one item of the queue. Each item of the queue handles those of its own turn, so that
-/// the completion of a message that was sent, which comes before the answer, also runs before the answer is handled.
+/// Events that arrive together are one work item of the queue. Each item handles only the events of its own turn. So
+/// the completion of a sent message, which comes before the answer, also runs before the answer is handled.
 final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   private struct Batch {
     let notices: [WebSocketNotice]
@@ -32,11 +32,11 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   }
 
   private struct State {
-    /// The events that are not handled yet, those that arrived together as one element.
+    /// The events that are not handled yet, with the ones that arrived together as one element.
     var batches = Backlog<Batch>()
-    /// Whether a thread handles events. The queue of the caller may be concurrent.
+    /// Whether a thread handles events. The caller's queue may be concurrent.
     var isBusy = false
-    /// The number of batches whose item of the queue came while another thread was busy, which handles them.
+    /// The number of batches left to another thread, which was busy when their work item ran.
     var postponedCount = 0
   }
 

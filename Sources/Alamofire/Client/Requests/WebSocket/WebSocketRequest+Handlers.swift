@@ -4,7 +4,7 @@ public import HTTPWire
 
 // Handlers of events, each on its queue, one event at a time.
 extension WebSocketRequest {
-  /// Calls a handler with all events, whose messages a serializer makes values of.
+  /// Calls a handler with all events. A serializer turns their messages into values.
   ///
   /// - Parameters:
   ///   - serializer: Makes values of messages. If it throws, the event is `serializerFailed`.
@@ -19,7 +19,7 @@ extension WebSocketRequest {
     add(.events { message in Result { try serializer.decode(message) } }, on: queue, handler)
   }
 
-  /// Calls a handler with all events, whose messages are decoded, text and bytes alike.
+  /// Calls a handler with all events. Their messages are decoded, text and bytes alike.
   ///
   /// - Parameters:
   ///   - type: The type of the values; inferred by default.
@@ -103,7 +103,7 @@ extension WebSocketRequest {
       /// The serializer could not make a value of a message. The connection stays open.
       case serializerFailed(Failure)
       /// Both sides have sent a Close frame: with the code of `close(sending:reason:)` of ``WebSocketRequest``, or else
-      /// with that of the server. An empty reason is `nil`.
+      /// with the server's. An empty reason is `nil`.
       case disconnected(closeCode: WebSocketCloseCode, reason: Data?)
       /// The request has ended. The last event.
       case completed(Completion)
@@ -133,7 +133,7 @@ extension WebSocketRequest {
     }
 
     /// Cancels the request, without a closing handshake. Events that have not been delivered yet are dropped, except
-    /// for the completion. A later run of the request, if it was sent again, goes on.
+    /// for the completion. A later run of the request, if it was sent again, continues.
     public func cancel() {
       source.runEnd.delivery.end()
       current?.cancel()
@@ -194,7 +194,7 @@ extension WebSocketReading {
     }
   }
 
-  /// Makes a reading of the messages alone. Messages for which `decode` returns `nil` are skipped.
+  /// Makes a reading of only the messages. Messages for which `decode` returns `nil` are skipped.
   static func messages(
     _ decode: @escaping @Sendable (URLSessionWebSocketTask.Message) -> Element?
   ) -> WebSocketReading<Element> {

@@ -3,7 +3,7 @@ public import FoundationNetworking
 public import HTTPWire
 import Synchronization
 
-/// A request that opens a WebSocket connection (RFC 6455), sends messages, and delivers those of the server.
+/// A request that opens a WebSocket connection (RFC 6455), sends messages, and delivers the server's.
 ///
 /// ```swift
 /// let socket = session.webSocketRequest(to: "wss://example.com/chat")
@@ -17,8 +17,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The events of each handler come in this order: `connected`, messages, `disconnected`, `completed`. A handler that is
-/// added later receives the events from then on, and always the completion. If a retrier opens the connection again,
+/// Each handler receives the events in this order: `connected`, messages, `disconnected`, `completed`. A handler that
+/// is added later receives the events from then on, and always the completion. If a retrier opens the connection again,
 /// `connected` follows once more.
 ///
 /// Messages that are sent before the connection is open wait for it. While handlers have not processed a mebibyte of
@@ -51,23 +51,23 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
       Configuration(pingInterval: pingInterval)
     }
 
-    /// The subprotocols that are offered in `Sec-WebSocket-Protocol`, separated by commas; `nil` for those of the
+    /// The subprotocols that are offered in `Sec-WebSocket-Protocol`, separated by commas; `nil` for the ones in the
     /// request's field of that name.
     public var `protocol`: String?
     /// The largest message that is received, in bytes. A larger one ends the connection with
     /// `URLError.dataLengthExceedsMaximum`. Default: a mebibyte.
     public var maximumMessageSize: Int
     /// The time between automatic pings, in seconds. The first is sent an interval after the connection is open, the
-    /// next an interval after each pong. If no pong comes within an interval, the request ends with
+    /// next an interval after each pong. If no pong arrives within an interval, the request ends with
     /// `URLError.timedOut`. Default: `nil`, no pings.
     public var pingInterval: TimeInterval?
     /// The number of bytes of messages that are not sent yet, from which on a further message is refused with
-    /// `URLError.dataLengthExceedsMaximum`. A message may be larger by itself. ``WebSocketTask/send(_:)`` waits
-    /// instead. Default: 16 mebibytes.
+    /// `URLError.dataLengthExceedsMaximum`. A single message may be larger. ``WebSocketTask/send(_:)`` waits instead.
+    /// Default: 16 mebibytes.
     public var maximumUnsentSize = 16_777_216
     /// Whether the compression of messages (permessage-deflate, RFC 7692) is offered. Default: `false`. Compression
     /// takes about 300 kB of memory. The size of compressed messages can reveal parts of secrets that they contain
-    /// together with text of an attacker.
+    /// together with text from an attacker.
     public var compressesMessages: Bool
 
     /// Makes a configuration.
@@ -101,7 +101,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
   }
 
-  /// The value that makes the `URLRequest`; used anew for each attempt.
+  /// The value that makes the `URLRequest`; used again for each attempt.
   public var convertible: any URLRequestConvertible { core.convertible }
 
   /// The parameters of the connection.
@@ -158,8 +158,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
   // MARK: The end
 
-  /// Closes the connection: sends a Close frame after all earlier messages and waits up to ten seconds for that of the
-  /// server. Messages that come before it are delivered, so that no answer is lost (RFC 6455 §1.4). If they are not
+  /// Closes the connection: sends a Close frame after all earlier messages and waits up to ten seconds for the
+  /// server's. Messages that arrive before it are delivered, so that no answer is lost (RFC 6455 §1.4). If they are not
   /// processed in that time, the rest is skipped, and the wait begins once more. The request is cancelled from now on,
   /// and completes without an error. If it was not resumed yet, it is never sent, and completes with
   /// `AFError.explicitlyCancelled`. ``Request/cancel()`` ends the closing handshake at once.
@@ -167,7 +167,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   /// - Parameters:
   ///   - closeCode: The code of the frame. A code that must not be sent is left out, together with the reason; see
   ///     `WebSocketCloseCode.canBeSent`.
-  ///   - reason: UTF-8, of which at most 123 bytes are sent. Default: none.
+  ///   - reason: UTF-8, at most 123 bytes are sent. Default: none.
   public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
     let reason = reason.map { String(decoding: $0, as: UTF8.self) } ?? ""
     core.close(self) { [flow] in flow.close(closeCode, reason: reason) }
@@ -256,7 +256,7 @@ extension WebSocketRequest {
   public var data: Data? { core.state.withLock { $0.collectedBody } }
 
   /// Adds a validator of the response to the handshake. Validators run in their order, before `connected` and before
-  /// the retriers; the first failure stops them and closes the connection. An error that is no `AFError` becomes
+  /// the retriers; the first failure stops them and closes the connection. Any error other than an `AFError` becomes
   /// `.customValidationFailed`. A status other than 101 is an error also if all validators accept it. Never called on
   /// the engine's thread.
   @preconcurrency

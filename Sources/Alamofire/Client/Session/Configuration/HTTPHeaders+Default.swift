@@ -2,8 +2,8 @@ import Foundation
 public import HTTPWire
 
 extension HTTPHeaders {
-  /// The fields that every request of a default session has: `Accept-Encoding`, `Accept-Language` and
-  /// `User-Agent`, in this order. Made once, at first use.
+  /// The fields that every request of a default session has: `Accept-Encoding`, `Accept-Language` and `User-Agent`, in
+  /// this order. Created once, on first use.
   public static let `default`: HTTPHeaders = [
     .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent,
   ]
@@ -11,21 +11,21 @@ extension HTTPHeaders {
 
 extension HTTPHeader {
   /// `Accept-Encoding` (RFC 9110 §12.5.3) with the codings that can be decoded here, for example
-  /// `br;q=1.0, gzip;q=0.9, deflate;q=0.8`. Made once, at first use.
+  /// `br;q=1.0, gzip;q=0.9, deflate;q=0.8`. Created once, on first use.
   public static let defaultAcceptEncoding = HTTPHeader.acceptEncoding(
     ranked(ContentCodings.supported))
 
-  /// `Accept-Language` (RFC 9110 §12.5.4) with up to six of the user's languages, for example
-  /// `de-DE;q=1.0, en;q=0.9`. Made once, at first use.
+  /// `Accept-Language` (RFC 9110 §12.5.4) with up to six of the user's languages, for example `de-DE;q=1.0, en;q=0.9`.
+  /// Created once, on first use.
   public static let defaultAcceptLanguage = HTTPHeader.acceptLanguage(
     ranked(Locale.preferredLanguages.prefix(6)))
 
-  /// `User-Agent` (RFC 9110 §10.1.5) that names the program, its bundle, the system and this library,
-  /// for example `tool/2.1 (org.example.tool; build:7; Linux) Alamofire/1.2.3`. Made once, at first use.
+  /// `User-Agent` (RFC 9110 §10.1.5) that names the program, its bundle, the system and this library, for example
+  /// `tool/2.1 (org.example.tool; build:7; Linux) Alamofire/1.2.3`. Created once, on first use.
   ///
   /// Version, bundle and build come from the bundle of the program. Most programs on Linux have none, and then the
-  /// field is `tool (Linux) Alamofire/1.2.3`. To name a version, set a field of your own with `userAgent(_:)`. The
-  /// version of the kernel is not sent, because it tells an attacker which faults the machine has.
+  /// field is `tool (Linux) Alamofire/1.2.3`. To name a version, set your own field with `userAgent(_:)`. The version
+  /// of the kernel is not sent, because it tells an attacker which faults the machine has.
   public static let defaultUserAgent = HTTPHeader.userAgent(
     userAgent(info: Bundle.main.infoDictionary ?? [:], arguments: ProcessInfo.processInfo.arguments))
 
@@ -61,7 +61,7 @@ extension HTTPHeader {
   }
 }
 
-/// The content codings (RFC 9110 §8.4.1) that a response may come in.
+/// The content codings (RFC 9110 §8.4.1) that a response may use.
 package enum ContentCodings {
   /// The content codings of the default `Accept-Encoding` that the engine supports, preferred ones first. The engine
   /// decodes others (`zstd`) too, and a request can accept them.
@@ -70,7 +70,7 @@ package enum ContentCodings {
 
 /// Facts about the library itself.
 public enum AFInfo {
-  /// The version of this library (Semantic Versioning), which is not that of upstream Alamofire. Only this line and the
-  /// CHANGELOG contain the version.
+  /// The version of this library (Semantic Versioning), which is unrelated to upstream Alamofire's. Only this line and
+  /// the CHANGELOG contain the version.
   public static let version = "0.1.0"
 }

@@ -3,7 +3,7 @@ public import HTTPWire
 import Synchronization
 
 extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
-  /// A fresh copy of the system's default configuration whose header fields are `HTTPHeaders.default`.
+  /// A fresh copy of the system's default configuration, with `HTTPHeaders.default` as its header fields.
   ///
   /// ```swift
   /// let configuration = URLSessionConfiguration.af.default
@@ -15,8 +15,8 @@ extension AlamofireExtension where ExtendedType: URLSessionConfiguration {
     return configuration
   }
 
-  /// A fresh configuration that keeps cache, cookies and credentials in memory, and whose header fields are
-  /// `HTTPHeaders.default`. Each such configuration has an ``HTTPCache`` of its own, of 4 MiB.
+  /// A fresh configuration that keeps cache, cookies and credentials in memory, with `HTTPHeaders.default` as its
+  /// header fields. Each such configuration has its own ``HTTPCache`` of 4 MiB.
   public static var ephemeral: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = HTTPCache(memoryCapacity: 4_194_304, diskCapacity: 0, directory: nil)
@@ -34,7 +34,7 @@ extension URLSessionConfiguration {
   /// ``OfflineRetrier``, links and routes of the kernel make a network. A host that does not respond, and a lost
   /// connection, are errors.
   ///
-  /// Foundation on Linux has no such property, so it belongs to this object and to the sessions that are made with
+  /// Foundation on Linux has no such property, so it belongs to this object and to the sessions that are created from
   /// it. Set it again on a copy.
   ///
   /// ```swift
@@ -63,7 +63,7 @@ extension URLSessionConfiguration {
   /// of `background(withIdentifier:)`, else `false`.
   ///
   /// The property keeps its value and has no effect, because nothing launches programs for their transfers on Linux.
-  /// Like ``waitsForConnectivity`` it belongs to this object and to the sessions made with it.
+  /// Like ``waitsForConnectivity`` it belongs to this object and to the sessions created from it.
   ///
   /// ```swift
   /// let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.sync")
@@ -79,7 +79,7 @@ extension URLSessionConfiguration {
   /// The container that background transfers of an app extension share with the app. Default: `nil`.
   ///
   /// The property keeps its value and has no effect, because there are no containers on Linux. Like
-  /// ``waitsForConnectivity`` it belongs to this object and to the sessions made with it. A file that imports
+  /// ``waitsForConnectivity`` it belongs to this object and to the sessions created from it. A file that imports
   /// FoundationNetworking itself sets this property and reads Foundation's, which is always `nil`.
   ///
   /// ```swift
@@ -101,8 +101,8 @@ extension URLSessionConfiguration {
   }
 }
 
-/// Properties of configurations that Foundation on Linux does not have. The properties are stored beside the
-/// configurations, which have no storage for them.
+/// Properties of configurations that Foundation on Linux does not have. The properties are stored separately, because
+/// configurations have no storage for them.
 final class ConfigurationAdditions: Sendable {
   static let shared = ConfigurationAdditions()
 

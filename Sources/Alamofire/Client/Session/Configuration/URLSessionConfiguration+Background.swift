@@ -6,13 +6,13 @@ extension URLSessionConfiguration {
   /// Makes a configuration of a background session, whose downloads and uploads survive the end of the process.
   ///
   /// Each transfer is written to a journal before it begins. If the process ends, by whatever cause, the next session
-  /// with the same identifier continues the unfinished transfers: see ``Session/restoredRequests``. Nothing transfers
-  /// while no process has such a session. One session at a time may use an identifier; the transfers of another one
-  /// fail with `URLError.backgroundSessionInUseByAnotherProcess`.
+  /// with the same identifier continues the unfinished transfers: see ``Session/restoredRequests``. Without such a
+  /// session in any process, the transfers do not make progress. One session at a time may use an identifier; the
+  /// transfers of another one fail with `URLError.backgroundSessionInUseByAnotherProcess`.
   ///
   /// The journal is a folder that only its owner can read, in `$XDG_STATE_HOME/alamofire/background`, or in
-  /// `~/.local/state/alamofire/background`. The journal contains the header fields that the program has set, and not
-  /// those of adapters, cookies and credentials.
+  /// `~/.local/state/alamofire/background`. The journal contains the header fields that the program has set, but not
+  /// the ones that adapters, cookies and credentials add.
   ///
   /// ```swift
   /// let session = Session(configuration: .background(withIdentifier: "com.example.sync"))
@@ -33,7 +33,7 @@ extension URLSessionConfiguration {
   ///
   /// - Parameters:
   ///   - identifier: The name of the session.
-  ///   - folder: The folder of the journal, which belongs to this session alone. Default: one for the identifier.
+  ///   - folder: The folder of the journal, which belongs only to this session. Default: one for the identifier.
   ///   - destination: The destination of downloads that an earlier process began. Without one their files are moved to
   ///     the temporary folder.
   public class func background(

@@ -30,8 +30,8 @@ import Synchronization
 ///
 /// A subclass is called for all events, unless it sets ``wantedEvents``.
 open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-  // Unchecked, because the compiler does not check classes that can be subclassed. The properties are constants,
-  // except for the link, which has a lock, and the wanted events, which are atomic.
+  // Unchecked, because the compiler does not check classes that can be subclassed. The properties are constants, except
+  // for the link, which has a lock, and the value of ``wantedEvents``, which is atomic.
 
   /// A file manager for subclasses that move files; the base class does not use it.
   public let fileManager: FileManager
@@ -86,9 +86,9 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   ///
   /// Called for challenges of the schemes Digest, Basic, NTLM and Negotiate, the strongest first. If the disposition is
   /// to reject, the method is called for the next one. The method is not called if the request has its own field
-  /// `Authorization`, nor for an origin other than that of the user's request. The failure count is the number of
-  /// credentials that the request has sent in vain; a refused one is not sent again. A credential whose `persistence`
-  /// is not `.none` is also used for other requests of the session that have none of their own.
+  /// `Authorization`, nor for an origin other than the origin of the user's request. The failure count is the number of
+  /// credentials that the request has sent without success; a refused one is not sent again. A credential whose
+  /// `persistence` is not `.none` is also used for other requests of the session that have no credential.
   open func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -175,7 +175,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   }
 
   /// Calls the monitors. Called with each chunk of a body, except for bodies of followed redirects. If the event is
-  /// enabled while a request runs, the whole body comes in one chunk at its end.
+  /// enabled while a request runs, the whole body arrives in one chunk at its end.
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     notify(dataTask) { $0.urlSession(session, dataTask: dataTask, didReceive: data) }
   }
@@ -298,8 +298,8 @@ extension SessionDelegate {
   ///
   /// The delegate may be called for more events, in particular if the session has monitors, because the base class
   /// calls these. The end of the session is always reported. The property may be changed at any time, on any thread; a
-  /// request mostly uses its value at the time of the event. Earlier decisions about servers, and open connections, are
-  /// kept. The property has no effect unless the delegate is a subclass.
+  /// request usually uses its value at the time of the event. A change affects neither earlier decisions about servers
+  /// nor open connections. The property has no effect unless the delegate is a subclass.
   public final var wantedEvents: Events {
     get { Events(rawValue: wanted.load(ordering: .relaxed)) }
     set { wanted.store(newValue.rawValue, ordering: .relaxed) }
@@ -310,7 +310,7 @@ extension SessionDelegate {
 /// and a copy of a structure would count a reference for each member.
 package final class SessionObservers: Sendable {
   let delegate: SessionDelegate
-  /// Whether the delegate is a subclass, whose methods have to be called.
+  /// Whether the delegate is a subclass, so that its methods have to be called.
   let hasOwnDelegate: Bool
   let redirectHandler: (any RedirectHandler)?
   let cachedResponseHandler: (any CachedResponseHandler)?
@@ -382,7 +382,7 @@ extension SessionCore {
 }
 
 extension RequestObservers {
-  /// Makes the events that a delegate of the caller wants.
+  /// Makes the events that the caller's delegate requests.
   fileprivate init(_ events: SessionDelegate.Events) {
     self = []
     if events.contains(.transfers) { formUnion([.wholeTask, .bodies]) }

@@ -12,7 +12,7 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
 
   init(_ parsed: X509Certificate) { self.parsed = parsed }
 
-  /// Reads one certificate as DER; `nil` if `data` is none, or has bytes after it. For PEM, see ``all(in:)-(Data)``.
+  /// Reads one certificate as DER; `nil` if `data` is not one, or has bytes after it. For PEM, see ``all(in:)-(Data)``.
   public init?(data: Data) {
     guard let parsed = X509Certificate(der: data) else { return nil }
     self.parsed = parsed
@@ -67,8 +67,8 @@ extension Certificate {
       "This is no certificate; it has to be DER, or PEM (-----BEGIN CERTIFICATE-----)."
   }
 
-  /// Returns all certificates of a PEM text (RFC 7468) in their order, or the one of DER bytes. Other text, and keys,
-  /// are ignored.
+  /// Returns all certificates of a PEM text (RFC 7468) in their order, or the single one in DER bytes. Other text, and
+  /// keys, are ignored.
   ///
   /// - Throws: ``ReadingError`` if there is none, or one of them is invalid.
   public static func all(in data: Data) throws -> [Certificate] {

@@ -14,14 +14,14 @@ public struct PublicKey: Sendable, Hashable, CustomStringConvertible {
 
   init(unchecked data: Data) { self.data = data }
 
-  /// Reads one key (SubjectPublicKeyInfo) as DER; `nil` when `data` is none, or has something behind it.
+  /// Reads one key (SubjectPublicKeyInfo) as DER; `nil` if `data` is not a key, or has bytes after it.
   public init?(data: Data) {
     guard X509PublicKey.all(in: data) == [data] else { return nil }
     self.data = data
   }
 
-  /// Reads all keys of a PEM text (`-----BEGIN PUBLIC KEY-----`), in its order, or the one of DER bytes. Text around
-  /// them is skipped.
+  /// Reads all keys of a PEM text (`-----BEGIN PUBLIC KEY-----`), in its order, or the single one in DER bytes. Text
+  /// around them is skipped.
   ///
   /// - Throws: ``Certificate/ReadingError`` when there is none, or one of them is broken.
   public static func all(in data: Data) throws -> [PublicKey] {
@@ -95,7 +95,7 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The pin as it is written, `sha256/…`.
+  /// The pin in its written form, `sha256/…`.
   public var description: String { Self.prefix + digest.base64EncodedString() }
 
   private static let prefix = "sha256/"

@@ -1,7 +1,7 @@
 public import Foundation
 
-/// Trusts servers with a pinned certificate: the server's own, or that of an authority which issued it. Certificates
-/// are compared byte by byte. A pinned certificate that the server merely sent does not match.
+/// Trusts servers with a pinned certificate: the server's own, or one of an authority that issued it. Certificates are
+/// compared byte by byte. A pinned certificate that the server merely sent does not match.
 ///
 /// Certificates expire. After the renewal of a server's certificate, the pin of the old one refuses the server;
 /// ``PublicKeysTrustEvaluator`` and pins of authorities are valid longer.
@@ -42,8 +42,8 @@ public final class PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
   /// Makes an evaluator with certificates.
   ///
   /// - Parameters:
-  ///   - certificates:                 The pinned certificates; an empty array refuses every server. Default: those
-  ///     of the main bundle.
+  ///   - certificates:                 The pinned certificates; an empty array refuses every server. Default: the
+  ///     certificates in the main bundle.
   ///   - acceptSelfSignedCertificates: Whether they replace the trust store, so that it need not contain them.
   ///     Default: `false`.
   ///   - performDefaultValidation:     Whether the chain is verified, too. Default: `true`.
@@ -96,11 +96,11 @@ extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
   }
 }
 
-/// Trusts servers with a pinned public key: the server's own, or that of an authority which issued its certificate.
+/// Trusts servers with a pinned public key: the server's own, or the key of an authority that issued its certificate.
 /// The pin survives a renewal of the certificate if the key stays the same.
 ///
-/// Pins are the keys of certificates, or digests of keys. Among digests, include that of a backup key, for the case
-/// that the first key is lost:
+/// Pins are the keys of certificates, or digests of keys. Among digests, include one of a backup key, in case the first
+/// key is lost:
 ///
 /// ```swift
 /// let evaluator = try PublicKeysTrustEvaluator(pins: [
@@ -119,8 +119,8 @@ public final class PublicKeysTrustEvaluator: ServerTrustEvaluating {
   /// Makes an evaluator with keys.
   ///
   /// - Parameters:
-  ///   - keys:                     The pinned ones; none refuse every server. Default: those of the certificates of
-  ///     the main bundle.
+  ///   - keys:                     The pinned keys; an empty array refuses every server. Default: the keys of the
+  ///     certificates in the main bundle.
   ///   - performDefaultValidation: Whether the chain is verified, too. Default: `true`.
   ///   - validateHost:             Whether the certificate has to be valid for the host; the chain is then verified
   ///     in any case. Default: `true`.
@@ -141,7 +141,7 @@ public final class PublicKeysTrustEvaluator: ServerTrustEvaluating {
   ///   - performDefaultValidation: Whether the chain is verified, too. Default: `true`.
   ///   - validateHost:             Whether the certificate has to be valid for the host; the chain is then verified
   ///     in any case. Default: `true`.
-  /// - Throws: ``PublicKeyPin/Invalid`` for the first that is no pin.
+  /// - Throws: ``PublicKeyPin/Invalid`` for the first text that is not a pin.
   public init(
     pins: [String], performDefaultValidation: Bool = true, validateHost: Bool = true
   ) throws(PublicKeyPin.Invalid) {

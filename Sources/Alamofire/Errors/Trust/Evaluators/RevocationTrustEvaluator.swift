@@ -7,7 +7,7 @@ import HTTPSystem
 /// ``TransportOptions/certificateRevocationLists`` and the stapled OCSP response (RFC 6066 §8). Unless network access
 /// is disabled, the issuer's OCSP responder (RFC 6960) and list (RFC 5280 §5) are used too. The certificate contains
 /// the addresses of both. These requests use `http` and the proxy of the session or request, for at most ten seconds
-/// each; responses are kept until they expire. A certificate of unknown status is accepted, unless
+/// each; responses are cached until they expire. A certificate of unknown status is accepted, unless
 /// ``Options-swift.struct/requirePositiveResponse`` is set.
 ///
 /// ```swift

@@ -1,7 +1,7 @@
 /// Decides whether a server is trusted.
 ///
-/// Evaluators of the program run on a Dispatch thread and may block, without delaying other requests; the connection
-/// is made again after their decision. An accepted chain stays accepted for an hour in that session:
+/// Evaluators of the program run on a Dispatch thread and may block, without delaying other requests; the connection is
+/// opened again after their decision. An accepted chain stays accepted for an hour in that session:
 ///
 /// ```swift
 /// struct CompanyEvaluator: ServerTrustEvaluating {
@@ -15,7 +15,7 @@
 /// ```
 @preconcurrency
 public protocol ServerTrustEvaluating: Sendable {
-  /// Returns if the server is trusted, and throws otherwise. An error that is no ``AFError`` is wrapped in
+  /// Returns if the server is trusted, and throws otherwise. An error that is not an ``AFError`` is wrapped in
   /// `AFError.ServerTrustFailureReason.customEvaluationFailed(error:)`.
   ///
   /// - Parameters:
@@ -47,8 +47,8 @@ extension Array where Element == any ServerTrustEvaluating {
   }
 }
 
-/// Trusts servers whose chain the trust store trusts, with or without a check of the host name. With the check, it is
-/// the behaviour of a session without a manager.
+/// An evaluator that trusts a server if the trust store trusts its chain, with or without a check of the host name.
+/// With the check, it does the same as a session without a manager.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: ["example.com": .default])

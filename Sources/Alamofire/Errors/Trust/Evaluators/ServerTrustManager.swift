@@ -30,7 +30,7 @@ import HTTPWire
 /// - ``CompositeTrustEvaluator``: several of these, such as pins and revocation.
 /// - ``DisabledTrustEvaluator``: every server, for tests.
 ///
-/// An authority of your own needs no evaluator. ``TransportOptions/trustStore`` replaces the authorities of the system:
+/// Your own authority needs no evaluator. ``TransportOptions/trustStore`` replaces the authorities of the system:
 ///
 /// ```swift
 /// var options = TransportOptions()
@@ -41,7 +41,7 @@ import HTTPWire
 /// ## Resumed TLS sessions
 ///
 /// A connection that resumes a TLS session shows no certificates. Before the TLS session is offered, its server is
-/// evaluated with the certificates that it showed before. If it is not accepted any more, the connection makes a full
+/// evaluated with the certificates that it showed before. If it is no longer accepted, the connection makes a full
 /// handshake, and the certificates of that handshake are evaluated.
 ///
 /// ## Failures
@@ -99,7 +99,7 @@ enum HostPattern {
     var host = ascii(host).lowercased()
     if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
     if host.hasSuffix(".") { host = String(host.dropLast()) }
-    // An IPv6 address can be written in many ways, and its zone means something on this machine alone.
+    // An IPv6 address can be written in many ways, and its zone is meaningful only on this machine.
     if host.contains(":"), let address = IPAddress(text: host), address.family == .v6 {
       return address.bytes.map { String($0, radix: 16) }.joined(separator: ":")
     }
@@ -109,7 +109,7 @@ enum HostPattern {
   /// Returns the wildcard that matches a normalized host, such as `*.example.com` for `www.example.com`; `nil` if none
   /// may.
   static func wildcard(for host: String) -> String? {
-    // The numbers of an address are no labels.
+    // The numbers of an address are not labels.
     guard !host.contains(":"), host.last?.isNumber == false, let dot = host.firstIndex(of: "."),
       dot != host.startIndex
     else { return nil }

@@ -5,7 +5,7 @@ struct FormEncoder: Encoder {
   let node: FormNode
   let codingPath: [any CodingKey]
   let options: URLEncodedFormEncoder
-  /// The number of this encoder among those of its node.
+  /// The number of this encoder among the encoders of its node.
   var turn = 0
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -63,7 +63,7 @@ struct FormEncoder: Encoder {
   }
 }
 
-/// The place of an item, for the messages of errors.
+/// The position of an item, for the messages of errors.
 struct FormIndexKey: CodingKey {
   let index: Int
 
@@ -103,7 +103,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     property(key).unkeyedContainer()
   }
 
-  /// Returns an encoder for a superclass, which adds its properties to the same ones, without a name of its own.
+  /// Returns an encoder for a superclass, which adds its properties to the same ones, without a separate name.
   mutating func superEncoder() -> any Encoder { encoder }
 
   mutating func superEncoder(forKey key: Key) -> any Encoder { property(key) }
@@ -192,7 +192,8 @@ extension FormKeyedContainer {
 /// The items of an array.
 struct FormUnkeyedContainer: UnkeyedEncodingContainer {
   let encoder: FormEncoder
-  /// Whether another encoder wrote items before: the first item of this container takes the place of the first one.
+  /// Whether another encoder wrote items before. Then the first item of this container gets the position of the first
+  /// one.
   private let isMerging: Bool
   private(set) var count = 0
 

@@ -46,8 +46,8 @@ final class FormNode {
     return writer != turn
   }
 
-  /// Makes an empty node a list of properties. Returns a new item if the same encoder has made it a list of items: the
-  /// superclass of an unkeyed value has keys.
+  /// Turns an empty node into a list of properties. Returns a new item if the same encoder has turned it into a list of
+  /// items: the superclass of an unkeyed value has keys.
   func openProperties(_ turn: Int) -> FormNode? {
     switch content {
     case .empty:

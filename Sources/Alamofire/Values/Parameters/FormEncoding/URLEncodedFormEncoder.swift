@@ -144,7 +144,7 @@ public final class URLEncodedFormEncoder: Sendable {
   ///   - spaceEncoding: The encoding of spaces; by default `%20`.
   ///   - allowedCharacters: The characters that are not percent-encoded; by default `CharacterSet.afURLQueryAllowed`.
   ///   - alphabetizeArrayItems: Whether the items of an array are sorted too; `true` by default.
-  ///   - absentEncoding: The encoding of an optional property without a value; by default that of `nil`.
+  ///   - absentEncoding: The encoding of an optional property without a value; by default the encoding of `nil`.
   @_disfavoredOverload
   public init(
     alphabetizeKeyValuePairs: Bool = true,

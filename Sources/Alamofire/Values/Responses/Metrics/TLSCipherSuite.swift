@@ -1,8 +1,8 @@
 /// A cipher suite of TLS, as its number on the wire (RFC 8446 §B.4, RFC 5246 §A.5).
 ///
 /// Has the names of `tls_ciphersuite_t` on Apple's systems, so that
-/// `metrics.negotiatedTLSCipherSuite == .AES_256_GCM_SHA384` means the same here. A suite without a name there has its
-/// number alone.
+/// `metrics.negotiatedTLSCipherSuite == .AES_256_GCM_SHA384` means the same here. A suite without a name there has only
+/// its number.
 public struct TLSCipherSuite: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The number of the suite in a handshake: 0x1301 is `AES_128_GCM_SHA256`.
   public let rawValue: UInt16

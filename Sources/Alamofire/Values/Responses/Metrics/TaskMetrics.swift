@@ -20,7 +20,7 @@ public typealias URLSessionTaskTransactionMetrics = TransactionMetrics
 /// The metrics of a request: one transaction for each request that was sent, including redirects and challenges.
 ///
 /// Every request that has ended has metrics. Metrics without a transaction mean that nothing was sent. The request
-/// could not be made, was cancelled before, or was served by a file, a `data:` URL or a `URLProtocol` class.
+/// could not be created, was cancelled before, or was served by a file, a `data:` URL or a `URLProtocol` class.
 ///
 /// It has the members of Foundation's class of the other name. The transport measured the values; they can be read on
 /// any thread.

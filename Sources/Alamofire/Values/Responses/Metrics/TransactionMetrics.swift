@@ -16,7 +16,7 @@ public final class TransactionMetrics: Sendable {
   public let requestFields: [HTTPHeader]
 
   let transfer: TransferMetrics
-  /// The body in memory that was sent. Kept while ``requestHead`` is.
+  /// The body in memory that was sent. Retained while ``requestHead`` is.
   let requestBody: Data?
   private let lazyResponse: LazyResponse
   private let head: ResponseHead?
@@ -41,11 +41,11 @@ public final class TransactionMetrics: Sendable {
     lazyResponse = response ?? LazyResponse(url: url, head: hop.head)
   }
 
-  /// The response; `nil` when none came.
+  /// The response; `nil` if none was received.
   public var response: URLResponse? { lazyResponse.value }
 
-  /// The header fields of the response as they came: in their order and spelling, and each `Set-Cookie` by itself.
-  /// Empty without a response. Made on each access.
+  /// The header fields of the response as received: in their order and spelling, and with each `Set-Cookie` as a
+  /// separate field. Empty without a response. Created on each access.
   ///
   /// ```swift
   /// for transaction in response.metrics?.transactionMetrics ?? [] {
@@ -57,12 +57,12 @@ public final class TransactionMetrics: Sendable {
   /// The head of the request as it was sent: its first line and all fields, each with a line break. HTTP/2 encodes a
   /// head, which is shown in the form of HTTP/1.1. It may contain secrets.
   ///
-  /// It is kept while a ``WireLog`` or a ``RequestRecorder`` observes the request, and is `nil` otherwise.
+  /// It is stored while a ``WireLog`` or a ``RequestRecorder`` observes the request, and is `nil` otherwise.
   public var requestHead: String? { transfer.requestHead }
 
   var values: TransferMetrics.Values { transfer.values }
 
-  /// Returns the date of a moment in microseconds; `nil` for a moment that did not come (−1).
+  /// Returns the date of a moment in microseconds; `nil` for a moment that did not occur (−1).
   private func date(_ microseconds: Int64) -> Date? {
     guard microseconds >= 0 else { return nil }
     return Date(timeIntervalSince1970: values.start + Double(microseconds) / 1_000_000)
@@ -93,12 +93,12 @@ extension TransactionMetrics {
   public var secureConnectionEndDate: Date? { date(values.secureEnd) }
   /// The time at which the first byte of the request was sent.
   public var requestStartDate: Date? { date(values.requestStart) }
-  /// The time at which the last byte of the request was sent; `nil` if the body was not complete. Bytes count as
-  /// sent when the system has taken them.
+  /// The time at which the last byte of the request was sent; `nil` if the body was not complete. Bytes count as sent
+  /// when the system has accepted them.
   public var requestEndDate: Date? { date(values.requestEnd) }
-  /// The time at which the first byte of the response came.
+  /// The time at which the first byte of the response was received.
   public var responseStartDate: Date? { date(values.responseStart) }
-  /// The time at which the last byte of the response came.
+  /// The time at which the last byte of the response was received.
   public var responseEndDate: Date? { date(values.end) }
 }
 
@@ -114,7 +114,7 @@ extension TransactionMetrics {
   public var countOfRequestBodyBytesBeforeEncoding: Int64 { values.requestBodyBytes }
   /// The size of the response's head in bytes.
   public var countOfResponseHeaderBytesReceived: Int64 { values.responseHeaderBytes }
-  /// The size of the response's body in bytes, as it came over the wire.
+  /// The size of the response's body in bytes, as received over the wire.
   public var countOfResponseBodyBytesReceived: Int64 { values.responseBodyBytes }
   /// The size of the response's body in bytes, after its content coding was undone.
   public var countOfResponseBodyBytesAfterDecoding: Int64 { values.decodedBodyBytes }

@@ -2,7 +2,7 @@ public import Foundation
 public import FoundationNetworking
 public import HTTPWire
 
-/// Hands out the body as it is, after the preprocessor.
+/// A serializer that returns the body unchanged, after the preprocessor.
 ///
 /// An empty body is an error unless the method or the status code allows it; then it is empty `Data`.
 ///
@@ -12,7 +12,7 @@ public import HTTPWire
 /// }
 /// ```
 public final class DataResponseSerializer: ResponseSerializer {
-  /// The body as it is.
+  /// The unchanged body.
   public typealias SerializedObject = Data
 
   /// The transformation of the bytes before serialization.
@@ -109,6 +109,6 @@ extension URLResponseSerializer: WireDownloadSerializer {
 }
 
 extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer {
-  /// A serializer for the place of the file.
+  /// A serializer for the location of the file.
   public static var url: URLResponseSerializer { URLResponseSerializer() }
 }

@@ -20,7 +20,7 @@ public protocol DataStreamSerializer<SerializedObject>: Sendable {
   ///
   /// - Parameter data: The next bytes of the response; never empty. Chunk boundaries are arbitrary.
   /// - Returns: The value.
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in `.customSerializationFailed`.
   func serialize(_ data: Data) throws -> SerializedObject
 }
 
@@ -150,7 +150,7 @@ extension DecodableStreamSerializer: FramedStreamSerializer {
 }
 
 extension Result where Failure == AFError {
-  /// Returns the result of `body`; an error that is no ``AFError`` is wrapped.
+  /// Returns the result of `body`; an error that is not an ``AFError`` is wrapped.
   static func caught(_ body: () throws -> Success) -> Self {
     do {
       return .success(try body())
@@ -183,8 +183,8 @@ enum StreamEntry: Sendable {
   }
 }
 
-/// The decoding of chunks into the values of one reader. The beginning of an incomplete value is state of that
-/// reader; each response begins anew.
+/// The decoding of chunks into the values of one reader. The beginning of an incomplete value is state of that reader;
+/// each response starts afresh.
 struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   typealias Outcome = Result<Success, Failure>
 
@@ -202,7 +202,7 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   /// The transformation of a chunk before it is decoded.
   private let preprocess: (@Sendable (Data) -> Result<Data, Failure>)?
   private let make: @Sendable (Data) -> Outcome
-  /// Makes the value of an event; `nil` if a value is made of the bytes of each.
+  /// A closure that creates the value of an event; `nil` if a value is created from the bytes of each event.
   private let makeOfEvent: (@Sendable (ServerSentEvent) -> Outcome)?
   /// Makes the failure for a response that follows a part of another one; `nil` if it may follow.
   private var refusal: (@Sendable () -> Failure)?
@@ -273,7 +273,7 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
 }
 
 extension StreamDecoding where Success == Data, Failure == Never {
-  /// The chunks as they come.
+  /// The chunks as they arrive.
   static var data: StreamDecoding { StreamDecoding(.chunks) { .success($0) } }
 }
 

@@ -99,7 +99,7 @@ extension ResponseSerializer {
   }
 }
 
-/// Makes values of bytes: `JSONDecoder`, `PropertyListDecoder`, or one of your own.
+/// A decoder that creates values from bytes: `JSONDecoder`, `PropertyListDecoder`, or your own.
 @preconcurrency
 public protocol DataDecoder: Sendable {
   /// Makes a value.

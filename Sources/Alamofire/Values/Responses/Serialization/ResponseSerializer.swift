@@ -13,12 +13,12 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
   /// Makes the value.
   ///
   /// - Parameters:
-  ///   - request:  The request that was sent, if one was made.
+  ///   - request:  The request that was sent, if one was created.
   ///   - response: The response of the server, if there was one.
   ///   - data:     The body; `nil` if there was none or it was empty.
   ///   - error:    The error of sending, receiving or validating.
   /// - Returns: The value.
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in `.customSerializationFailed`.
   func serialize(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> SerializedObject
@@ -35,12 +35,12 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
   /// Makes the value.
   ///
   /// - Parameters:
-  ///   - request:  The request that was sent, if one was made.
+  ///   - request:  The request that was sent, if one was created.
   ///   - response: The response of the server, if there was one.
   ///   - fileURL:  The downloaded file, if there is one.
   ///   - error:    The error of sending, receiving, validating or moving the file.
   /// - Returns: The value.
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in `.customSerializationFailed`.
   func serializeDownload(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
   ) throws -> SerializedObject
@@ -50,8 +50,8 @@ extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerP
   /// Reads the file and serializes its bytes.
   ///
   /// - Throws: `error` unchanged, if there is one; ``AFError/responseSerializationFailed(reason:)`` with
-  ///   `.inputFileNil` or `.inputFileReadFailed`; the error of the serializer, wrapped in
-  ///   `.customSerializationFailed` if it is no ``AFError``.
+  ///   `.inputFileNil` or `.inputFileReadFailed`; the error of the serializer, wrapped in `.customSerializationFailed`
+  ///   if it is not an ``AFError``.
   public func serializeDownload(
     request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
   ) throws -> SerializedObject {
@@ -124,7 +124,7 @@ extension ResponseSerializer {
   }
 }
 
-/// Made once; a computed default would make two sets for every request.
+/// Created once; a computed default would create two sets for every request.
 private enum EmptyResponseDefaults {
   static let methods: Set<HTTPMethod> = [.head]
   static let codes: Set<Int> = [204, 205]
@@ -172,7 +172,7 @@ public struct Empty: Hashable, Codable, Sendable, EmptyResponse {
   public static func emptyValue() -> Empty { value }
 }
 
-/// A built-in serializer, which needs no `HTTPURLResponse`, so that none is made.
+/// A built-in serializer, which needs no `HTTPURLResponse`, so that none is created.
 ///
 /// The caller throws an earlier error instead of calling it.
 package protocol WireSerializer<SerializedObject>: WireDownloadSerializer {
@@ -226,7 +226,7 @@ extension WireSerializer where Self: ResponseSerializer {
     return try convert(dataPreprocessor.preprocess(data))
   }
 
-  /// Implements the public method by that of ``WireSerializer``.
+  /// Implements the public method with the method of ``WireSerializer``.
   func serializeOnWire(
     request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) throws -> SerializedObject {
@@ -252,7 +252,7 @@ public protocol DataPreprocessor: Sendable {
   ///
   /// - Parameter data: The bytes as received.
   /// - Returns: The bytes to serialize.
-  /// - Throws: Any error; one that is no ``AFError`` is wrapped in `.customSerializationFailed`.
+  /// - Throws: Any error; if it is not an ``AFError``, it is wrapped in `.customSerializationFailed`.
   func preprocess(_ data: Data) throws -> Data
 }
 
@@ -298,6 +298,6 @@ extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
 }
 
 extension DataPreprocessor {
-  /// Whether the body is used as it is, so that no code of the caller runs.
+  /// Whether the body is used unchanged, so that the caller's code does not run.
   var isPassthrough: Bool { self is PassthroughPreprocessor }
 }

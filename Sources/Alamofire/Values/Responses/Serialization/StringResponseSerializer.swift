@@ -4,8 +4,8 @@ public import HTTPWire
 
 /// Decodes the body as text.
 ///
-/// The encoding is the one of the serializer, else the `charset` of the response, else ISO Latin 1. Supported
-/// charsets are UTF-8, ISO-8859-1, and the forms of UTF-16 and UTF-32; other names are ignored.
+/// The encoding is the serializer's, else the `charset` of the response, else ISO Latin 1. Supported charsets are
+/// UTF-8, ISO-8859-1, and the forms of UTF-16 and UTF-32; other names are ignored.
 ///
 /// JSON (`application/json` and `application/…+json`) without a `charset` is UTF-8 (RFC 8259 §8.1), unlike in Alamofire
 /// for Apple's systems. If its bytes are not valid UTF-8, it is read as ISO Latin 1.
@@ -82,7 +82,7 @@ extension HTTPURLResponse {
 }
 
 extension Charset {
-  /// The name that stands for the character set of JSON without a `charset`. It is none that a response can name.
+  /// The name that stands for the character set of JSON without a `charset`. No response can name it.
   static let impliedByJSON = "utf-8 of JSON"
 
   /// Foundation's value for the encoding.
