@@ -67,7 +67,7 @@ package enum Command {
     if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
       invocation.credentials?.password = try environment.askPassword("Password of \(user): ")
     }
-    // The command of curl has the body as it is.
+    // The curl command has the body unchanged.
     let isCompressed = invocation.isCompressed
     if invocation.printsCurl { invocation.isCompressed = false }
     let outgoing = try request(invocation, environment)
@@ -155,7 +155,7 @@ package enum Command {
     return code == .success ? .failure : code
   }
 
-  /// Tells that the standard input has bytes that were not sent.
+  /// Reports that the standard input has bytes that were not sent.
   private static func noteUnsentInput(_ invocation: Invocation, _ environment: Environment) {
     guard environment.isInputRedirected, !invocation.ignoresInput, !invocation.isQuiet,
       invocation.action != .webSocket, invocation.rawBody != .standardInput, environment.hasUnreadInput()
@@ -170,7 +170,7 @@ package enum Command {
   private static func request(_ invocation: Invocation, _ environment: Environment) throws -> OutgoingRequest
   {
     let builder = RequestBuilder(invocation) {
-      // A command is printed without its input, which curl will read by itself.
+      // A command is printed without its input, which curl will read on its own.
       if invocation.printsCurl { return .data(Data()) }
       return try InputBody.read(isChunked: invocation.isChunked, environment.readInput)
     }
@@ -208,7 +208,7 @@ package enum Command {
     return status
   }
 
-  /// Returns what to change if no response came because of an option; `nil` without such an option.
+  /// Returns what to change if no response was received because of an option; `nil` without such an option.
   private static func hint(_ invocation: Invocation) -> String? {
     if invocation.usesHTTP2, invocation.url.hasPrefix("http:") {
       return "Without --http2, the request uses HTTP/1.1."
@@ -230,9 +230,9 @@ package enum Command {
 
 /// The exit status of the command.
 package enum ExitCode: Int32, Sendable {
-  /// A response that is none of those below, or nothing was to be sent.
+  /// Any response other than the ones below, or there was nothing to send.
   case success = 0
-  /// No response came, or it could not be read to its end.
+  /// No response was received, or it could not be read to its end.
   case failure = 1
   /// The arguments are wrong.
   case usage = 2
@@ -242,7 +242,7 @@ package enum ExitCode: Int32, Sendable {
   case clientError = 4
   /// The server failed (5xx).
   case serverError = 5
-  /// The standard output could not be written, as with curl. A reader that has seen enough is no such failure.
+  /// The standard output could not be written, as with curl. A reader that has seen enough is not such a failure.
   case output = 23
   /// SIGINT has ended the request.
   case interrupted = 130

@@ -108,7 +108,7 @@ package struct Environment: Sendable {
 }
 
 extension Environment {
-  /// The environment variables that the command reads by itself.
+  /// The environment variables that the command itself reads.
   static let variableNames = [
     "AF_CONFIG", "COLUMNS", "HOME", "NO_COLOR", "PAGER", "PATH", "TERM", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
   ]
@@ -200,8 +200,8 @@ extension Environment {
   }
 }
 
-/// SIGINT and SIGTERM while a request is sent. The first one cancels the request, so that what came is kept: sessions,
-/// cookies and the HTTP archive. A second one ends the process at once.
+/// SIGINT and SIGTERM while a request is sent. The first one cancels the request, so that what was received is saved:
+/// sessions, cookies and the HTTP archive. A second one ends the process at once.
 package final class Interruption: Sendable {
   private struct State {
     var sources: [any DispatchSourceSignal] = []
@@ -210,7 +210,7 @@ package final class Interruption: Sendable {
   }
 
   private let isProcess: Bool
-  /// The signals that came, and what a signal cancels. Queues of signals and the main thread use it.
+  /// The received signals, and what a signal cancels. Queues of signals and the main thread use it.
   private let state = Mutex(State())
 
   /// Makes an observer.
@@ -243,13 +243,13 @@ package final class Interruption: Sendable {
   /// Called when the request has ended. Its session is released with it.
   func requestEnded() { state.withLock { $0.cancel = nil } }
 
-  /// Makes the source of a signal. A signal that is ignored, such as that of a job in the background, stays ignored.
+  /// Makes the source of a signal. A signal that is ignored, as in a background job, stays ignored.
   private func source(_ number: Int32) -> (any DispatchSourceSignal)? {
     var action = sigaction()
     sigaction(number, nil, &action)
     if unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == Self.ignored { return nil }
     Glibc.signal(number, SIG_IGN)
-    // A queue of its own, because the main queue waits for the response.
+    // A separate queue, because the main queue waits for the response.
     let source = DispatchSource.makeSignalSource(signal: number, queue: DispatchQueue(label: "af.signals"))
     source.setEventHandler { [weak self] in self?.interrupt(number) }
     let isRegistered = DispatchSemaphore(value: 0)
@@ -275,8 +275,8 @@ package final class Interruption: Sendable {
   /// Ends the process by the signal, as shells expect it: a loop ends with the program that Ctrl-C has ended.
   package func end(_ number: Int32) {
     Glibc.signal(number, SIG_DFL)
-    // Sent to this thread, so that it ends here. Sent to the process, the signal may be taken by another thread, and
-    // this one could end the process with a status first.
+    // Sent to this thread, so that it ends here. Sent to the process, the signal may be delivered to another thread,
+    // and this one could end the process with a status first.
     var signals = sigset_t()
     sigemptyset(&signals)
     sigaddset(&signals, number)

@@ -22,5 +22,5 @@ struct Mutex<Value: ~Copyable>: ~Copyable {
   }
 }
 
-// Unchecked: the value is reached under the lock alone.
+// Unchecked: the value is reached only under the lock.
 extension Mutex: @unchecked Sendable where Value: ~Copyable {}

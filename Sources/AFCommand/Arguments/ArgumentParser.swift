@@ -237,7 +237,7 @@ package enum Address {
   ///
   /// - Parameter isWebSocket: Whether `ws` and `wss` are allowed, too.
   package static func expand(_ typed: String, isWebSocket: Bool = false) throws(UsageError) -> String {
-    // Foundation would escape the escapes beside a character that has no place in a URL.
+    // Foundation would escape the escapes next to a character that is not allowed in a URL.
     let url = URL.wireText(withScheme(typed))
     guard let components = URLComponents(string: url), let scheme = components.scheme?.lowercased() else {
       throw UsageError("'\(typed)' is not a URL; check its host and port.")
@@ -262,7 +262,7 @@ package enum Address {
     return (isLocal(typed) ? "http://" : "https://") + typed
   }
 
-  /// Whether a scheme stands in front. A query can have a URL in it.
+  /// Whether the text begins with a scheme. A query can contain a URL.
   private static func hasScheme(_ typed: String) -> Bool {
     guard let end = typed.range(of: "://") else { return false }
     return !typed[..<end.lowerBound].contains { "/?#".contains($0) }

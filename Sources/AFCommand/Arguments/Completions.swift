@@ -1,6 +1,6 @@
 import Foundation
 
-/// The completions of shells, made of the table of options.
+/// The completions of shells, generated from the table of options.
 package enum Completions {
   package enum Shell: String, CaseIterable, Sendable {
     case bash, zsh, fish

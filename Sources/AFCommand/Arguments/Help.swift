@@ -76,7 +76,7 @@ package enum Help {
   }
 }
 
-/// The manual page, in the language of man(7), made of the table of options.
+/// The manual page, in the language of man(7), generated from the table of options.
 package enum ManualPage {
   package static var text: String {
     """

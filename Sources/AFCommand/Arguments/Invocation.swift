@@ -9,7 +9,7 @@ package struct Invocation: Equatable, Sendable {
     case multipart
   }
 
-  /// A body that is not made of items.
+  /// A body that is not built from items.
   package enum RawBody: Equatable, Sendable {
     case text(String)
     case file(path: String)
@@ -18,7 +18,7 @@ package struct Invocation: Equatable, Sendable {
 
   /// The parts of an exchange that are printed.
   package enum Shown: Equatable, Sendable {
-    /// The response on a terminal; its body alone everywhere else.
+    /// The response on a terminal; only its body everywhere else.
     case automatic
     case headers
     case body
@@ -123,7 +123,7 @@ package struct Invocation: Equatable, Sendable {
   package var session: String?
   package var isSessionReadOnly = false
   package var cookieJar: String?
-  /// The proxy of all schemes without one of their own.
+  /// The proxy of all schemes without their own.
   package var proxy: String?
   /// Proxies for the URLs of a scheme: `http` and `https`.
   var proxiesByScheme: [String: String] = [:]
@@ -153,7 +153,7 @@ package struct Invocation: Equatable, Sendable {
   package var usesHTTP2 = false
   package var shown: Shown = .automatic
   package var showsTiming = false
-  /// Whether the status code is written on a line of its own, after the parts.
+  /// Whether the status code is written on a separate line, after the parts.
   package var showsStatus = false
   /// Whether nothing but errors is written.
   package var isQuiet = false
@@ -189,9 +189,9 @@ package struct Invocation: Equatable, Sendable {
     return names
   }
 
-  /// The header fields of the arguments: those with one value for a name, and further values, which are fields of
-  /// their own (RFC 9110 §5.3). Cookies are one field (RFC 6265 §5.4). Of a field that can have one value, the last
-  /// one is sent.
+  /// The header fields of the arguments: the ones with one value for a name, and further values, which are separate
+  /// fields (RFC 9110 §5.3). Cookies are one field (RFC 6265 §5.4). Of a field that can have one value, the last one is
+  /// sent.
   var typedFields: (single: HTTPHeaders, repeated: [HTTPHeader]) {
     var (single, repeated) = (HTTPHeaders(), [HTTPHeader]())
     for item in items {
@@ -237,8 +237,8 @@ package struct Invocation: Equatable, Sendable {
   }
 
   /// Returns the invocation with the standard input as its body. The input is used if the method has a body, no other
-  /// body is given, and the input is a file or a pipe. Without a method the input is not read, because it may be that
-  /// of a loop.
+  /// body is given, and the input is a file or a pipe. Without a method the input is not read, because it may be a
+  /// loop's.
   func withInput(isRedirected: Bool) -> Invocation {
     guard isRedirected, !ignoresInput, !hasBody, ["POST", "PUT", "PATCH"].contains(method) else {
       return self

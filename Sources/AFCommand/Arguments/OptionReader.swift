@@ -27,7 +27,7 @@ struct OptionReader {
   /// Returns the parts of arguments that are secret, also of arguments that make no sense.
   static func secrets(in arguments: [String]) -> [SecretArguments.Part] {
     var reader = OptionReader(arguments)
-    // Each error takes an argument away.
+    // Each error removes an argument.
     while true {
       do throws(UsageError) {
         try reader.readAll()
@@ -131,8 +131,8 @@ struct OptionReader {
 package struct DefaultOption: Sendable {
   let choice: OptionReader.Choice
 
-  /// Returns the path of the file: that of `AF_CONFIG`, or `af/config` in the folder for configurations (XDG Base
-  /// Directory Specification); `nil` if `AF_CONFIG` is empty, or there is no such folder.
+  /// Returns the path of the file: the value of `AF_CONFIG`, or `af/config` in the folder for configurations (XDG Base
+  /// Directory Specification). Returns `nil` if `AF_CONFIG` is empty, or there is no such folder.
   static func path(_ variables: [String: String]) -> String? {
     if let path = variables["AF_CONFIG"] { return path.isEmpty ? nil : path }
     // A relative path is to be ignored.
@@ -211,7 +211,7 @@ package enum SecretArguments {
     for part in OptionReader.secrets(in: arguments) where part.index + 1 < count {
       guard let bytes = CommandLine.unsafeArgv[part.index + 1] else { continue }
       let length = strlen(bytes)
-      // Bytes that are no text have another length in a string.
+      // Bytes that are not text have a different length in a string.
       let isText = length == arguments[part.index].utf8.count
       let range = isText ? part.bytes.clamped(to: 0..<length) : 0..<length
       memset(bytes + range.lowerBound, Int32(UInt8(ascii: "*")), range.count)
@@ -230,7 +230,7 @@ package enum SecretArguments {
   /// Returns the secrets in a URL, or in an item: the values of fields and data that are secret by their names.
   static func ranges(inItem argument: String) -> [Range<Int>] {
     let whole = argument.utf8.count
-    // The separator of an item stands in front of any query.
+    // The separator of an item comes before any query.
     if let item = RequestItem.parts(of: argument), !item.value.isEmpty, !item.name.contains("?") {
       let value = (whole - item.value.utf8.count)..<whole
       switch item.separator {
@@ -254,7 +254,7 @@ package enum SecretArguments {
     return start..<at
   }
 
-  /// Returns the position behind the first `text` in front of any query.
+  /// Returns the position after the first `text` before any query.
   private static func position(behind text: String, in bytes: [UInt8]) -> Int? {
     let text = Array(text.utf8)
     let end = bytes.firstIndex { "?#".utf8.contains($0) } ?? bytes.endIndex

@@ -1,7 +1,7 @@
 import Alamofire
 
 extension Option {
-  /// All options, in the order of the help. Help, manual page and completions are made of this table.
+  /// All options, in the order of the help. Help, manual page and completions are generated from this table.
   static let all: [Option] =
     bodyOptions + outputOptions + fileOptions + accessOptions + connectionOptions
     + commandOptions

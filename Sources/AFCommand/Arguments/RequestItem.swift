@@ -1,12 +1,12 @@
 import Foundation
 
-/// One argument behind the URL: a part of the request.
+/// One argument after the URL: a part of the request.
 package enum RequestItem: Equatable, Sendable {
   /// `name==value`: a pair of the query.
   case query(name: String, value: String)
   /// `name=text`: a string in a JSON object, or a field of a form.
   case string(name: String, value: String)
-  /// `name:=json`: any JSON value, kept as it was written.
+  /// `name:=json`: any JSON value, sent as it was written.
   case json(name: String, text: String)
   /// `Name:value`: a header field, and `Name;` one without a value.
   case header(name: String, value: String)
@@ -81,7 +81,7 @@ package enum RequestItem: Equatable, Sendable {
     case "=": self = .string(name: name, value: value)
     case ":=": self = try .checkedJSON(name: name, text: value, argument: argument)
     case ":":
-      // A space behind the colon is habit, and no part of the value (RFC 9110 §5.5).
+      // A space after the colon is a habit, and not part of the value (RFC 9110 §5.5).
       let bare = value.trimmingCharacters(in: .whitespaces)
       self = value.isEmpty ? .omission(name: name) : .header(name: name, value: bare)
     case "==@": self = .queryFile(name: name, path: value)
@@ -107,7 +107,7 @@ package enum RequestItem: Equatable, Sendable {
     return .json(name: name, text: text)
   }
 
-  /// Reads the path and the parameters behind it. A semicolon that begins no parameter belongs to the path.
+  /// Reads the path and the parameters after it. A semicolon that does not begin a parameter belongs to the path.
   private static func file(name: String, _ value: String) -> File {
     var file = File(name: name, path: value)
     while let semicolon = file.path.lastIndex(of: ";") {
@@ -130,7 +130,7 @@ package enum RequestItem: Equatable, Sendable {
     var rest = argument[...]
     while let character = rest.first {
       if character == "\\", let escaped = rest.dropFirst().first {
-        // A backslash in front of anything else is a backslash: `C:\temp` needs no care.
+        // A backslash before anything else is a backslash: `C:\temp` needs no care.
         if !":=@\\".contains(escaped) { name.append(character) }
         name.append(escaped)
         rest = rest.dropFirst(2)
@@ -145,7 +145,7 @@ package enum RequestItem: Equatable, Sendable {
   }
 }
 
-/// The place of a value in nested JSON: `a[b][0][]`.
+/// The position of a value in nested JSON: `a[b][0][]`.
 package struct JSONPath: Equatable, Sendable {
   package enum PathStep: Equatable, Sendable {
     /// A member of an object.

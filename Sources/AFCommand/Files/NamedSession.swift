@@ -55,7 +55,7 @@ package struct NamedSession: Codable, Equatable, Sendable {
 /// A cookie as a line of a cookie jar. The format is Netscape's, which curl and browsers' tools read too: seven fields
 /// with tabs between them.
 package struct CookieJarLine: Equatable, Sendable {
-  /// The domain without a dot in front.
+  /// The domain without a leading dot.
   package var domain: String
   package var includesSubdomains: Bool
   package var path: String
@@ -70,7 +70,7 @@ package struct CookieJarLine: Equatable, Sendable {
   package static let latestExpiry: Int64 = 253_402_300_799
   private static let httpOnlyMark = "#HttpOnly_"
 
-  /// Parses a line without its line feed. Returns `nil` for a comment, and for any line that is no cookie.
+  /// Parses a line without its line feed. Returns `nil` for a comment, and for any line that is not a cookie.
   ///
   /// Only the value may have tabs, because it is the last field. curl skips such a line.
   package init?(_ line: some Collection<UInt8>) {
@@ -97,8 +97,8 @@ package struct CookieJarLine: Equatable, Sendable {
     else { return nil }
   }
 
-  /// The line without its line feed. `nil` for a cookie that could not be read back as it is: a name or a path with a
-  /// tab would be another cookie, and so would anything with a line break.
+  /// The line without its line feed. `nil` for a cookie that could not be read back unchanged: a tab in a name or a
+  /// path, or any line break, would make it another cookie.
   package var text: String? {
     let fields = [
       (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
@@ -110,7 +110,7 @@ package struct CookieJarLine: Equatable, Sendable {
     return text
   }
 
-  /// Reads all lines of a jar, which line feeds alone divide.
+  /// Reads all lines of a jar, which are divided only by line feeds.
   package static func all(in jar: Data) -> [CookieJarLine] {
     jar.split(separator: 0x0A).compactMap { CookieJarLine($0) }
   }

@@ -25,7 +25,7 @@ package struct Head: Equatable, Sendable {
       && left.fields.elementsEqual(right.fields, by: ==)
   }
 
-  /// Returns the lines of the head, each with its end, without the empty line behind them.
+  /// Returns the lines of the head, each with its end, without the empty line after them.
   package func text(_ palette: Palette) -> String {
     firstLine(palette) + "\n" + Self.lines(of: fields, palette)
   }
@@ -78,7 +78,7 @@ extension Head {
       fields: fields.map { ($0.name, Redaction.standard.value($0.value, ofHeaderField: $0.name)) })
   }
 
-  /// Makes the head of a response, with its fields as they came.
+  /// Makes the head of a response, with its fields as received.
   ///
   /// - Parameter version: The version for a response that does not know its own.
   init(_ response: HTTPURLResponse, version: String = "HTTP/1.1") {
@@ -107,7 +107,7 @@ extension Head {
   ///
   /// - Parameters:
   ///   - common:   The fields that the session adds.
-  ///   - repeated: Further values of fields, which are fields of their own.
+  ///   - repeated: Further values of fields, which are separate fields.
   init(_ request: URLRequest, common: HTTPHeaders, repeated: [HTTPHeader] = [], bodyLength: Int?) {
     let url = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
     let path = url.map { $0.percentEncodedPath.isEmpty ? "/" : $0.percentEncodedPath } ?? "/"
@@ -131,8 +131,7 @@ extension Head {
   }
 }
 
-/// The heads of a request as they are sent and received, for a display in front of a body that is written as it
-/// arrives.
+/// The heads of a request as they are sent and received, for a display before a body that is written as it arrives.
 final class HopLog: Sendable {
   /// A request that was sent, and the head of its response.
   struct Hop: Sendable {
@@ -153,7 +152,7 @@ final class HopLog: Sendable {
   init() {
     let entries = EntryList()
     self.entries = entries
-    // The pieces of bodies are not kept, because there can be any number of them.
+    // The pieces of bodies are not stored, because there can be any number of them.
     log = WireLog { entry in
       if entry.part == .responseBody { return }
       entries.values.withLock { entries in
@@ -163,7 +162,7 @@ final class HopLog: Sendable {
     }
   }
 
-  /// The number of entries that are kept.
+  /// The number of entries that are stored.
   var count: Int {
     log.queue.sync {}
     return entries.values.withLock { $0.count }
@@ -171,7 +170,7 @@ final class HopLog: Sendable {
 
   /// The hops so far. Informational responses and trailers are left out.
   var hops: [Hop] {
-    // The entries of a response are made before its head is delivered, but on the queue of the log.
+    // The entries of a response are created before its head is delivered, but on the queue of the log.
     log.queue.sync {}
     return Self.hops(entries.values.withLock { $0 })
   }
@@ -248,7 +247,7 @@ extension Head {
   }
 }
 
-/// The usual phrases of status codes (RFC 9110 §15). HTTP/2 sends none, so those of servers are not shown.
+/// The usual phrases of status codes (RFC 9110 §15). HTTP/2 sends none, so servers' phrases are not shown.
 enum ReasonPhrase {
   private static let phrases: [Int: String] = [
     200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",

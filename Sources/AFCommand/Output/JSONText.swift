@@ -1,5 +1,5 @@
 /// Lays JSON out for people: a line for each value, two spaces for each level. Escapes of characters that can be read,
-/// such as `\u00fc`, are replaced by the characters. Nothing else but white space is changed.
+/// such as `\u00fc`, are replaced by the characters. Apart from that, only white space is changed.
 package struct JSONText {
   private var text = ""
   private var depth = 0
@@ -10,7 +10,7 @@ package struct JSONText {
 
   /// Returns the laid out text, or `nil` when the bytes are not one JSON value, or too deeply nested for a layout.
   ///
-  /// - Parameter isLaidOut: Whether the white space is changed, too, and not the colours alone.
+  /// - Parameter isLaidOut: Whether the white space is changed, too, not only the colours.
   package static func format(_ bytes: [UInt8], palette: Palette, isLaidOut: Bool = true) -> String? {
     guard let tokens = JSONTokens.read(bytes) else { return nil }
     var writer = JSONText(palette: palette)
@@ -248,8 +248,8 @@ extension UInt8 {
 
 /// The escapes of JSON strings (RFC 8259 §7).
 enum JSONEscapes {
-  /// Returns a string, with its quotes, in which `\uXXXX` stands for no character that can be read. Other escapes stay,
-  /// and so do those of controls, of white space, of characters without a glyph and of halves of pairs.
+  /// Returns a string, with its quotes, with readable characters instead of their `\uXXXX`. Other escapes stay, and so
+  /// do the escapes of controls, white space, characters without a glyph and halves of pairs.
   static func readable(_ string: String) -> String {
     guard string.utf8.contains(UInt8(ascii: "\\")) else { return string }
     var text = String.UnicodeScalarView()

@@ -1,7 +1,7 @@
 import Alamofire
 import Foundation
 
-/// Draws the progress of a body on a terminal once it has taken half a second, and takes it away at the end.
+/// Draws the progress of a body on a terminal once it has taken half a second, and removes it at the end.
 final class ProgressMeter: Sendable {
   private struct State {
     var start: ContinuousClock.Instant
@@ -39,12 +39,12 @@ final class ProgressMeter: Sendable {
 
   func received(completed: Int64, total: Int64) { moved(.received, completed: completed, total: total) }
 
-  /// Called when the rest of a file comes, whose beginning is there: the progress is that of the whole file.
+  /// Called when only the rest of a file is received, because its beginning exists: the progress counts the whole file.
   func continues(at offset: Int64) { state.withLock { $0.offset = max(0, offset) } }
 
   private func moved(_ direction: ProgressLine.Direction, completed: Int64, total: Int64) {
     let now = environment.now()
-    // Written under the lock, so that nothing is drawn once the line has been taken away.
+    // Written under the lock, so that the line is not drawn again after its removal.
     state.withLock { state in
       guard !state.isOver, state.direction == direction else { return }
       // A body that is sent again, after a redirect or a challenge.
@@ -146,8 +146,8 @@ package struct ProgressLine: Equatable, Sendable {
 }
 
 extension Int64 {
-  /// Makes a whole number of one that is computed, towards zero. What is no number is 0, and one beyond the range is
-  /// the nearest within.
+  /// Rounds a computed number towards zero, to a whole number. NaN becomes 0, and a number out of range the nearest one
+  /// within.
   init(clamping value: Double) {
     if value.isNaN {
       self = 0

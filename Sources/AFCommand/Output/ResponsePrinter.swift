@@ -22,7 +22,7 @@ struct ResponsePrinter: Sendable {
 
   private var parts: Set<Invocation.Part> {
     switch invocation.shown {
-    // The status alone.
+    // Only the status.
     case .automatic where invocation.showsStatus: []
     // The response to a HEAD request has no body.
     case .automatic where invocation.effectiveMethod == "HEAD" && invocation.output == nil: [.head]
@@ -41,10 +41,10 @@ struct ResponsePrinter: Sendable {
   /// Whether the body is among the parts to print.
   var writesBody: Bool { invocation.output == nil && shows(.body) }
 
-  /// Whether nothing stands in front of the body.
+  /// Whether only the body is shown.
   var showsOnlyBody: Bool { parts == [.body] }
 
-  /// Whether requests are to be printed, which are known as they were sent at the end.
+  /// Whether requests are to be printed. The form in which they were sent is known only at the end.
   var waitsForMetrics: Bool { shows(.requestHead) || shows(.requestBody) }
 
   // MARK: Bodies
@@ -82,7 +82,7 @@ struct ResponsePrinter: Sendable {
     write(BodyText.format(data, contentType: type, layout: layout, charset: charset(type, data)))
   }
 
-  /// Writes the body of a response that is not what was asked for, unless heads alone are shown.
+  /// Writes the body of a response that is not what was requested, unless only heads are shown.
   func writeRefused(_ body: Data?, _ response: HTTPURLResponse?) {
     guard let body, invocation.shown != .headers else { return }
     if isTerminal, body.contains(0) || response.map(refuses) == true {
@@ -113,7 +113,7 @@ struct ResponsePrinter: Sendable {
 
   // MARK: Heads
 
-  /// Writes the head of a response in front of its body. Returns whether it was written, if it was asked for.
+  /// Writes the head of a response before its body. Returns whether it was written, if it was asked for.
   func begin(_ response: HTTPURLResponse) -> Bool {
     showsHead ? write(Data(Head(response).text(palette).utf8)) : true
   }
@@ -123,8 +123,8 @@ struct ResponsePrinter: Sendable {
     if showsHead, !waitsForMetrics { write(Head(response).text(palette)) }
   }
 
-  /// Writes requests that were sent and their responses in their order, an empty line between them: those of all
-  /// hops, or of the last one.
+  /// Writes requests that were sent and their responses in their order, an empty line between them: of all hops, or of
+  /// the last one.
   func writeHops(_ metrics: URLSessionTaskMetrics?, _ body: SentBody) {
     var hops = (metrics?.transactionMetrics ?? []).filter { $0.requestStartDate != nil }
     if invocation.shown != .everything { hops = Array(hops.suffix(1)) }
@@ -154,7 +154,7 @@ struct ResponsePrinter: Sendable {
     }
   }
 
-  /// Writes a request in front of its response.
+  /// Writes a request before its response.
   private func writeRequest(_ head: Head, _ body: SentBody, type: String?) {
     if shows(.requestHead) { write(head.text(palette) + "\n") }
     if shows(.requestBody) { write(text(of: body, type: type)) }

@@ -10,7 +10,7 @@ package struct OutputFailure: Error, Equatable, Sendable {
   package init(code: Int32) { self.code = code }
 }
 
-/// The standard output up to the first write that fails, so that nothing is written behind a gap.
+/// The standard output up to the first write that fails, so that no output follows a gap.
 final class StandardOutput: Sendable {
   private let output: @Sendable (Data) throws(OutputFailure) -> Void
   /// The first failure of a write, for the queues of the output and the main thread.
@@ -40,8 +40,8 @@ final class StandardOutput: Sendable {
 
 /// The descriptors 0, 1 and 2 of a process.
 enum StandardDescriptors {
-  /// Opens those that are closed. Otherwise a socket or a file could get the number of the standard output, and bodies
-  /// would be written into it. They are opened so that a read or a write fails as that of a closed one does.
+  /// Opens the descriptors that are closed. Otherwise a socket or a file could get the number of the standard output,
+  /// and bodies would be written into it. They are opened so that a read or a write fails as on a closed one.
   ///
   /// - Returns: Those that the runtime of Swift has opened for itself before, and that must not be used.
   static func reserve() -> Set<Int32> {
@@ -96,7 +96,7 @@ final class ArchiveFile: Sendable {
     recorder.queue.sync {}
     do {
       let archive = try recorder.har()
-      // A new archive is for its owner alone, because not all secrets can be recognized.
+      // A new archive is accessible only to its owner, because not all secrets can be recognized.
       try PrivateFile.write(archive, to: path, keepsMode: true)
       return nil
     } catch let failure as PrivateFile.Failure {

@@ -87,7 +87,7 @@ extension Pager {
 
 /// A question for a secret on the terminal of the process.
 enum SecretPrompt {
-  /// Returns the answer without its line break; `nil` without a terminal. Nothing of it is shown.
+  /// Returns the answer without its line break; `nil` without a terminal. The answer is not shown.
   static func read(_ prompt: String, _ interruption: Interruption) -> String? {
     let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
     guard terminal >= 0 else { return nil }

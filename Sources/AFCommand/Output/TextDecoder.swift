@@ -1,15 +1,15 @@
 package import Foundation
 import Glibc
 
-/// Decodes text that comes in pieces. A character may be divided between two of them, and bytes that are no character
-/// become U+FFFD.
+/// A decoder of text that arrives in pieces. A character may be divided between two of them. Bytes that are not a
+/// character become U+FFFD.
 // Unchecked: one thread at a time uses it, under the lock of the receiver of the body.
 final class TextDecoder: @unchecked Sendable {
   private let converter: iconv_t?
   private let unit: Int
   /// Whether zero bytes are part of the text.
   var hasWideUnits: Bool { unit > 1 }
-  /// The beginning of a character whose end has not come.
+  /// The beginning of a character whose end has not arrived.
   private var rest: [UInt8] = []
   private var isAtStart = true
 
@@ -208,7 +208,7 @@ package enum TextCharset: Equatable, Sendable {
     return value(of: "charset", in: text[element.upperBound...])
   }
 
-  /// Returns the value behind `name=`, with or without quotes.
+  /// Returns the value after `name=`, with or without quotes.
   private static func value(of name: String, in text: Substring) -> String? {
     guard let found = text.range(of: name + "=", options: .caseInsensitive) else { return nil }
     let value = text[found.upperBound...].drop { "\"'".contains($0) }

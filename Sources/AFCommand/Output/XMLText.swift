@@ -1,5 +1,5 @@
-/// Lays XML out for people: elements without text of their own get a line for each child, two spaces for each level.
-/// Text, and elements among text, stay as they are.
+/// XML laid out for people: elements without their own text get a line for each child, two spaces for each level. Text,
+/// and elements among text, stay as they are.
 package struct XMLText {
   private var text = ""
   private let bytes: [UInt8]
@@ -7,7 +7,7 @@ package struct XMLText {
 
   /// Returns the laid out text; `nil` if the bytes are not well-formed enough, or nested too deeply.
   ///
-  /// - Parameter isLaidOut: Whether the white space is changed, too, and not the colours alone.
+  /// - Parameter isLaidOut: Whether the white space is changed, too, not only the colours.
   package static func format(_ bytes: [UInt8], palette: Palette, isLaidOut: Bool = true) -> String? {
     guard let tokens = XMLTokens.read(bytes) else { return nil }
     var writer = XMLText(bytes: bytes, palette: palette)
@@ -170,7 +170,7 @@ struct XMLTokens {
     if let element = elements.last { tokens[element.index].isVerbatim = true }
   }
 
-  /// Reads a document type. Its internal subset has brackets, and markup of its own within them.
+  /// Reads a document type. Its internal subset is in brackets, and has markup within them.
   private mutating func readDocumentType() -> Bool {
     guard !hasRoot else { return false }
     var quote: UInt8?
@@ -233,7 +233,7 @@ struct XMLTokens {
   private mutating func readClosingTag() -> Bool {
     guard let end = endOfTag(), let element = elements.popLast() else { return false }
     guard name(from: position + 2, to: end) == element.name else { return false }
-    // White space alone is the content.
+    // The content is only white space.
     if !element.hasChildren, tokens.last?.kind == .text { tokens[element.index].isVerbatim = true }
     return add(.close, to: end)
   }

@@ -4,9 +4,9 @@ import Foundation
 /// The body of a response on its way: it is shown, written as it arrives, saved in a file, or refused.
 final class BodyReceiver: Sendable {
   private enum Mode {
-    /// The head has not come.
+    /// The head has not been received.
     case waiting
-    /// Kept, to be laid out as a whole.
+    /// Collected, to be laid out as a whole.
     case collecting(Data)
     case writing
     case saving(SavedFile)
@@ -30,7 +30,7 @@ final class BodyReceiver: Sendable {
     var isPart = false
     /// Replaces control characters on a terminal.
     var readable = ReadableStream()
-    /// The bytes of the part that have not come; `nil` if the file is not continued.
+    /// The bytes of the part that have not been received; `nil` if the file is not continued.
     var missing: Int64?
   }
 
@@ -50,8 +50,8 @@ final class BodyReceiver: Sendable {
   ///
   /// - Parameters:
   ///   - request: The request, for the display of its body.
-  ///   - hops:    The requests as they are sent, shown in front of a body that is written as it arrives; `nil` if
-  ///              they are not shown.
+  ///   - hops:    The requests as they are sent, shown before a body that is written as it arrives; `nil` if they are
+  ///              not shown.
   init(
     _ printer: ResponsePrinter, _ resumption: Resumption?, _ meter: ProgressMeter?, request: URLRequest,
     sentBody: SentBody, hops: HopLog?
@@ -280,9 +280,9 @@ final class BodyReceiver: Sendable {
     var path: String?
   }
 
-  /// Called after the last chunk: shows what was kept, and tells how it went.
+  /// Called after the last chunk: shows what was collected, and returns the outcome.
   func finish(_ response: AFDataResponse<Data?>) -> Delivery.DeliveryOutcome {
-    // The head of a redirect that is not followed comes with the end.
+    // The head of a redirect that is not followed arrives with the end.
     let isLate = state.withLock { state in
       if case .waiting = state.mode { true } else { false }
     }
@@ -316,7 +316,7 @@ final class BodyReceiver: Sendable {
       isComplete: end.isRefused && end.path != nil)
   }
 
-  /// Returns the end of the body, after which nothing is received.
+  /// Returns the end of the body, after which no more bytes are received.
   private func takeEnd(_ response: AFDataResponse<Data?>) -> End {
     state.withLock { state in
       var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)

@@ -60,7 +60,7 @@ package struct CurlCommand {
     return words + [Self.quoted(url)]
   }
 
-  /// Redirects may change the method unless `-X` holds it, so it is left out where curl knows it.
+  /// Redirects may change the method unless `-X` forces one, so it is left out where curl knows it.
   private var method: [String] {
     switch (request.httpMethod ?? "GET", invocation.hasBody) {
     case ("GET", false), ("POST", _): []
@@ -151,8 +151,8 @@ package struct CurlCommand {
   private var fields: [[String]] {
     var all = headers
     for header in request.headers.sorted() { all.update(header) }
-    // curl leaves out a field that it would add if only its name is given.
-    // Without a field, `Accept` is that of both programs (RFC 9110 §12.5.1).
+    // curl leaves out a field that it would add if only its name is given. Without a field, both programs send the same
+    // `Accept` (RFC 9110 §12.5.1).
     let omitted = invocation.omittedFields.filter { $0 != "accept" }.map { ["-H", Self.quoted("\($0):")] }
     let pairs = cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
     return omitted + (pairs.isEmpty ? [] : [["--cookie", Self.quoted(pairs)]])

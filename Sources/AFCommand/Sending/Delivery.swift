@@ -1,7 +1,8 @@
 import Alamofire
 import Foundation
 
-/// Sends a request and waits for the response, whose body goes where the invocation wants it as it arrives.
+/// The exchange of a request: sends it and waits for the response. As the body arrives, it goes where the invocation
+/// wants it.
 struct Delivery {
   let environment: Environment
   let invocation: Invocation
@@ -46,7 +47,7 @@ struct Delivery {
 
   /// Sends the request and returns its outcome.
   ///
-  /// - Parameter kept: The cookies of earlier requests; those of this one are stored there.
+  /// - Parameter kept: The cookies of earlier requests; the cookies of this one are stored there.
   func result(_ kept: KeptState) async throws(UsageError) -> DeliveryOutcome {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
@@ -83,7 +84,7 @@ struct Delivery {
     let queue = DispatchQueue(label: "af.body")
     let retry = retry
     return await withCheckedContinuation { continuation in
-      // The request keeps this handler, so that a strong reference would be a cycle.
+      // The request retains this handler, so that a strong reference would be a cycle.
       sending.onHTTPResponse(on: queue) { [weak sending] response, completion in
         let isDiscarded = sending.flatMap { retry?.discards(response, of: $0) } ?? false
         completion(isDiscarded || receiver.begin(response) ? .allow : .cancel)
@@ -146,14 +147,14 @@ struct Delivery {
 enum SentBody {
   case none
   case data(Data)
-  /// Words instead of a body that is long, or gone.
+  /// A text that replaces a body that is long, or gone.
   case note(String)
 
   static let limit: UInt64 = 1_000_000
 }
 
-/// The retries of `--retry`: after a temporary failure, if no part of a response was used. A body that has begun is
-/// not requested again because its bytes would come twice.
+/// The retries of `--retry`: after a temporary failure, if no part of a response was used. A body that has begun is not
+/// requested again because its bytes would be written twice.
 final class TransientRetry: RetryPolicy, @unchecked Sendable {
   // Unchecked, as its superclass is: its own state has a lock.
   private enum Use { case none, discarded(HTTPURLResponse), used }
@@ -235,7 +236,7 @@ enum FailureMessage {
     return [inOptions(message), advice(transport)].compactMap { $0 }.joined(separator: " ")
   }
 
-  /// The library's names, and those of the options.
+  /// The library's names, and the names of the options.
   private static let names = [
     (" Raise TransportOptions.redirectLimit to follow more.", ""),
     ("TransportOptions.trustStore", "--ca FILE"),

@@ -3,7 +3,7 @@ package import Foundation
 import FoundationNetworking
 import Glibc
 
-/// The state that is kept from one run of the command to the next: a session, a cookie jar, or both.
+/// The state that persists from one run of the command to the next: a session, a cookie jar, or both.
 final class KeptState: Sendable {
   private let named: NamedSession?
   private let path: String?
@@ -49,7 +49,7 @@ final class KeptState: Sendable {
       let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isFolder)
       if isFolder.boolValue { throw UsageError(SavedFile.Failure(file, code: EISDIR).sentence) }
       if exists, !LocalFile.isRegular(file) { continue }
-      // A new file is made beside the earlier one.
+      // A new file is created next to the earlier one.
       let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
       guard access(folder, W_OK) == 0 else { throw UsageError(SavedFile.Failure(file).sentence) }
     }
@@ -117,7 +117,7 @@ extension NamedSession {
 
   // MARK: Use
 
-  /// Returns the invocation with the fields and credentials of the session behind those that were typed.
+  /// Returns the invocation with the fields and credentials of the session after the ones that were typed.
   func applied(to invocation: Invocation) -> Invocation {
     var invocation = invocation
     let typed = Set(
@@ -136,7 +136,7 @@ extension NamedSession {
     return invocation
   }
 
-  /// Remembers what was typed: fields, but those of one body or of one condition, and credentials.
+  /// Remembers what was typed: credentials, and fields other than the ones for a single body or condition.
   mutating func remember(_ invocation: Invocation) {
     var typed: [Field] = []
     for item in invocation.items {
@@ -195,7 +195,7 @@ package enum PrivateFile {
   }
 
   /// Replaces a file as a whole, so that an earlier one stays if this fails. The new one has the mode 0600 from its
-  /// beginning on. A link is followed. A device or a pipe is written to, because a new file would take its place.
+  /// beginning on. A link is followed. A device or a pipe is written to, because a new file would replace it.
   ///
   /// - Parameter keepsMode: Whether an earlier file keeps its permissions.
   package static func write(_ data: Data, to path: String, keepsMode: Bool = false) throws(Failure) {
@@ -207,7 +207,7 @@ package enum PrivateFile {
     let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       let code = errno
-      // A file can be there in a folder that takes no other one.
+      // A file can exist in a folder in which no other one can be created.
       guard exists, keepsMode else { throw Failure(code: code) }
       return try overwrite(target, data)
     }
@@ -221,8 +221,8 @@ package enum PrivateFile {
     throw failure
   }
 
-  /// Returns the path behind a link and its further links, also if there is no file yet. Foundation resolves a link
-  /// only if its target exists.
+  /// Returns the path to which a link and its further links lead, even if there is no file yet. Foundation resolves a
+  /// link only if its target exists.
   private static func destination(of path: String) -> String {
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
     for _ in 0..<40 {

@@ -45,7 +45,7 @@ struct WebSocketExchange {
     return printer.finish(end)
   }
 
-  /// Reads lines on a thread of its own, because the input blocks.
+  /// Reads lines on a separate thread, because the input blocks.
   private func sendInput(to socket: WebSocketRequest) {
     let read = environment.readInput
     Thread {
@@ -171,8 +171,8 @@ private final class MessagePrinter: Sendable {
   }
 }
 
-/// A source of server-sent events: the data of each event is written as it comes. A connection that ends is made again
-/// if the method is safe.
+/// A source of server-sent events: the data of each event is written as it arrives. A connection that ends is opened
+/// again if the method is safe.
 struct EventExchange {
   let environment: Environment
   let invocation: Invocation
@@ -223,7 +223,7 @@ struct EventExchange {
   }
 
   private func finish(_ completion: DataStreamRequest.Completion) -> ExitCode {
-    // Without an error the server has ended the source; a cancellation is that of a reader that is gone.
+    // Without an error the server has ended the source; a cancellation means that the reader is gone.
     guard let error = completion.error, !error.isExplicitlyCancelledError else { return .success }
     Command.complain(FailureMessage.text(error, isVerbose: invocation.shown == .everything), in: environment)
     let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success

@@ -47,7 +47,7 @@ extension Invocation {
 
 /// Files that arguments name.
 enum LocalFile {
-  /// Returns the path with the home folder instead of `~`, which shells leave alone behind an `@`.
+  /// Returns the path with the home folder in place of `~`, which shells leave alone after an `@`.
   static func expanded(_ path: String) -> String {
     path == "~" || path.hasPrefix("~/") ? NSString(string: path).expandingTildeInPath : path
   }
@@ -57,7 +57,7 @@ enum LocalFile {
   /// The largest text or form file that is read into memory. A file on a disk is sent from there instead.
   private static let largest = 1 << 30
 
-  /// Returns the content of a file, which may be a pipe, such as that of a process substitution, or a device. These
+  /// Returns the content of a file, which may be a pipe, such as the pipe of a process substitution, or a device. These
   /// have no size, and perhaps no end.
   static func content(_ path: String, limit: Int = largest) throws(UsageError) -> Data {
     try checkReadable(path)
@@ -119,7 +119,7 @@ package enum InputBody {
 
   /// Reads up to the mark and streams the body if there is more, because servers like bodies with a length.
   ///
-  /// - Parameter isChunked: Whether nothing is read ahead, for an input that grows slowly.
+  /// - Parameter isChunked: Whether to avoid reading ahead, for an input that grows slowly.
   package static func read(
     isChunked: Bool, _ source: @escaping @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
   ) throws -> InputBody {

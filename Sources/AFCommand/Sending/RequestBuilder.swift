@@ -4,7 +4,7 @@ import Foundation
 /// A request, and its body if that is not in the request.
 package struct OutgoingRequest {
   package enum Body {
-    /// None, or the one of the request.
+    /// None, or the request's.
     case ofRequest
     case file(URL)
     case stream(InputStream)
@@ -42,7 +42,7 @@ package struct RequestBuilder {
     self.input = input
   }
 
-  /// Returns the request. Throws `UsageError` when the URL does not take the query, or a file or the input cannot be
+  /// Returns the request. Throws `UsageError` if the query cannot be added to the URL, or a file or the input cannot be
   /// read.
   package func outgoing() throws -> OutgoingRequest {
     var invocation = invocation
@@ -93,7 +93,7 @@ package struct RequestBuilder {
     if (invocation.bodyKind ?? (invocation.hasDataItems ? .json : .form)) == .json {
       headers.add(.accept("application/json, */*;q=0.5"))
     }
-    // The saved bytes are those of the server's file, and their number is known beforehand.
+    // The saved bytes are the bytes of the server's file, and their number is known beforehand.
     if invocation.output != nil { headers.add(.acceptEncoding("identity")) }
     switch (invocation.authentication, invocation.credentials) {
     case (.basic, let credentials?):
@@ -260,13 +260,13 @@ extension OutgoingRequest {
   }
 }
 
-/// JSON that is made of data items. Values keep the text in which they were written.
+/// JSON that is built from data items. Values keep the text in which they were written.
 indirect enum JSONTree {
   case text(String)
   case object([(name: String, value: JSONTree)])
   case array([JSONTree])
 
-  /// Returns the text, with a space behind commas and colons.
+  /// Returns the text, with a space after commas and colons.
   func text() throws -> String {
     switch self {
     case .text(let text): return text
@@ -284,8 +284,8 @@ indirect enum JSONTree {
     return String(decoding: try encoder.encode(text), as: UTF8.self)
   }
 
-  /// Puts a value in its place. If a place is taken, the last value is used, because duplicate names are undefined in
-  /// JSON (RFC 8259 §4).
+  /// Puts a value at its position. If the position is occupied, the last value is used, because duplicate names are
+  /// undefined in JSON (RFC 8259 §4).
   ///
   /// - Parameter name: The name of the item, for errors.
   static func set(

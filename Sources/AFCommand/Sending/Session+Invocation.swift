@@ -2,15 +2,15 @@ import Alamofire
 import Foundation
 
 extension Session {
-  /// Makes a session for one invocation that keeps nothing on disk. Throws if a file or an address of the arguments
-  /// is invalid. The archive receives the requests of the session.
+  /// Makes a session for one invocation that stores nothing on disk. Throws if a file or an address of the arguments is
+  /// invalid. The archive receives the requests of the session.
   convenience init(
     _ invocation: Invocation, cookies: [HTTPCookie] = [], archive: ArchiveFile? = nil,
     askPassphrase: (String) throws(UsageError) -> String
   ) throws(UsageError) {
     // Without the default fields of the library, which it would make for nothing.
     let configuration = URLSessionConfiguration.ephemeral
-    // One invocation has nothing to find in a cache.
+    // A single invocation does not benefit from a cache.
     configuration.urlCache = nil
     configuration.headers = Self.headers(invocation)
     if let timeout = invocation.timeout { configuration.timeoutIntervalForRequest = timeout }

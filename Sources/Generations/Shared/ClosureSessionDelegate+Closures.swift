@@ -88,7 +88,7 @@ struct DelegateClosures<Failure> {
 }
 
 // The class calls its closures one at a time, in the order of the events, on a queue of the session. A closure that
-// decides takes the place of the default behavior; every other closure is called after it.
+// decides replaces the default behavior; every other closure is called after it.
 extension ClosureSessionDelegate {
   // MARK: The session
 
@@ -143,7 +143,8 @@ extension ClosureSessionDelegate {
     set { change { $0.taskWillPerformHTTPRedirectionWithCompletion = newValue } }
   }
 
-  /// Answers the challenges of servers and proxies, and those of connections if no closure of the session does.
+  /// A closure that answers the challenges of servers and proxies, and challenges of connections if no closure of the
+  /// session does.
   public var taskDidReceiveChallenge:
     (
       (URLSession, URLSessionTask, URLAuthenticationChallenge) -> (

@@ -9,7 +9,7 @@ public import FoundationNetworking
 open class ClosureSessionDelegate<Failure>: Alamofire::SessionDelegate, @unchecked Sendable {
   // Unchecked, as its superclass is: its own properties are constants, and the closures are under the lock.
 
-  /// The closures of the caller, for any thread.
+  /// The caller's closures, for any thread.
   private let storage = Mutex(Boxed(DelegateClosures<Failure>()))
   private let ownClass: AnyClass
   private let convertError: @Sendable (any Error) -> Failure
@@ -94,7 +94,7 @@ open class ClosureSessionDelegate<Failure>: Alamofire::SessionDelegate, @uncheck
   /// Called with each challenge of a server or a proxy. The default is the credential of the request.
   ///
   /// Challenges of connections are forwarded to ``urlSession(_:didReceive:completionHandler:)``, unless there are
-  /// closures for challenges of tasks alone.
+  /// closures only for challenges of tasks.
   open override func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -4,7 +4,7 @@ import FoundationNetworking
 
 extension TransportOptions {
   /// The options with the behavior of both older generations. A GET may have a body, and the factory methods make the
-  /// URL request on the thread of the caller.
+  /// URL request on the caller's thread.
   var forOlderGenerations: TransportOptions {
     var options = self
     options.allowsBodyInGETRequests = true

@@ -26,7 +26,7 @@ struct Mutex<Value: ~Copyable>: ~Copyable {
   }
 }
 
-// Unchecked: the value is reached under the lock alone.
+// Unchecked: the value is reached only under the lock.
 extension Mutex: @unchecked Sendable where Value: ~Copyable {}
 
 /// A closure or an object of the user's that is passed to another thread.

@@ -15,7 +15,7 @@ final class ReachabilityListener<Status>: Sendable {
   /// The listener, for any thread.
   private let state = Mutex(State())
 
-  /// Observes a host, or all of the network without one. `nil` if the manager cannot be made.
+  /// Observes a host, or all of the network without one. `nil` if the manager cannot be created.
   init?(host: String?) {
     let made =
       host.map { Alamofire::NetworkReachabilityManager(host: $0) } ?? Alamofire::NetworkReachabilityManager()

@@ -31,7 +31,7 @@ public enum Alamofire {
     Manager.sharedInstance.upload(method, URLString, headers: headers, file: file)
   }
 
-  /// Sends a file with a URL request of the caller's.
+  /// Sends a file with your own URL request.
   @discardableResult
   public static func upload(_ URLRequest: any URLRequestConvertible, file: URL) -> Request {
     Manager.sharedInstance.upload(URLRequest, file: file)
@@ -45,7 +45,7 @@ public enum Alamofire {
     Manager.sharedInstance.upload(method, URLString, headers: headers, data: data)
   }
 
-  /// Sends bytes with a URL request of the caller's.
+  /// Sends bytes with your own URL request.
   @discardableResult
   public static func upload(_ URLRequest: any URLRequestConvertible, data: Data) -> Request {
     Manager.sharedInstance.upload(URLRequest, data: data)
@@ -60,7 +60,7 @@ public enum Alamofire {
     Manager.sharedInstance.upload(method, URLString, headers: headers, stream: stream)
   }
 
-  /// Sends a stream, once, with a URL request of the caller's.
+  /// Sends a stream, once, with your own URL request.
   @discardableResult
   public static func upload(_ URLRequest: any URLRequestConvertible, stream: InputStream) -> Request {
     Manager.sharedInstance.upload(URLRequest, stream: stream)

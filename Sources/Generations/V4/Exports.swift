@@ -1,5 +1,5 @@
 // Types of other modules that this generation exports by name, so that their members are visible to a file that imports
-// this module alone (MemberImportVisibility).
+// only this module (MemberImportVisibility).
 @_exported public import struct Alamofire.Certificate
 @_exported public import let Alamofire.NSURLAuthenticationMethodClientCertificate
 @_exported public import let Alamofire.NSURLAuthenticationMethodServerTrust

@@ -28,7 +28,7 @@ struct Resumption: Sendable {
   /// The number of bytes of the file that count. Later ones are replaced.
   var offset: Int64 { journal.offset }
 
-  /// Makes the continuation of a partial file; `nil` if nothing is to be continued, there is no file yet, or none of
+  /// Makes the continuation of a partial file; `nil` if there is nothing to continue, there is no file yet, or none of
   /// its bytes count.
   init?(_ invocation: Invocation) throws(UsageError) {
     guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
@@ -72,7 +72,7 @@ struct Resumption: Sendable {
   }
 }
 
-/// The file beside a partial file that has its journal. A file that has its name and no journal is the user's: it is
+/// The file next to a partial file, which has its journal. A file that has its name and no journal is the user's: it is
 /// neither read, nor replaced, nor removed, and neither is a link.
 struct JournalFile: Sendable {
   private static let suffix = ".af-continue"
@@ -80,7 +80,7 @@ struct JournalFile: Sendable {
 
   init(beside file: String) { path = FileNames.path(beside: file, suffix: Self.suffix) }
 
-  /// Whether a name is the one of a journal.
+  /// Whether a name is a journal's.
   static func isName(_ name: String) -> Bool { name.hasSuffix(suffix) }
 
   /// Whether nothing has the name of the journal.

@@ -27,7 +27,7 @@ final class SavedFile: Sendable {
     var size: Int64 = 0
     /// The size at the last flush.
     var flushedSize: Int64 = 0
-    /// Whether the journal beside the file, if there is one, is one of this file.
+    /// Whether the journal next to the file, if there is one, belongs to this file.
     var ownsJournal: Bool
     /// Whether lines may be appended to it.
     var hasJournal = false
@@ -75,8 +75,8 @@ final class SavedFile: Sendable {
     state.withLock { $0.hasJournal = isWritten }
   }
 
-  /// Makes a new file in a folder, by default the current one. The name from the server is used without its path, and
-  /// never for a file that exists, nor beside one that has the name of its journal.
+  /// Makes a new file in a folder, by default the current one. The name from the server is used without its path. It is
+  /// never used for a file that exists, nor next to one that has the name of its journal.
   init(suggestedName: String?, folder: String = ".") throws(Failure) {
     let name = Self.safe(suggestedName ?? "")
     let parts = URL(fileURLWithPath: name)
@@ -122,7 +122,7 @@ final class SavedFile: Sendable {
     }
   }
 
-  /// Moves another file of the same folder to the place of this one.
+  /// Replaces this file with another one of the same folder.
   func replace(with other: String) throws(Failure) {
     guard rename(other, location) == 0 else { throw Failure(location) }
   }

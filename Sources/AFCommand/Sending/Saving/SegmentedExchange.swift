@@ -22,7 +22,7 @@ struct SegmentedExchange {
       download.authenticate(username: credentials.user, password: credentials.password ?? "")
     }
     let meter = ProgressMeter(environment, invocation)
-    // Queues of their own, because the main queue waits for the response.
+    // Separate queues, because the main queue waits for the response.
     if let meter {
       download.downloadProgress(queue: DispatchQueue(label: "af.progress")) { progress in
         meter.received(completed: progress.completedBytes, total: progress.totalBytes ?? -1)
@@ -39,7 +39,7 @@ struct SegmentedExchange {
   }
 
   /// Returns the path of the download. The name that the server suggests is known with the response, and then belongs
-  /// to a new file. Until then the name is that of the URL, so that a later run finds the partial file.
+  /// to a new file. Until then the name comes from the URL, so that a later run finds the partial file.
   private func path(_ output: Invocation.Output) -> String {
     switch output {
     case .file(let path): path
@@ -50,7 +50,7 @@ struct SegmentedExchange {
 
   private static let suffix = ".af-download"
 
-  /// Whether a name is the one of a download until the name of the server is known.
+  /// Whether a name is one that a download has until the server's name is known.
   static func isTemporaryName(_ name: String) -> Bool { name.hasSuffix(suffix) }
 
   private func finish(

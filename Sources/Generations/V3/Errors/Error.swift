@@ -16,9 +16,9 @@ extension Alamofire {
       case InputStreamReadFailed = -6000
       /// An encoded form could not be written.
       case OutputStreamWriteFailed = -6001
-      /// The type of the response is none of the acceptable ones.
+      /// The type of the response is not one of the acceptable ones.
       case ContentTypeValidationFailed = -6002
-      /// The status of the response is none of the acceptable ones.
+      /// The status of the response is not one of the acceptable ones.
       case StatusCodeValidationFailed = -6003
       /// A response without data.
       case DataSerializationFailed = -6004

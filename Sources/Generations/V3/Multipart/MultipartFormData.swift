@@ -40,7 +40,7 @@ public final class MultipartFormData {
     form.append(fileURL, withName: name)
   }
 
-  /// Appends a file under a name and with a type of the caller's choice.
+  /// Appends a file under a name and with a type of your choice.
   public func appendBodyPart(fileURL: URL, name: String, fileName: String, mimeType: String) {
     form.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
   }
@@ -52,7 +52,7 @@ public final class MultipartFormData {
     form.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType)
   }
 
-  /// Appends exactly `length` bytes of a stream, with a head of the caller's own, sorted by name.
+  /// Appends exactly `length` bytes of a stream, with your own header fields, sorted by name.
   public func appendBodyPart(stream: InputStream, length: UInt64, headers: [String: String]) {
     let fields = headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
     form.append(stream, withLength: length, headers: HTTPHeaders(fields))

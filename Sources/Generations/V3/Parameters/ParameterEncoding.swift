@@ -26,7 +26,7 @@ public enum ParameterEncoding {
   }
 
   /// Returns the request with the parameters. If the parameters cannot be written, returns the unchanged request and an
-  /// error. `nil` as parameters changes nothing. A content type that the request has is kept.
+  /// error. `nil` as parameters changes nothing. A content type that the request has is not replaced.
   public func encode(
     _ URLRequest: any URLRequestConvertible, parameters: [String: Any]?
   ) -> (NSMutableURLRequest, NSError?) {
@@ -106,11 +106,11 @@ public enum Method: String, Sendable {
   case OPTIONS
   /// Fetches.
   case GET
-  /// Fetches the head alone.
+  /// Fetches only the head.
   case HEAD
   /// Hands something in.
   case POST
-  /// Puts something in the place of a resource.
+  /// Replaces a resource.
   case PUT
   /// Changes a part of a resource (RFC 5789).
   case PATCH

@@ -16,7 +16,7 @@ public import FoundationNetworking
 /// }
 /// ```
 ///
-/// It is read once for each request, on the thread of the caller, before the function that makes the request returns.
+/// It is read once for each request, on the caller's thread, before the function that makes the request returns.
 public protocol URLRequestConvertible {
   /// The request. The returned object is not changed.
   var URLRequest: NSMutableURLRequest { get }

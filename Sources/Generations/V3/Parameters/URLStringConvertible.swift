@@ -3,8 +3,8 @@ public import FoundationNetworking
 
 /// Something that can be the text of a URL.
 ///
-/// `String`, `URL`, `URLComponents` and `URLRequest` are, and their classes `NSString`, `NSURL`,
-/// `NSURLComponents` and `NSURLRequest`. A text that is no URL gives a request whose handlers receive an error.
+/// `String`, `URL`, `URLComponents` and `URLRequest` are, and their classes `NSString`, `NSURL`, `NSURLComponents` and
+/// `NSURLRequest`. A text that is not a URL gives a request whose handlers receive an error.
 public protocol URLStringConvertible {
   /// The text of a URL (RFC 3986).
   var URLString: String { get }

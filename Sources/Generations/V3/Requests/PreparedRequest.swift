@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// The request that was made from the arguments of the caller, on the caller's thread, or the error.
+/// The request that was created from the caller's arguments, on the caller's thread, or the error.
 struct PreparedRequest: Alamofire::URLRequestConvertible {
   private let result: Swift.Result<URLRequest, NSError>
 

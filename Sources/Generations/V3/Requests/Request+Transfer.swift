@@ -8,7 +8,7 @@ extension Request {
   /// called, on the queue of the manager's delegate, one at a time with its closures. It has no effect for a stream
   /// of bytes.
   ///
-  /// - Parameter closure: Called with the bytes of this chunk, those so far, and the total; −1 if it is unknown.
+  /// - Parameter closure: Called with the bytes of this chunk, the bytes so far, and the total; −1 if it is unknown.
   @discardableResult
   public func progress(_ closure: ((Int64, Int64, Int64) -> Void)? = nil) -> Self {
     guard let closure, let core else { return self }
@@ -17,10 +17,10 @@ extension Request {
     return self
   }
 
-  /// Calls `closure` with the chunks of the body, on the queue of the manager's delegate. The body is not kept:
+  /// Calls `closure` with the chunks of the body, on the queue of the manager's delegate. The body is not stored:
   /// handlers get no data. The server waits for a slow closure. Validators and handlers run after the last chunk.
-  /// Chunks received before the closure was added are delivered together; several closures each get the chunks from
-  /// the moment they are added. It has no effect for downloads and streams of bytes.
+  /// Chunks received before the closure was added are delivered together; several closures each get the chunks from the
+  /// moment they are added. It has no effect for downloads and streams of bytes.
   @discardableResult
   public func stream(_ closure: ((Data) -> Void)? = nil) -> Self {
     guard let closure, let core = core as? DataRequest else { return self }

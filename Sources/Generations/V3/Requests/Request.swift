@@ -8,13 +8,13 @@ public import FoundationNetworking
 /// Every method may be called from any thread and any number of times. Validators and handlers run after the end of
 /// the request, in the order in which they were added; those that are added later run then.
 public final class Request: Sendable {
-  /// The session of the manager that made it. It does not keep the manager.
+  /// The session of the manager that created it. It does not retain the manager.
   public let session: URLSession
   /// The request of the core, to which all calls are forwarded; `nil` for a stream.
   let core: Alamofire::Request?
-  /// The stream that does the work, for want of a request.
+  /// The stream that does the work, if there is no request.
   let stream: ByteStreamRequest?
-  /// The request made from the caller's arguments, or its error.
+  /// The request created from the caller's arguments, or its error.
   let prepared: PreparedRequest
   /// The validators and handlers.
   let completionQueue = CompletionQueue()
@@ -45,18 +45,18 @@ public final class Request: Sendable {
     core = nil
     prepared = .unknown
     self.stream = stream
-    // Weak, because a stream that is never started ends with its last reference. A running stream is kept by its
+    // Weak, because a stream that is never started ends with its last reference. A running stream is retained by its
     // record.
     stream.onEnd(queue: completionQueue.queue) { [weak self] error in self?.end(nil, error, nil, nil, nil) }
   }
 
   // MARK: Results
 
-  /// The task, which exists as soon as the request is made; `nil` if the request could not be made. The task of a
+  /// The task, which exists as soon as the request is created; `nil` if the request could not be created. The task of a
   /// stream is a ``URLSessionStreamTask``.
   public var task: URLSessionTask? { core?.task ?? stream?.task }
 
-  /// The request as it was made; `nil` when it could not be, and for a stream, which has none.
+  /// The request as it was created; `nil` if it could not be, and for a stream, which has none.
   public var request: URLRequest? { core?.request ?? prepared.value }
 
   /// The response; `nil` before it, after a failure without a response, and for a stream.
@@ -176,7 +176,7 @@ struct RequestRecord: Sendable {
   var startTime: TimeInterval?
   var initialResponseTime: TimeInterval?
   var endTime: TimeInterval?
-  /// The request itself, while it is a stream that runs: users need not keep it.
+  /// The request itself, while it is a stream that runs: users need not retain it.
   var runningStream: Request?
 
   /// The points in time, for a serialization that is over now.
@@ -190,7 +190,7 @@ struct RequestRecord: Sendable {
 }
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible {
-  /// `METHOD URL (status)`, as far as they are known; `HOST:PORT` for a stream. The URL is shown without its password.
+  /// `METHOD URL (status)`, as far as known; `HOST:PORT` for a stream. The URL is shown without its password.
   public var description: String {
     if let stream { return "\(stream.host):\(stream.port)" }
     guard let request else { return "" }
@@ -216,7 +216,7 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible {
 /// The notifications of requests.
 public struct Notifications: Sendable {
   /// Posted for tasks, with the `URLSessionTask` as their object: the first three by the method of that name, on the
-  /// thread that calls it. Not for requests that could not be made, which have no task.
+  /// thread that calls it. Not for requests that could not be created, which have no task.
   public struct Task: Sendable {
     /// A request is resumed. Posted before it starts, so that no end comes before its beginning.
     public static let DidResume = Notification.Name("com.alamofire.notifications.task.didResume")

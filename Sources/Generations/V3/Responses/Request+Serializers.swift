@@ -11,9 +11,8 @@ extension Request {
 
   /// Makes a serializer for text.
   ///
-  /// - Parameter encoding: The encoding of the text. Default: that of the response, otherwise UTF-8 for JSON and ISO
-  ///   Latin 1 for other types.
-  ///   Bytes that are no text in it are `StringSerializationFailed`.
+  /// - Parameter encoding: The encoding of the text. Default: the response's, otherwise UTF-8 for JSON and ISO Latin 1
+  ///   for other types. Bytes that are not text in it are `StringSerializationFailed`.
   public static func stringResponseSerializer(
     encoding: String.Encoding? = nil
   ) -> ResponseSerializer<String, NSError> {

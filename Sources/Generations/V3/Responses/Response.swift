@@ -4,7 +4,7 @@ public import FoundationNetworking
 
 /// The argument of a response handler.
 public struct Response<Value, Error: Swift.Error> {
-  /// The request as it was made; `nil` when it could not be.
+  /// The request as it was created; `nil` if it could not be.
   public let request: URLRequest?
   /// The server's answer; `nil` when there was none.
   public let response: HTTPURLResponse?

@@ -15,7 +15,7 @@ public protocol ResponseSerializerType {
   { get }
 }
 
-/// A serializer made of a closure.
+/// A serializer created from a closure.
 public struct ResponseSerializer<Value, Error: Swift.Error>: ResponseSerializerType {
   /// The type of its values.
   public typealias SerializedObject = Value

@@ -12,17 +12,17 @@ public import FoundationNetworking
 /// manager.request(.GET, "https://example.com/get").responseJSON { response in print(response.result) }
 /// ```
 ///
-/// Whatever is wrong with the arguments of a request, a text that is no URL for example, arrives in its handlers.
+/// Whatever is wrong with the arguments of a request, for example a text that is not a URL, arrives in its handlers.
 open class Manager: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants, or have
   // a lock.
 
-  /// The shared manager, made on first use.
+  /// The shared manager, created on first use.
   private static let shared = Mutex<Manager?>(nil)
 
   /// The manager of the functions of the namespace ``Alamofire``: a default configuration with ``defaultHTTPHeaders``.
   /// A program can replace the manager, by one with transport options for example. Requests of the earlier manager end
-  /// unless the program keeps it.
+  /// unless the program retains it.
   public static var sharedInstance: Manager {
     get {
       shared.withLock { manager in
@@ -66,7 +66,7 @@ open class Manager: @unchecked Sendable {
   /// The session that delegates receive. Invalidating it ends the manager.
   public var session: URLSession { core.session }
 
-  /// Whether a request starts when it is made, handlers or not. Default: `true`. Otherwise call
+  /// Whether a request starts when it is created, handlers or not. Default: `true`. Otherwise call
   /// ``Request/resume()``.
   open var startRequestsImmediately: Bool {
     get { settings.withLock { $0.startsImmediately } }
@@ -116,8 +116,8 @@ open class Manager: @unchecked Sendable {
     core = Self.core(configuration, delegate, serverTrustPolicyManager, transportOptions)
   }
 
-  /// Makes a manager beside a session of Foundation's, whose configuration it takes over; the engine is ours all the
-  /// same. `nil` when the session has another delegate.
+  /// Makes a manager for a session of Foundation's, with that session's configuration; the engine is still ours. `nil`
+  /// if the session has another delegate.
   public init?(
     session: URLSession, delegate: SessionDelegate,
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil
@@ -127,8 +127,8 @@ open class Manager: @unchecked Sendable {
     core = Self.core(beside: session, delegate, serverTrustPolicyManager, TransportOptions())
   }
 
-  /// Makes a manager beside a session of Foundation's, with options of the transport; an addition to the third
-  /// generation. `nil` when the session has another delegate.
+  /// Makes a manager for a session of Foundation's, with options of the transport; an addition to the third generation.
+  /// `nil` when the session has another delegate.
   public init?(
     session: URLSession, delegate: SessionDelegate,
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil, transportOptions: TransportOptions
@@ -152,7 +152,7 @@ open class Manager: @unchecked Sendable {
     beside session: URLSession, _ delegate: SessionDelegate, _ policies: ServerTrustPolicyManager?,
     _ options: TransportOptions
   ) -> Alamofire::Session {
-    // A queue of its own, as each session of the core has one: on it the delegate is called.
+    // A separate queue, because each session of the core has one, on which the delegate is called.
     Alamofire::Session(
       session: session, delegate: delegate, rootQueue: DispatchQueue(label: "com.alamofire.manager"),
       startRequestsImmediately: false, serverTrustManager: trustManager(policies),
@@ -169,11 +169,11 @@ open class Manager: @unchecked Sendable {
   /// Makes a request from a method, a URL, parameters and an encoding for them.
   ///
   /// - Parameters:
-  ///   - method: The method; it replaces that of a `URLRequest` passed as the URL.
+  ///   - method: The method; it replaces the method of a `URLRequest` passed as the URL.
   ///   - URLString: The URL.
   ///   - parameters: The parameters for the query or the body. Default: none.
   ///   - encoding: Default: the query for GET, HEAD and DELETE, otherwise the body.
-  ///   - headers: Header fields; they override those of the configuration. Default: none.
+  ///   - headers: Header fields; they override the configuration's. Default: none.
   @discardableResult
   open func request(
     _ method: Method, _ URLString: any URLStringConvertible, parameters: [String: Any]? = nil,
@@ -205,7 +205,7 @@ open class Manager: @unchecked Sendable {
     return begin(core.upload(file, with: prepared), prepared)
   }
 
-  /// Sends a file with a URL request of the caller's, whose own body is not sent.
+  /// Sends a file with your own URL request; the body of that request is not sent.
   @discardableResult
   open func upload(_ URLRequest: any URLRequestConvertible, file: URL) -> Request {
     let prepared = PreparedRequest(URLRequest)
@@ -221,7 +221,7 @@ open class Manager: @unchecked Sendable {
     return begin(core.upload(data, with: prepared), prepared)
   }
 
-  /// Sends bytes with a URL request of the caller's, whose own body is not sent.
+  /// Sends bytes with your own URL request; the body of that request is not sent.
   @discardableResult
   open func upload(_ URLRequest: any URLRequestConvertible, data: Data) -> Request {
     let prepared = PreparedRequest(URLRequest)
@@ -238,7 +238,7 @@ open class Manager: @unchecked Sendable {
     return begin(core.upload(stream, with: prepared), prepared)
   }
 
-  /// Sends a stream, once, with a URL request of the caller's, whose own body is not sent.
+  /// Sends a stream, once, with your own URL request; the body of that request is not sent.
   @discardableResult
   open func upload(_ URLRequest: any URLRequestConvertible, stream: InputStream) -> Request {
     let prepared = PreparedRequest(URLRequest)
@@ -331,7 +331,7 @@ private func coreDestination(_ destination: @escaping Request.DownloadFileDestin
   return { (destination.value($0, $1), []) }
 }
 
-/// The options of the transport, of which a manager can be given others than those of a program.
+/// The options of the transport. A manager can have other options than the rest of the program.
 public typealias TransportOptions = Alamofire::TransportOptions
 
 extension URLSessionConfiguration {

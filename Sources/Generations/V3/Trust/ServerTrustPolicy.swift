@@ -3,7 +3,7 @@ public import Foundation
 
 /// A policy for the evaluation of the server of an HTTPS connection.
 public enum ServerTrustPolicy {
-  /// By the certificates that the system trusts, and by the host name if that is wanted.
+  /// By the certificates that the system trusts, and by the host name if that is requested.
   case PerformDefaultEvaluation(validateHost: Bool)
   /// One of the server's certificates must be one of these. With validation of the chain, the chain must also end at
   /// one of these, be valid now, and optionally for the host. Without it, nothing else is verified.

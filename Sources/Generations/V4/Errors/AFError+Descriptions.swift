@@ -18,7 +18,7 @@ extension AFError: NSErrorConvertible {
 }
 
 extension AFError: CustomStringConvertible, CustomDebugStringConvertible {
-  /// The case with its values, as Swift prints it, without the password of a URL that could not be made.
+  /// The case with its values, as Swift prints it, without the password of a URL that could not be created.
   public var description: String {
     // The core leaves out passwords.
     if case .invalidURL(let url) = self { return Alamofire::AFError.invalidURL(url: "\(url)").description }
@@ -26,7 +26,7 @@ extension AFError: CustomStringConvertible, CustomDebugStringConvertible {
     return ReadableText.lines("\(value.label ?? "AFError")\(value.value)")
   }
 
-  /// ``description`` with the name of the type in front.
+  /// ``description`` after the name of the type.
   public var debugDescription: String { "AlamofireV4.AFError.\(description)" }
 }
 

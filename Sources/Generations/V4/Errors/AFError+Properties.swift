@@ -33,11 +33,10 @@ extension AFError {
     return url
   }
 
-  /// The URL of the file that is at fault, for those reasons of ``multipartEncodingFailed(reason:)`` that carry
-  /// one.
+  /// The URL of the file that is at fault, for the reasons of ``multipartEncodingFailed(reason:)`` that have one.
   public var url: URL? { multipartError?.url }
 
-  /// The error that this one wraps; `nil` where nothing is wrapped.
+  /// The error that this one wraps; `nil` if no error is wrapped.
   public var underlyingError: (any Error)? {
     switch self {
     case .invalidURL, .responseValidationFailed: nil

@@ -3,8 +3,8 @@ import Foundation
 
 /// An error of this library about a request or a response.
 ///
-/// Failures of the network are `URLError`s, and errors of users' own code arrive as they were thrown; so
-/// handlers carry an `Error`:
+/// Failures of the network are `URLError`s, and errors of users' own code arrive unchanged; so handlers carry an
+/// `Error`:
 ///
 /// ```swift
 /// if let error = response.error as? AFError {
@@ -38,9 +38,9 @@ public enum AFError: Error, @unchecked Sendable {
     case dataFileReadFailed(at: URL)
     /// The response has no content type, and not every type is acceptable.
     case missingContentType(acceptableContentTypes: [String])
-    /// The content type is none of the acceptable ones.
+    /// The content type is not one of the acceptable ones.
     case unacceptableContentType(acceptableContentTypes: [String], responseContentType: String)
-    /// The status code is none of the acceptable ones.
+    /// The status code is not one of the acceptable ones.
     case unacceptableStatusCode(code: Int)
   }
 

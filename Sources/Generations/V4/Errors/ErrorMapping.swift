@@ -2,8 +2,8 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// Converts an error of the core to one of the fourth generation. Every other error is not of this library, and
-/// stays as it is.
+/// Converts an error of the core to one of the fourth generation. Any other error does not come from this library, and
+/// is returned unchanged.
 ///
 /// The table in Documentation/Generations/Errors-4.md says the same.
 func legacy(_ error: any Error) -> any Error {

@@ -2,8 +2,8 @@ import Alamofire
 public import Foundation
 import FoundationNetworking
 
-// The handlers of data requests and uploads. They are called on `queue`, by default the main one, in the order in
-// which they were added. Each is called as soon as its own value was made.
+// The handlers of data requests and uploads. They are called on `queue`, by default the main one, in the order in which
+// they were added. Each is called as soon as its own value has been created.
 extension DataRequest {
   /// Adds a handler that gets the data without serialization.
   @discardableResult
@@ -40,7 +40,7 @@ extension DataRequest {
     return self
   }
 
-  /// Adds a handler that gets the body as it is; an empty one is fine.
+  /// Adds a handler that gets the unchanged body, which may be empty.
   @discardableResult
   public func responseData(
     queue: DispatchQueue? = nil, completionHandler: @escaping (DataResponse<Data>) -> Void
@@ -53,7 +53,7 @@ extension DataRequest {
   ///
   /// - Parameters:
   ///   - queue:             The queue of the handler. Default: the main queue.
-  ///   - encoding:          The encoding. Default: that of the response, else UTF-8 for JSON and ISO Latin 1.
+  ///   - encoding:          The encoding. Default: the response's, else UTF-8 for JSON and ISO Latin 1.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responseString(
@@ -99,7 +99,7 @@ extension DataRequest {
 }
 
 extension DataRequest {
-  /// Makes a serializer that returns the body as it is. 204 and 205 give empty data; a response without a body gives
+  /// Makes a serializer that returns the body unchanged. 204 and 205 give empty data; a response without a body gives
   /// `AFError`'s `.inputDataNil`.
   public static func dataResponseSerializer() -> DataResponseSerializer<Data> {
     DataResponseSerializer { _, response, data, error in

@@ -3,7 +3,7 @@ public import Foundation
 import FoundationNetworking
 
 // The handlers of downloads. They are called on `queue`, by default the main one, in the order in which they were
-// added. Each is called as soon as its own value was made.
+// added. Each is called as soon as its own value has been created.
 extension DownloadRequest {
   /// Adds a handler that gets where the file is, without reading it.
   @discardableResult
@@ -56,7 +56,7 @@ extension DownloadRequest {
   ///
   /// - Parameters:
   ///   - queue:             The queue of the handler. Default: the main queue.
-  ///   - encoding:          The encoding. Default: that of the response, else UTF-8 for JSON and ISO Latin 1.
+  ///   - encoding:          The encoding. Default: the response's, else UTF-8 for JSON and ISO Latin 1.
   ///   - completionHandler: Called once.
   @discardableResult
   public func responseString(

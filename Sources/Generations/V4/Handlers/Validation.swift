@@ -6,19 +6,19 @@ import FoundationNetworking
 // thread. The first failure stops them, and the handlers get it unchanged. Failed requests skip them. A check may be
 // added until the first handler was called; it applies to later handlers.
 extension DataRequest {
-  /// Adds a check of your own.
+  /// Adds your own check.
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     check { outcome, response in validation(outcome.request, response, outcome.data).failure }
   }
 
-  /// Accepts these status codes alone; none at all if the sequence is empty.
+  /// Accepts only these status codes; none at all if the sequence is empty.
   @discardableResult
   public func validate<S: Sequence>(statusCode acceptableStatusCodes: S) -> Self where S.Element == Int {
     check { _, response in AcceptedResponse.failure(response, statusCodes: acceptableStatusCodes) }
   }
 
-  /// Accepts these media types alone, wildcards such as `image/*` among them; an empty body passes.
+  /// Accepts only these media types, including wildcards such as `image/*`; an empty body passes.
   @discardableResult
   public func validate<S: Sequence>(contentType acceptableContentTypes: S) -> Self where S.Element == String {
     check { outcome, response in
@@ -39,7 +39,7 @@ extension DataRequest {
 }
 
 extension DownloadRequest {
-  /// Adds a check of your own.
+  /// Adds your own check.
   @discardableResult
   public func validate(_ validation: @escaping Validation) -> Self {
     check { outcome, response in
@@ -47,13 +47,13 @@ extension DownloadRequest {
     }
   }
 
-  /// Accepts these status codes alone; none at all if the sequence is empty.
+  /// Accepts only these status codes; none at all if the sequence is empty.
   @discardableResult
   public func validate<S: Sequence>(statusCode acceptableStatusCodes: S) -> Self where S.Element == Int {
     check { _, response in AcceptedResponse.failure(response, statusCodes: acceptableStatusCodes) }
   }
 
-  /// Accepts these media types alone, wildcards such as `image/*` among them; an empty file passes.
+  /// Accepts only these media types, including wildcards such as `image/*`; an empty file passes.
   @discardableResult
   public func validate<S: Sequence>(contentType acceptableContentTypes: S) -> Self where S.Element == String {
     check { outcome, response in
@@ -76,7 +76,7 @@ extension Request.ValidationResult {
   fileprivate var failure: (any Error)? { if case .failure(let error) = self { error } else { nil } }
 }
 
-/// Which responses pass. The rules are those of the core, which keeps them to itself.
+/// The responses that pass. The rules are the core's, which does not make them accessible.
 private enum AcceptedResponse {
   static func failure(
     _ response: HTTPURLResponse, statusCodes: some Sequence<Int>

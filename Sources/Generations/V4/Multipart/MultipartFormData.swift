@@ -5,7 +5,7 @@ public import Foundation
 ///
 /// If a part is invalid, every later encoding throws the first such failure. A form is used by one thread at a time.
 open class MultipartFormData {
-  /// The form that is really made.
+  /// The core's form, which does the work.
   let form = Alamofire::MultipartFormData()
 
   /// The value of the `Content-Type` field that goes with the form.
@@ -42,7 +42,7 @@ open class MultipartFormData {
     form.append(fileURL, withName: name)
   }
 
-  /// Appends a file under a name and with a content type of the caller's choice.
+  /// Appends a file under a name and with a content type of your choice.
   public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
     form.append(fileURL, withName: name, fileName: fileName, mimeType: mimeType)
   }
@@ -54,7 +54,7 @@ open class MultipartFormData {
     form.append(stream, withLength: length, name: name, fileName: fileName, mimeType: mimeType)
   }
 
-  /// Appends exactly `length` bytes of a stream, with a head of the caller's own. The fields are sorted by name.
+  /// Appends exactly `length` bytes of a stream, with your own header fields, which are sorted by name.
   public func append(_ stream: InputStream, withLength length: UInt64, headers: HTTPHeaders) {
     let sorted = headers.sorted { $0.key < $1.key }.map {
       Alamofire::HTTPHeader(name: $0.key, value: $0.value)

@@ -4,7 +4,8 @@ public import FoundationNetworking
 
 /// Encodes ``Parameters`` as JSON in the body, for any method.
 ///
-/// The values are those of `JSONSerialization`: text, numbers, bools, `NSNull`, and arrays and dictionaries of these.
+/// The values are the ones that `JSONSerialization` accepts: text, numbers, bools, `NSNull`, and arrays and
+/// dictionaries of these.
 public struct JSONEncoding: ParameterEncoding, Sendable {
   /// An encoding that writes without spaces and in no particular order.
   public static var `default`: JSONEncoding { JSONEncoding() }

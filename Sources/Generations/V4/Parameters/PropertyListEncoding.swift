@@ -4,7 +4,7 @@ public import FoundationNetworking
 
 /// Encodes ``Parameters`` as a property list in the body, for any method.
 ///
-/// The values are those of `PropertyListSerialization`: text, numbers, bools, dates, data, and arrays and
+/// The values are the ones that `PropertyListSerialization` accepts: text, numbers, bools, dates, data, and arrays and
 /// dictionaries of these.
 public struct PropertyListEncoding: ParameterEncoding, Sendable {
   /// An encoding that writes XML.

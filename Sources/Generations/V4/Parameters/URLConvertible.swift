@@ -11,7 +11,7 @@ public protocol URLConvertible {
 extension String: URLConvertible {
   /// Returns the URL of this text (RFC 3986).
   ///
-  /// - Throws: ``AFError/invalidURL(url:)`` when the text is no URL reference at all.
+  /// - Throws: ``AFError/invalidURL(url:)`` when the text is not a URL reference at all.
   public func asURL() throws -> URL {
     guard let url = URL(string: self) else { throw AFError.invalidURL(url: self) }
     return url

@@ -3,7 +3,8 @@ public import FoundationNetworking
 
 /// Writes ``Parameters`` as `name=value` pairs joined by `&`, into the query or the body.
 ///
-/// Names are sorted at every level, items keep their order. A query that the URL already has is kept, in front.
+/// Names are sorted at every level, items keep their order. A query that the URL already has stays, before the new
+/// pairs.
 public struct URLEncoding: ParameterEncoding, Sendable {
   /// The part of the request that receives the pairs.
   public enum Destination: Sendable {
@@ -101,7 +102,7 @@ extension URLEncoding {
   }
 
   /// Returns the dictionary with `Sendable` values. `Sendable` has no representation at run time, so that the cast
-  /// succeeds. The values are read before the call returns, on the thread of the caller.
+  /// succeeds. The values are read before the call returns, on the caller's thread.
   private static func current(_ parameters: Parameters) -> Alamofire::Parameters {
     func same<T>(_ value: Any, as type: T.Type) -> T? { value as? T }
     guard let parameters = same(parameters, as: Alamofire::Parameters.self) else {

@@ -9,7 +9,7 @@ public protocol URLRequestConvertible {
 }
 
 extension URLRequestConvertible {
-  /// The request, or `nil` when it could not be made; ``asURLRequest()`` says why.
+  /// The request, or `nil` if it could not be created; ``asURLRequest()`` says why.
   public var urlRequest: URLRequest? { try? asURLRequest() }
 }
 

@@ -8,7 +8,7 @@ struct CredentialRetry {
   struct Required: Error {}
 
   private var hasCredentials = false
-  /// Whether a challenge came before there were credentials.
+  /// Whether a challenge arrived before there were credentials.
   private var wasChallenged = false
   private var isPending = false
 
@@ -16,7 +16,7 @@ struct CredentialRetry {
     if !hasCredentials { wasChallenged = true }
   }
 
-  /// Notes that credentials were added. Returns whether a challenge came before.
+  /// Notes that credentials were added. Returns whether a challenge arrived before.
   mutating func added() -> Bool {
     hasCredentials = true
     return wasChallenged

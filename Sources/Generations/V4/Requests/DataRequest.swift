@@ -2,7 +2,7 @@ import Alamofire
 public import Foundation
 public import FoundationNetworking
 
-/// A request whose response is kept in memory. A ``SessionManager`` makes it.
+/// A request whose response is collected in memory. A ``SessionManager`` creates it.
 ///
 /// ```swift
 /// Alamofire.request("https://httpbin.org/get").validate().responseJSON { response in
@@ -37,9 +37,9 @@ open class DataRequest: Request, @unchecked Sendable {
   /// The progress of the body of the response. Its total is −1 if the length is unknown. A retry makes a new object.
   open var progress: Progress { core.downloadProgress }
 
-  /// Calls `closure` with each chunk of the body, in order, on a queue of the manager. The body is not kept: handlers
-  /// get no data, and content types are checked as for an empty body. The server waits for a slow closure. Handlers
-  /// are called after the last chunk. Several closures each get the chunks from the moment they are added.
+  /// Calls `closure` with each chunk of the body, in order, on a queue of the manager. The body is not stored: handlers
+  /// get no data, and content types are checked as for an empty body. The server waits for a slow closure. Handlers are
+  /// called after the last chunk. Several closures each get the chunks from the moment they are added.
   ///
   /// Chunks received before a closure was added are delivered together. A small response other than 2xx is one chunk,
   /// and only if no retrier retries. After a chunk was delivered, no retrier is called: the handlers get the failure.
@@ -56,8 +56,8 @@ open class DataRequest: Request, @unchecked Sendable {
     return self
   }
 
-  /// Calls `closure` on `queue` (default: main) as the body of the response comes. The last closure given takes the
-  /// place of earlier ones.
+  /// Calls `closure` on `queue` (default: main) as the body of the response arrives. The last closure given replaces
+  /// earlier ones.
   @discardableResult
   open func downloadProgress(
     queue: DispatchQueue = DispatchQueue.main, closure: @escaping ProgressHandler
@@ -95,8 +95,8 @@ struct ResultSerializer: Alamofire::DataResponseSerializerProtocol,
   }
 }
 
-/// A request that sends a body from memory, from a file or from a stream; its response is handled as that of a
-/// ``DataRequest``.
+/// A request that sends a body from memory, from a file or from a stream; its response is handled like a
+/// ``DataRequest``'s.
 open class UploadRequest: DataRequest, @unchecked Sendable {
   // Unchecked, as ``Request`` is.
 

@@ -2,7 +2,7 @@ import Alamofire
 public import Foundation
 public import FoundationNetworking
 
-/// A request whose response is written to a file as it comes. A ``SessionManager`` makes it.
+/// A request whose response is written to a file as it arrives. A ``SessionManager`` creates it.
 ///
 /// Without a destination the file stays where it was written, in the temporary folder; removing it is up to you.
 open class DownloadRequest: Request, @unchecked Sendable {
@@ -10,7 +10,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
 
   /// Options of the move to the destination.
   public struct DownloadOptions: OptionSet, Sendable {
-    /// The folders above the destination are made.
+    /// The folders above the destination are created.
     public static let createIntermediateDirectories = DownloadOptions(rawValue: 1 << 0)
     /// A file that is there is removed before.
     public static let removePreviousFile = DownloadOptions(rawValue: 1 << 1)
@@ -61,7 +61,7 @@ open class DownloadRequest: Request, @unchecked Sendable {
 
   /// Ends the request with `URLError.cancelled`, unless it has ended.
   ///
-  /// - Parameter createResumeData: Whether the resume data are kept.
+  /// - Parameter createResumeData: Whether the resume data are stored.
   open func cancel(createResumeData: Bool) {
     download.cancel(producingResumeData: createResumeData)
     post(Notification.Name.Task.DidCancel)

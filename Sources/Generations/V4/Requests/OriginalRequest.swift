@@ -2,10 +2,10 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 
-/// The `URLRequest` that users' routers and encodings have made: once, and not again for a retry.
+/// The `URLRequest` that users' routers and encodings have created: once, and not again for a retry.
 enum OriginalRequest: Sendable {
   case made(URLRequest)
-  /// An error, because the request could not be made.
+  /// An error, because the request could not be created.
   case refused(any Error)
   /// The core knows it.
   case unknown
@@ -14,7 +14,7 @@ enum OriginalRequest: Sendable {
     do { self = .made(try make()) } catch { self = .refused(error) }
   }
 
-  /// The request, if it was made.
+  /// The request, if it was created.
   var request: URLRequest? { if case .made(let request) = self { request } else { nil } }
 
   /// The error of the conversion.
@@ -26,7 +26,7 @@ enum OriginalRequest: Sendable {
   }
 }
 
-/// A request that could not be made; it throws its error when the core converts it.
+/// A request that could not be created; it throws its error when the core converts it.
 private struct Refusal: Alamofire::URLRequestConvertible {
   let error: any Error
 

@@ -19,7 +19,7 @@ final class ProgressRelay: Sendable {
     self.closure = Boxed(closure)
   }
 
-  /// Stops reports, because another closure has taken the place of this one.
+  /// Stops reports, because another closure has replaced this one.
   func replace() { isReplaced.store(true, ordering: .relaxed) }
 
   /// Called on the queue.

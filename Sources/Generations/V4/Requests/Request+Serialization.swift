@@ -4,7 +4,7 @@ public import FoundationNetworking
 
 // The functions of the built-in serializers, for custom ones.
 extension Request {
-  /// Returns the body as it is; see ``DataRequest/dataResponseSerializer()``.
+  /// Returns the body unchanged; see ``DataRequest/dataResponseSerializer()``.
   public static func serializeResponseData(
     response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) -> Result<Data> {

@@ -4,8 +4,8 @@ public import FoundationNetworking
 
 /// One request and its life: the base of all kinds of requests. A ``SessionManager`` makes it.
 ///
-/// Every method may be called from any thread and any number of times. Handlers may also be added when the request
-/// is over; nothing is sent again.
+/// Every method may be called from any thread and any number of times. Handlers may also be added when the request has
+/// finished; it is not sent again.
 open class Request: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
 
@@ -54,13 +54,13 @@ open class Request: @unchecked Sendable {
   /// The task of the last attempt; `nil` when there was nothing to send.
   open var task: URLSessionTask? { core.task }
 
-  /// The `URLRequest` of the last attempt, as the adapter made it; `nil` when it could not be made.
+  /// The `URLRequest` of the last attempt, as the adapter returned it; `nil` if it could not be created.
   open var request: URLRequest? { bridge.abandonedResult?.request ?? core.request ?? bridge.original.request }
 
   /// The response of the server; `nil` until its head has arrived.
   open var response: HTTPURLResponse? { core.response ?? bridge.abandonedResult?.response }
 
-  /// The number of retries by a ``RequestRetrier``, without those that the adapter has refused.
+  /// The number of retries by a ``RequestRetrier``, without the ones that the adapter has refused.
   open var retryCount: UInt { bridge.retryCount }
 
   // MARK: State
@@ -78,7 +78,7 @@ open class Request: @unchecked Sendable {
   /// Starts or continues the request of the core.
   func startCore() { core.resume() }
 
-  /// Holds the request back: nothing is sent or read until ``resume()``.
+  /// Holds the request back, which neither sends nor reads until ``resume()``.
   open func suspend() {
     core.suspend()
     post(Notification.Name.Task.DidSuspend)
@@ -135,7 +135,7 @@ open class Request: @unchecked Sendable {
 
   // MARK: Descriptions
 
-  /// `METHOD URL (status)`, as far as they are known. The URL is shown without its password.
+  /// `METHOD URL (status)`, as far as known. The URL is shown without its password.
   open var description: String {
     let status = response.map { "(\($0.statusCode))" }
     return [request?.httpMethod, request?.url?.textWithoutPassword, status].compactMap { $0 }.joined(

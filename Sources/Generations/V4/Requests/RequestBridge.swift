@@ -61,7 +61,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// The request for the core.
   let original: OriginalRequest
-  /// The result for the handlers, in an object of its own, so that waiting handlers keep nothing else.
+  /// The result for the handlers, in a separate object, so that waiting handlers retain nothing else.
   let outcome = RequestResultBox()
   private let sessionDelegate: SessionDelegate
   private let retryQueue: RetryQueue
@@ -125,7 +125,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// The number of retries by a retrier.
   var retryCount: UInt { state.withLock { $0.retryCount } }
 
-  /// The result of the last attempt if the adapter has refused another one; the core does not have it any more.
+  /// The result of the last attempt if the adapter has refused another one; the core no longer has it.
   var abandonedResult: RequestResult? { state.withLock { $0.isAbandoned } ? outcome.value : nil }
 
   // MARK: What the core asks
@@ -171,7 +171,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       state.withLock { $0.retry = .retrier }
       guard delay > 0 else {
         retryQueue.enter(self) { completion(.retry) }
-        // The end of a request takes it out of the line; after that, nothing else would.
+        // The end of a request removes it from the queue; after that, nothing else would.
         if attempt.isCancelled { retryQueue.leave(self) }
         return
       }
@@ -282,7 +282,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       return (state.running ?? state.request, !state.isCompleted, relays, state.failure)
     }
     outcome.update { outcome in
-      // Of an attempt that the adapter has refused there are none.
+      // There are none for an attempt that the adapter has refused.
       outcome.metrics = metrics ?? outcome.metrics
       outcome.resumeData = resumeData
       let error = error.map { legacy($0) }
@@ -303,7 +303,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     _ = last
   }
 
-  /// Adds an observer of progress instead of the earlier observer of the same direction.
+  /// Adds an observer of progress, replacing the earlier observer of the same direction.
   func add(_ relay: ProgressRelay, of request: Request) {
     let (former, isOver) = state.withLock { state in
       let former = state.relays[relay.direction]?.latest

@@ -12,7 +12,7 @@ struct RequestResult: Sendable {
   var temporaryURL: URL?
   var destinationURL: URL?
   var resumeData: Data?
-  /// Whether the body was handed out as it came, and none is kept.
+  /// Whether the body was delivered as it arrived, and is not stored.
   var isStreamed = false
 
   var start: CFAbsoluteTime?
@@ -52,7 +52,7 @@ struct RequestResult: Sendable {
     completed = nil
   }
 
-  /// The moments of the request, and this one as that of its value.
+  /// The times of the request, and the current time as the time of its value.
   var timeline: Timeline {
     let now = Timeline.now
     let completed = completed ?? now

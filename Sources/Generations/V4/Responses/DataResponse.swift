@@ -5,7 +5,7 @@ public import FoundationNetworking
 /// A point in time, in seconds since the start of 2001 (`Date.timeIntervalSinceReferenceDate`).
 public typealias CFAbsoluteTime = TimeInterval
 
-/// The response of a request, without a value made of its body.
+/// The response of a request, without a value created from its body.
 public struct DefaultDataResponse: Sendable {
   /// The request as it was sent.
   public let request: URLRequest?
@@ -34,7 +34,7 @@ public struct DefaultDataResponse: Sendable {
   }
 }
 
-/// The response of a request, with the value made from its body.
+/// The response of a request, with the value created from its body.
 public struct DataResponse<Value> {
   /// The request as it was sent.
   public let request: URLRequest?

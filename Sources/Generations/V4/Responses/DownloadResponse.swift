@@ -2,7 +2,7 @@ public import Alamofire
 import Foundation
 public import FoundationNetworking
 
-/// The response of a download, without a value made from its file.
+/// The response of a download, without a value created from its file.
 public struct DefaultDownloadResponse: Sendable {
   /// The request as it was sent.
   public let request: URLRequest?
@@ -38,7 +38,7 @@ public struct DefaultDownloadResponse: Sendable {
   }
 }
 
-/// The response of a download, with the value made from its file.
+/// The response of a download, with the value created from its file.
 public struct DownloadResponse<Value> {
   /// The request as it was sent.
   public let request: URLRequest?
@@ -83,8 +83,8 @@ extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertibl
   /// `SUCCESS` or `FAILURE`, and the value or the error.
   public var description: String { result.debugDescription }
 
-  /// A line each for the request, the response, both places of the file, the length of the resume data, the
-  /// result and the timeline.
+  /// A line each for the request, the response, both locations of the file, the length of the resume data, the result
+  /// and the timeline.
   public var debugDescription: String {
     """
     [Request]: \(request.shown)

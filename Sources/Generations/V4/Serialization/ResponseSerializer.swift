@@ -13,7 +13,7 @@ public protocol DataResponseSerializerProtocol<SerializedObject> {
   }
 }
 
-/// A ``DataResponseSerializerProtocol`` made of a closure.
+/// A ``DataResponseSerializerProtocol`` created from a closure.
 public struct DataResponseSerializer<Value>: DataResponseSerializerProtocol {
   /// The type of its values.
   public typealias SerializedObject = Value
@@ -41,7 +41,7 @@ public protocol DownloadResponseSerializerProtocol<SerializedObject> {
   }
 }
 
-/// A ``DownloadResponseSerializerProtocol`` made of a closure.
+/// A ``DownloadResponseSerializerProtocol`` created from a closure.
 public struct DownloadResponseSerializer<Value>: DownloadResponseSerializerProtocol {
   /// The type of its values.
   public typealias SerializedObject = Value

@@ -5,7 +5,7 @@ import FoundationNetworking
 /// The built-in serializers. An error from before is passed on; 204 and 205 give the empty value,
 /// whatever the body.
 enum Serialization {
-  /// Returns the body as it is. An empty body is accepted.
+  /// Returns the body unchanged. An empty body is accepted.
   static func data(response: HTTPURLResponse?, data: Data?, error: (any Error)?) -> Result<Data> {
     if let error { return .failure(error) }
     if response.hasNoContent { return .success(Data()) }
@@ -13,9 +13,8 @@ enum Serialization {
     return .success(data)
   }
 
-  /// Returns the body as text. The encoding is `encoding`, otherwise that of the response, otherwise UTF-8 for
-  /// JSON and ISO Latin 1 for other types. An
-  /// empty body is accepted.
+  /// Returns the body as text. The encoding is `encoding`, otherwise the response's, otherwise UTF-8 for JSON and ISO
+  /// Latin 1 for other types. An empty body is accepted.
   static func string(
     encoding: String.Encoding?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
   ) -> Result<String> {

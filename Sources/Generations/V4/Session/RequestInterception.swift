@@ -42,7 +42,7 @@ public protocol RequestRetrier {
   ///
   /// - Parameters:
   ///   - manager:    The manager of the request.
-  ///   - request:    The request; `response` and `task` are those of the failed attempt.
+  ///   - request:    The request; `response` and `task` belong to the failed attempt.
   ///   - error:      The error, as the handlers would get it.
   ///   - completion: Takes the decision.
   func should(

@@ -2,7 +2,7 @@ import Alamofire
 public import Foundation
 
 extension SessionManager {
-  /// The fields `Accept-Encoding`, `Accept-Language` and `User-Agent` of ``default``. Made once.
+  /// The fields `Accept-Encoding`, `Accept-Language` and `User-Agent` of ``default``. Created once.
   ///
   /// ```swift
   /// var headers = SessionManager.defaultHTTPHeaders
@@ -22,10 +22,10 @@ extension SessionManager {
 
   /// The result of encoding a form.
   public enum MultipartFormDataEncodingResult {
-    /// The upload has been made. `streamingFromDisk` says whether it is sent from `streamFileURL`, which is removed
+    /// The upload has been created. `streamingFromDisk` says whether it is sent from `streamFileURL`, which is removed
     /// when the request is over.
     case success(request: UploadRequest, streamingFromDisk: Bool, streamFileURL: URL?)
-    /// The form could not be encoded, or the request could not be made.
+    /// The form could not be encoded, or the request could not be created.
     case failure(any Error)
   }
 }

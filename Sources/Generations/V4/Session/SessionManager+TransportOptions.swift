@@ -5,11 +5,11 @@ public import FoundationNetworking
 /// The options of today's generation: versions of HTTP, proxies, trust store, host overrides and so on.
 public typealias TransportOptions = Alamofire::TransportOptions
 
-/// The default manager and options of the program, each under a lock of its own.
+/// The default manager and options of the program, each under its own lock.
 private enum SharedManagers {
-  /// The shared manager, made on first use.
+  /// The shared manager, created on first use.
   static let manager = Mutex<SessionManager?>(nil)
-  /// The options of managers to come, for any thread.
+  /// The options of future managers, for any thread.
   static let options = Mutex(TransportOptions())
 }
 
@@ -17,7 +17,7 @@ extension SessionManager {
   /// The manager of the whole program, which the functions of ``Alamofire`` use. Its requests carry
   /// ``defaultHTTPHeaders``.
   ///
-  /// Alamofire 4 has no setter for this property. If the program does not keep the earlier manager, its requests end.
+  /// Alamofire 4 has no setter for this property. If the program does not retain the earlier manager, its requests end.
   /// May be used from any thread.
   public static var `default`: SessionManager {
     get {
@@ -25,7 +25,7 @@ extension SessionManager {
       let configuration = URLSessionConfiguration.default
       configuration.httpAdditionalHeaders = SessionManager.defaultHTTPHeaders
       let made = SessionManager(configuration: configuration)
-      // Of several threads that made one, the first counts.
+      // If several threads created one, the first one is used.
       return SharedManagers.manager.withLock { manager in
         let first = manager ?? made
         manager = first
@@ -41,8 +41,8 @@ extension SessionManager {
     }
   }
 
-  /// The options for managers that are made from now on without any. An addition to the fourth generation; its code
-  /// need not know it. May be used from any thread.
+  /// The options for managers that are created from now on without any. An addition to the fourth generation; code for
+  /// that generation need not know it. May be used from any thread.
   ///
   /// ```swift
   /// SessionManager.defaultTransportOptions.httpVersions = .http1Only

@@ -4,8 +4,8 @@ public import FoundationNetworking
 
 /// Makes requests and performs them, with shared connections, header fields and interceptors.
 ///
-/// A request starts when it is made, before its handlers are added, and also without any
-/// (``startRequestsImmediately``). Nothing is thrown: errors of the arguments are passed to the handlers.
+/// A request starts when it is created, before its handlers are added, and also without any
+/// (``startRequestsImmediately``). Errors of the arguments are not thrown, but passed to the handlers.
 ///
 /// Retain a manager as long as its requests run: its release ends them with `URLError.cancelled`. A manager may be
 /// used from any thread.
@@ -42,14 +42,13 @@ open class SessionManager: @unchecked Sendable {
   /// Is called when something happens to tasks.
   public let delegate: SessionDelegate
 
-  /// Whether requests start when they are made. Default: `true`. With `false` each waits for
-  /// ``Request/resume()``.
+  /// Whether requests start when they are created. Default: `true`. With `false` each waits for ``Request/resume()``.
   open var startRequestsImmediately: Bool {
     get { settings.withLock { $0.startsRequestsImmediately } }
     set { settings.withLock { $0.startsRequestsImmediately = newValue } }
   }
 
-  /// Changes requests before they are sent. Counts for requests that are made from now on, and for retries.
+  /// Changes requests before they are sent. Applies to requests that are created from now on, and to retries.
   open var adapter: (any RequestAdapter)? {
     get { settings.withLock { $0.adapter }?.value }
     set {
@@ -119,7 +118,7 @@ open class SessionManager: @unchecked Sendable {
   /// Makes a manager with the configuration of one of Foundation's sessions. Later calls of `session` have no effect
   /// on it.
   ///
-  /// - Returns: `nil` if `delegate` is not that of `session`.
+  /// - Returns: `nil` if `delegate` is not the delegate of `session`.
   public init?(
     session: URLSession, delegate: SessionDelegate,
     serverTrustPolicyManager: ServerTrustPolicyManager? = nil
@@ -130,7 +129,7 @@ open class SessionManager: @unchecked Sendable {
     self.delegate = delegate
   }
 
-  /// Makes a manager beside a session of Foundation's, with options of the transport; an addition to the fourth
+  /// Makes a manager for a session of Foundation's, with options of the transport; an addition to the fourth
   /// generation.
   public init?(
     session: URLSession, delegate: SessionDelegate,
@@ -166,14 +165,14 @@ open class SessionManager: @unchecked Sendable {
 
   // MARK: Data requests
 
-  /// Makes a request whose response is kept in memory.
+  /// Makes a request whose response is collected in memory.
   ///
   /// - Parameters:
   ///   - url:        The URL.
   ///   - method:     Default: GET.
   ///   - parameters: The parameters for the query or the body. Default: none.
   ///   - encoding:   Default: ``URLEncoding/default``.
-  ///   - headers:    Header fields; they override those of the configuration.
+  ///   - headers:    Header fields; they override the configuration's.
   @discardableResult
   open func request(
     _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -184,7 +183,7 @@ open class SessionManager: @unchecked Sendable {
     }
   }
 
-  /// Makes a request whose response is kept in memory, from a `URLRequest` or a value that becomes one.
+  /// Makes a request whose response is collected in memory, from a `URLRequest` or a value that becomes one.
   @discardableResult
   open func request(_ urlRequest: any URLRequestConvertible) -> DataRequest {
     data { try urlRequest.asURLRequest() }
@@ -199,7 +198,7 @@ open class SessionManager: @unchecked Sendable {
   ///   - method:      Default: GET.
   ///   - parameters:  The parameters for the query or the body. Default: none.
   ///   - encoding:    Default: ``URLEncoding/default``.
-  ///   - headers:     Header fields; they override those of the configuration.
+  ///   - headers:     Header fields; they override the configuration's.
   ///   - destination: Returns the destination of the file. Without it, the file stays in the temporary folder.
   @discardableResult
   open func download(

@@ -55,10 +55,10 @@ open class StreamRequest: Request, @unchecked Sendable {
   /// A stream has none: `nil`.
   open override var response: HTTPURLResponse? { nil }
 
-  /// A stream is not made again: 0.
+  /// Always 0, because a stream is not opened again.
   open override var retryCount: UInt { 0 }
 
-  /// Holds the stream back: nothing is read or written until ``Request/resume()``.
+  /// Holds the stream back, which neither reads nor writes until ``Request/resume()``.
   open override func suspend() {
     stream.suspend()
     post(Notification.Name.Task.DidSuspend)

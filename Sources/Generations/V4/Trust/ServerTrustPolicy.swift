@@ -5,7 +5,8 @@ public import Foundation
 public enum ServerTrustPolicy {
   /// Verifies the path to the trust store, the dates, and optionally the host.
   case performDefaultEvaluation(validateHost: Bool)
-  /// Like that, and no certificate may have been revoked; the flags are those of `kSecRevocation…`.
+  /// Like `performDefaultEvaluation`, and no certificate may have been revoked; the flags are the `kSecRevocation…`
+  /// constants.
   case performRevokedEvaluation(validateHost: Bool, revocationFlags: CFOptionFlags)
   /// One of the certificates has to be one of these. With validation of the chain, these replace the trust store.
   /// Without it, neither dates nor host are verified.
@@ -58,14 +59,14 @@ public enum ServerTrustPolicy {
   }
 }
 
-/// A set of bits, as Apple's C interfaces take them.
+/// A set of bits, as Apple's C interfaces expect them.
 public typealias CFOptionFlags = UInt
 
 /// Revocation is looked up with OCSP responders (RFC 6960).
 public let kSecRevocationOCSPMethod: CFOptionFlags = 1 << 0
 /// Revocation is looked up in the issuers' lists (RFC 5280 §5).
 public let kSecRevocationCRLMethod: CFOptionFlags = 1 << 1
-/// Lists come first.
+/// Lists are checked first.
 public let kSecRevocationPreferCRL: CFOptionFlags = 1 << 2
 /// A certificate passes only if its issuer says that it was not revoked.
 public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 1 << 3

@@ -33,7 +33,7 @@ open class ServerTrustPolicyManager {
       let policies = Boxed(self)
       return PolicyTrustManager { policies.value.serverTrustPolicy(forHost: $0)?.evaluator }
     }
-    // The core knows wildcards, which this generation has never looked at: they must not loosen anything now.
+    // The core knows wildcards, which this generation has never evaluated: they must not loosen anything now.
     let evaluators = policies.filter { !$0.key.hasPrefix("*") }.mapValues(\.evaluator)
     return Alamofire::ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: evaluators)
   }
