@@ -123,7 +123,7 @@ import Testing
     #expect(other.recordedRequests.first?.header("X-A") == nil)
   }
 
-  @Test("A session keeps the value of a file and a repeated field, and a typed field replaces a kept one")
+  @Test("A session stores the value of a file and a repeated field, and a typed field replaces a stored one")
   func sessionFields() async throws {
     let session = folder.path("me")
     let file = try folder.file("value", "from a file\n")

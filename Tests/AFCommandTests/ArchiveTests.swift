@@ -105,7 +105,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test("An archive of nothing is refused", arguments: ["--offline", "--curl"])
+  @Test("An archive without requests is refused", arguments: ["--offline", "--curl"])
   func nothing(option: String) async throws {
     let run = await Terminal.pipe.run("--har", folder.path("a.har"), option, server.url("/get"))
     #expect(run.status == .usage && run.error.contains("leave out --offline and --curl"))

@@ -50,7 +50,7 @@ import Testing
 
   @Test(
     "A file whose size says nothing is sent to its end",
-    // A root of its own may be without `/sys`.
+    // A separate root may lack `/sys`.
     arguments: ["/proc/version", "/sys/devices/system/cpu/online"].filter {
       FileManager.default.fileExists(atPath: $0)
     })
@@ -130,7 +130,7 @@ import Testing
     server.enqueue(.text("done").held(by: gate))
     var terminal = Terminal(isOutputTerminal: false, isErrorTerminal: isTerminal, input: text)
     terminal.tick = .seconds(1)
-    // The response comes once the progress has been seen.
+    // The response is sent once the progress has been seen.
     terminal.onErrorText = { if $0.contains("sent 3.0 MB") { gate.open() } }
     let run = await terminal.run(
       (isTerminal ? [] : ["--progress"]) + [server.url("/post")]

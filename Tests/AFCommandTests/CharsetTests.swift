@@ -31,7 +31,7 @@ import Testing
 
   static let samples = [
     Sample("text/plain; charset=iso-8859-1", [0x63, 0x61, 0x66, 0xE9], "café"),
-    // Browsers read this charset as that of Windows, which has letters instead of controls.
+    // Browsers read this charset as the Windows charset, which has letters in place of controls.
     Sample("text/plain; charset=ISO-8859-1", [0x80, 0x93], "€“"),
     Sample("text/plain; charset=\"windows-1252\"", [0x80, 0x20, 0xE9], "€ é"),
     Sample("text/plain; charset=iso-8859-2", [0xB1, 0xE6], "ąć"),
@@ -50,7 +50,7 @@ import Testing
     Sample("text/plain", [0xEF, 0xBB, 0xBF, 0x61], "a"),
     Sample("text/plain", [0xFF, 0xFE, 0x61, 0x00], "a"),
     Sample("text/html", Array("<meta charset='koi8-r'>".utf8) + [0xD0], "<meta charset='koi8-r'>п"),
-    // What is no character of the charset.
+    // Bytes that are not a character of the charset.
     Sample("text/plain; charset=utf-8", [0x61, 0xFF, 0x62], "a\u{FFFD}b"),
     Sample("text/plain", [0x61, 0xE9, 0x62], "a\u{FFFD}b"),
     Sample("text/plain; charset=windows-1252", [0x61, 0x81, 0x62], "a\u{FFFD}b"),
@@ -67,11 +67,11 @@ import Testing
   }
 
   @Test(
-    "Each piece of a body is shown as it comes, and a divided character once it is whole", arguments: samples)
+    "Each piece of a body is shown as it arrives, a divided character once it is whole", arguments: samples)
   func pieces(sample: Sample) async {
     server.enqueue(reply(sample, parts: sample.bytes.map { .bytes([$0]) }))
     let run = await Terminal().run("-b", server.url("/"))
-    // The first byte alone shows no byte order mark, and no declaration.
+    // The first byte on its own shows neither a byte order mark nor a declaration.
     if sample.type.contains("charset=") { #expect(run.output == sample.text + "\n") }
     #expect(run.status == .success)
   }
@@ -105,7 +105,7 @@ import Testing
         == "<?xml version=\"1.0\" encoding=\"KOI8-R\"?>\n<a>п</a>\n")
   }
 
-  @Test("A charset that is not known is told, and the body is read as UTF-8", arguments: [false, true])
+  @Test("An unknown charset is reported, and the body is read as UTF-8", arguments: [false, true])
   func unknown(isLaidOut: Bool) async {
     let type = isLaidOut ? "application/json" : "text/plain"
     for name in ["x-martian", "ISO-2022-CN-EXT", "UTF-7", "utf-8//TRANSLIT", "/etc/passwd", "\u{1B}[2J"] {

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// The programs that the tests run beside themselves.
+/// The programs that the tests run as child processes.
 @Suite("Child programs", .timeLimit(.minutes(1))) struct ChildProgramTests {
   /// Tries the lowest numbers that a pipe can have, and some of a process with hundreds of open sockets.
   @Test("What a program writes arrives, whatever number its descriptor has")

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// The behaviour of `af` beside that of HTTPie and curl where a request alone does not tell it: several requests,
+/// The behaviour of `af` compared with HTTPie and curl, where a single request does not show it: several requests,
 /// files, TLS, terminals.
 @Suite(.timeLimit(.minutes(10))) struct ComparisonScenarioTests {
   /// The effects of a program.
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// The commands of each program, without its name. `{url}`, `{port}` and `{folder}` are those of the test.
+  /// The commands of each program, without its name. `{url}`, `{port}` and `{folder}` are the test's.
   struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
     let af: [[String]]
@@ -150,7 +150,7 @@ import Testing
       #expect(file.hasSuffix("\r\n\r\ncontent"), "\(outcome.program)")
     },
     Scenario(
-      // HTTPie writes the body to a standard output that is no terminal.
+      // HTTPie writes the body to a standard output that is not a terminal.
       name: "the name that the server suggests", af: [["-d", "{url}/x"]], http: [["-d", "{url}/x"]],
       curl: [["-OJ", "{url}/x"]],
       replies: [

@@ -3,8 +3,8 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// The behaviour of `af` beside that of HTTPie and curl, as far as they are installed: the request that reaches the
-/// server, the output, and the exit status.
+/// The behaviour of `af` compared with HTTPie and curl, if installed: the request that reaches the server, the output,
+/// and the exit status.
 @Suite(.timeLimit(.minutes(10))) struct ComparisonTests {
   /// The arguments of one request in the language of each program; `{url}` is the address of the server.
   struct Row: Sendable, CustomTestStringConvertible {
@@ -22,7 +22,7 @@ import Testing
     var fields: [String: String] = [:]
     /// Whether the body is compared; programs compress differently.
     var comparesBody = true
-    /// Names that come several times, and their values.
+    /// Names that occur several times, and their values.
     var repeatedFields: [String: [String]] = [:]
     /// Fields that the request must not have.
     var absentFields: [String] = []
@@ -216,7 +216,7 @@ import Testing
     let program = try ChildProgram(
       [Programs.af, server.url("/")], output: pipe.fileHandleForWriting.fileDescriptor)
     try pipe.fileHandleForWriting.close()
-    // Waits for the event; the body has no end before it has come.
+    // Waits for the event; the body does not end before it has arrived.
     #expect(try pipe.fileHandleForReading.read(upToCount: 9) == Data("data: 1\n\n".utf8))
     gate.open()
     #expect(await program.end() == .exited(0))

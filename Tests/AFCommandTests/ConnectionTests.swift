@@ -34,7 +34,7 @@ import Testing
     #expect(await Terminal.pipe.run("--proxy", "ftp://x", server.url("/get")).status == .usage)
   }
 
-  @Test("--proxy with a scheme in front is for URLs of that scheme, as in HTTPie")
+  @Test("--proxy with a scheme prefix is for URLs of that scheme, as in HTTPie")
   func proxyOfScheme() async throws {
     let (server, proxy) = (try HTTPTestServer(), try HTTPTestServer())
     let url = "http://127.0.0.1:\(proxy.port)"
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(
-    "--max-time ends a request whose bytes still come, and --connect-timeout a connection that is not made")
+    "--max-time ends a request that still receives bytes, --connect-timeout one that does not connect")
   func timeLimits() async throws {
     let gate = Gate()
     let server = try HTTPTestServer()

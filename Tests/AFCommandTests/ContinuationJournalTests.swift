@@ -7,7 +7,7 @@ import HTTPWire
 import Randomness
 import Testing
 
-/// The journal beside a partial file of `-c` after a crash.
+/// The journal next to a partial file of `-c` after a crash.
 @Suite("Journals of --continue", .timeLimit(.minutes(5))) struct ContinuationJournalTests {
   private let server: HTTPTestServer
   private let folder: Folder

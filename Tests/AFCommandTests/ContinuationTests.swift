@@ -60,7 +60,7 @@ import Testing
     #expect(names == ["f"])
   }
 
-  @Test("A file that has changed meanwhile is replaced, and its next part is conditional too")
+  @Test("A file that has changed on the server is replaced, and its next part is conditional too")
   func changed() async throws {
     try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))
     server.enqueue(
@@ -88,7 +88,7 @@ import Testing
     #expect(try await server.takeRequest().header("If-Range") == nil)
   }
 
-  @Test("A weak entity tag is no condition")
+  @Test("A weak entity tag is not a condition")
   func weakTag() async throws {
     try await breakOff(HTTPHeader(name: "ETag", value: "W/\"v1\""))
     server.enqueue(part("456789", "4-9/10", tag: "W/\"v1\""))
@@ -192,7 +192,7 @@ import Testing
     #expect(content() == "0123")
   }
 
-  @Test("A part that the arguments have asked for is saved, and nothing is kept of a device")
+  @Test("A part that the arguments request is saved, and a device has no continuation")
   func otherFiles() async throws {
     server.enqueue(part("23", "2-3/10"), .text("x").with(header: "ETag", value: "\"v1\""))
     #expect(await Terminal().run("-o", path, server.url("/f"), "Range:bytes=2-3").status == .success)

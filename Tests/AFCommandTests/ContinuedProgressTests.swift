@@ -4,7 +4,7 @@ import Testing
 
 @testable import AFCommand
 
-/// The line of progress while the rest of a file comes.
+/// The line of progress while the rest of a file arrives.
 @Suite(.timeLimit(.minutes(5))) struct ContinuedProgressTests {
   private let server: HTTPTestServer
   private let folder: Folder
@@ -30,7 +30,7 @@ import Testing
     return reply
   }
 
-  @Test("It counts the bytes of earlier runs, and its rate is that of this run")
+  @Test("It counts the bytes of earlier runs, and its rate is this run's")
   func rest() async throws {
     let run = try await progress { part($0, 4000, "6000-9999/10000") }
     #expect(run.status == .success, "\(run.error)")

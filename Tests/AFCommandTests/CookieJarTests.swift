@@ -45,8 +45,8 @@ import Testing
       option == "--session"
       ? try NamedSession(path: path).cookieLines.compactMap(\.cookie) : try CookieJar.read(path)
     #expect(!cookies.contains { $0.domain.contains("bank") || $0.name == "session" })
-    // The line of another program that splits at other characters than line feeds cannot be ruled out, so that curl's
-    // rule is checked: it knows the line feed alone.
+    // Another program might split lines at other characters than line feeds. So curl's rule is checked: it knows only
+    // the line feed.
     #expect(try text(path).split(separator: "\n").allSatisfy { !$0.hasPrefix("bank.example") })
   }
 
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(
-    "An expiry that is no number, or not above zero, is the end of the session",
+    "An expiry that is not a number, or not above zero, is the end of the session",
     arguments: ["nan", "-inf", "-1e300", "0", "", "soon", "-9223372036854775808"])
   func noExpiry(text expiry: String) async throws {
     let path = try folder.file("jar", "127.0.0.1\tFALSE\t/\tFALSE\t\(expiry)\tk\tv\n")
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(
-    "A line that is no cookie is skipped",
+    "A line that is not a cookie is skipped",
     arguments: [
       "", "#", "# a.example\tFALSE\t/\tFALSE\t0\ta\tb", "a.example\tFALSE\t/\tFALSE\t0\ta",
       "\tFALSE\t/\tFALSE\t0\ta\tb", ".\tTRUE\t/\tFALSE\t0\ta\tb", "..a\tTRUE\t/\tFALSE\t0\ta\tb",
@@ -135,7 +135,7 @@ import Testing
     #expect(value.text.flatMap { CookieJarLine($0.utf8) } == value)
   }
 
-  @Test("A file that is no text is not replaced by a jar")
+  @Test("A file that is not text is not replaced by a jar")
   func noText() async throws {
     let path = folder.path("photo")
     try Data([0xFF, 0xD8, 0xFF]).write(to: URL(fileURLWithPath: path))

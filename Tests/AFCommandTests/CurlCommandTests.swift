@@ -4,7 +4,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// The printed commands of curl: a shell runs them, and the server compares their requests with those of `af`.
+/// The printed commands of curl: a shell runs them, and the server compares their requests with the requests of `af`.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: Programs.isInstalled("curl"))) struct CurlCommandTests {
   private let folder: Folder
 
@@ -49,7 +49,7 @@ import Testing
     return run.output
   }
 
-  /// Sends the request of `af` and that of the command that it prints, and compares them.
+  /// Sends the request of `af` and the request of the command that it prints, and compares them.
   private func compare(_ words: [String], path: String = "/anything") async throws {
     let server = try HTTPTestServer()
     let arguments = words.map { $0.replacingOccurrences(of: "{url}", with: server.url(path)) }
@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test(
-    "The path is sent as it is typed",
+    "The path is sent as typed",
     arguments: ["/a/../b", "/a/./b", "/a/%2e%2E/b", "/..", "/a//b", "/a/.", "/a%20b", "/.x/..y"])
   func paths(path: String) async throws {
     try await compare(["{url}"], path: path)
@@ -149,7 +149,7 @@ import Testing
     #expect(requests.first?.fields.contains { $0.hasPrefix("cookie: a=") } == true)
   }
 
-  @Test("A file is requested as it is, and what curl cannot do is told")
+  @Test("A file is requested unencoded, and what curl cannot do is reported")
   func notes() async throws {
     let saved = await command(["-o", folder.path("a"), "http://127.0.0.1:1/x"])
     #expect(saved.contains("'Accept-Encoding: identity'") && !saved.contains("--compressed"))

@@ -60,7 +60,7 @@ import Testing
 
   // MARK: Header fields
 
-  @Test("A name that comes twice is two fields, as it is typed")
+  @Test("A name that comes twice is two fields, as typed")
   func repeatedFields() async throws {
     _ = await Terminal.pipe.run(
       server.url("/get"), "X-A:1", "x-a:2", "X-B:3", "X-A:1", "Cookie:a=1", "Cookie:b=2", "User-Agent:x",
@@ -218,7 +218,7 @@ import Testing
   func families() async {
     let port = server.port
     #expect(await Terminal.pipe.run("-4", "http://localhost:\(port)/get").status == .success)
-    // The test server listens on IPv4 alone.
+    // The test server listens only on IPv4.
     let wrong = await Terminal.pipe.run("-6", "http://localhost:\(port)/get")
     #expect(wrong.status == .failure && wrong.error.hasSuffix(" With -6, only IPv6 addresses are used.\n"))
     #expect(await Terminal.pipe.run("-6", "-4", "http://localhost:\(port)/get").status == .success)
@@ -240,7 +240,7 @@ import Testing
 
   // MARK: Standard input
 
-  @Test("Input that is not sent is told, unless -I or -q is there")
+  @Test("Unsent input is reported, unless -I or -q is given")
   func unsentInput() async {
     var terminal = Terminal.pipe
     (terminal.input, terminal.isInputRedirected) = ("typed", true)
@@ -272,7 +272,7 @@ import Testing
     #expect(run.complaints.contains("The standard input was not sent"))
     let empty = URL(fileURLWithPath: try folder.file("empty", ""))
     #expect(try await ChildRun([Programs.af, server.url("/get")], input: empty).complaints.isEmpty)
-    // The shell reads one of two lines, which come at once.
+    // The shell reads one of two lines, which arrive at once.
     let script = "printf 'a\\nb\\n' | { read -r line; \"$0\" \"$1\"; }"
     let piped = try await ChildRun(["sh", "-c", script, Programs.af, server.url("/get")])
     #expect(piped.complaints.contains("The standard input was not sent"))

@@ -164,7 +164,7 @@ import Testing
     gate.open()
   }
 
-  @Test("Lines reach the terminal as they come")
+  @Test("Lines reach the terminal as they arrive")
   func lines() async {
     let gate = Gate()
     var terminal = Terminal()

@@ -35,7 +35,7 @@ import Testing
 
   // MARK: The file
 
-  @Test("A part that was shortened or removed meanwhile is not filled with zeros", arguments: [false, true])
+  @Test("A part that was shortened or removed is not filled with zeros", arguments: [false, true])
   func shortened(isRemoved: Bool) throws {
     _ = try folder.file("f", isRemoved ? "" : "12")
     if isRemoved { try FileManager.default.removeItem(atPath: path) }
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test(
-    "A status of 416 with a broken length is no proof that the file is complete",
+    "A status of 416 with a broken length does not prove that the file is complete",
     arguments: [
       "bytes */-1", "bytes */+1", "bytes */", "bytes */*", "bytes 0-0/x", "bytes */-9223372036854775808",
       "bytes */1/1",
@@ -165,7 +165,7 @@ import Testing
     }
   }
 
-  @Test("Beside a weak entity tag a date is no condition, and a tag without its quotation mark is none")
+  @Test("A date next to a weak entity tag is not a condition, nor is a tag without its quotation mark")
   func weakValidators() async throws {
     let dates = [
       HTTPHeader(name: "Last-Modified", value: "Mon, 01 Jan 2024 10:00:00 GMT"),
@@ -259,7 +259,7 @@ import Testing
     #expect(content("f.af-download") == "my own" && server.requestCount == 0)
   }
 
-  @Test("The fields that 0.1 wrote are read, and another text is no journal")
+  @Test("The fields that 0.1 wrote are read, and another text is not a journal")
   func version1() throws {
     for (text, validator, length) in [
       ("ETag: \"a\"\nContent-Length: 10\n", "\"a\"", 10), ("Last-Modified: Mon\n", "Mon", nil),

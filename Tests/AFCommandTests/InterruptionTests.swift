@@ -4,7 +4,7 @@ import Foundation
 import HTTPTestServer
 import Testing
 
-/// SIGINT and SIGTERM cancel a request, and what came is kept.
+/// SIGINT and SIGTERM cancel a request, and what was received is saved.
 @Suite(.timeLimit(.minutes(5))) struct InterruptionTests {
   private let server: HTTPTestServer
   private let folder: Folder
@@ -62,7 +62,7 @@ import Testing
     #expect(try archivedURLs() == [server.url("/x")])
   }
 
-  @Test("A signal ends the process by itself, behind the archive", arguments: [SIGINT, SIGTERM])
+  @Test("A signal kills the process once the archive has been written", arguments: [SIGINT, SIGTERM])
   func process(signal: Int32) async throws {
     defer { gate.open() }
     enqueueEndless()

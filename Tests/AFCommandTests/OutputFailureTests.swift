@@ -26,7 +26,7 @@ import Testing
     headers: [.contentType("text/event-stream")], body: .parts(["data: one\n\n", "data: two\n\n"]))
 
   @Test(
-    "An output that cannot be written is an error with a status of its own",
+    "An output that cannot be written is an error with its own status",
     arguments: [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")])
   func everyOutput(redirection: String, reason: String) async throws {
     let url = server.url("/get")
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test("A disk that becomes full in the middle is an error, and nothing is written behind the gap")
+  @Test("A disk that becomes full in the middle is an error, and no output follows the gap")
   func fullInTheMiddle() async throws {
     let seen = Mutex(0)
     var terminal = Terminal.pipe
@@ -103,10 +103,10 @@ import Testing
     #expect(seen.withLock { $0 } == 2)
   }
 
-  @Test("A reader that has seen enough is no error, and cookies are stored all the same")
+  @Test("A reader that has seen enough is not an error, and cookies are stored all the same")
   func closedPipe() async throws {
     let jar = folder.path("jar")
-    // The reader of the pipe is gone before the program begins.
+    // The reader of the pipe has exited before the program begins.
     let script = """
       import os, sys
       reader, writer = os.pipe()
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test("Nothing is written behind a write that has failed") func gap() async {
+  @Test("No output follows a failed write") func gap() async {
     let count = Mutex(0)
     var terminal = Terminal.pipe
     terminal.failureOfOutput = { _ in
@@ -141,7 +141,7 @@ import Testing
   }
 
   @Test(
-    "A closed standard input or error is no file of the request",
+    "A closed standard input or error does not become a file of the request",
     arguments: ["<&-", "2>&-", "<&- 2>&-", "0<&- 1>&- 2>&-"])
   func closedDescriptors(redirection: String) async throws {
     server.enqueue(.text("body"))

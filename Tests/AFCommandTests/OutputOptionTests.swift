@@ -13,7 +13,7 @@ import Testing
     server = try HTTPTestServer()
   }
 
-  @Test("-v shows every hop in front of a body that is written as it arrives", arguments: ["-v", "-pHBhb"])
+  @Test("-v shows every hop before a body that is written as it arrives", arguments: ["-v", "-pHBhb"])
   func streamedHops(option: String) async throws {
     let folder = try Folder()
     let file = try folder.file("a.txt", "text\n")
@@ -176,7 +176,7 @@ import Testing
         == "HTTP/1.1 200 OK\nz-last: 1\nSet-Cookie: a=1\nA-first: 2\nSet-Cookie: b=2\nContent-Length: 0\n")
   }
 
-  @Test("An endless body under -v is written as it comes, behind the request")
+  @Test("An endless body under -v is written as it arrives, after the request")
   func verboseStream() async {
     let gate = Gate()
     var terminal = Terminal()

@@ -40,7 +40,7 @@ import Testing
     return key
   }
 
-  @Test("--cert presents a certificate, whose key is in the same file or in that of --cert-key")
+  @Test("--cert presents a certificate with its key from the same file or from --cert-key")
   func certificate() async throws {
     let client = try client()
     let (certificate, key) = (client.identity.certificatePEM, client.identity.privateKeyPEM)
@@ -121,7 +121,7 @@ import Testing
   func environment() async throws {
     let server = try HTTPTestServer()
     let words = [Programs.af, "--session", "me", server.url("/get"), "X-A:1"]
-    // `swift test` sets NO_COLOR if its output is no terminal.
+    // `swift test` sets NO_COLOR if its output is not a terminal.
     let home = ["XDG_DATA_HOME": folder.path, "TERM": "xterm", "NO_COLOR": ""]
     let colours = try await Programs.runOnTerminal(words, environment: home)
     #expect(String(decoding: colours.output, as: UTF8.self).contains("\u{1B}[1;32m200 OK"))
@@ -176,7 +176,7 @@ import Testing
   }
 
   /// Types Ctrl-C at the first question of a program. Prints its exit code, whether the terminal echoed before, and
-  /// whether it does behind the end.
+  /// whether it does after the end.
   private static let interruption = """
     import os, pty, signal, sys, termios
     process, terminal = pty.fork()

@@ -3,7 +3,7 @@ import Foundation
 
 /// The programs that tests start.
 enum Programs {
-  /// SwiftPM builds the command beside the tests. `ALAMOFIRE_AF` names another one, such as an installed one.
+  /// SwiftPM builds the command next to the tests. `ALAMOFIRE_AF` names another one, such as an installed one.
   static var af: String {
     if let path = ProcessInfo.processInfo.environment["ALAMOFIRE_AF"] { return path }
     let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
@@ -18,7 +18,7 @@ enum Programs {
     return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
   }
 
-  /// Runs a program on a terminal of its own, and answers its first question. The output is that of the terminal.
+  /// Runs a program on a separate terminal, and answers its first question. The output is the terminal's.
   static func runOnTerminal(
     _ words: [String], answer: String = "", environment: [String: String] = [:]
   ) async throws -> ChildRun {

@@ -2,7 +2,7 @@ import AFCommand
 import HTTPTestServer
 import Testing
 
-/// The responses that `--retry` takes for temporary failures.
+/// The responses that `--retry` treats as temporary failures.
 @Suite(.timeLimit(.minutes(5))) struct RetryStatusTests {
   @Test("--retry repeats these statuses", arguments: [408, 429, 500, 502, 503, 504])
   func repeated(status: Int) async throws {
@@ -22,7 +22,7 @@ import Testing
     #expect(run.status == ExitCode(statusCode: status) && server.requestCount == 1, "\(run.error)")
   }
 
-  @Test("Without --retry nothing is repeated, and 429 is the exit status of its class")
+  @Test("Without --retry no request is repeated, and 429 gives the exit status of its class")
   func noRetry() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.status(429), .text("done"))

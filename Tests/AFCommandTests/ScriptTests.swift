@@ -2,7 +2,7 @@ import ChildProcesses
 import Foundation
 import Testing
 
-/// The scripts, with a `swift` in their way that builds nothing.
+/// The scripts, run with a `swift` that does not build anything.
 @Suite("Scripts", .timeLimit(.minutes(2))) struct ScriptTests {
   private static let root = HTTPBinServer.packageRoot.standardizedFileURL.path
 

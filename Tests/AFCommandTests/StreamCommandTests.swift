@@ -38,21 +38,21 @@ import Testing
     #expect(run.error.contains("4001: enough"))
   }
 
-  @Test("A server that has finished, or goes away, is no failure", arguments: [1000, 1001, 1011])
+  @Test("A server that has finished, or goes away, is not a failure", arguments: [1000, 1001, 1011])
   func usualClose(code: Int) async {
     server.enqueue(.webSocket(WebSocketEndpoint { try $0.close(code) }))
     let run = await Terminal.pipe.run("-I", "ws", server.url("/"))
     #expect(run.status == (code == 1011 ? .failure : .success), "\(run.error)")
   }
 
-  @Test("A server that is no WebSocket server is reported with the class of its response")
+  @Test("A server without WebSockets is reported with the class of its response")
   func refused() async {
     let run = await Terminal.pipe.run("-I", "ws", server.url("/status/404"))
     #expect(run.status == .clientError)
     #expect(run.error.hasPrefix("af: "))
   }
 
-  @Test("Events are written as they come, over several connections")
+  @Test("Events are written as they arrive, over several connections")
   func events() async {
     func events(_ text: String) -> Reply {
       Reply(headers: [.contentType("text/event-stream")], body: .parts([.bytes(Array(text.utf8))]))
@@ -89,7 +89,7 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
-  @Test("On a terminal the type of an event stands in front of it")
+  @Test("On a terminal the type of an event precedes it")
   func eventTypes() async {
     server.enqueue(
       Reply(
@@ -146,7 +146,7 @@ import Testing
     #expect(headers.output.hasPrefix("HTTP/1.1 404 Not Found\n") && !headers.output.contains("GET "))
   }
 
-  @Test("-h shows the heads of responses in front of the events")
+  @Test("-h shows the heads of responses before the events")
   func headersOfEvents() async {
     server.enqueue(
       Reply(headers: [.contentType("text/event-stream")], body: .parts(["retry: 1\ndata: 1\n\n"])),
@@ -156,7 +156,7 @@ import Testing
     #expect(!run.output.contains("GET "))
   }
 
-  @Test("An empty input closes the connection once it is made, and the messages until then are written")
+  @Test("An empty input closes the connection once it is open, and the messages until then are written")
   func emptyInput() async throws {
     let closure = Mutex<WebSocketTestConnection.Event?>(nil)
     server.enqueue(
@@ -179,7 +179,7 @@ import Testing
     #expect(closure.withLock { $0 } == .closed(code: 1000, reason: ""))
   }
 
-  @Test("Sessions and cookie jars are kept by messages and events", arguments: ["ws", "sse"])
+  @Test("Messages and events save sessions and cookie jars", arguments: ["ws", "sse"])
   func keptState(action: String) async throws {
     let folder = try Folder()
     let cookie = HTTPHeader(name: "Set-Cookie", value: "k=v")
@@ -201,7 +201,7 @@ import Testing
     #expect(server.recordedRequests.first?.header("Cookie") == "k=v")
   }
 
-  @Test("A response that is no event stream is a failure of its class")
+  @Test("A response that is not an event stream is a failure of its class")
   func noEvents() async {
     #expect(await Terminal.pipe.run("sse", server.url("/status/503")).status == .serverError)
     #expect(await Terminal.pipe.run("sse", server.url("/get")).status == .failure)

@@ -185,7 +185,7 @@ import Testing
     case "pipe": #expect(Array(await Terminal.pipe.run(url).bytes) == bytes)
     case "-o -": #expect(Array(await Terminal().run("-o", "-", url).bytes) == bytes)
     default:
-      // The charset is that of the terminal, and the line is ended for the prompt.
+      // The charset is the terminal's, and the line is ended for the prompt.
       let shown = String(decoding: bytes, as: UTF8.self) + "\n"
       #expect(await Terminal().run("-b", kind, url).output == shown)
     }

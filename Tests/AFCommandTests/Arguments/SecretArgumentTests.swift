@@ -71,7 +71,7 @@ import Testing
     #expect(await program.end() == .exited(0))
   }
 
-  @Test("Secrets are sent as they were typed, although they are hidden")
+  @Test("Secrets are sent as typed, although they are hidden")
   func sent() async throws {
     let server = try HTTPTestServer()
     let run = try await ChildRun([Programs.af, "-a", "ann:tüp", server.url("/get"), "X-Api-Key:k"])

@@ -89,7 +89,7 @@ import Testing
     #expect(try await completed(line: "af x @ph", words: ["af", "x", "@", "ph"], in: folder) == both)
     #expect(
       try await completed(line: "af x f:=@ph", words: ["af", "x", "f", ":=@", "ph"], in: folder) == both)
-    // bash replaces what follows the last separator alone.
+    // bash replaces only what follows the last separator.
     #expect(
       try await completed(line: "af x f@photo@", words: ["af", "x", "f", "@", "photo", "@"], in: folder)
         == ["2.png"])

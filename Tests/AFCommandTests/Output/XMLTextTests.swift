@@ -6,7 +6,7 @@ import Testing
     XMLText.format(Array(text.utf8), palette: Palette(isOn: colours), isLaidOut: isLaidOut)
   }
 
-  @Test("Elements without text get a line for each child, and text stays as it is")
+  @Test("Elements without text get a line for each child, and text is unchanged")
   func layout() {
     let text = """
       <?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "]>">]><a x="1>2"><b/><c>one <i>two</i>

@@ -167,7 +167,7 @@ import Testing
     #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
   }
 
-  @Test("The URL of a redirected response is kept") func redirected() async throws {
+  @Test("The URL of a redirected response is stored") func redirected() async throws {
     let file = VersionedFile(size: 1000)
     let server = try HTTPTestServer(
       routes: file.routes.adding("/start") { _, _ in .status(302).with(header: "Location", value: "/file") })

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTestServer
 
-/// Background sessions that share a folder, one after the other, as those of several processes.
+/// Background sessions that share a folder, one after the other, like the sessions of several processes.
 struct BackgroundFixture {
   let folder: TemporaryFolder
   let journal: URL
@@ -89,7 +89,7 @@ extension DataRequest {
   }
 }
 
-/// A file of which the first response stops after some bytes, and later ones have the rest.
+/// A file whose first response stops after some bytes; later responses have the rest.
 final class StallingFile: Sendable {
   let file: VersionedFile
   private let rest: Mutex<[Int]>

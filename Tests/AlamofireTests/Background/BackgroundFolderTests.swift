@@ -7,7 +7,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Folders of background sessions that cannot be used, or that have other files than those of transfers.
+/// Folders of background sessions that cannot be used, or that contain other files than the transfers'.
 @Suite("Folders of background sessions", .timeLimit(.minutes(5))) struct BackgroundFolderTests {
   private let fixture: BackgroundFixture
 
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test("A folder that cannot be used is an error, not an empty list") func unusableFolder() async throws {
-    // A disk that cannot be written to is simulated by places where no folder can be made.
+    // A disk that cannot be written to is simulated by paths at which no folder can be created.
     let file = fixture.folder["plain"]
     try Data().write(to: file)
     for folder in [file.appendingPathComponent("folder"), URL(fileURLWithPath: "/proc/self/folder")] {
@@ -65,11 +65,11 @@ import Testing
     let transfers = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
     #expect(transfers.restore().isEmpty)
     #expect((transfers.folderError?.underlyingError as? URLError)?.code == .cannotCreateFile)
-    #expect(fixture.files == ["\(id).body"], "nothing is removed")
+    #expect(fixture.files == ["\(id).body"], "no file is removed")
     #expect(throws: Never.self) { _ = try TransferFolder(path: fixture.journal.path) }
   }
 
-  @Test("A session with a folder has no error, and one whose folder is in use has one") func usedFolder() {
+  @Test("A session with a folder has no error, unless the folder is in use") func usedFolder() {
     let first = fixture.session()
     #expect(first.backgroundFolderError == nil)
     let second = fixture.session()
@@ -121,7 +121,7 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
-  @Test("Files that belong to no transfer are removed, those of resume data after a week")
+  @Test("Files that do not belong to a transfer are removed, files of resume data after a week")
   func sweeping() throws {
     let week = 7 * 86_400.0
     let names = ["a.body", "a.response", "a.journal.new", "Alamofire_new.tmp", "Alamofire_old.tmp", "other"]

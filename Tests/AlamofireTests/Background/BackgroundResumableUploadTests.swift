@@ -33,7 +33,7 @@ import Testing
     return id
   }
 
-  /// Begins the upload of a file whose connection breaks after 60 bytes, and releases its session.
+  /// Begins the upload of a file, breaks its connection after 60 bytes, and releases its session.
   @discardableResult
   private func abandon(
     _ uploads: UploadFixture, _ file: URL, _ method: HTTPMethod = .post, after count: Int = 60
@@ -225,7 +225,7 @@ import Testing
     #expect(uploads.requests.dropFirst(2) == ["HEAD", "PATCH 40", "HEAD", "PATCH 60"])
     #expect(uploads.uploads.uploads.map(\.content) == [Self.bytes] && uploads.uploads.processedCount == 1)
     #expect(await fixture.isEmptied())
-    // A removal is no transfer of the journal.
+    // A removal is not a transfer in the journal.
     let removal = session.removeUpload(checkpoint)
     #expect(await removal.ended().response?.statusCode == 204)
     #expect(fixture.files.isEmpty)
@@ -327,7 +327,7 @@ import Testing
   func cancelled(dialect: UploadEndpoint.Dialect) async throws {
     let uploads = try UploadFixture(dialect)
     await abandon(uploads, try file())
-    // The request cannot go on before it is cancelled.
+    // The request cannot continue before it is cancelled.
     uploads.server.stop()
     let session = fixture.session()
     let request = try restored(session)
@@ -354,7 +354,7 @@ import Testing
         #expect(await request.ended().error == nil, "\(cut)")
         #expect(uploads.uploads.uploads.last?.content == Self.bytes && uploads.uploads.processedCount == 1)
       }
-      #expect(await fixture.isEmptied(), "\(fixture.files) behind a cut at \(cut)")
+      #expect(await fixture.isEmptied(), "\(fixture.files) after a cut at \(cut)")
       cut += 23
     }
   }

@@ -41,7 +41,7 @@ import Testing
 
   private static func head(_ status: Int = 200) -> ResponseHead { ResponseHead(status: status) }
 
-  @Test("A file of the same size at the destination is not taken for the downloaded one")
+  @Test("A file of the same size at the destination is not mistaken for the downloaded one")
   func sameSize() async throws {
     let target = fixture.folder["file"]
     let part = fixture.journal.appendingPathComponent("Alamofire_\(id).tmp")
@@ -203,7 +203,7 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
-  @Test("Infinite times are kept in the journal as the longest ones") func infiniteTimes() async throws {
+  @Test("Infinite times are stored in the journal as the longest ones") func infiniteTimes() async throws {
     let server = try HTTPTestServer(routes: .standard)
     var request = URLRequest(url: try #require(URL(string: server.url("/bytes/10"))))
     request.timeoutInterval = .infinity
@@ -228,7 +228,7 @@ import Testing
     #expect(throws: AFError.self) { try transfer.noteSent() }
   }
 
-  @Test("Bytes on the disk are not those of a later response") func staleSynchronization() throws {
+  @Test("Bytes on the disk are not counted for a later response") func staleSynchronization() throws {
     let transfer = transfers().make()
     try transfer.describe(
       URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/"))), kind: .download)

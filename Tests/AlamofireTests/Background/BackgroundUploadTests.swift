@@ -93,7 +93,7 @@ import Testing
   {
     let server = try HTTPTestServer(routes: .standard)
     let gate = Gate()
-    // The server does not read the body, which is larger than all buffers on its way.
+    // The server does not read the body, which is larger than all buffers on the path.
     server.enqueue(.earlyReply(200, then: .ignored).held(by: gate))
     let file = try fixture.folder.file("body", Data(repeating: 7, count: 40_000_000))
     do {

@@ -106,7 +106,7 @@ import Testing
         continue
       }
       let response = await request.ended()
-      // Only the record that the server may have the whole request keeps a POST from being sent.
+      // Only the record that the server may have the whole request prevents a POST from being sent.
       if method == .post, cut == journal.count {
         #expect(response.error?.transferCode == .backgroundSessionWasDisconnected)
         #expect(server.recordedRequests.count == count)
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test("A transfer whose journal has a record of a later version stays as it is") func laterVersion()
+  @Test("A transfer whose journal has a record of a later version is left unchanged") func laterVersion()
     async throws
   {
     let gate = Gate()
@@ -146,7 +146,7 @@ import Testing
     let log = Journal.standard
     let records = log.content(of: try #require(files[name])).records.map { record in
       guard case .described(var description) = record else { return record }
-      // Made a year later, by the clock of today, for a date that was over then.
+      // Created a year later, by today's clock, for a date that was over then.
       description.created += 365 * 86_400
       description.earliestBegin = description.created - 60
       return .described(description)
@@ -183,7 +183,7 @@ import Testing
     #expect(server.recordedRequests.last?.header("Range") == nil)
   }
 
-  @Test("Files without a journal are removed, those of resume data after a week") func sweep() throws {
+  @Test("Files without a journal are removed, files of resume data after a week") func sweep() throws {
     try FileManager.default.createDirectory(at: fixture.journal, withIntermediateDirectories: true)
     let old = Date(timeIntervalSinceNow: -8 * 86_400)
     let names = [

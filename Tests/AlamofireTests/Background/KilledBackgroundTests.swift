@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  /// The contents by name, each made once, because a sanitizer makes that slow.
+  /// The contents by name, each created once, because a sanitizer makes that slow.
   private static let contents = Mutex<[String: [UInt8]]>([:])
 
   private static func bytes(_ name: String) -> [UInt8] {
@@ -68,7 +68,7 @@ import Testing
     ProcessInfo.processInfo.environment["ALAMOFIRE_KILLS"].flatMap { Int($0) } ?? 30
   }
 
-  @Test("Every file arrives, every completion is delivered once, nothing is sent twice or left")
+  @Test("Every file arrives, every completion is delivered once, and no file is sent twice or left")
   func killedAtAnyMoment() async throws {
     var kills = 0
     while kills < Self.kills {
@@ -146,7 +146,7 @@ import Testing
         if outcome == "ok" { #expect(bodies.count == 1) }
       }
     }
-    // Foundation keeps its cookies in `debug`.
+    // Foundation stores its cookies in `debug`.
     let known = names + names.map { "body-\($0)" } + ["complaints", "debug", "journal", "log"]
     let left = try folder.names.filter { !known.contains($0) && !$0.hasSuffix(".lock") }
     #expect(left == [])

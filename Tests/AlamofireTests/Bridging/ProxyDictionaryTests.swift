@@ -31,7 +31,7 @@ struct ProxyDictionaryTests {
     #expect(try choice(["HTTPProxy": "h.test", "HTTPPort": 1], "http://a.test") == .direct)
   }
 
-  @Test("SOCKS serves the schemes without a proxy of their own") func socks() throws {
+  @Test("SOCKS serves the schemes without their own proxy") func socks() throws {
     let dictionary: [AnyHashable: Any] = [
       "SOCKSEnable": 1, "SOCKSProxy": "s.test", "SOCKSPort": "1081", "HTTPEnable": 1, "HTTPProxy": "h.test",
     ]

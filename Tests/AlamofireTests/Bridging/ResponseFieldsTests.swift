@@ -21,7 +21,7 @@ import Testing
       ])
   }
 
-  @Test("A response of the caller has no version, and sorted fields")
+  @Test("A response created by the caller has no version, and sorted fields")
   func ownResponse() throws {
     let url = try #require(URL(string: "http://example.com"))
     let response = try #require(

@@ -232,7 +232,7 @@ extension ByteStreamRequest {
     while server.openConnectionCount > 0 { await Task.yield() }
   }
 
-  @Test("Failures are those of requests") func failures() async throws {
+  @Test("Failures are the same as for requests") func failures() async throws {
     let refused = session.byteStream(host: "127.0.0.1", port: 1)
     #expect(await failure { try await refused.read() }?.transferCode == .cannotConnectToHost)
     #expect(await refused.ended()?.transferCode == .cannotConnectToHost)

@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(
-    "Version and cipher of a stream are those of the options",
+    "Version and cipher of a stream come from the options",
     arguments: [
       (.tls12, "ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2"),
       (.tls12, "ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.2"),
@@ -163,7 +163,7 @@ import Testing
   }
 
   /// Checks the handshake in the middle of a stream too: it waits for the evaluator, because the connection cannot be
-  /// made again.
+  /// opened again.
   @Test("An evaluator of the user runs once, on another thread", arguments: [true, false]) func userEvaluator(
     isFromStart: Bool
   ) async throws {
@@ -226,7 +226,7 @@ import Testing
       maximumVersion: version, clientAuthority: authority.certificatePEM, requiresClientCertificate: true)
   }
 
-  /// Checks that the handshake waits for the delegate, because the connection cannot be made again.
+  /// Checks that the handshake waits for the delegate, because the connection cannot be opened again.
   @Test("A delegate chooses the client certificate", arguments: [TLSOptions.Version.tls1_2, .tls1_3])
   func delegateIdentity(version: TLSOptions.Version) async throws {
     // A certificate that no client would choose without its issuer.
@@ -255,7 +255,8 @@ import Testing
     #expect(server.connectionCount == 2)
   }
 
-  /// Checks that no write follows a TLS record that was only partly sent. A record that was made cannot be discarded.
+  /// Checks that no write follows a TLS record that was only partly sent. A record that was created cannot be
+  /// discarded.
   @Test("A write that times out ends the stream") func writeTimeout() async throws {
     let gate = Gate()
     let server = try StreamTestServer(.tls(.localhost)) { connection in
@@ -289,7 +290,7 @@ import Testing
     #expect(cancelling.calls.count == 1)
   }
 
-  @Test("Plain bytes before the handshake are not taken for secure ones") func plainBytesBeforeTLS()
+  @Test("Plain bytes before the handshake are not mistaken for secure ones") func plainBytesBeforeTLS()
     async throws
   {
     let server = try StreamTestServer { connection in

@@ -214,12 +214,12 @@ import Testing
     second.settle()
   }
 
-  @Test("A folder that was removed is made again") func removedFolder() async throws {
+  @Test("A folder that was removed is created again") func removedFolder() async throws {
     let (cache, session) = onDisk(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
     _ = await session.request(try request()).end()
     cache.settle()
     try FileManager.default.removeItem(at: folder["cache"])
-    // The index in memory knows the files, which cannot be read any more.
+    // The index in memory knows the files, which can no longer be read.
     #expect(await session.request(try request()).end().data == Data("0".utf8))
     cache.memoryCapacity = 0
     #expect(await session.request(try request()).end().data == Data("1".utf8))

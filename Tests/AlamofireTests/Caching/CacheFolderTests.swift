@@ -98,7 +98,7 @@ import Testing
     let cache = cache()
     cache.memoryCapacity = 1 << 20
     #expect(await get(cache, "two") == "two")
-    #expect(await get(cache, "three") == "two", "memory serves meanwhile")
+    #expect(await get(cache, "three") == "two", "memory serves it until then")
     try remove("y", from: cache)
     files.set { $0.canList = true }
     #expect(await get(cache, "three") == "two", "the file is older")
@@ -160,11 +160,11 @@ import Testing
     #expect(entries.read(name).data != nil)
     // A name that is too long stands for every failure that does not depend on the file.
     guard case .unavailable = entries.read(String(repeating: "x", count: 300)) else {
-      Issue.record("a failure was taken for a missing file")
+      Issue.record("a failure was mistaken for a missing file")
       return
     }
     guard case .missing = entries.read("nothing") else {
-      Issue.record("a missing file was taken for a failure")
+      Issue.record("a missing file was mistaken for a failure")
       return
     }
   }

@@ -93,8 +93,8 @@ import Testing
     #expect(await fixture.get().description == "200 4 c")
   }
 
-  @Test("A 304 does not restore a response that was removed meanwhile") func removedDuringRevalidation() async
-  {
+  @Test("A 304 does not restore a response that was removed during the revalidation")
+  func removedDuringRevalidation() async {
     let (gate, reached) = (Latch(), Latch())
     let fixture = CacheFixture(
       FakeTransport(
@@ -152,7 +152,7 @@ import Testing
   @Test(
     "A no-store response removes the stored one unless it is an error other than 404 and 410",
     arguments: [
-      // An error does not concern the stored response, unless the resource is gone.
+      // An error does not concern the stored response, unless the resource no longer exists.
       (500, "200 one c"), (503, "200 one c"), (403, "200 one c"), (404, "200 after n"), (410, "200 after n"),
       (200, "200 after n"), (299, "200 after n"),
     ]) func noStoreOnErrors(status: Int, next: String) async
@@ -194,7 +194,7 @@ import Testing
     #expect(await get("cs") == "200 english nc")
     #expect(fixture.fake.requests[1].value("If-None-Match") == "\"en\"")
     #expect(await get("cs") == "200 english c")
-    // A 304 without an entity tag selects no variant, and nothing is removed.
+    // A 304 without an entity tag selects no variant, so no response is removed.
     #expect(await get("de") == "200 deutsch nn")
     #expect(fixture.fake.requests[3].value("If-None-Match") == nil)
     #expect(await get("en") == "200 english c")

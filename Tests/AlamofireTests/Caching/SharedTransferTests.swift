@@ -42,7 +42,7 @@ import Testing
     #expect(await session.request("http://a.test/x").end().data == Data("ok".utf8))
   }
 
-  @Test("Requests with equal options of their own share a transfer, those with other options do not")
+  @Test("Requests with equal options share a transfer, requests with different options do not")
   func optionsOfRequests() async {
     let fake = FakeTransport(FakeReply.text("shared").held(by: gate, reached: reached))
     let session = Session.retained(fake: fake)
@@ -79,7 +79,7 @@ import Testing
     #expect(fake.requests.count == 6)
   }
 
-  @Test("Downloads and streams have transfers of their own") func sinks() async {
+  @Test("Downloads and streams have their own transfers") func sinks() async {
     let (session, fake) = session(.text("shared"))
     let first = await begun(session)
     async let file = session.download("http://a.test/x").serializingData().response
@@ -121,7 +121,7 @@ import Testing
     gate.open()
   }
 
-  /// An observer that wants no body.
+  /// An observer that does not request the body.
   private final class HeadObserver: TransferObserver {
     func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
     func headReceived(_ head: ResponseHead) -> HeadDisposition { .discard }
@@ -131,7 +131,7 @@ import Testing
 
   /// A request that joins after the head may have no credential, and its response has the body of the challenge.
   @Test(
-    "The body of a challenge is read although no request wants it yet, that of a redirect is not",
+    "The body of a challenge is read before any request needs it, the body of a redirect is not",
     arguments: [(401, true), (407, true), (302, false)])
   func unwantedBody(status: Int, isRead: Bool) async throws {
     let transport = SharedTransport(

@@ -43,7 +43,7 @@ struct AuthenticationTests {
 
   @Test("Credentials of the session's storage answer a challenge", arguments: [true, false])
   func storedCredentials(isOfThisRealm: Bool) async {
-    // A unique host, because the storage may be that of the process.
+    // A unique host, because the storage may be the process's.
     let host = "\(UUID().uuidString.lowercased()).test"
     let configuration = URLSessionConfiguration.ephemeral
     let space = URLProtectionSpace(

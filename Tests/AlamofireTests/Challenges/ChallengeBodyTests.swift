@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPTestServer
 import Testing
 
-/// The bodies of challenges that are answered, and of those that are not.
+/// The bodies of answered and unanswered challenges.
 @Suite("Bodies of challenges", .timeLimit(.minutes(5)))
 struct ChallengeBodyTests {
   private static let asks = "WWW-Authenticate: Basic realm=\"r\""

@@ -127,7 +127,7 @@ struct DelegateDecisionTests {
     #expect(request.error?.isExplicitlyCancelledError == true)
   }
 
-  @Test("A declined challenge whose body is too long to be kept is an error, and an answered one is none")
+  @Test("A declined challenge whose body is too long to be stored is an error, an answered one is not")
   func longBody() async {
     let long = challenge(2 << 20)
     let declined = session(.leave, long).streamRequest("http://a.test/")
@@ -151,7 +151,7 @@ struct DelegateDecisionTests {
     #expect(chunks.values.isEmpty)
   }
 
-  @Test("The progress of an upload stays behind a declined challenge") func uploadProgress() async {
+  @Test("The progress of an upload stays after a declined challenge") func uploadProgress() async {
     let counts = Recorder<Int64>()
     let queue = DispatchQueue(label: "test.progress")
     let request = session(.leave, challenge(12)).upload(Data(count: 1000), to: "http://a.test/")
@@ -162,9 +162,9 @@ struct DelegateDecisionTests {
     #expect(request.uploadProgress.completedUnitCount == 1000)
   }
 
-  /// Uses a session without monitors: those of the notifications become active when any test of the process uses a name
-  /// of one, and the delegate is then called for their sake.
-  @Test("A delegate whose interest comes while the request runs is asked from the next hop on")
+  /// Uses a session without monitors. Notification monitors become active when any test of the process uses the name of
+  /// a notification, and the delegate is then called for their sake.
+  @Test("A delegate that requests events while the request runs is asked from the next hop on")
   func lateInterest() async {
     let reached = Latch()
     let gate = Latch()

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Servers that offer a login of the connection beside another scheme.
+/// Servers that offer a login of the connection in addition to another scheme.
 @Suite("Schemes after a login of the connection", .timeLimit(.minutes(5)))
 struct LoginFallbackTests {
   private static let basic = HTTPHeader.authorization(username: "u", password: "p").value

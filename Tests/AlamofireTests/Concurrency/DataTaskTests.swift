@@ -37,7 +37,7 @@ struct DataTaskTests {
     #expect(await task.response.error?.responseCode == 404)
   }
 
-  @Test("The value is made once for all awaiting tasks") func sharedValue() async throws {
+  @Test("The value is created once for all awaiting tasks") func sharedValue() async throws {
     let gate = Latch()
     let fake = FakeTransport(.json(#"{"id": 3}"#).held(by: gate))
     let decoder = CountingDecoder()

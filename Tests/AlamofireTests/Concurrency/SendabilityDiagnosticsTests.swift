@@ -36,7 +36,7 @@ import Testing
     let log = folder["diagnostics"]
     let descriptor = open(log.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
     defer { close(descriptor) }
-    // The compiler leaves a folder of its own there.
+    // The compiler leaves its own folder there.
     let compiler = try ChildProgram(
       ["swiftc", "-typecheck", "-D", "IMPORTS_FOUNDATION", "-I", modules.path] + libraries + options + [
         package.appendingPathComponent("Tests/SourceCompatibility/Shared/\(name)").path

@@ -13,7 +13,7 @@ struct CookieStageTests {
     let response = await fixture.session.request("http://a.test/x/y").end()
     _ = await fixture.session.request("http://b.test/").end()
     #expect(fixture.sent == [nil, "b=2; a=1", nil])
-    // The request of the caller is unchanged; the sent fields are available.
+    // The caller's request is unchanged; the sent fields are available.
     #expect(response.request?.headers["Cookie"] == nil)
     #expect(response.metrics?.transactionMetrics.first?.request.headers["Cookie"] == "b=2; a=1")
   }

@@ -195,7 +195,7 @@ struct AFErrorTests {
     #expect(AFError.explicitlyCancelled.urlConvertible == nil)
   }
 
-  @Test("The URL of a multipart error is that of its file")
+  @Test("The URL of a multipart error is its file's")
   func multipartURL() {
     let multipart = (Self.wrapping + Self.plain).filter(\.isMultipartEncodingError)
     #expect(multipart.count == 13)
@@ -245,7 +245,7 @@ struct AFErrorTests {
     ]
   }()
 
-  @Test("An error has the URL that it is about, also that of an error in it") func urls() {
+  @Test("An error has the URL that it is about, or that a wrapped error is about") func urls() {
     for (error, url) in Self.urls { #expect(error.url == url, "\(error)") }
   }
 

@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "A body that cannot be decoded is described by the place and the two types",
+    "A body that cannot be decoded is described by the position and the two types",
     arguments: [
       (#"{"id": "seven", "tracks": []}"#, "Expected an Int at id, found a string."),
       (#"{"id": true, "tracks": []}"#, "Expected an Int at id, found a bool."),

@@ -25,7 +25,7 @@ import Testing
     #expect(Self.cast(cast) === cast)
   }
 
-  @Test("An NSError made of an AFError is cast back to it")
+  @Test("An NSError created from an AFError is cast back to it")
   func castsBack() throws {
     let cast = try #require(Self.cast(AFError.invalidURL(url: "a b")))
     #expect((cast as any Error).asAFError?.isInvalidURLError == true)
@@ -44,7 +44,7 @@ import Testing
     } catch let error as NSError {
       #expect(error.code == 15)
     } catch {
-      Issue.record("\(error) is no NSError")
+      Issue.record("\(error) is not an NSError")
     }
   }
 

@@ -70,7 +70,8 @@ import Testing
     #expect(other.recordedRequests.map { $0.header("Last-Event-ID") } == [nil, "7", "7"])
   }
 
-  @Test("A redirect that changes the method is made anew") func changedMethod() async throws {
+  @Test("After a redirect that changes the method, the next connection repeats the original request")
+  func changedMethod() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(
       .redirect(to: "/b", status: 301), Self.events("data: 1\n\n"), .redirect(to: "/c", status: 308),

@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "The body of a refusal is kept, and the error's text begins with it", arguments: [400, 401, 429, 500])
+    "The body of a refusal is stored, and the error's text begins with it", arguments: [400, 401, 429, 500])
   func body(status: Int) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.json(Self.reason).with(status: status))
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(
-    "At most 64 KiB are kept, and a longer body does not hide the reason",
+    "At most 64 KiB are stored, and a longer body does not hide the reason",
     arguments: [65_535, 65_536, 65_537, 5_000_000])
   func longBody(count: Int) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -13,8 +13,8 @@ struct EventSourceTests {
     .text(text).with(header: "Content-Type", value: "text/event-stream")
   }
 
-  /// Sends the events behind `Last-Event-ID`, some on each connection, and 204 behind the last one. A connection ends
-  /// in the middle of an event.
+  /// Sends the events after `Last-Event-ID`, some on each connection, and 204 after the last one. A connection ends in
+  /// the middle of an event.
   private static func numbered(_ count: Int, perConnection: Int) -> Routes {
     Routes.none.adding("/events") { request, _ in
       let first = (request.header("Last-Event-ID").flatMap { Int($0) } ?? 0) + 1
@@ -75,12 +75,12 @@ struct EventSourceTests {
     for try await event in request.events() { ids.append(event.id) }
     _ = try await server.takeRequest()
     let second = try await server.takeRequest()
-    // Where the connection broke is up to the effect: the server learns of the last event that came.
+    // The position of the break does not matter: the server learns of the last event that was received.
     #expect(second.header("Last-Event-ID") == ids.dropLast().last)
     #expect(ids.first == "1" && ids.last == "9")
   }
 
-  @Test("A response that is no event stream ends the request with an error") func otherResponses()
+  @Test("A response that is not an event stream ends the request with an error") func otherResponses()
     async throws
   {
     let server = try HTTPTestServer(routes: .none)

@@ -19,7 +19,7 @@ import Testing
     for number in 0..<10 { backlog.append(number, weight: 1) }
     #expect(backlog.isFull && backlog.room == 0)
     _ = backlog.take(atMost: 9)
-    #expect(backlog.isFull && backlog.unreadWeight == 1, "nothing is processed yet")
+    #expect(backlog.isFull && backlog.unreadWeight == 1, "no element is processed yet")
     backlog.finishTaken()
     #expect(backlog.hasRoom && backlog.weight == 1 && backlog.room == 9)
   }
@@ -65,7 +65,7 @@ import Testing
     #expect(backlog.highMark == 1 && backlog.lowMark == 1)
   }
 
-  @Test("For random operations, nothing is lost, doubled or counted wrongly", arguments: 0..<50)
+  @Test("For random operations, no element is lost, doubled or counted wrongly", arguments: 0..<50)
   func walk(index: Int) {
     var random = Seed.generator(index)
     var backlog = Backlog<Int>(highMark: 50, lowMark: 10)

@@ -14,7 +14,7 @@ final class CountedConsumer: MailboxConsumer {
 }
 
 extension Fanout where Element == Int {
-  /// Writes an element of its own weight, and wakes the consumers. Returns whether the writer has to pause.
+  /// Writes an element of the given weight, and wakes the consumers. Returns whether the writer has to pause.
   func write(_ element: Int, weight: Int = 10) -> Bool {
     let written = write(weight: weight) { _ in .whole(element) }
     for consumer in written.sleepers { consumer.wake(self) }
@@ -39,7 +39,7 @@ extension Fanout where Element == Int {
 
   // MARK: Readers
 
-  @Test("Without consumers no element is made") func noConsumers() {
+  @Test("Without consumers no element is created") func noConsumers() {
     let written = fanout.write(weight: 1000) { _ in
       Issue.record("nothing needs it")
       return .whole(1)
@@ -75,7 +75,7 @@ extension Fanout where Element == Int {
     #expect(consumer.wakeCount == 2)
   }
 
-  @Test("A consumer that has finished learns of what was written meanwhile") func moreToTake() {
+  @Test("A consumer that has finished learns of elements written since its last read") func moreToTake() {
     let consumer = fanout.addConsumer()
     #expect(!fanout.write(1))
     _ = fanout.take(consumer)
@@ -165,7 +165,7 @@ extension Fanout where Element == Int {
     _ = fanout.write(weight: 10) { note($0, 4) }
     #expect(fanout.take(second) == [1, 4] && fanout.take(first) == [4])
     _ = fanout.write(weight: 10) { note($0, 5) }
-    // A consumer that comes later must not get what was written before.
+    // A consumer that is added later must not get what was written before.
     let late = fanout.addConsumer()
     _ = fanout.write(weight: 10) { note($0, 6) }
     #expect(fanout.take(late) == [6] && fanout.take(first) == [5, 6])

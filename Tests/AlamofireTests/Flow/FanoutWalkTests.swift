@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test("Nothing is lost or doubled, and no writer is stuck", .steps, arguments: 0..<100)
+  @Test("No element is lost or doubled, and no writer is stuck", .steps, arguments: 0..<100)
   func walk(index: Int) {
     var walk = Walk(index)
     for number in 0..<500 {

@@ -37,7 +37,7 @@ final class HostPolicyFileTests {
     let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber
     #expect(mode?.intValue == 0o600)
     let names = try FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path)
-    #expect(names == ["hosts.txt"], "nothing is left beside it")
+    #expect(names == ["hosts.txt"], "no other file is left")
   }
 
   @Test("Alternative services outlast the process") func persistentServices() throws {

@@ -35,12 +35,12 @@ struct StrictTransportStageTests {
     #expect(response.metrics?.transactionMetrics.last?.request.url?.scheme == "https")
     #expect(request.performedRequests.map(\.url?.absoluteString) == ["https://a.test/second?q#f"])
     #expect(response.metrics?.redirectCount == 0, "no redirect is invented")
-    // The request of the caller is not changed.
+    // The caller's request is not changed.
     #expect(response.request?.url?.absoluteString == "http://a.test:80/second?q#f")
     #expect(hosts.hosts == ["a.test"])
   }
 
-  @Test("Hosts without a policy are requested as they are") func otherHosts() async throws {
+  @Test("Requests to hosts without a policy are unchanged") func otherHosts() async throws {
     hosts.preload("a.test", includingSubdomains: false)
     let fake = FakeTransport(Self.strict(), .ok)
     let session = session(fake)
@@ -115,7 +115,7 @@ struct StrictTransportStageTests {
     #expect(fake.urls == ["http://a.test/", "https://c.test/y"])
   }
 
-  @Test("Cookies are those of the upgraded URL") func cookies() async throws {
+  @Test("Cookies are selected for the upgraded URL") func cookies() async throws {
     hosts.preload("a.test")
     let configuration = URLSessionConfiguration.isolated
     let properties: [HTTPCookiePropertyKey: Any] = [

@@ -38,7 +38,7 @@ struct AdaptationTests {
     }
   }
 
-  @Test("The adapter of the session precedes that of the request") func order() async {
+  @Test("The session's adapter precedes the request's") func order() async {
     let recorder = Recorder<String>()
     let session = Session.retained(
       fake: fake, interceptor: SpyInterceptor("session", recorder: recorder, adapt: Self.adding("s")))

@@ -24,7 +24,7 @@ import Testing
     #expect(sent.encoding == "deflate")
   }
 
-  @Test("The checksum is that of the bytes") func checksum() async throws {
+  @Test("The checksum matches the bytes") func checksum() async throws {
     let sent = try await sent(Data("Wikipedia".utf8), .deflateCompressor)
     #expect(sent.body?.suffix(4) == Data([0x11, 0xE6, 0x03, 0x98]), "300286872, big-endian")
   }

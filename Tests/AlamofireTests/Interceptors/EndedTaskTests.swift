@@ -4,12 +4,13 @@ import Testing
 
 @testable import Alamofire
 
-/// Requests whose code of the caller is called before the transfer. Their task ends then, and the loop goes on.
+/// Requests that call the caller's code before the transfer. Their task ends then, and the loop continues.
 @Suite("Tasks that end before the transfer", .timeLimit(.minutes(2))) struct EndedTaskTests {
   private struct Order: Encodable, Sendable { let number = 7 }
 
   private let gate = Gate()
-  /// Monitors keep the task, and those of notifications become active while any test observes one.
+  /// The task of a request with monitors lasts until the response. Notification monitors become active while any test
+  /// observes one.
   private let session = Session.real(configuration: .isolated, eventMonitors: [])
   private let adapter = Adapter { request, _, completion in
     var request = request

@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test("A response that cannot be made is retried, and the handlers before it are served once")
+  @Test("A response that cannot be created is retried, and the handlers before it are served once")
   func failedSerialization() async {
     let fake = FakeTransport(.text(""), .text("7"), .text("8"))
     let retrier = Retrier { _, _, error, completion in
@@ -45,9 +45,8 @@ import Testing
     #expect(order.values == ["plain 1"])
   }
 
-  @Test("A failure that no retrier undoes is delivered, and so are the handlers behind it") func refused()
-    async
-  {
+  @Test("A failure that no retrier undoes is delivered, and later handlers are called")
+  func refused() async {
     let fake = FakeTransport(.text(""))
     let asked = Recorder<Bool>()
     let retrier = Retrier { _, _, _, completion in

@@ -35,7 +35,7 @@ struct RetryPolicyTests {
     return delay
   }
 
-  @Test("The defaults are those of the documentation") func defaults() {
+  @Test("The defaults match the documentation") func defaults() {
     let policy = RetryPolicy()
     #expect(policy.retryLimit == 2)
     #expect(policy.exponentialBackoffBase == 2)

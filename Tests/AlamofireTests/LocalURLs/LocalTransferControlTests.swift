@@ -16,7 +16,7 @@ import Testing
     #expect(control.resumptions == 1)
   }
 
-  @Test("A decision that was made before is not undone") func earlyDecision() async throws {
+  @Test("An earlier decision is not undone") func earlyDecision() async throws {
     let control = LocalTransferControl()
     let openings = control.resumptions
     control.resume()

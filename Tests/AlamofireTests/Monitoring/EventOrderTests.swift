@@ -56,7 +56,7 @@ struct EventOrderTests {
       ])
   }
 
-  @Test("A request that cannot be made") func creationFailure() async {
+  @Test("A request that cannot be created") func creationFailure() async {
     _ = await session(FakeTransport()).request("").end()
     #expect(
       spy.reported == [

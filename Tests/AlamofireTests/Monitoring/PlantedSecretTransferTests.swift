@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  @Test("A trailer is not taken for a start line") func trailerLine() {
+  @Test("A trailer is not mistaken for a start line") func trailerLine() {
     let redaction = Redaction.standard
     #expect(
       WireHead(Array("X-Token: planted HTTP/1.1\r\n\r\n".utf8), redaction).text == "X-Token: <redacted>")

@@ -145,7 +145,7 @@ import Testing
     #expect(messages(log).first?.hasPrefix("GET \(server.url("/headers")): 200") == true)
   }
 
-  @Test("A request that cannot be made has a line") func notMade() async {
+  @Test("A request that cannot be created has a line") func notMade() async {
     let log = log()
     _ = await session(log).request("").serializingData().response
     #expect(

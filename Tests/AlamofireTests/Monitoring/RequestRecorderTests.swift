@@ -63,7 +63,7 @@ import Testing
     #expect(versions == ["HTTP/1.1", "HTTP/1.0"])
   }
 
-  @Test("Redirects, retries and failures have entries of their own") func hops() async throws {
+  @Test("Redirects, retries and failures have their own entries") func hops() async throws {
     let recorder = RequestRecorder()
     let session = session(recorder)
     _ = await session.request(server.url("/redirect/2")).serializingData().response
@@ -91,7 +91,7 @@ import Testing
     recorder.queue.sync {}
     let comments = try entries(recorder).map { $0["comment"] as? String ?? "" }
     #expect(comments.count == 2 && comments.allSatisfy { $0.contains("does not accept") }, "\(comments)")
-    // Errors of other code, such as that of a `URLProtocol` class, have texts of their own.
+    // Errors of other code, such as the error of a `URLProtocol` class, have their own texts.
     struct Refusal: LocalizedError {
       var errorDescription: String? { "https://ann:planted@h/?access_token=planted was refused." }
     }
@@ -115,7 +115,7 @@ import Testing
     #expect(texts == ["bbb", nil])
   }
 
-  @Test("The body of a response is that of the last hop") func bodyOfLastHop() async throws {
+  @Test("The body of a response is the last hop's") func bodyOfLastHop() async throws {
     let recorder = RequestRecorder(bodyLimit: 1_000)
     server.enqueue(.redirect(to: "/1", status: 302), .text("end"))
     _ = await session(recorder).request(server.url("/0")).serializingData().response
@@ -247,7 +247,7 @@ import Testing
     #expect(RequestRecorder().timeline().contains("0 requests"))
   }
 
-  @Test("Fields of a response keep order and spelling, and each Set-Cookie is by itself") func fields()
+  @Test("Fields of a response keep order and spelling, and each Set-Cookie is separate") func fields()
     async throws
   {
     let fields = [

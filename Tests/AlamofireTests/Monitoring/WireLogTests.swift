@@ -80,7 +80,7 @@ import Testing
     #expect(entries.values.filter { $0.part == .responseHead }.count == 2)
   }
 
-  @Test("Redirects and retries have heads of their own") func hops() async throws {
+  @Test("Redirects and retries have their own heads") func hops() async throws {
     let log = log()
     let session = Session.real(configuration: .isolated, eventMonitors: [log])
     server.enqueue(.redirect(to: "/x"), .status(503), .redirect(to: "/y"), .status(204))
@@ -124,7 +124,7 @@ import Testing
       ])
   }
 
-  @Test("A failed request is written as far as it came") func failure() async throws {
+  @Test("A failed request is written as far as it was sent and answered") func failure() async throws {
     let log = log()
     let session = Session.real(configuration: .isolated, eventMonitors: [log])
     server.enqueue(.raw("HTTP/1.1 200 OK\r\nX-A: 1\r\n", closes: true))

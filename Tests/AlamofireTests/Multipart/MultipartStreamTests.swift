@@ -18,7 +18,7 @@ import Testing
     Data("--B\r\n\r\n".utf8) + content + Data("\r\n--B--\r\n".utf8)
   }
 
-  /// Returns the failures of both encoders, each with a form of its own.
+  /// Returns the failures of both encoders, each with its own form.
   private func failures(_ length: UInt64, _ make: () -> InputStream) throws
     -> [AFError.MultipartEncodingFailureReason?]
   {

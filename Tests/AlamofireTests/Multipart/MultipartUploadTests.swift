@@ -27,7 +27,7 @@ import Testing
   func atThreshold(count: Int, threshold: UInt64) throws {
     let form = form(count)
     guard case .file(let url) = try form.makeUpload(threshold: threshold).body else {
-      Issue.record("kept in memory")
+      Issue.record("held in memory")
       return
     }
     defer { try? FileManager.default.removeItem(at: url) }

@@ -11,7 +11,7 @@ struct URLEncodedFormEncoderTests {
     try encoder.encode(value)
   }
 
-  @Test("The defaults are those of the documentation")
+  @Test("The defaults match the documentation")
   func defaults() throws {
     let encoder = URLEncodedFormEncoder()
     #expect(encoder.alphabetizeKeyValuePairs)

@@ -184,7 +184,7 @@ struct URLEncodingTests {
     #expect(URLEncoding().escape("a&b") == "a%26b")
   }
 
-  @Test("The allowed characters are those of the percent-encoding")
+  @Test("The allowed characters are not percent-encoded")
   func allowedCharacters() {
     for byte in UInt8(0)..<128 {
       let scalar = Unicode.Scalar(byte)

@@ -34,7 +34,7 @@ struct ConnectivityTests {
     let session = Session(configuration: configuration)
     configuration.waitsForConnectivity = false
     #expect(!configuration.waitsForConnectivity)
-    #expect(session.sessionConfiguration.waitsForConnectivity, "a session keeps what it was made with")
+    #expect(session.sessionConfiguration.waitsForConnectivity, "a session keeps its original configuration")
     #expect(session.session.configuration.waitsForConnectivity)
   }
 

@@ -6,7 +6,7 @@ import HTTPWire
 import Scenarios
 import Testing
 
-/// A network of the kernel, in a namespace of its own. Skipped if the process may not make one.
+/// A network of the kernel, in a separate namespace. Skipped if the process may not create one.
 @Suite(.timeLimit(.minutes(5))) struct NamespaceTests {
   @Test("An interface that goes down and up is reported", .steps) func interface() async throws {
     guard let space = await NetworkNamespace.make() else { return }
@@ -86,7 +86,7 @@ private final class NetworkNamespace: NetworkSource, @unchecked Sendable {
     return network.map { NetworkNamespace($0, jobs) }
   }
 
-  /// Moves the calling thread into a network namespace of its own (unshare(2)) if that is permitted.
+  /// Moves the calling thread into a separate network namespace (unshare(2)) if that is permitted.
   private static func leavesNetwork() -> Bool {
     typealias Unshare = @convention(c) (Int32) -> Int32
     // The module Glibc does not declare the function.

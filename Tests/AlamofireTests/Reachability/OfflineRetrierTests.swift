@@ -62,7 +62,7 @@ import Testing
     #expect(monitors.values[0].isStopped)
     retrier.retry(request, for: session, dueTo: error) { answers.add("\($0)") }
     #expect(monitors.count == 2)
-    // The first monitor has no effect any more.
+    // The first monitor no longer has an effect.
     monitors.values[0].end(.timeout)
     #expect(answers.count == 3)
     monitors.values[1].end(.timeout)

@@ -20,7 +20,7 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     queue.sync {}
   }
 
-  @Test("The status is that of the current network") func status() throws {
+  @Test("The status is the current network's") func status() throws {
     let manager = try manager()
     #expect(manager.status == .reachable(.ethernetOrWiFi))
     #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnCellular)

@@ -154,9 +154,9 @@ struct CURLTests {
     #expect(request.cURLDescription().components(separatedBy: "planted").count == 10)
   }
 
-  @Test("Stored credentials are those of a request without its own") func storedCredentials() async throws {
+  @Test("Stored credentials are used for a request without its own") func storedCredentials() async throws {
     let stored = URLCredential(user: "stored", password: "secret", persistence: .forSession)
-    // A unique host, because the storage is that of the process.
+    // A unique host, because the storage is the process's.
     let host = "\(UUID().uuidString.lowercased()).test"
     let space = URLProtectionSpace(
       host: host, port: 0, protocol: "http", realm: host,

@@ -88,7 +88,7 @@ import Testing
     try FileManager.default.removeItem(at: url)
   }
 
-  @Test("A download of a range of the caller has no resume data") func ownRange() async throws {
+  @Test("A download of a range that the caller sets has no resume data") func ownRange() async throws {
     let file = VersionedFile(size: 100_000)
     file.breakAfter(5000)
     let server = try HTTPTestServer(routes: file.routes)

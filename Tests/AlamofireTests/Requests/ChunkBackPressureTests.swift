@@ -33,7 +33,7 @@ import Testing
     #expect(check.isRight(Self.size) && flow.heldBytes == 0)
   }
 
-  /// Runs in a process of its own, so that no other test changes the peak of memory.
+  /// Runs in a separate process, so that no other test changes the peak of memory.
   @Test("The memory does not grow with the body") func memory() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

@@ -13,7 +13,7 @@ struct ConsumedStreamTests {
     server = try HTTPTestServer(routes: .none)
   }
 
-  /// A delegate that returns the given streams in order, then that of the upload.
+  /// A delegate that returns the given streams in order, then the upload's.
   private final class StreamProvider: SessionDelegate, @unchecked Sendable {
     // The test hands the streams over.
     private let streams: Mutex<[UploadRequest.Uploadable]>
@@ -57,7 +57,7 @@ struct ConsumedStreamTests {
       #expect(response.error?.localizedDescription.contains("can be read once") == true)
       #expect(try await server.takeRequest().bodyText == "mine")
     }
-    #expect(server.requestCount == 2, "nothing is sent there")
+    #expect(server.requestCount == 2, "no request is sent there")
   }
 
   @Test("A delegate can provide another stream for a redirect", arguments: [307, 308]) func delegate(

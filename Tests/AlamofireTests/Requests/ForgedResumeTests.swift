@@ -29,7 +29,7 @@ import Testing
     return try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
   }
 
-  /// Returns resume data as a journal, of which the lines have right checksums.
+  /// Returns resume data as a journal, whose lines have correct checksums.
   private func journal(_ url: String, file: String?, _ records: JournalRecord...) throws -> Data {
     var description = TransferDescription(
       kind: .download, url: url, method: "GET", fields: [:], created: 0, boot: "")
@@ -63,7 +63,7 @@ import Testing
     #expect(server.recordedRequests.isEmpty)
   }
 
-  @Test("A total length below that of the part is refused", arguments: [Int64.min, -1, 0, 4])
+  @Test("A total length below the length of the part is refused", arguments: [Int64.min, -1, 0, 4])
   func totals(total: Int64) async throws {
     let data = try resumeData("http://127.0.0.1:1/", file: "Alamofire_x.tmp", ["total": total])
     #expect(isRefused(await end(session.download(resumingWith: data))))

@@ -35,7 +35,7 @@ import Testing
     case .file(let url, let isRemoved):
       #expect(threshold == 0 && isRemoved)
       #expect(!FileManager.default.fileExists(atPath: url.path), "the file goes with the request")
-    case .stream, nil: Issue.record("a form is no stream")
+    case .stream, nil: Issue.record("a form is not a stream")
     }
   }
 

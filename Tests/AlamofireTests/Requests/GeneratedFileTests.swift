@@ -6,7 +6,7 @@ import Testing
 
 /// Files of `/proc` and `/sys`, whose size in the file system is not the number of their bytes.
 @Suite("Generated files", .timeLimit(.minutes(5))) struct GeneratedFileTests {
-  // A root of its own may be without `/sys`.
+  // A separate root may lack `/sys`.
   private static let paths = ["/proc/version", "/sys/devices/system/cpu/online", "/proc/self/limits"]
     .filter { FileManager.default.fileExists(atPath: $0) }
 

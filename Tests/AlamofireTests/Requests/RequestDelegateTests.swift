@@ -48,7 +48,7 @@ struct RequestDelegateTests {
     #expect(made.count == 1)
   }
 
-  @Test("The retriers of the session precede those of the request") func retriers() async {
+  @Test("The session's retriers precede the request's") func retriers() async {
     let recorder = Recorder<String>()
     let sessions = SpyInterceptor("session", recorder: recorder)
     let own = SpyInterceptor("request", recorder: recorder, retry: { _, _, _ in .retryWithDelay(3) })

@@ -69,7 +69,7 @@ struct ResumingTaskTests {
     while tasks.contains(where: { $0.state != .completed }) { await Task.yield() }
   }
 
-  @Test("Another session makes a task of its own") func otherSession() {
+  @Test("Another session creates its own task") func otherSession() {
     let session = Session(fake: FakeTransport())
     let request = session.download("http://a.test/")
     let stock = URLSession(configuration: .ephemeral)

@@ -160,7 +160,7 @@ struct SequenceUploadTests {
     await source.ended.wait()
   }
 
-  @Test("The end of a sequence runs no code of the caller on the engine's thread")
+  @Test("The end of a sequence does not run the caller's code on the engine's thread")
   func terminationThread() async throws {
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))

@@ -17,7 +17,7 @@ import Testing
     #expect(Array(list) == [7])
   }
 
-  @Test("A list is made of a sequence or a literal") func initializers() {
+  @Test("A list is created from a sequence or a literal") func initializers() {
     #expect(Array(ShortList([1, 2, 3])) == [1, 2, 3])
     let list: ShortList<Int> = [4, 5]
     #expect(Array(list) == [4, 5])

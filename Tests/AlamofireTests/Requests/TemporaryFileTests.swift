@@ -54,7 +54,7 @@ struct TemporaryFileTests {
     try Data("target".utf8).write(to: target)
     try FileManager.default.createSymbolicLink(
       at: folder.appendingPathComponent("\(ended)_l.part"), withDestinationURL: target)
-    // The lock is made last, because the first file of this process has started a removal of orphans as well.
+    // The lock is created last, because the first file of this process has started a removal of orphans as well.
     let names = ["\(ended)_a.part", "\(ended)", "Alamofire_b.tmp", "Alamofire_c.lock", "\(ended).lock"]
     for name in names { try Data(name.utf8).write(to: folder.appendingPathComponent(name)) }
     step("removal")

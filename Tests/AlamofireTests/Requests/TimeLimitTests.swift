@@ -48,7 +48,7 @@ import Testing
     #expect(URLError(.timedOut).timedOutPhase == nil)
   }
 
-  @Test("The idle limit takes the place of timeoutIntervalForRequest") func idle() async throws {
+  @Test("The idle limit replaces timeoutIntervalForRequest") func idle() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.stall)
     let short = await session(.init(idle: Self.short)).request(server.url("/")).end()
@@ -63,7 +63,7 @@ import Testing
     #expect(urlError(plain)?.localizedDescription.contains("timeoutIntervalForRequest") == true)
   }
 
-  @Test("The total limit takes the place of timeoutIntervalForResource") func total() async throws {
+  @Test("The total limit replaces timeoutIntervalForResource") func total() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.stall)
     let short = await session(.init(total: Self.short)).request(server.url("/")).end()
@@ -74,7 +74,7 @@ import Testing
     #expect(long.error == nil)
   }
 
-  @Test("A request can have limits of its own") func ofRequest() async throws {
+  @Test("A request can have its own limits") func ofRequest() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.stall)
     let session = Session.real()

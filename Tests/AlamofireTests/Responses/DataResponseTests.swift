@@ -31,7 +31,7 @@ import Testing
       result: result)
   }
 
-  @Test("Response and metrics are those of the exchange") func responseAndMetrics() throws {
+  @Test("Response and metrics come from the exchange") func responseAndMetrics() throws {
     let exchange = Self.exchange()
     let response = DataResponse<Int, Failure>(
       request: nil, origin: .exchange(exchange), data: nil, result: .success(1))

@@ -11,7 +11,7 @@ import Testing
     ResponseHead(status: status, fields: fields)
   }
 
-  @Test("The response is made from the head") func response() throws {
+  @Test("The response is created from the head") func response() throws {
     let head = Self.head(
       status: 404, [HTTPHeader(name: "X-One", value: "1"), HTTPHeader(name: "content-type", value: "a/b")])
     let response = try #require(Exchange(url: Self.url, head: head).httpResponse)
@@ -32,7 +32,7 @@ import Testing
     #expect(fields == ["X-List": "a, b, c", "Set-Cookie": "a=1; Path=/, b=2", "X-Empty": ""])
   }
 
-  @Test("The response and the metrics are made once") func once() throws {
+  @Test("The response and the metrics are created once") func once() throws {
     let hop = Exchange.Hop(url: "http://localhost/a", metrics: TransferMetrics(), head: Self.head([]))
     let exchange = Exchange(url: Self.url, head: Self.head([]), hops: [hop])
     let metrics = try #require(exchange.metrics)

@@ -2,7 +2,7 @@ import Alamofire
 import Foundation
 import Testing
 
-/// Secrets in every place that a message has. Each contains the word "planted", which is never shown.
+/// Secrets in every part that a message has. Each contains the word "planted", which is never shown.
 enum PlantedSecrets {
   static let fields: [(name: String, value: String)] = [
     ("Authorization", "planted"), ("Authorization", "Basic planted"), ("Authorization", "planted planted"),

@@ -36,7 +36,7 @@ import Testing
     "Secrets of URLs",
     arguments: [
       ("https://ann:planted@h/a", "https://redacted@h/a"),
-      // GitHub, Stripe and others take a token as the user name, with and without a password.
+      // GitHub, Stripe and others accept a token as the user name, with and without a password.
       ("https://planted@h/a", "https://redacted@h/a"), ("https://planted:@h/a", "https://redacted@h/a"),
       ("https://planted:x-oauth-basic@h/", "https://redacted@h/"),
       ("https://:planted@h/", "https://redacted@h/"),
@@ -46,7 +46,7 @@ import Testing
       ("https://h/a?api%5Fkey=planted", "https://h/a?api%5Fkey=redacted"),
       ("https://h/cb?code=planted&state=s", "https://h/cb?code=redacted&state=s"),
       ("https://h/#access_token=planted&token_type=x", "https://h/#access_token=redacted&token_type=x"),
-      // A name that is a secret in queries alone.
+      // A name that is a secret only in queries.
       ("https://h/cb#code=planted&state=s", "https://h/cb#code=redacted&state=s"),
       (
         "https://b/o?X-Amz-Credential=planted&X-Amz-Date=d&X-Amz-Signature=planted",
@@ -123,7 +123,7 @@ import Testing
     #expect(Self.redaction.body("--b", contentType: "multipart/form-data") == "--b")
   }
 
-  @Test("Names of the caller are secret too") func additionalNames() {
+  @Test("Names that the caller adds are secret too") func additionalNames() {
     let redaction = Redaction(additionalNames: ["X-Customer"]).adding(["iban"])
     #expect(redaction.isSecret(headerField: "x_customer"))
     #expect(

@@ -76,7 +76,7 @@ import Testing
     #expect(request.responseTrailers == Self.expected)
   }
 
-  @Test("They are those of the response after redirects and retries") func lastResponse() async {
+  @Test("They belong to the response after redirects and retries") func lastResponse() async {
     let redirect = Reply.redirect(to: "/there").with(trailers: [HTTPHeader(name: "X-Redirect", value: "1")])
     server.enqueue(redirect, Self.reply("failed", ("X-Failed", "1"), status: 503), .redirect(to: "/last"))
     server.enqueue(Self.reply())
@@ -98,7 +98,7 @@ import Testing
     #expect(cut.error != nil && cut.response?.statusCode == 200 && cut.trailers == nil)
   }
 
-  @Test("A response that is made of its parts has none") func made() {
+  @Test("A response that is created from its parts has none") func made() {
     let response = DataResponse<Int, AFError>(
       request: nil, response: nil, data: nil, metrics: nil, serializationDuration: 0, result: .success(1))
     #expect(response.trailers == nil)

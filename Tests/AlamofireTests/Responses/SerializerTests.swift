@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// Common properties of serializers, and the serializers without an encoding of their own.
+/// Common properties of serializers, and the serializers without their own encoding.
 @Suite struct SerializerTests {
   struct Failure: Error, Equatable {}
 

@@ -88,7 +88,7 @@ import Testing
     #expect(transaction.isReusedConnection)
   }
 
-  @Test("Other values are those of the transport") func otherValues() throws {
+  @Test("Other values come from the transport") func otherValues() throws {
     let transaction = try #require(
       try Self.metrics([Self.hop(Self.fresh(), status: 201)]).transactionMetrics.first)
     #expect(transaction.request.url?.absoluteString == "https://h.example/a")

@@ -109,7 +109,7 @@ private struct Timeline {
     server.enqueue(.closeAfterBody(bytes: 10), .status(503), .text("ok"))
     let found = try await check(session(retrying: true).request(server.url("/")).validate(), since: Date())
     #expect(found.hops == ["n", "n", "n"])
-    // The first byte of the response is that of the last attempt.
+    // The first byte of the response belongs to the last attempt.
     #expect(found.timeline[1] > found.timeline[0])
   }
 

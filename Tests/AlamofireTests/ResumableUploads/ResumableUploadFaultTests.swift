@@ -10,7 +10,7 @@ struct ResumableUploadFaultTests {
   private static let dialects = ResumableUploadTests.dialects
   private static let bytes = UploadFixture.content(100)
 
-  /// Begins an upload that breaks behind 60 bytes.
+  /// Begins an upload that breaks after 60 bytes.
   private static func broken(_ dialect: UploadEndpoint.Dialect) throws -> UploadFixture {
     let fixture = try UploadFixture(dialect)
     fixture.uploads.enqueue(.cut(afterBytes: 60))
@@ -115,7 +115,7 @@ struct ResumableUploadFaultTests {
 
   @Test("A lost upload begins again if bytes were missing, and never otherwise", arguments: dialects)
   func lostUpload(dialect: UploadEndpoint.Dialect) async throws {
-    // The client has to know that it did not send all, so that the content is larger than the buffers of the sockets.
+    // The client has to know that it did not send everything, so the content is larger than the buffers of the sockets.
     let bytes = UploadFixture.content(32 << 20)
     let fixture = try UploadFixture(dialect)
     fixture.uploads.enqueue(.cut(afterBytes: 60), .forget)
@@ -130,7 +130,7 @@ struct ResumableUploadFaultTests {
     #expect(whole.uploads.uploads.count == 1 && whole.uploads.processedCount == 1)
   }
 
-  @Test("A failure of the server behind the last byte is the result") func failureBehindLastByte()
+  @Test("A failure of the server after the last byte is the result") func failureBehindLastByte()
     async throws
   {
     let fixture = try UploadFixture(.draft)

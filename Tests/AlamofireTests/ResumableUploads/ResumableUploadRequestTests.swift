@@ -14,7 +14,7 @@ struct ResumableUploadRequestTests {
 
   // MARK: Fields and secrets
 
-  @Test("Adapters, retriers and fields of the caller see each request", arguments: dialects)
+  @Test("The caller's adapters, retriers and fields apply to each request", arguments: dialects)
   func adapters(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)
     fixture.uploads.enqueue(.cut(afterBytes: 10))
@@ -56,7 +56,7 @@ struct ResumableUploadRequestTests {
     #expect(recorded.allSatisfy { $0.trailers.isEmpty && !$0.isChunked && $0.header("Trailer") == nil })
   }
 
-  @Test("Monitors hear once of a body whose rest is sent by further requests", arguments: dialects)
+  @Test("Monitors are notified once of a body whose rest is sent by further requests", arguments: dialects)
   func monitors(dialect: UploadEndpoint.Dialect) async throws {
     let spy = EventSpy()
     let fixture = try UploadFixture(dialect, session: .real(eventMonitors: [spy]))
@@ -359,7 +359,7 @@ struct ResumableUploadRequestTests {
     }
   }
 
-  @Test("Data that are no checkpoint are refused") func invalidCheckpoint() async throws {
+  @Test("Data that are not a checkpoint are refused") func invalidCheckpoint() async throws {
     let file = try TemporaryFolder().file("file")
     for data in [Data(), Data("bplist00".utf8), Data(UploadFixture.content(200))] {
       let request = Session.real().upload(resumingWith: data, file: file)

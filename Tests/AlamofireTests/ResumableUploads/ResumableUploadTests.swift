@@ -42,19 +42,19 @@ struct ResumableUploadTests {
       fixture.requests == first + ["HEAD", "PATCH 100001", "HEAD", "PATCH 100001", "HEAD", "PATCH 100004"])
   }
 
-  @Test("Content stays the same and is stored once behind cuts at every byte", .seeded, arguments: dialects)
+  @Test("Content stays the same and is stored once after cuts at every byte", .seeded, arguments: dialects)
   func everyCut(dialect: UploadEndpoint.Dialect) async throws {
     let bytes = UploadFixture.content(40)
     let fixture = try UploadFixture(dialect)
     var random = Seed.generator()
     for cut in 0...40 {
-      // The second connection breaks behind a byte, if there is one.
+      // The second connection breaks after a byte, if there is one.
       fixture.uploads.enqueue(.cut(afterBytes: cut))
       if cut < 39 { fixture.uploads.enqueue(.cut(afterBytes: Int.random(in: 0..<40 - cut, using: &random))) }
       // A reset can destroy the informational response that names the resource, and then a POST is not sent again.
       let response = await fixture.upload(bytes) { $0.createsWithContent = false }
-      #expect(response.error == nil, "cut behind \(cut)")
-      #expect(fixture.uploads.uploads.last?.content == bytes, "cut behind \(cut)")
+      #expect(response.error == nil, "cut after \(cut)")
+      #expect(fixture.uploads.uploads.last?.content == bytes, "cut after \(cut)")
     }
     #expect(fixture.uploads.uploads.count == 41 && fixture.uploads.processedCount == 41)
     #expect(fixture.uploads.receivedByteCount == 41 * 40)
@@ -109,12 +109,12 @@ struct ResumableUploadTests {
           : ["POST", "PATCH 0", "HEAD", "PATCH 7", "PATCH 17", "PATCH 27", "PATCH 37"]))
   }
 
-  @Test("The limits of the server are kept") func limits() async throws {
+  @Test("The server's limits are respected") func limits() async throws {
     var options = UploadEndpoint.Options()
     options.maximumAppendSize = 20
     let fixture = try UploadFixture(.draft, options)
     let bytes = UploadFixture.content(45)
-    // The first request is larger than the limit that its refusal tells.
+    // The first request is larger than the limit that its refusal reports.
     #expect(await fixture.upload(bytes).error == nil)
     #expect(fixture.requests == ["POST", "POST", "PATCH 20", "PATCH 40"])
     #expect(fixture.uploads.uploads.map(\.content) == [bytes])
@@ -164,7 +164,7 @@ struct ResumableUploadTests {
       await tus.resumable(UploadFixture.options(.tus)).response().error?.uploadError == .unsupportedByServer)
   }
 
-  @Test("The careful creation sends the content behind the response") func carefulCreation() async throws {
+  @Test("The careful creation sends the content after the response") func carefulCreation() async throws {
     var options = UploadEndpoint.Options()
     options.sendsInformational = false
     let fixture = try UploadFixture(.draft, options)

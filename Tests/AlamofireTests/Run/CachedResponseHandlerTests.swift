@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Cached response handlers", .timeLimit(.minutes(5)))
 struct CachedResponseHandlerTests {
-  // A folder of its own, because Foundation's caches without a folder share one on disk.
+  // A separate folder, because Foundation's caches without a folder share one on disk.
   private let folder: TemporaryFolder
   private let cache: URLCache
   private let spy = EventSpy()

@@ -60,7 +60,7 @@ struct GateTests {
     #expect(server.requestCount == 1)
   }
 
-  // MARK: The place of a run that waits
+  // MARK: The position of a waiting run
 
   @Test(
     "A cancellation continues a run that waits until it is resumed, or for a decision",

@@ -4,7 +4,7 @@ import FoundationNetworking
 import HTTPWire
 import Testing
 
-/// A `Host` field of the caller is for one origin.
+/// Requests whose caller sets a `Host` field, which applies to one origin.
 @Suite("Host fields and redirects", .timeLimit(.minutes(5)))
 struct HostFieldTests {
   private func hosts(_ replies: FakeReply..., handler: Redirector? = nil) async -> [String?] {

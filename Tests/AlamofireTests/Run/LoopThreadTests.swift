@@ -6,7 +6,7 @@ import HTTPWire
 import Scenarios
 import Testing
 
-/// Code of the caller never runs on the engine's thread, because it would delay every other transfer.
+/// The caller's code never runs on the engine's thread, because it would delay every other transfer.
 @Suite("Threads of the caller's code", .timeLimit(.minutes(5)))
 struct LoopThreadTests {
   static let names = Recorder<(String, String)>()
@@ -83,7 +83,7 @@ struct LoopThreadTests {
     _ = await request.end()
   }
 
-  @Test("Code of the caller does not run on the engine's thread", .steps, arguments: [false, true])
+  @Test("The caller's code does not run on the engine's thread", .steps, arguments: [false, true])
   func places(withInterceptor: Bool) async throws {
     let server = try HTTPTestServer()
     let names = Recorder<(String, String)>()
@@ -122,7 +122,7 @@ struct LoopThreadTests {
     #expect(Self.names.count > 0)
   }
 
-  /// A file manager of the caller.
+  /// The caller's file manager.
   private final class NotingFileManager: FileManager, @unchecked Sendable {
     let names = Recorder<(String, String)>()
     override func removeItem(at url: URL) throws {

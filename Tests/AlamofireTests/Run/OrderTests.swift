@@ -66,8 +66,8 @@ import Testing
   private static let end = run(.settle, .serialize)
   private static let failure = attempt(.waitForCookies) + run(.recordFailure, .askRetriers)
 
-  /// Performs a run. Its steps end as those of a plain GET, except for `events`, which replace the outcomes of their
-  /// steps in this order.
+  /// Performs a run. Its steps end like the steps of a plain GET, except for `events`, which replace the outcomes of
+  /// their steps in this order.
   private static func steps(
     of orders: Orders = Orders(), after first: StageEvent = .begun, _ events: (Step, StageEvent)...
   ) -> [Step] {
@@ -209,7 +209,7 @@ import Testing
     #expect(steps.count { $0 == .hop(.provideBody) } == 2)
   }
 
-  @Test("A further request of a resumable upload begins with the conversion, and is no retry")
+  @Test("A further request of a resumable upload begins with the conversion, and is not a retry")
   func continuedUploads() {
     let steps = Self.steps(
       of: Orders(hasBody: true), (.attempt(.acceptResult), .continued), (.attempt(.acceptResult), .failed))

@@ -51,7 +51,7 @@ struct PlainRequestTests {
     Fixture(name: "half an answer", replies: [.closeAfterBody(bytes: 3)]),
     Fixture(name: "a path that is escaped", path: "/a b"),
     Fixture(name: "a cache", path: "/cache/60"),
-    // Small enough to come at once, because what came is kept.
+    // Small enough to arrive at once, because what has arrived is stored.
     Fixture(name: "a body that is too large", path: "/bytes/1500") {
       $0.transportOptions { $0.bodySizeLimit = 1_000 }
     },

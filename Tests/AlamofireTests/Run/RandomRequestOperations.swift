@@ -62,7 +62,7 @@ final class RandomRequestOperations: Sendable {
   }
 
   /// Makes a request of a kind that `kind` selects. The folder is released with the last request. Each attempt of a
-  /// download leaves a file of its own in it.
+  /// download leaves its own file in it.
   private static func request(
     _ kind: Int, _ session: Session, _ url: String, _ folder: TemporaryFolder?,
     _ random: inout SeededGenerator

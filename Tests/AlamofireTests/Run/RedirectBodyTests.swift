@@ -142,7 +142,7 @@ struct RedirectBodyTests {
     #expect(server.connectionCount == (row.keepsConnection ? 1 : 3))
   }
 
-  @Test("The limit of bodies is not that of redirects") func limits() async throws {
+  @Test("The limit of bodies is separate from the limit of redirects") func limits() async throws {
     let server = try Self.server(
       Row("ten bytes", keepsConnection: true, "Content-Length: 10", body: Array("0123456789".utf8)))
     var options = TransportOptions()

@@ -90,7 +90,7 @@ import Testing
         }
         group.addTask { _ = await child.end() }
         await group.next()
-        // A quick kill can come before the process has noted a byte, each time. So the later ones wait for one.
+        // A quick kill can happen before the process has noted a byte, each time. So later kills wait for one.
         if kills > Self.kills { await waitForBytes(beyond: present) }
         child.kill()
         group.cancelAll()

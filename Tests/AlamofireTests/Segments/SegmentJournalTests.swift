@@ -7,7 +7,7 @@ import Testing
 
 private let KiB = 1024
 
-/// The record beside a partial file after a crash. Whatever it says, the download ends with the right file.
+/// The record next to a partial file after a crash. Whatever it says, the download ends with the right file.
 @Suite("Records of segments", .timeLimit(.minutes(5))) struct SegmentJournalTests {
   private let folder: SegmentedDownloadFolder
   private let file = SegmentedFile(size: 200 * KiB)
@@ -18,7 +18,7 @@ private let KiB = 1024
     server = try file.server()
   }
 
-  /// Downloads with the left files, of which the bytes outside of `present` are wrong. Returns the number of bytes that
+  /// Downloads with the remaining files, whose bytes outside of `present` are wrong. Returns the number of bytes that
   /// were requested.
   private func requested(
     after record: Data, present: ByteRanges = ByteRanges(), size: Int? = nil

@@ -145,7 +145,7 @@ private let KiB = 1024
     #expect(file.questions.map { $0.range == nil } == [false, true])
   }
 
-  @Test("A response with several ranges is not taken for one")
+  @Test("A response with several ranges is not mistaken for one")
   func multipartRanges() async throws {
     defer { folder.remove() }
     let file = SegmentedFile(size: 200 * KiB)
@@ -206,7 +206,7 @@ private let KiB = 1024
     #expect(!folder.names.contains("file"))
   }
 
-  @Test("An empty file, of which no range can be sent, is downloaded whole")
+  @Test("An empty file, which has no range to send, is downloaded whole")
   func emptyFile() async throws {
     defer { folder.remove() }
     let server = try HTTPTestServer(

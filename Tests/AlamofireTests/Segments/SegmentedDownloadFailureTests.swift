@@ -60,7 +60,7 @@ private let KiB = 1024
         #"The checksum "0" is not a SHA-512: 128 hexadecimal digits are needed."#) == true)
   }
 
-  @Test("A file that is not that of a download alone is left as it is")
+  @Test("A file that a download does not own alone is left unchanged")
   func foreignFile() async throws {
     defer { folder.remove() }
     let file = SegmentedFile(size: 400 * KiB)

@@ -161,7 +161,7 @@ struct SegmentedDownloadFolder {
     #expect(response.error == nil)
     #expect(folder.hasOnly(file.bytes))
     #expect(response.progress.restartCount == 0)
-    // Bytes behind the end of a divided segment are received in vain.
+    // Bytes after the end of a divided segment are received needlessly.
     #expect(response.progress.completedBytes == Int64(file.size))
   }
 
@@ -265,7 +265,7 @@ struct SegmentedDownloadFolder {
     let server = try file.server()
     let download = download(server)
     download.resume()
-    // The slow connection keeps less than two segments of the smallest size.
+    // The slow connection has less left than two segments of the smallest size.
     #expect(await eventually { download.currentProgress.completedBytes >= Int64(file.size - 128 * KiB) })
     gate.open()
     #expect(await download.response.error == nil)
@@ -310,7 +310,7 @@ struct SegmentedDownloadFolder {
     #expect(counts.last == Int64(file.size))
   }
 
-  @Test("Credentials answer the challenges of the server, and not those of a mirror")
+  @Test("Credentials answer the challenges of the server, but not of a mirror")
   func credentials() async throws {
     defer { folder.remove() }
     let (file, mirror) = (SegmentedFile(size: 380 * KiB), SegmentedFile(size: 380 * KiB))

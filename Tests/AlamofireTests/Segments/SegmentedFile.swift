@@ -18,7 +18,7 @@ final class SegmentedFile: Sendable {
 
   private struct State {
     var version = 1
-    /// The bytes of the current version. They are made once, because that is slow with a sanitizer.
+    /// The bytes of the current version. They are created once, because that is slow with a sanitizer.
     var bytes: Data
     var questions: [Question] = []
     var script: Script?

@@ -24,8 +24,8 @@ private let KiB = 1024
       options: options)
   }
 
-  /// Leaves the files of a download that was cancelled after its first segment, when all of its requests were sent: the
-  /// first one, three for the parts behind it, and one for the rest.
+  /// Leaves the files of a download that was cancelled after its first segment, when all of its requests were sent.
+  /// These are the first one, three for the parts after it, and one for the rest.
   private func leavePart(_ file: SegmentedFile, _ server: HTTPTestServer, at destination: URL? = nil)
     async throws
   {

@@ -65,7 +65,7 @@ struct EagerTaskTests {
     let beginning = ["didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask"]
     #expect(spy.reported == beginning)
     request.suspend()
-    // The set-up itself reports the change if it comes between the announcement of the task and its end.
+    // The set-up itself reports the change if it happens between the announcement of the task and its end.
     #expect(await eventually { spy.reported.contains("didSuspendTask") })
     #expect(spy.reported.dropFirst(3) == ["requestDidSuspend", "didSuspendTask"])
     #expect(await end(request) { $0.resume() } == nil)

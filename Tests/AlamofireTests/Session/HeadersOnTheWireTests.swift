@@ -29,7 +29,7 @@ struct HeadersOnTheWireTests {
     #expect(Set(names) == ["host", "accept-encoding", "accept-language", "user-agent", "accept"])
   }
 
-  @Test("The default codings are those of the engine") func codings() {
+  @Test("The default codings are the engine's") func codings() {
     let decoded = ContentCoding.allCases.map(\.rawValue)
     #expect(Set(ContentCodings.supported).isSubset(of: decoded))
     #expect(ContentCodings.supported == ["br", "gzip", "deflate"].filter(decoded.contains))
@@ -52,7 +52,7 @@ struct HeadersOnTheWireTests {
     }
   }
 
-  @Test("A name can be sent several times, each value in a field of its own") func repeatedFields()
+  @Test("A name can be sent several times, each value in a separate field") func repeatedFields()
     async throws
   {
     let server = try HTTPTestServer()

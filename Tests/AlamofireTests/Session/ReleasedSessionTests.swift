@@ -244,7 +244,7 @@ struct ReleasedSessionTests {
     }
   }
 
-  @Test("The end of an invalidated session is told once, after its last request", arguments: [false, true])
+  @Test("The end of an invalidated session is reported once, after all requests", arguments: [false, true])
   func endOfInvalidatedSession(cancels: Bool) async {
     let spy = EventSpy()
     let session = Session.retained(

@@ -68,8 +68,8 @@ import Testing
     #expect(request.priority == 0.5)
   }
 
-  @Test("A request with options of its own keeps to the limits of its session") func ofSession() async throws
-  {
+  @Test("A request with its own options respects the limits of its session")
+  func ofSession() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()
     server.enqueue(.text("first").held(by: gate))

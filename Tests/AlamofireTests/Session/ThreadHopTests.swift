@@ -55,7 +55,7 @@ struct ThreadHopTests {
     #expect(session.core.threadHopCount == 0)
   }
 
-  @Test("The response object is made at its first use, once") func responseObject() async throws {
+  @Test("The response object is created once, on first use") func responseObject() async throws {
     let server = try HTTPTestServer()
     let response = await Session.real(configuration: .isolated, eventMonitors: []).request(server.url("/get"))
       .serializingData()

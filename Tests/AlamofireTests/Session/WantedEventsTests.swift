@@ -158,7 +158,7 @@ struct WantedEventsTests {
       return await session.request(request).serializingData().response.response?.statusCode
     }
     #expect(try await status("/kept", in: accepting) == 200)
-    // The connection is open and the server was accepted, so the delegate is not called any more.
+    // The connection is open and the server was accepted, so the delegate is no longer called.
     delegate.wantedEvents = []
     #expect(try await status("/kept?later", in: accepting) == 200)
     for path in ["/kept", "/kept?later"] {

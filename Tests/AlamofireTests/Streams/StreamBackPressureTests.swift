@@ -147,7 +147,7 @@ struct StreamBackPressureTests {
   @Test("Small chunks are separate events") func smallChunks() async throws {
     let parts = (0..<1000).map { Reply.Part.bytes(Array("\($0)\n".utf8)) }
     server.enqueue(Reply(body: .parts(parts)))
-    // The first reply is that of another test.
+    // The first reply belongs to another test.
     _ = Session.real().streamRequest(server.url("/")).resume()
     _ = try await server.takeRequest()
     let recorder = DataRecorder()

@@ -124,7 +124,7 @@ struct StreamEndTests {
     #expect(request.retryCount == 1)
     #expect(recorder.values.count == 2)
     #expect(values.values.map(\.x) == [1, 7])
-    #expect(values.results.count == 2, "what was left of the first response is no value")
+    #expect(values.results.count == 2, "what was left of the first response is not a value")
     #expect(texts.values == [#"{"x":1}{"x":"#, #"{"x":7}"#])
   }
 

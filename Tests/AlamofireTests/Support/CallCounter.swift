@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts expected calls, such as those of a handler.
+/// Counts expected calls, such as the calls of a handler.
 final class CallCounter: Sendable {
   private struct State {
     var names: [String] = []

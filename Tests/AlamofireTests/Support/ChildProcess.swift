@@ -1,7 +1,7 @@
 import ChildProcesses
 import Foundation
 
-/// A run of SoakClient, which SwiftPM builds beside the tests.
+/// A run of SoakClient, which SwiftPM builds next to the tests.
 struct ChildProcess {
   private static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     .deletingLastPathComponent().appendingPathComponent("SoakClient")

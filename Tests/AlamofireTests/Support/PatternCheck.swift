@@ -43,7 +43,7 @@ extension InputStream {
   }
 }
 
-/// Runs blocking code on a thread of its own, because it must not block a thread of the pool.
+/// Runs blocking code on a separate thread, because it must not block a thread of the pool.
 func onAThread<Value, Result: Sendable>(
   _ value: Value, _ body: @escaping @Sendable (Value) -> Result
 ) async -> Result {

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTestServer
 
-/// A server that writes the responses of a script as they are. The script is called for each request with its line and
+/// A server that writes the responses of a script unchanged. The script is called for each request with its line and
 /// its fields, and throws to close the connection.
 enum RawServer {
   struct Request: Sendable {

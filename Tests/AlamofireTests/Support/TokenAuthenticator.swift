@@ -58,7 +58,7 @@ extension FakeTransport {
   }
 }
 
-/// Returns the label of the current queue, for which Swift's overlay has no function.
+/// Returns the label of the current queue, which Swift's overlay cannot return.
 func queueLabel() -> String {
   typealias Label = @convention(c) (OpaquePointer?) -> UnsafePointer<CChar>?
   guard let symbol = dlsym(nil, "dispatch_queue_get_label") else { return "" }

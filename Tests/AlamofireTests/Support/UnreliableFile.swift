@@ -84,7 +84,7 @@ final class UnreliableFile: Sendable {
     }
   }
 
-  /// Sometimes changes the version. The new one is sometimes that of the client's part.
+  /// Sometimes changes the version. The new one is sometimes the version of the client's part.
   private func change(for request: RecordedRequest, _ state: inout State) {
     let known = (1...Self.contents.count).first { name(of: $0) == request.header("If-Range") }
     let chance = Int.random(in: 0..<5, using: &state.random)
@@ -104,7 +104,7 @@ final class UnreliableFile: Sendable {
 
   private func trouble(_ request: RecordedRequest, _ state: inout State) -> Trouble? {
     guard state.left > 0, Int.random(in: 0..<4, using: &state.random) > 0 else { return nil }
-    // Only a cautious client cancels by itself. Another one would wait for the rest of the body forever.
+    // Only a cautious client cancels on its own. Any other client would wait for the rest of the body forever.
     let kinds = Trouble.allCases.filter { $0 != .stall || request.header("X-Cautious") == "yes" }
     let trouble = kinds.randomElement(using: &state.random)
     state.left -= 1

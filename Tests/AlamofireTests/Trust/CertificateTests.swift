@@ -2,7 +2,7 @@ import Alamofire
 import HTTPTestServer
 import Testing
 
-/// A certificate made by the command `openssl`, and its properties.
+/// A certificate created by the command `openssl`, and its properties.
 enum Known {
   static let certificate = """
     -----BEGIN CERTIFICATE-----

@@ -52,7 +52,7 @@ import Testing
     "A trusted authority without a pin receives no request", arguments: [TLSOptions.Version.tls1_2, .tls1_3])
   func interception(version: TLSOptions.Version) async throws {
     let trustFixtures = try TrustFixtures.shared.get()
-    // The certificate and its authority are valid, as those of a company's proxy.
+    // The certificate and its authority are valid, as with a company's proxy.
     let between = try trustFixtures.server { $0.issuer = trustFixtures.otherMiddle }
     var fixture = trustFixtures.fixture(between)
     fixture.tls.minimumVersion = version

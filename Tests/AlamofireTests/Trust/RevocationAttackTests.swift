@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  /// Replaces the list of an authority once by that of another one, as an attacker can. The forged list must not
+  /// Replaces the list of an authority once with the list of another one, as an attacker can. The forged list must not
   /// prevent the download of the right one until it expires.
   @Test("A stored list of another issuer is ignored") func foreignList() throws {
     let office = try HTTPTestServer(routes: .none)
@@ -127,7 +127,7 @@ import Testing
       request.header("Proxy-Authorization")
         == HTTPHeader.authorization(username: "ann", password: "secret").value)
     step("proxy that refuses")
-    // If the proxy does not respond, no direct connection is made.
+    // If the proxy does not respond, no direct connection is opened.
     let port = try HTTPTestServer.refusedPort()
     let other = try Self.verdict(try identity(), by: authority, [.any, .requirePositiveResponse]) {
       $0.proxy = .http("127.0.0.1", port: port)

@@ -54,7 +54,7 @@ import Testing
     #expect(SecTrustCopyCertificateChain(ServerTrust(certificates: [], host: "a.example")) == nil)
   }
 
-  @Test("A trust is made of certificates and policies")
+  @Test("A trust is created from certificates and policies")
   func made() throws {
     let chain = try Self.trust().certificates
     let leaf = try #require(chain.first)

@@ -220,7 +220,7 @@ import Testing
   }
 
   @Test(
-    "Hosts that only look like that of the certificate are refused",
+    "Hosts that only look like the certificate's are refused",
     arguments: [
       ".api.lab.localhost", ".lab.localhost", ".localhost", ".", "api.lab.localhost..", "*.lab.localhost",
       "*",

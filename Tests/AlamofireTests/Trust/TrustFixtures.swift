@@ -3,7 +3,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Authorities, and servers with certificates of every kind. Made once.
+/// Authorities, and servers with certificates of every kind. Created once.
 struct TrustFixtures: Sendable {
   /// In the trust store, as is `otherRoot`.
   let root: TestIdentity

@@ -18,7 +18,7 @@ final class FakeByteStreams: ByteStreamTransport {
   }
 }
 
-/// A stream whose completions are called on one queue, as those of the engine are called on one thread.
+/// A stream whose completions are called on one queue, as the engine calls its completions on one thread.
 final class FakeByteStream: ByteStream {
   private struct State {
     var number: Number = 0
@@ -183,7 +183,7 @@ final class FakeByteStream: ByteStream {
 }
 
 extension FakeByteStream {
-  /// Answers the handshake, which is the first write, and sends more bytes behind the head.
+  /// Answers the handshake, which is the first write, and sends more bytes after the head.
   func accept(fields: String = "", then bytes: Data = Data()) async {
     send(Data(await acceptance(fields: fields).utf8) + bytes)
   }

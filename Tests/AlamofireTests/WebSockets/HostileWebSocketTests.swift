@@ -122,7 +122,7 @@ import Testing
     for isSplit in [false, true] {
       let (_, socket, events, stream) = await opened()
       if isSplit { for byte in bytes { stream.send(Data([byte])) } } else { stream.send(bytes) }
-      // Nothing behind the violation is delivered.
+      // Bytes after the violation are not delivered.
       stream.send(serverFrame(0x81, Array("late".utf8)) + closeFrame() + Data(repeating: 0xFF, count: 1000))
       let expected = code == 1009 ? URLError.Code.dataLengthExceedsMaximum : .badServerResponse
       #expect(await events.wait(for: 2) == [.connected(nil), .completed(expected)], "\(Array(bytes))")
@@ -148,7 +148,7 @@ import Testing
     }
   }
 
-  @Test("Frames behind a Close frame are skipped")
+  @Test("Frames after a Close frame are skipped")
   func dataAfterClose() async {
     let (_, _, events, stream) = await opened()
     stream.send(closeFrame(4000, "end") + serverFrame(0x81, Array("late".utf8)) + Data([0xFF, 0xFF]))

@@ -178,7 +178,7 @@ import Testing
     let pings = await stream.events(count: 4).compactMap { event -> Data? in
       if case .ping(let payload) = event { payload } else { nil }
     }
-    #expect(Set(pings).count == 4, "each ping has a payload of its own")
+    #expect(Set(pings).count == 4, "each ping has its own payload")
     // Pongs that answer no ping.
     stream.send(
       serverFrame(0x8A) + serverFrame(0x8A, [1]) + serverFrame(0x8A, [UInt8](repeating: 9, count: 8)))

@@ -70,7 +70,7 @@ import Testing
       ])
   }
 
-  @Test("Messages that nobody processes do not hold up the closing handshake")
+  @Test("Unprocessed messages do not hold up the closing handshake")
   func closeWithStalledReader() async throws {
     let server = try HTTPTestServer.webSocket { connection in
       connection.answersControlFrames = false
@@ -217,7 +217,7 @@ import Testing
     socket.cancel()
     #expect(await events.wait(for: 2) == [.connected(nil), .cancelled])
     #expect(await eventually { server.openConnectionCount == 0 })
-    // Has no effect any more.
+    // This no longer has an effect.
     socket.cancel()
     socket.close(sending: .goingAway)
     #expect(socket.isCancelled)
@@ -285,7 +285,7 @@ import Testing
     #expect(await eventually { server.openConnectionCount == 0 })
   }
 
-  @Test("Leaving a loop cancels the request, unless that is not wanted", arguments: [true, false])
+  @Test("Leaving a loop cancels the request, unless that is disabled", arguments: [true, false])
   func leftLoop(cancels: Bool) async throws {
     let server = try HTTPTestServer.webSocket()
     let socket = Session.forSockets().webSocketRequest(to: server.socketURL())

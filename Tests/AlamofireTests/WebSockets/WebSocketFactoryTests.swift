@@ -40,7 +40,7 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
-  @Test("No parameters leave the URL as it is")
+  @Test("Without parameters, the URL is unchanged")
   func noParameters() async throws {
     let server = try HTTPTestServer.webSocket(.none, Self.closing)
     let socket = Session.forSockets().webSocketRequest(

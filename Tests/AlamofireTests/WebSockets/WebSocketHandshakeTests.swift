@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "A response that is no valid handshake ends the request",
+    "A response that is not a valid handshake ends the request",
     arguments: [
       HTTPHeader(name: "Sec-WebSocket-Accept", value: "AAAAAAAAAAAAAAAAAAAAAAAAAAA="),
       HTTPHeader(name: "Upgrade", value: "h2c"), HTTPHeader(name: "Connection", value: "close"),
@@ -248,7 +248,7 @@ import Testing
   }
 }
 
-/// A class that takes no request.
+/// A class that does not accept any request.
 private final class AskedProtocol: URLProtocol {
   static let urls = Recorder<URL?>()
 

@@ -71,7 +71,7 @@ import Testing
     // The loop learns of it before it begins another transfer.
     _ = await session.request(server.url("/bytes/1")).serializingData().response
     gate.open()
-    // Time in which the message would come.
+    // Time in which the message would arrive.
     _ = await session.request(server.url("/delay/0.3")).serializingData().response
     #expect(events.values == [.connected(nil)])
     socket.resume()
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test("The delegate is told of the connection")
+  @Test("The delegate is notified of the connection")
   func delegate() async throws {
     let server = try HTTPTestServer.webSocket(
       .none,

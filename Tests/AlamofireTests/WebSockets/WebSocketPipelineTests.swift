@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(
-    "The response and the frames behind it arrive in chunks of any size", arguments: [1, 2, 3, 7, 64, 4096])
+    "The response and the frames after it arrive in chunks of any size", arguments: [1, 2, 3, 7, 64, 4096])
   func chunks(size: Int) async throws {
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
@@ -73,7 +73,7 @@ import Testing
     socket.cancel()
   }
 
-  @Test("A large message is written in pieces, and completes behind the last one")
+  @Test("A large message is written in pieces, and completes after the last one")
   func largeMessage() async throws {
     let fake = FakeSocketSession()
     let (socket, _, stream) = await fake.connected()
@@ -117,7 +117,7 @@ import Testing
     #expect(failed.count == 50)
   }
 
-  @Test("Nothing is read while a mebibyte of messages is not processed")
+  @Test("No message is read while a mebibyte of messages is unprocessed")
   func backPressure() async throws {
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
@@ -158,7 +158,7 @@ import Testing
     }
     stream.send(Self.hello)
     let last = Data(withUnsafeBytes(of: UInt32(19_999).bigEndian) { Array($0) }) + Data(count: 121)
-    // It comes behind all pings.
+    // It arrives after all pings.
     #expect(await events.wait(for: 2).last == .text("hello"))
     #expect(stream.writes.count == 2)
     stream.finishWrites()

@@ -37,7 +37,7 @@ struct WebSocketPolicyTests {
   }
 
   @Test(
-    "A scheme of WebSocket connections is allowed by its own name or that of HTTP",
+    "A scheme of WebSocket connections is allowed by its own name or the name of the HTTP scheme",
     arguments: [
       (["ws"], true), (["http"], true), (["ws", "https"], true), (["wss"], false), (["https"], false),
       ([], false),
@@ -50,7 +50,7 @@ struct WebSocketPolicyTests {
   }
 
   @Test(
-    "A secure connection is allowed by its own name or that of HTTPS",
+    "A secure connection is allowed by its own name or by https",
     arguments: [(["wss"], true), (["https"], true), (["ws"], false), (["http"], false)]
       as [(Set<String>, Bool)])
   func allowedSecureSchemes(schemes: Set<String>, isAllowed: Bool) async throws {

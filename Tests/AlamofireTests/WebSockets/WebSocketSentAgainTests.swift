@@ -100,7 +100,7 @@ import Testing
     #expect(await ended(second) == Self.events(2))
   }
 
-  @Test("Nothing is sent between two runs")
+  @Test("No message is sent between two runs")
   func betweenRuns() async throws {
     let server = try server()
     let session = Session.forSockets()

@@ -4,7 +4,7 @@ package import HTTPTestServer
 import Synchronization
 
 /// A reverse proxy of a real httpbin. A test server receives requests over TLS and records them, and the proxy forwards
-/// those for httpbin.org. Responses are returned byte for byte.
+/// the ones for httpbin.org. Responses are returned byte for byte.
 ///
 /// Many samples ignore the response. So each request for httpbin.org goes to a test server as well, and
 /// ``takeDifferences()`` compares both responses.
@@ -85,7 +85,7 @@ package final class HTTPBinProxy: Sendable {
     await wait { $0.answered.contains([request.connection, request.indexOnConnection]) }
   }
 
-  /// Waits until all requests are answered, forgets them, and returns the differences between httpbin and the test
+  /// Waits until all requests are answered, removes them, and returns the differences between httpbin and the test
   /// server.
   package func takeDifferences() async -> [String] {
     await wait { $0.underWay == 0 }

@@ -83,7 +83,7 @@ import Testing
     var flow = Flow(credential: "a", limit: nil)
     #expect(retry(&flow, 1) == "refresh a 1")
     #expect(adapt(&flow, 2, expired: false) == "apply a")
-    #expect(adapt(&flow, 3, expired: true) == "apply a", "one refresh at a time, and this one holds nobody")
+    #expect(adapt(&flow, 3, expired: true) == "apply a", "one refresh at a time, which holds no request")
     #expect(retry(&flow, 4) == "hold")
     #expect(refreshed(&flow, 1, .success("b")) == "release [] [1, 4] b")
   }

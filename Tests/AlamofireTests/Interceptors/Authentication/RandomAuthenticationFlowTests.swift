@@ -134,7 +134,7 @@ import Testing
       }
       #expect(walk.flow.isRefreshing == (walk.running != nil))
       #expect(walk.flow.waitingCount == walk.adaptations.count + walk.retries.count)
-      if !walk.flow.isRefreshing { #expect(walk.flow.waitingCount == 0, "nobody is left waiting") }
+      if !walk.flow.isRefreshing { #expect(walk.flow.waitingCount == 0, "no request is left waiting") }
     }
     if let ticket = walk.running?.ticket { walk.ends(ticket: ticket, .success(-1)) }
     #expect(walk.flow.waitingCount == 0)

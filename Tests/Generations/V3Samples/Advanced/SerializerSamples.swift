@@ -83,7 +83,7 @@ extension Request {
   }
 }
 
-/// A type of which a response yields a collection.
+/// A type that a response can yield a collection of.
 public protocol ResponseCollectionSerializable {
   static func collection(response: HTTPURLResponse, representation: Any) -> [Self]
 }
@@ -143,7 +143,7 @@ final class User: ResponseObjectSerializable, ResponseCollectionSerializable {
     return users
   }
 
-  // Not in the document, which later makes a user from a name alone.
+  // Not in the document, which later makes a user only from a name.
   init(username: String) {
     self.username = username
     self.name = username

@@ -89,7 +89,7 @@ extension Samples {
         body.removingPercentEncoding == "baz[]=a&baz[]=1&foo=bar&qux[x]=1&qux[y]=2&qux[z]=3")
     }
 
-    // Parameter Encoding: the cases, of which the document prints the declaration.
+    // Parameter Encoding: the cases, whose declaration the document prints.
     @Test func sample13_parameterEncodings() {
       let custom: (any URLRequestConvertible, [String: Any]?) -> (NSMutableURLRequest, NSError?) = {
         request, _ in

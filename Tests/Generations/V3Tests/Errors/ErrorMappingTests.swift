@@ -94,7 +94,7 @@ import Testing
     #expect(mapped.userInfo[NSUnderlyingErrorKey] as? NSError === Self.own)
   }
 
-  @Test("Errors are made from codes") func codes() {
+  @Test("Errors are created from codes") func codes() {
     typealias Error = AlamofireV3::Alamofire.Error
     let error = Error.errorWithCode(.JSONSerializationFailed, failureReason: "why")
     #expect(error.domain == "com.alamofire.error")

@@ -110,7 +110,7 @@ import Testing
     #expect(router.count == 1)
   }
 
-  @Test("The method of the call has priority over that of the request") func method() async throws {
+  @Test("The method of the call has priority over the request's") func method() async throws {
     let server = try HTTPTestServer()
     let request = NSMutableURLRequest(url: try #require(URL(string: server.url("/post"))))
     request.httpMethod = "PUT"

@@ -111,7 +111,7 @@ import Testing
     #expect(count > 0 && count <= 100_000)
   }
 
-  /// Runs in a process of its own, so that no other test changes the peak of memory.
+  /// Runs in a separate process, so that no other test changes the peak of memory.
   @Test("Streamed bodies are not collected in memory") func memory() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()

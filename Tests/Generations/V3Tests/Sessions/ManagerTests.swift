@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ManagerTests {
-  @Test("The default fields are those of the generation") func defaultFields() async throws {
+  @Test("The default fields match the generation") func defaultFields() async throws {
     let fields = Manager.defaultHTTPHeaders
     #expect(fields["Accept-Encoding"] == "gzip;q=1.0, compress;q=0.5")
     #expect(fields["Accept-Language"]?.isEmpty == false)
@@ -31,7 +31,7 @@ import Testing
     #expect(fields?["User-Agent"] != nil)
   }
 
-  @Test("Fields of the request have priority over those of the configuration") func priority() async throws {
+  @Test("Fields of the request have priority over the configuration's") func priority() async throws {
     let server = try HTTPTestServer()
     let configuration = URLSessionConfiguration.isolated
     configuration.httpAdditionalHeaders = ["X-A": "configuration", "X-B": "configuration"]

@@ -137,8 +137,8 @@ private let mainQueueKey: DispatchSpecificKey<Bool> = {
   return key
 }()
 
-/// Whether the caller runs on the main queue. The queue is marked because it has no thread of its own if the main
-/// thread is in `dispatchMain()`.
+/// Whether the caller runs on the main queue. The queue is marked because it has no dedicated thread if the main thread
+/// is in `dispatchMain()`.
 var isOnMain: Bool { DispatchQueue.getSpecific(key: mainQueueKey) ?? false }
 
 /// Returns the peak of resident memory of this process, in KiB.

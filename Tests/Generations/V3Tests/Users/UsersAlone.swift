@@ -2,7 +2,7 @@ import AlamofireV3
 import HTTPTestServer
 import Testing
 
-// Code of users, compiled in both language modes, with this import alone.
+// Code of users, compiled in both language modes, with only this import.
 
 @Suite("Users who import the generation alone", .timeLimit(.minutes(5))) struct UsersAlone {
   @Test("The method of a server trust challenge is known") func serverTrustChallenge() async throws {

@@ -59,7 +59,7 @@ extension Samples {
         ],
       ]
 
-      // All three of these calls are equivalent. The document omits `method: .post`, without which they are no POST.
+      // All three of these calls are equivalent. The document omits `method: .post`, without which they are not a POST.
       Alamofire.request("https://httpbin.org/post", method: .post, parameters: parameters)
       Alamofire.request(
         "https://httpbin.org/post", method: .post, parameters: parameters, encoding: URLEncoding.default)

@@ -8,7 +8,7 @@ import Testing
 private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
   "samples-\(UUID().uuidString)")
 
-// The document takes the folder of documents; the tests leave that alone.
+// The document takes the folder of documents; the tests do not touch that.
 private func documentsURL() -> URL { folder }
 
 private class ImageRequestor {

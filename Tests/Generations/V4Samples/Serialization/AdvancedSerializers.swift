@@ -135,7 +135,7 @@ extension DataRequest {
   }
 }
 
-// The document has this type twice: alone, and with the second protocol.
+// The document has this type twice: on its own, and with the second protocol.
 private struct User: ResponseObjectSerializable, ResponseCollectionSerializable, CustomStringConvertible {
   let username: String
   let name: String

@@ -82,7 +82,7 @@ extension Samples {
       #expect(try await environment.request().header("DNT") == "1 (Do Not Track Enabled)")
     }
 
-    // The document lists four of the closures that take the place of the default behaviour.
+    // The document lists four of the closures that replace the default behaviour.
     @Test func overrideClosures() {
       let delegate = SessionManager().delegate
       delegate.sessionDidReceiveChallenge = { _, _ in (.performDefaultHandling, nil) }

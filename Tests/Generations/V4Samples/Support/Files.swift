@@ -1,7 +1,7 @@
 import AlamofireV4
 import Foundation
 
-/// Makes a file with `bytes` bytes, in a folder of its own. The caller removes it by ``removeFolder(of:)``.
+/// Makes a file with `bytes` bytes, in a separate folder. The caller removes it by ``removeFolder(of:)``.
 func file(_ name: String, bytes: Int) throws -> URL {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("samples-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

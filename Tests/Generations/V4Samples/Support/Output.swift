@@ -41,8 +41,8 @@ final class Output: @unchecked Sendable {
 /// Waits for the next `count` lines that a sample prints.
 func printed(_ count: Int = 1) async -> [String] { await Output.shared.take(count) }
 
-// These functions hide those of the standard library, and print the value in an optional. The documents are older than
-// the compiler's warning about printed optionals.
+// These functions hide the standard library's, and print the value in an optional. The documents are older than the
+// compiler's warning about printed optionals.
 
 func print(_ items: Any...) {
   Output.shared.add(items.map { "\($0)" }.joined(separator: " "))

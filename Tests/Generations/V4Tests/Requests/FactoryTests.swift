@@ -105,7 +105,7 @@ import Testing
     #expect(recorded.method == "GET" && String(decoding: recorded.body, as: UTF8.self) == "a=b")
   }
 
-  @Test("The cURL command is that of the generation") func curl() async {
+  @Test("The cURL command matches the generation") func curl() async {
     let get = manager.request(server.url("/get"), headers: ["X-Quote": "a\"b"])
     let text = get.debugDescription
     #expect(text.hasPrefix("$ curl -v \\\n\t") && !text.contains("-X"))
@@ -116,7 +116,7 @@ import Testing
     _ = await (get.ended(), post.ended())
   }
 
-  @Test("The default header fields are those of the generation") func defaultHeaders() async throws {
+  @Test("The default header fields match the generation") func defaultHeaders() async throws {
     let fields = SessionManager.defaultHTTPHeaders
     #expect(fields["Accept-Encoding"] == "gzip;q=1.0, compress;q=0.5" && fields.count == 3)
     #expect(fields["User-Agent"]?.contains("Alamofire/") == true)

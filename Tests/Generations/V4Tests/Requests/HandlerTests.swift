@@ -186,7 +186,7 @@ import Testing
     #expect(!all.isEmpty && all == Reply.patternBytes(all.count))
   }
 
-  /// Runs in a process of its own, so that no other test changes the peak of memory.
+  /// Runs in a separate process, so that no other test changes the peak of memory.
   @Test("Streamed bodies are not collected in memory") func memory() async {
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer()
@@ -213,7 +213,7 @@ import Testing
   @Test("Progress is reported to the last closure only") func lastProgressClosure() async {
     manager.startRequestsImmediately = false
     let notes = Notes<String>()
-    // Progress is reported on a serial queue, so that all calls are made before `notes` is read.
+    // Progress is reported on a serial queue, so that all calls are complete before `notes` is read.
     let queue = DispatchQueue(label: "progress")
     func note(_ text: String) -> Request.ProgressHandler { { _ in notes.add(text) } }
     let data = manager.request(server.url("/bytes/2000"))

@@ -137,7 +137,7 @@ private class OAuth2Handler: RequestAdapter, RequestRetrier, @unchecked Sendable
     return manager
   }
 
-  /// Holds the token back until the handler was called `count` times. Blocks a thread of its own.
+  /// Holds the token back until the handler was called `count` times. Blocks a separate thread.
   private func openWhenAsked(_ count: Int) {
     let (handler, gate) = (handler, gate)
     Thread.detachNewThread {

@@ -135,7 +135,7 @@ import Testing
     #expect(retrier.calls.count == 1 && request.retryCount == 0 && server.requestCount == 1)
   }
 
-  @Test("The timeline is that of the last attempt") func timeline() async throws {
+  @Test("The timeline is the last attempt's") func timeline() async throws {
     let retried = Notes<TimeInterval>()
     manager.retrier = ScriptedRetrier { _, count in
       retried.add(Date().timeIntervalSinceReferenceDate)

@@ -2,8 +2,7 @@ import AlamofireV4
 import HTTPTestServer
 import Testing
 
-// Code of users, compiled in both language modes, with this import alone: classes with variables and without
-// `Sendable`.
+// Code of users, compiled in both language modes, with only this import: classes with variables and without `Sendable`.
 
 private class SigningAdapter: RequestAdapter, RequestRetrier {
   var token = "old"

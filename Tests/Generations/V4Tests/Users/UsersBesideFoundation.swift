@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite("Users who import Foundation as well") struct UsersBesideFoundation {
-  @Test("Encodings and headers are those of this generation") func encodingsAndHeaders() throws {
+  @Test("Encodings and headers match this generation") func encodingsAndHeaders() throws {
     let headers: HTTPHeaders = ["A": "1"]
     let parameters: Parameters = ["a": [1, 2] as [Any]]
     let request = try URLRequest(url: "https://a.test/", method: .get, headers: headers)

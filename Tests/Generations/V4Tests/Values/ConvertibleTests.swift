@@ -36,7 +36,7 @@ private final class CountingRouter: URLRequestConvertible, URLConvertible {
     #expect(parts?.urlConvertible is URLComponents)
   }
 
-  @Test("A request is made from URL, method and headers") func request() throws {
+  @Test("A request is created from URL, method and headers") func request() throws {
     let request = try URLRequest(url: "http://a.test/", method: .put, headers: ["X-A": "1"])
     #expect(request.httpMethod == "PUT")
     #expect(request.allHTTPHeaderFields == ["X-A": "1"])

@@ -71,11 +71,11 @@ import Testing
     let unlisted = Session(
       configuration: configuration, serverTrustManager: ServerTrustPolicyManager(policies: [:]).current)
     let error = try await error(of: unlisted.request(url), unlisted) as? URLError
-    #expect(error?.code == .serverCertificateHasUnknownRoot, "nobody knows the root of the tests")
+    #expect(error?.code == .serverCertificateHasUnknownRoot, "the root of the tests is unknown")
     #expect(secure.requestCount == 0)
   }
 
-  @Test("The error of a failed move is that of the file") func failedMove() async throws {
+  @Test("The error of a failed move is the file error") func failedMove() async throws {
     let session = Session(configuration: configuration)
     let place = URL(fileURLWithPath: "/nowhere/at/all")
     let request = session.download(server.url("/bytes/10"), to: { _, _ in (place, []) })

@@ -86,7 +86,7 @@ import Testing
     #expect(failed.flatMapError { _ -> Mishap in throw CancellationError() }.error is CancellationError)
   }
 
-  @Test("Plain responses are made from their parts") func plainResponses() {
+  @Test("Plain responses are created from their parts") func plainResponses() {
     let data = DefaultDataResponse(request: nil, response: nil, data: Data([1]), error: Mishap())
     #expect(data.data == Data([1]) && data.error is Mishap && data.metrics == nil)
     #expect(data.timeline.totalDuration == 0)

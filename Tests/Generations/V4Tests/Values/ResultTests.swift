@@ -12,13 +12,13 @@ import Testing
     #expect(!bad.isSuccess && bad.isFailure && bad.value == nil && bad.error as? Mishap == .first)
   }
 
-  @Test("Descriptions are those of the generation") func descriptions() {
+  @Test("Descriptions match the generation") func descriptions() {
     #expect("\(good)" == "SUCCESS" && "\(bad)" == "FAILURE")
     #expect(String(reflecting: good) == "SUCCESS: 3")
     #expect(String(reflecting: bad) == "FAILURE: first")
   }
 
-  @Test("A result is made from a closure that returns or throws") func closure() throws {
+  @Test("A result is created from a closure that returns or throws") func closure() throws {
     #expect(Result { 4 }.value == 4)
     #expect(Result<Int> { throw Mishap.second }.error as? Mishap == .second)
     #expect(try good.unwrap() == 3)
