@@ -34,6 +34,34 @@ import Testing
     #expect(await Terminal.pipe.run("--proxy", "ftp://x", server.url("/get")).status == .usage)
   }
 
+  @Test("--proxy-anyauth answers a proxy that asks for Digest, instead of sending Basic")
+  func proxyLogin() async throws {
+    let proxy = try HTTPTestServer()
+    let challenge = Reply.status(407).with(
+      header: "Proxy-Authenticate", value: #"Digest realm="proxy", nonce="n", qop="auth", algorithm=SHA-256"#)
+    let arguments = ["--proxy", "http://ann:secret@127.0.0.1:\(proxy.port)", "http://shop.example/x"]
+    proxy.enqueue(challenge)
+    let basic = await Terminal.pipe.run(arguments)
+    #expect(basic.error == "af: The server answered 407 Proxy Authentication Required.\n")
+    proxy.enqueue(challenge)
+    proxy.enqueue(.text("through the proxy"))
+    let run = await Terminal.pipe.run(["--proxy-anyauth"] + arguments)
+    #expect(run.output == "through the proxy", "\(run.error)")
+    let fields = proxy.recordedRequests.map { $0.header("Proxy-Authorization") ?? "none" }
+    #expect(fields.map { $0.prefix(6) } == ["Basic ", "none", "Digest"])
+    #expect(fields.last?.contains(#"username="ann""#) == true && fields.last?.contains("secret") == false)
+  }
+
+  @Test("--proxy-anyauth is for a proxy of --proxy, and part of the curl command")
+  func proxyLoginArguments() async throws {
+    let missing = await Terminal.pipe.run("--proxy-anyauth", "http://shop.example/x")
+    #expect(missing.status == .usage)
+    #expect(missing.error.contains("--proxy-anyauth needs a proxy: add --proxy"), "\(missing.error)")
+    let curl = await Terminal.pipe.run(
+      "--proxy-anyauth", "--proxy", "http://127.0.0.1:1", "--curl", "http://shop.example/x")
+    #expect(curl.output.contains("--proxy-anyauth"), "\(curl.output)")
+  }
+
   @Test("--proxy with a scheme prefix is for URLs of that scheme, as in HTTPie")
   func proxyOfScheme() async throws {
     let (server, proxy) = (try HTTPTestServer(), try HTTPTestServer())

@@ -167,6 +167,9 @@ package struct ArgumentParser {
     if invocation.isHTTP1Only, invocation.usesHTTP2 {
       throw UsageError("--http1.1 and --http2 exclude each other.")
     }
+    if invocation.negotiatesProxyLogin, invocation.proxy == nil, invocation.proxiesByScheme.isEmpty {
+      throw UsageError("--proxy-anyauth needs a proxy: add --proxy http://USER:PASSWORD@HOST:PORT.")
+    }
     if invocation.authentication != .basic, invocation.credentials == nil, invocation.session == nil,
       invocation.netrcFile == nil
     {

@@ -127,6 +127,8 @@ package struct Invocation: Equatable, Sendable {
   package var proxy: String?
   /// Proxies for the URLs of a scheme: `http` and `https`.
   var proxiesByScheme: [String: String] = [:]
+  /// Whether the proxies may ask for Digest, NTLM or Negotiate, so that Basic is not sent at once.
+  package var negotiatesProxyLogin = false
   package var addresses: [Address] = []
   package var unixSocket: String?
   package var verifiesServer = true

@@ -171,6 +171,8 @@ enum ForeignOption {
     "-x": "write --proxy URL; for the -x of HTTPie, --compress",
     "-U": "write --proxy http://USER:PASS@HOST:PORT",
     "--proxy-user": "write --proxy http://USER:PASS@HOST:PORT",
+    "--proxy-digest": "write --proxy-anyauth", "--proxy-ntlm": "write --proxy-anyauth",
+    "--proxy-negotiate": "write --proxy-anyauth", "--proxy-basic": "--proxy uses Basic by default",
     "--noproxy": "write --proxy none, or set the variable no_proxy",
     "--socks4": "write --proxy socks4://HOST:PORT", "--socks4a": "write --proxy socks4a://HOST:PORT",
     "--socks5": "write --proxy socks5://HOST:PORT", "--socks5-hostname": "write --proxy socks5h://HOST:PORT",

@@ -181,6 +181,9 @@ extension Option {
       "--proxy", .connection, "an http, https or socks URL; none for no proxy", secret: .userInformation,
       effect: .value("URL", OptionValue.setProxy)),
     Option(
+      "--proxy-anyauth", .connection, "answer the proxy with Digest or NTLM if it asks",
+      effect: .flag { $0.negotiatesProxyLogin = true }),
+    Option(
       "--resolve", .connection, "the address of this host",
       effect: .value("HOST:PORT:ADDRESS", OptionValue.addAddress)),
     Option(

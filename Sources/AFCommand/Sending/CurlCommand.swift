@@ -119,6 +119,7 @@ package struct CurlCommand {
     let scheme = request.url?.scheme?.lowercased()
     if let proxy = invocation.proxiesByScheme[scheme == "https" ? "https" : "http"] ?? invocation.proxy {
       options.append(proxy == "none" ? ["--noproxy", "'*'"] : ["--proxy", Self.quoted(proxy)])
+      if invocation.negotiatesProxyLogin, proxy != "none" { options.append(["--proxy-anyauth"]) }
     }
     for address in invocation.addresses {
       options.append(["--resolve", Self.quoted("\(address.host):\(address.port):\(address.target)")])

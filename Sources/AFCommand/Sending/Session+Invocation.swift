@@ -110,12 +110,23 @@ private final class EveryServerTrusted: ServerTrustManager, @unchecked Sendable 
 enum ProxyArgument {
   /// Returns the proxy of all hops. A redirect to another scheme uses the proxy of that scheme.
   static func proxy(of invocation: Invocation) throws(UsageError) -> Proxy {
-    let general: Proxy = if let text = invocation.proxy { try proxy(text) } else { .environment }
+    let negotiates = invocation.negotiatesProxyLogin
+    let general: Proxy =
+      if let text = invocation.proxy { try proxy(text, negotiates) } else { .environment }
     let schemes = invocation.proxiesByScheme
     guard !schemes.isEmpty else { return general }
-    let http = if let text = schemes["http"] { try proxy(text) } else { general }
-    let https = if let text = schemes["https"] { try proxy(text) } else { general }
+    let http = if let text = schemes["http"] { try proxy(text, negotiates) } else { general }
+    let https = if let text = schemes["https"] { try proxy(text, negotiates) } else { general }
     return .perScheme(http: http, https: https)
+  }
+
+  /// Returns the proxy of a URL.
+  ///
+  /// - Parameter negotiates: Whether it may ask for another scheme than Basic.
+  private static func proxy(_ text: String, _ negotiates: Bool) throws(UsageError) -> Proxy {
+    guard negotiates, case .server(var server) = try proxy(text) else { return try proxy(text) }
+    server.authentication = .negotiated
+    return .server(server)
   }
 
   static func proxy(_ text: String) throws(UsageError) -> Proxy {
