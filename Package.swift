@@ -53,7 +53,7 @@ let package = Package(
     .systemLibrary(
       name: "COpenSSLPackage", pkgConfig: "openssl",
       providers: [.apt(["libssl-dev"]), .yum(["openssl-devel"])]),
-    // With a line of its own that runs before `main`, so that it is no system library itself.
+    // With its own line that runs before `main`, so it cannot be a system library itself.
     .target(name: "COpenSSL", dependencies: ["COpenSSLPackage"]),
 
     .target(name: "HTTPWire", swiftSettings: settings),
@@ -115,7 +115,7 @@ let package = Package(
       name: "IntegrationTests",
       dependencies: ["Alamofire", "ChildProcesses", "HTTPTestServer", "Randomness", "Scenarios"],
       swiftSettings: settings),
-    // What IntegrationTests and Scripts/soak measure: a process of its own, which nothing else disturbs.
+    // What IntegrationTests and Scripts/soak measure: a separate process, undisturbed by other work.
     .executableTarget(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),
     .testTarget(

@@ -9,8 +9,8 @@ let settings: [SwiftSetting] = [
   .unsafeFlags(["-sanitize=fuzzer,address"]),
 ]
 
-// The parsers of untrusted bytes, built with the coverage that libFuzzer needs. The sources are links to those of
-// the library, because the fuzzed functions are not public. Scripts/fuzz runs this package.
+// The parsers of untrusted bytes, built with the coverage that libFuzzer needs. The sources are links to the library's,
+// because the fuzzed functions are not public. Scripts/fuzz runs this package.
 let package = Package(
   name: "fuzz",
   targets: [
@@ -29,7 +29,7 @@ let package = Package(
     .target(
       name: "HTTPEngine", dependencies: ["HTTPWire", "HTTPSystem", "COpenSSL", "CNghttp2", "CLinux"],
       swiftSettings: settings),
-    // The readers of the command's files, which need nothing else of it.
+    // The readers of the command's files, which do not need the rest of the command.
     .target(name: "AFFiles", swiftSettings: settings),
     .target(name: "CFuzzer"),
     .executableTarget(

@@ -1,6 +1,6 @@
-// Preloaded into the runs of `URLSession`, which on Linux trusts the system's certificates and cannot be
-// told otherwise: whoever opens the system's bundle gets the file that BENCH_AUTHORITY names. It is opened
-// when a connection is made and has no part in what a request costs.
+// Preloaded into the runs of `URLSession`, which on Linux always trusts the system's certificates. Opening the system's
+// bundle opens the file that BENCH_AUTHORITY names instead. That happens when a connection is established, so it does
+// not add to the cost of a request.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

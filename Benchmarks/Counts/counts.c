@@ -1,6 +1,6 @@
-// Counts what a client does between two marks. Preloaded (LD_PRELOAD), it stands in front of the
-// allocator, of libdispatch, of the C library's system calls and of `curl_multi_wakeup`, and hooks the
-// queue of Swift's global executor. ../README.md says what each name means and what cannot be seen.
+// Counts what a client does between two marks. Preloaded (LD_PRELOAD), it intercepts the allocator, libdispatch, the C
+// library's system calls and `curl_multi_wakeup`, and hooks the queue of Swift's global executor. ../README.md says
+// what each name means and what cannot be seen.
 //
 // It is built with clang: the hook has Swift's calling convention.
 #define _GNU_SOURCE
@@ -108,8 +108,8 @@ static void hook_executors(void) {
 
 // MARK: The loop's eventfd
 
-// Other threads wake the event loop by a write to the eventfd that it has made. libdispatch has eventfds, too: which is
-// which tells the name of the thread that makes one.
+// Other threads wake the event loop by a write to the eventfd that it has created. libdispatch has eventfds, too; the
+// name of the creating thread distinguishes them.
 static _Atomic int loop_eventfd = -1;
 
 static int is_loop(void) {
@@ -160,7 +160,7 @@ CALL(int, timerfd_settime, (int file, int flags, const struct itimerspec *time, 
 CALL(int, eventfd_read, (int file, eventfd_t *value), (file, value))
 CALL(int, eventfd_write, (int file, eventfd_t value), (file, value))
 
-// Both take a last argument of their own choice; as a word it reaches the kernel whatever it is.
+// Both take an optional last argument of any type; passed as a word, it reaches the kernel unchanged.
 #define CALL_WITH_WORD(symbol, type)                                 \
   int symbol(int file, type what, ...) {                             \
     ORIGINAL(symbol);                                                \

@@ -1,6 +1,6 @@
-// The floor: what a small GET costs with bare libcurl and nothing else. One thread, one multi handle,
-// `curl_multi_poll`, one easy handle for each request in flight whose options are set once. Header lines
-// and body are copied into buffers, as any client must.
+// The floor: what a small GET costs with bare libcurl. One thread, one multi handle, `curl_multi_poll`, and one easy
+// handle for each request in flight, with options that are set once. Header lines and body are copied into buffers, as
+// any client must.
 //
 //   floor --url URL --protocol http1|https1|h2 --requests N --concurrency C [--warmup N] [--ca FILE]
 //

@@ -1,11 +1,11 @@
-// The floor of WebSocket connections: what messages cost with plain sockets and nothing else. One thread, `poll`, and
-// buffers as large as those of the package. Frames are masked with random keys, texts are checked for UTF-8, and each
-// message is received into memory of its own, as any client must do.
+// The floor of WebSocket connections: what messages cost with plain sockets. One thread, `poll`, and buffers as large
+// as the package's. Frames are masked with random keys, texts are checked for UTF-8, and each message is received into
+// separate memory, as in any client.
 //
 //   floor-sockets --row ROW --port PORT --messages N --size BYTES --window N --connections N
 //
-// The rows are those of `SocketRow`. An echo keeps `window` messages under way. Prints one line of JSON, with the keys
-// of `SocketFigures`. Exits 1 when something fails.
+// The rows are the cases of `SocketRow`. An echo keeps `window` messages in flight. Prints one line of JSON, with the
+// keys of `SocketFigures`. Exits 1 when something fails.
 #define _GNU_SOURCE
 #include "../Sockets/frames.h"
 #include <arpa/inet.h>
@@ -92,7 +92,7 @@ static void wait_for(connection *c, short events) {
   if (poll(&file, 1, 30000) != 1) fail("poll", "nothing happens");
 }
 
-// Writes the output as far as it goes without waiting.
+// Writes as much of the output as is possible without waiting.
 static void flush(connection *c) {
   while (c->waiting) {
     ssize_t count = send(c->socket, c->output + c->sent, c->waiting, MSG_NOSIGNAL);
@@ -108,7 +108,7 @@ static void flush_all(connection *c) {
   for (flush(c); c->waiting; flush(c)) wait_for(c, POLLOUT);
 }
 
-// Reads once. Returns 0 if nothing has come.
+// Reads once. Returns 0 if no bytes have arrived.
 static size_t receive(connection *c, uint8_t *bytes, size_t count) {
   ssize_t more = recv(c->socket, bytes, count, 0);
   if (more < 0 && errno == EAGAIN) return 0;

@@ -1,10 +1,10 @@
-// A server for uploads that drops what it is sent: the kernel throws the bytes away, so that the server costs as
-// little as one can and the client is never kept waiting. HTTP/1.1, one connection at a time after the other.
+// A server for uploads that discards what it receives: the kernel drops the bytes, so that the server costs as little
+// as possible and the client never waits for it. HTTP/1.1, one connection at a time.
 //
 //   sink PORT
 //
-// Answers each request, whose body must have a Content-Length, with status 200 and the number of bytes that it
-// read, in decimal. nginx would store such a body in a file first.
+// Answers each request with status 200 and the number of bytes that it read, in decimal. The body must have a
+// Content-Length. nginx would store such a body in a file first.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

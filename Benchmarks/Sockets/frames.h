@@ -38,7 +38,7 @@ static size_t write_header(uint8_t *bytes, int opcode, uint64_t length, const ui
   return size;
 }
 
-// Masks bytes into `target`, which may be `source`. `offset` is their place in the payload.
+// Masks bytes into `target`, which may be `source`. `offset` is their position in the payload.
 static void mask(uint8_t *target, const uint8_t *source, size_t count, const uint8_t *key, size_t offset) {
   uint8_t turned[8];
   uint64_t wide;

@@ -7,6 +7,6 @@ function article(path) {
   return stem(path) == "README" ? "Guides" : stem(path) "-guide"
 }
 
-# The name of a section in links of documents, and in those of DocC.
+# The name of a section in links of documents, and in links of DocC.
 function slug(title) { title = tolower(title); gsub("[^a-z0-9 -]", "", title); gsub(" ", "-", title); return title }
 function fragment(title) { gsub("[`'\"“”,:./()]", "", title); gsub(" +", "-", title); return title }

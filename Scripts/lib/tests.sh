@@ -15,10 +15,10 @@ unfinished_tests() {
     END { for (name in began) print "  " name }' "$1" | LC_ALL=C sort
 }
 
-# Runs a command in a process group of its own, its output also written to a log: `run_watched <log> <command> ...`.
+# Runs a command in a separate process group, and also writes its output to a log: `run_watched <log> <command> ...`.
 #
-# A test whose wait ignores the cancellation by its time limit would keep the run open for ever. So a run that says
-# nothing for TEST_SILENCE_LIMIT seconds (default: 600) after its tests began is ended, and its open tests are listed.
+# If a wait of a test ignores the cancellation by the time limit, the run would never end. So a run that prints nothing
+# for TEST_SILENCE_LIMIT seconds (default: 600) after its tests began is ended, and its open tests are listed.
 run_watched() {
   local log=$1 limit=${TEST_SILENCE_LIMIT:-600} group copy status=0
   shift
@@ -54,7 +54,7 @@ run_tests() {
   shift
   mkdir -p .build
   use_own_folders
-  # Caches, cookies and temporary files of the tests themselves: neither those of the user, nor those of the run before.
+  # So that the tests use neither the caches, cookies and temporary files of the user, nor the previous run's.
   rm -rf .build/test-home
   # All tests at a time would wait for each other's processor time longer than their limits.
   export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-32}

@@ -46,7 +46,7 @@ private struct Submission: LoopWork {
   func runOnLoop() { transport.submit(request, observer: observer, completion: completion) }
 }
 
-/// An engine: a transport of requests and of streams of bytes, whose work is done on the thread of one ``EventLoop``.
+/// An engine: a transport of requests and of streams of bytes, which does its work on the thread of one ``EventLoop``.
 ///
 /// A session owns one engine, and everything above the engine uses these members only. Two engines can therefore be
 /// compared by the same tests.

@@ -1,2 +1,2 @@
-// A test that imports this module needs no second import to read the header fields of a request.
+// So that tests can read the header fields of a request without a second import.
 @_exported public import struct HTTPWire.HTTPHeader

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Holds a reply until a test lets it go, so that no test needs to sleep.
+/// Holds a reply until a test lets it go, so that tests do not need to sleep.
 ///
 /// ```swift
 /// let gate = Gate()
@@ -79,7 +79,7 @@ public final class Gate: Sendable {
     return mustWait
   }
 
-  /// Removes a waker whose thread no longer waits.
+  /// Removes a waker with a thread that no longer waits.
   func left(by waker: Waker) {
     state.withLock { $0.wakers[ObjectIdentifier(waker)] = nil }
   }

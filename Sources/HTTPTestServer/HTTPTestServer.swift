@@ -13,9 +13,9 @@ import Synchronization
 /// ```
 ///
 /// Enqueued replies are sent first, one for each request, in their order over all connections. Without one the
-/// ``Routes`` answer, by default those of ``Routes/standard``, which behave as httpbin's. The server speaks HTTP/1.1
-/// and HTTP/1.0 on 127.0.0.1, with keep-alive and pipelining. A client that closes its sending side while it waits
-/// counts as gone.
+/// ``Routes`` answer, by default ``Routes/standard``, which behave like httpbin's. The server speaks HTTP/1.1 and
+/// HTTP/1.0 on 127.0.0.1, with keep-alive and pipelining. A client that closes its sending side while it waits counts
+/// as gone.
 ///
 /// All members may be used from any thread.
 public final class HTTPTestServer: Sendable {
@@ -34,8 +34,8 @@ public final class HTTPTestServer: Sendable {
   /// `port` is 0 by default, which means any free port. Pass the ``port`` of a stopped server to start it again; old
   /// connections that are not closed yet do no harm.
   ///
-  /// Throws ``ServerError/system(call:code:)`` if no socket or thread can be made, or another program uses the port,
-  /// and ``ServerError/tls(_:)`` if OpenSSL refuses the identity.
+  /// Throws ``ServerError/system(call:code:)`` if a socket or thread cannot be created, or if another program uses the
+  /// port, and ``ServerError/tls(_:)`` if OpenSSL refuses the identity.
   public init(
     _ security: Security = .none, port: Int = 0, routes: Routes = .standard
   ) throws(ServerError) {
@@ -78,10 +78,9 @@ public final class HTTPTestServer: Sendable {
 
   /// Waits for the next request that was not taken yet, in the order in which they were recorded.
   ///
-  /// A request is recorded when it has been read and before it is answered, so this also returns for
-  /// requests that are never answered. Throws ``ServerError/timedOut(after:)`` after `timeout`, ten seconds
-  /// by default, ``ServerError/stopped`` when the server is stopped and nothing is left, and
-  /// ``ServerError/cancelled``.
+  /// A request is recorded when it has been read and before it is answered, so this also returns for requests that are
+  /// never answered. Throws ``ServerError/timedOut(after:)`` after `timeout`, ten seconds by default,
+  /// ``ServerError/stopped`` when the server is stopped and all requests were taken, and ``ServerError/cancelled``.
   public func takeRequest(timeout: Duration = .seconds(10)) async throws(ServerError) -> RecordedRequest {
     try await core.takeRequest(timeout: timeout)
   }
@@ -92,8 +91,7 @@ public final class HTTPTestServer: Sendable {
   /// The number of ``recordedRequests``.
   public var requestCount: Int { core.state.withLock { $0.recorded.count } }
 
-  /// The number of request bytes received since the start, including incomplete requests, without those of TLS
-  /// handshakes.
+  /// The number of request bytes received since the start, including incomplete requests, without TLS handshakes.
   public var receivedByteCount: Int { core.state.withLock { $0.receivedByteCount } }
 
   /// Empties ``recordedRequests``; tasks that wait for a request continue to wait.
@@ -115,8 +113,8 @@ public final class HTTPTestServer: Sendable {
     core.closeIdleConnections()
   }
 
-  /// Closes everything and waits for the end of all threads; requests that were recorded can still be
-  /// taken. Does nothing the second time. Happens at the end of the server's life by itself.
+  /// Closes everything and waits for the end of all threads; requests that were recorded can still be taken. Does
+  /// nothing the second time. Happens automatically when the server is deallocated.
   public func stop() {
     core.stop()
   }
@@ -127,7 +125,7 @@ public final class HTTPTestServer: Sendable {
 public enum ConnectionEffect: Sendable, Equatable {
   /// No failure.
   case none
-  /// A handshake that is never answered: nothing is read and nothing is sent.
+  /// A handshake that is never answered: the server neither reads nor sends.
   case stall
   /// Closed in good order (FIN) as soon as it is accepted.
   case closeOnAccept
@@ -156,7 +154,7 @@ public final class UnresponsivePort: Sendable {
   /// Binds a free port and fills its queue of pending connections, which are never accepted.
   public init() throws(ServerError) {
     listener = try Listener(backlog: 0)
-    // A queue of length 0 holds one connection; the kernel drops the requests behind it.
+    // A queue of length 0 holds one connection; the kernel drops the later requests.
     var fillers: [Int32] = []
     for _ in 0..<2 {
       let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -188,7 +186,7 @@ extension HTTPTestServer {
   }()
 
   /// Returns a port on 127.0.0.1 that refuses connections. The process keeps the port bound until it exits, so that
-  /// no other process can listen on it.
+  /// other processes cannot listen on it.
   public static func refusedPort() throws(ServerError) -> Int {
     try refusingListener.get().port
   }
@@ -200,7 +198,7 @@ public enum ServerError: Error, Sendable, Equatable, CustomStringConvertible {
   case system(call: String, code: Int32)
   /// OpenSSL refused an operation; the text names it, followed by OpenSSL's message.
   case tls(String)
-  /// A ``TestIdentity/Specification`` cannot be made into a certificate; the text says why.
+  /// A ``TestIdentity/Specification`` cannot be turned into a certificate; the text says why.
   case invalidSpecification(String)
   /// No request came within the time that ``HTTPTestServer/takeRequest(timeout:)`` was given.
   case timedOut(after: Duration)

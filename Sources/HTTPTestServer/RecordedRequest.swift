@@ -8,9 +8,9 @@ public import HTTPWire
 /// #expect(request.header("Content-Type") == "application/json")
 /// ```
 public struct RecordedRequest: Sendable {
-  /// The method as it came; methods are case-sensitive (RFC 9110 §9.1).
+  /// The method as received; methods are case-sensitive (RFC 9110 §9.1).
   public let method: String
-  /// The target of the request line as it came, with its query (RFC 9112 §3.2).
+  /// The target of the request line as received, with its query (RFC 9112 §3.2).
   public let target: String
   /// The path of the target as it was sent, percent-escapes included, without the query.
   public let path: String
@@ -18,18 +18,18 @@ public struct RecordedRequest: Sendable {
   public let query: [(name: String, value: String)]
   /// `HTTP/1.1` or `HTTP/1.0`.
   public let version: String
-  /// The header fields in the order and the spelling in which they came, repeated ones kept apart.
+  /// The header fields in the order and the spelling in which they came, with repeated ones separate.
   public let headers: [HTTPHeader]
   /// The body without its chunked coding; empty where the reply or route does not keep it.
   public let body: [UInt8]
-  /// The length of the body in bytes, whether the bytes are kept or not.
+  /// The length of the body in bytes, whether the bytes are recorded or not.
   public let bodyLength: Int
   /// Whether the body came to its end; `false` when the client broke it off or the reply did not
   /// wait for it.
   public let isBodyComplete: Bool
   /// Whether the body came in the chunked coding (RFC 9112 §7.1).
   public let isChunked: Bool
-  /// The fields that came behind a chunked body (RFC 9110 §6.5).
+  /// The fields that came after a chunked body (RFC 9110 §6.5).
   public let trailers: [HTTPHeader]
   /// The number of the connection, counted from 0 in the order in which the server accepted them.
   public let connection: Int
@@ -72,7 +72,7 @@ public struct RecordedRequest: Sendable {
     query.first { $0.name == name }?.value
   }
 
-  /// The body as UTF-8; bytes that are no UTF-8 become U+FFFD.
+  /// The body as UTF-8; bytes that are not UTF-8 become U+FFFD.
   public var bodyText: String { String(decoding: body, as: UTF8.self) }
 }
 

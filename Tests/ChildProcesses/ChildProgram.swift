@@ -30,7 +30,7 @@ package final class ChildProgram: Sendable {
   ///
   /// - Parameters:
   ///   - words: The program, by its path or by a name in `PATH`, then its arguments.
-  ///   - environment: Variables that are added to those of the tests or replace them.
+  ///   - environment: Variables that are added to the tests' environment or replace them.
   ///   - input: The standard input; `nil` is empty.
   ///   - output: The standard output; `nil` drops it.
   ///   - complaints: The standard error; `nil` drops it.
@@ -90,7 +90,7 @@ package final class ChildProgram: Sendable {
     }
   }
 
-  /// Waits for the end of the program, by itself or by ``send(_:)``.
+  /// Waits for the end of the program, with or without ``send(_:)``.
   package func end() async -> End {
     await withCheckedContinuation { continuation in
       let end = state.lock.withLock { state in

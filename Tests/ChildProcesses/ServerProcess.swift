@@ -75,7 +75,7 @@ package final class ServerProcess: Sendable {
     }
   }
 
-  /// Whether the server has ended, by itself or after ``stop()``.
+  /// Whether the server has ended, with or without ``stop()``.
   package var hasEnded: Bool {
     FileManager.default.fileExists(atPath: folder.appendingPathComponent("gone").path)
   }

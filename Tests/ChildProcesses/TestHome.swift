@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 
 /// Sets folders for caches, data, journals and temporary files of the test process, before Foundation reads their
-/// paths. Files of the user's programs must not answer tests, and tests must leave no files there.
+/// paths. Files of the user's programs must not answer tests, and tests must not leave files there.
 ///
 /// A plain `swift test` makes a folder and removes it at its end. The scripts set `ALAMOFIRE_TEST_HOME` themselves, so
 /// that the folder can be inspected afterwards. Programs that tests start inherit the variables.

@@ -10,14 +10,14 @@ package enum Seed {
     getenv("ALAMOFIRE_TEST_SEED").flatMap { UInt64(String(cString: $0)) }
   }
 
-  /// Returns a generator whose numbers depend on the seed of the run and on `index`, the number of a walk.
+  /// Returns a generator with numbers that depend on the seed of the run and on `index`, the number of a walk.
   package static func generator(_ index: Int = 0) -> SeededGenerator {
     SeededGenerator(seed: current &+ UInt64(truncatingIfNeeded: index) &* 0xD134_2543_DE82_EF95)
   }
 }
 
 extension Trait where Self == IssueHandlingTrait {
-  /// Adds the seed of the run to each failure, so that the same decisions can be made again.
+  /// Adds the seed of the run to each failure, so that the run can be repeated with the same decisions.
   package static var seeded: Self {
     .compactMapIssues { issue in
       var issue = issue

@@ -1,10 +1,10 @@
 import Alamofire
 import HTTPTestServer
 
-// The names that samples use without declaring them. A guide with a name of its own has it in an HTML comment before
-// the sample; see `Scripts/samples`.
+// The names that samples use without declaring them. A guide declares its own names in an HTML comment before the
+// sample; see `Scripts/samples`.
 
-/// Stands for a value that a sample uses. Only samples that need no such value can be run.
+/// Stands for a value that a sample uses. Only samples that do not need such a value can be run.
 func value<Value>() -> Value { preconditionFailure("The samples are compiled, and not run.") }
 
 // MARK: Types of the caller

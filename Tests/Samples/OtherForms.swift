@@ -1,8 +1,8 @@
 import Alamofire
 
-// Forms of the API that no sample shows. Nothing calls them: they have to compile.
+// Forms of the API that the samples do not show. They are never called; they only have to compile.
 
-/// Uses every shorthand in the place of an interceptor.
+/// Uses every shorthand for an interceptor.
 func interceptorShorthands(adapt: @escaping AdaptHandler, retry: @escaping RetryHandler) {
   show(Session(interceptor: .adapter(using: adapt)))
   show(Session(interceptor: .retrier(using: retry)))

@@ -92,7 +92,7 @@ final class Span: Sendable {
   }
 }
 
-/// A value behind a lock.
+/// A value that is protected by a lock.
 final class Mutexed<Value: Sendable>: Sendable {
   private let state: Mutex<Value>
 

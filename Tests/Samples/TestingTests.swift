@@ -95,7 +95,7 @@ import Testing
     try await samples.proxy()
   }
 
-  @Test("A stub takes the place of a server") func stubsSample() async throws {
+  @Test("A stub replaces a server") func stubsSample() async throws {
     try await samples.stub()
   }
 }

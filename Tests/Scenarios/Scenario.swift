@@ -1,6 +1,6 @@
 package import Testing
 
-/// The step that a test has reached. A failure names it, because its line can be that of a loop or of a helper.
+/// The step that a test has reached. A failure names it, because its line can belong to a loop or to a helper.
 final class Scenario: Sendable {
   @TaskLocal static var current: Scenario?
 

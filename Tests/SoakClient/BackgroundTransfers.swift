@@ -66,7 +66,7 @@ struct BackgroundTransfers {
     }
   }
 
-  /// Options with many requests for each upload, and none whose loss would end it.
+  /// Options with many requests for each upload, so that losing one does not end the upload.
   private func options(_ scheme: ResumableUpload.Scheme) -> ResumableUpload {
     var options = ResumableUpload(scheme)
     options.createsWithContent = false

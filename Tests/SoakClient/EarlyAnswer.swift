@@ -17,7 +17,7 @@ enum EarlyAnswer {
 
   /// Sends an upload that the server answers early, and measures the time and the idleness afterwards.
   ///
-  /// - Parameter clock: A URL whose response takes a second. Requests to it replace sleeps.
+  /// - Parameter clock: A URL with a response that takes a second. Requests to it replace sleeps.
   static func run(
     _ url: String, _ options: TransportOptions, bytes: Int, clock: String
   ) async throws -> Report {

@@ -2,7 +2,7 @@ import Alamofire
 
 /// Sends a large number of requests with one session.
 enum RequestSoak {
-  /// The number of requests after which no lasting memory is allocated any more.
+  /// The number of requests after which memory must stop growing.
   private static let warmUp = 1000
 
   struct Report: Codable {

@@ -1,6 +1,6 @@
 import Alamofire
 
-/// A download in segments, which continues that of an ended process.
+/// A download in segments, which continues the download of an ended process.
 ///
 ///     SoakClient segments <url> <destination> <number of segments>
 struct SegmentedDownloadRun {

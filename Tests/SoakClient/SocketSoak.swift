@@ -2,7 +2,7 @@ import Alamofire
 
 /// Opens and closes a large number of WebSocket connections, one after the other.
 enum SocketSoak {
-  /// The number of connections after which no lasting memory is allocated any more.
+  /// The number of connections after which memory must stop growing.
   private static let warmUp = 250
 
   struct Report: Codable {

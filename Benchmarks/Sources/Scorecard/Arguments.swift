@@ -9,7 +9,7 @@ package struct Arguments: Sendable {
     }
   }
 
-  /// The arguments that are no options, in order.
+  /// The arguments that are not options, in order.
   package private(set) var words: [String] = []
   private var values: [String: String] = [:]
 
@@ -18,7 +18,7 @@ package struct Arguments: Sendable {
   /// - Parameters:
   ///   - arguments: The command line without the name of the program.
   ///   - options: The options that take a value.
-  ///   - flags: The options that take no value; theirs is the empty string.
+  ///   - flags: The options without a value; they get the empty string.
   package init(_ arguments: some Sequence<String>, options: Set<String>, flags: Set<String> = []) throws {
     var rest = arguments.makeIterator()
     while let argument = rest.next() {

@@ -2,9 +2,9 @@
 package enum HeldRow: String, CaseIterable, Codable, Sendable {
   /// Requests that wait for six connections of HTTP/1.1.
   case queued = "held-queued"
-  /// Requests that have connections of their own.
+  /// Requests on separate connections.
   case plain = "held-plain"
-  /// Requests that have connections of their own, over TLS.
+  /// Requests on separate connections, over TLS.
   case secured = "held-tls"
 
   /// The number of requests at once.

@@ -1,10 +1,10 @@
 /// A measured way of using a client.
 package enum Row: String, CaseIterable, Codable, Sendable {
-  /// A small GET whose body is handed over as bytes, awaited.
+  /// A small GET that delivers its body as bytes, awaited.
   case getData = "get-data"
-  /// A small GET whose body is decoded into a value, awaited.
+  /// A small GET that decodes its body into a value, awaited.
   case getDecodable = "get-decodable"
-  /// A small GET whose bytes are handed to a closure on a queue.
+  /// A small GET that passes its bytes to a closure on a queue.
   case getCallback = "get-callback"
 
   /// A small GET to which an adapter adds a token.
@@ -17,7 +17,7 @@ package enum Row: String, CaseIterable, Codable, Sendable {
   case withCookies = "use-cookies"
   /// A small GET that follows one redirect.
   case redirected = "use-redirect"
-  /// A small GET whose body is compressed with gzip.
+  /// A small GET with a body that is compressed with gzip.
   case compressed = "use-gzip"
   /// A small GET with a login by Digest.
   case authenticated = "use-digest"
@@ -51,7 +51,7 @@ package enum Row: String, CaseIterable, Codable, Sendable {
     }
   }
 
-  /// Whether each request needs a connection of its own.
+  /// Whether each request needs a new connection.
   package var isHandshake: Bool { Self.handshakes.contains(self) }
 }
 

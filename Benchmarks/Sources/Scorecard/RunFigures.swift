@@ -1,6 +1,6 @@
 /// The measurements of one client process. Each client prints them as a line of JSON, `Floor/floor.c` included.
 package struct RunFigures: Codable, Sendable {
-  /// The number of measured requests, without those of the warm-up.
+  /// The number of measured requests, without the warm-up.
   package var requests: Int
   package var seconds: Double
   /// User and system time of the whole process between the marks.

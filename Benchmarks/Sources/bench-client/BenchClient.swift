@@ -1,7 +1,7 @@
 import Foundation
 import Scorecard
 
-/// One run of one client, in a process of its own so that processor time and memory are its own.
+/// One run of one client, in a separate process so that its processor time and memory can be measured.
 ///
 ///     bench-client urlsession|alamofire --url URL --ca FILE --protocol http1|https1|h2 --row ROW
 ///                  --requests N --concurrency C [--warmup N] [--pause MICROSECONDS]

@@ -35,5 +35,5 @@ extension ClientSetting {
   }
 }
 
-/// A response that differs from the one of the server of the benchmarks.
+/// A response that the server of the benchmarks does not send.
 struct UnexpectedResponse: Error {}

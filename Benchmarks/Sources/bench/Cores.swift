@@ -2,7 +2,7 @@ import Foundation
 
 /// The cores on which the server and the clients run.
 struct Cores {
-  /// The number of the server's core; `nil` on a machine with one core, where nothing is pinned.
+  /// The number of the server's core; `nil` on a machine with one core, where processes are not pinned.
   let server: Int?
   let client: Int?
 

@@ -2,8 +2,8 @@ import Foundation
 import Scorecard
 
 /// Counts the operations of a request, and compares them with the limits of `Thresholds/counts.json`. Counts depend
-/// little on the load of the machine, so they can fail a build where times cannot. The limit of system calls
-/// is the number beyond those of the floor in the same run.
+/// little on the load of the machine, so they can fail a build where times cannot. The limit of system calls applies to
+/// the number beyond the floor's in the same run.
 struct CountsCheck {
   /// Runs clients with the counting library preloaded and with all cores. On one core, a thread that is woken replaces
   /// the one that woke it, so that the loop would rarely be found asleep.
@@ -118,7 +118,7 @@ struct CountsCheck {
     "per request or message, and the limit\nconc client    row            "
     + RequestCounts.kinds.map { $0.name.leftPadded(to: 19) }.joined()
 
-  /// Returns a line of text, with an exclamation mark behind each count that exceeds its limit.
+  /// Returns a line of text, with an exclamation mark after each count that exceeds its limit.
   private static func line(_ counts: RequestCounts, _ limit: RequestCounts?) -> String {
     let cells = RequestCounts.kinds.map { kind in
       let value = counts[keyPath: kind.value]

@@ -22,7 +22,7 @@ struct Harness {
   /// The pause of the other clients between two requests, in microseconds; `nil` for none.
   var pause: Int?
 
-  /// Runs a client once, in a process of its own.
+  /// Runs a client once, in a separate process.
   func run(
     _ contender: Plan.Contender, over wire: WireProtocol, concurrency: Int, requests: Int
   ) throws -> Run {

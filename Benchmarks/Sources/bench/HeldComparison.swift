@@ -44,7 +44,7 @@ struct HeldResult: Encodable {
   var connections: Int
   /// The memory of a request in flight, with its connection.
   var requestKilobytes: Double
-  /// The memory of a connection that no request uses; `nil` if the requests had to wait for few connections.
+  /// The memory of an idle connection; `nil` if the requests had to wait for few connections.
   var connectionKilobytes: Double?
 
   init(_ row: HeldRow, connections: Int, runs: [HeldFigures]) {

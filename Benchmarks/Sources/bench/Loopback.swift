@@ -5,7 +5,7 @@ enum Loopback {
   /// Returns different ports without a listening server.
   static func freePorts(_ count: Int) throws -> [UInt16] {
     var sockets: [Int32] = []
-    // All sockets stay open until the last port is found, so that no port is found twice.
+    // All sockets stay open until the last port is found, so that all ports are different.
     defer { sockets.forEach { close($0) } }
     return try (0..<count).map { _ in
       let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

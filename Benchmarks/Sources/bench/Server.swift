@@ -25,7 +25,7 @@ final class Server {
   /// Starts nginx and waits until it answers.
   ///
   /// - Parameters:
-  ///   - place: The folder in which the server's own is made.
+  ///   - place: The folder in which the server's folder is created.
   ///   - core: The core that its one worker stays on.
   init(in place: URL, core: Int?) throws {
     Self.removeOrphanedFolders(in: place)

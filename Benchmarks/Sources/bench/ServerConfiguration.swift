@@ -79,7 +79,7 @@ struct ServerConfiguration {
     "location = /closed { keepalive_timeout 0; default_type application/json; return 200 '\(Self.item)'; }"
   }
 
-  /// The places of `Row.everyday`. Digest is not verified, because only the client is measured.
+  /// The locations for `Row.everyday`. Digest is not verified, because only the client is measured.
   private var everyday: String {
     """
     location = /cookies {

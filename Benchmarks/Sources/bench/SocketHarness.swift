@@ -36,7 +36,7 @@ final class SocketHarness {
     process.waitUntilExit()
   }
 
-  /// Runs a client once, in a process of its own.
+  /// Runs a client once, in a separate process.
   ///
   /// - Parameters:
   ///   - preload: The library that counts; `nil` for none.

@@ -4,7 +4,7 @@
 
 import Alamofire
 
-/// Any JSON. For the JSON of your own server, declare a type with its members instead:
+/// Any JSON. For the JSON of your own server, declare a type with matching properties instead:
 ///
 ///     struct User: Decodable, Sendable { let name: String }
 enum JSON: Codable, Sendable {

@@ -5,7 +5,7 @@ import HTTPTestServer
 struct Stage: Sendable {
   /// A server over HTTP.
   let server: HTTPTestServer
-  /// A server over HTTPS, whose certificate authority is in no trust store of a system.
+  /// A server over HTTPS, with a certificate authority that systems do not trust.
   let secureServer: HTTPTestServer
   /// The authority of `secureServer`, as PEM.
   let authority: Data

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import HTTPWire
 
-/// Checks the reader of journals, whose lines may be forged with right checksums: what was read and written is the same
-/// when it is read again, and no byte counts that the file has not.
+/// Checks the reader of journals, with lines that may be forged with valid checksums. What was read and written is the
+/// same when it is read again, and bytes that the file lacks do not count.
 enum JournalReading {
   /// The checksum of all lines is 0, so that the inputs reach the records.
   private struct NoHash: HashFunctions {

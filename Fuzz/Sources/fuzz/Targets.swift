@@ -125,7 +125,7 @@ let targets: [String: Target] = [
   },
 ]
 
-/// The peer of all inputs, made by the first one, on the one thread that runs the targets.
+/// The peer of all inputs. The first input creates it, on the only thread that runs the targets.
 nonisolated(unsafe) private let peer = ScriptedPeer()
 
 private let now = HTTPDate(secondsSince1970: 1_700_000_000)

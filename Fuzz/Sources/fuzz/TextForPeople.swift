@@ -36,7 +36,7 @@ enum TextForPeople {
     }
   }
 
-  /// Plants a secret in front of, behind and inside a text.
+  /// Plants a secret before, after and inside a text.
   static func checkRedaction(_ bytes: UnsafeRawBufferPointer) {
     let text = String(decoding: bytes, as: UTF8.self)
     let redaction = Redaction.standard

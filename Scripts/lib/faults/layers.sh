@@ -21,7 +21,7 @@ prints 0 Scripts/layers "$tree" From To < <(
   for line in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "Sources/Alamofire/From/A.swift:$line: Target"; done
   echo "Sources/Alamofire/From/A.swift:12: Other"
 )
-# Comments, literals, members and private types are no such lines.
+# Comments, literals, members and private types do not count.
 plant Sources/Alamofire/From/A.swift <<'END'
 // Target
 /// A `Target`.

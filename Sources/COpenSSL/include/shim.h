@@ -48,7 +48,7 @@ static inline long openssl_allow_partial_writes(SSL_CTX *context) {
   return SSL_CTX_set_mode(
       context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
-// A client that writes what fits, reads several records at once, and holds no buffers while it waits.
+// Prepares a client that writes as much as fits, reads several records at once, and holds no buffers while it waits.
 static inline void openssl_prepare_client(SSL_CTX *context) {
   SSL_CTX_set_mode(
       context,
@@ -75,7 +75,7 @@ static inline X509 *openssl_certificate_at(const STACK_OF(X509) * stack, int ind
   return sk_X509_value(stack, index);
 }
 static inline STACK_OF(X509) * openssl_certificate_stack(void) { return sk_X509_new_null(); }
-// The stack takes a reference of its own.
+// The stack retains the certificate.
 static inline int openssl_push_certificate(STACK_OF(X509) * stack, X509 *certificate) {
   if (X509_up_ref(certificate) != 1) return 0;
   if (sk_X509_push(stack, certificate) > 0) return 1;
@@ -83,8 +83,8 @@ static inline int openssl_push_certificate(STACK_OF(X509) * stack, X509 *certifi
   return 0;
 }
 static inline void openssl_free_certificates(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }
-// The next certificate, or the next list, of a PEM text. Without a password OpenSSL would ask the terminal or standard
-// input for that of an encrypted one.
+// The next certificate, or the next list, of a PEM text. Without a password OpenSSL would ask for one on the terminal
+// or standard input if the text is encrypted.
 static inline X509 *openssl_next_certificate(BIO *text) { return PEM_read_bio_X509(text, NULL, NULL, (void *)""); }
 static inline X509_CRL *openssl_next_list(BIO *text) { return PEM_read_bio_X509_CRL(text, NULL, NULL, (void *)""); }
 // Adds the certificates and lists of a PEM text to a store, as X509_STORE_load_file does with a file. Returns 0 if the
@@ -100,7 +100,7 @@ static inline int openssl_add_trusted(X509_STORE *store, BIO *text) {
   sk_X509_INFO_pop_free(entries, X509_INFO_free);
   return count > 0;
 }
-// The SSL whose handshake a store context verifies, or NULL.
+// The SSL that a store context verifies the peer of, or NULL.
 static inline SSL *openssl_session_of(X509_STORE_CTX *context) {
   return X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
 }
@@ -149,7 +149,7 @@ static inline const unsigned char *openssl_subtree_name(
   return ASN1_STRING_get0_data(value);
 }
 static inline int openssl_point_count(const CRL_DIST_POINTS *points) { return sk_DIST_POINT_num(points); }
-// The full names of a distribution point whose list is the issuer's own and names all reasons, or NULL.
+// The full names of a distribution point, or NULL if its list is not the issuer's own or does not cover all reasons.
 static inline const GENERAL_NAMES *openssl_point_names(const CRL_DIST_POINTS *points, int index) {
   const DIST_POINT *point = sk_DIST_POINT_value(points, index);
   if (!point || !point->distpoint || point->distpoint->type != 0) return NULL;
@@ -167,7 +167,7 @@ static inline int openssl_string_count(const STACK_OF(OPENSSL_STRING) * strings)
 static inline const char *openssl_string_at(const STACK_OF(OPENSSL_STRING) * strings, int index) {
   return sk_OPENSSL_STRING_value(strings, index);
 }
-// Whether a signature is made over a digest that can be forged. Kinds that name no digest are not.
+// Whether a signature uses a digest that can be forged. Algorithms without a named digest do not count.
 static inline int openssl_is_weak_signature(int signature) {
   int digest = NID_undef, key = NID_undef;
   if (OBJ_find_sigid_algs(signature, &digest, &key) != 1) return 1;

@@ -10,7 +10,7 @@ extension HTTPTransport: ByteStreamTransport {
   }
 }
 
-/// A stream whose operations are posted to the loop that it belongs to.
+/// A stream that posts its operations to its loop.
 private struct LoopStream: ByteStream {
   private let link: StreamLink
 
@@ -66,11 +66,11 @@ final class LoopStreams {
   @exclusivity(unchecked) private var changed: [StreamLink] = []
   /// The streams that have more to do at once.
   @exclusivity(unchecked) private var busy: [StreamLink] = []
-  /// The streams whose bytes are being moved; empty between the turns, so that its memory is used again.
+  /// The streams that are moving bytes; empty between the turns, so that its memory is reused.
   @exclusivity(unchecked) private var pumped: [StreamLink] = []
   /// No stream times out before this time.
   @exclusivity(unchecked) private(set) var expiry: UInt64 = .max
-  /// The buffer for reads, which is made for the first read.
+  /// The buffer for reads, which is allocated at the first read.
   @exclusivity(unchecked) private var room: UnsafeMutableRawBufferPointer?
 
   init(_ contexts: TLSContexts) { self.contexts = contexts }
@@ -98,7 +98,7 @@ final class LoopStreams {
   func remove(_ link: StreamLink) {
     links[link.number] = nil
     guard links.isEmpty else { return }
-    // Without streams there is no turn in which the list could become empty.
+    // Without streams, no later turn would empty the list.
     busy.removeAll(keepingCapacity: true)
     expiry = .max
   }

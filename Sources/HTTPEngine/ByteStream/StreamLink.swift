@@ -25,7 +25,7 @@ final class StreamLink: @unchecked Sendable {
   private var proxy: ProxyServer?
   private var attempt: ConnectionAttempt?
   private var connecting: Task<Void, Never>?
-  /// The bytes that have arrived and that no operation has read.
+  /// The bytes that have arrived and have not been read yet.
   private var arrived = Data()
   private var operations: [ByteStreamFlow.Number: Operation] = [:]
   /// The time at which the handshake times out.
@@ -37,7 +37,7 @@ final class StreamLink: @unchecked Sendable {
   private var failure: TransportFailure?
   /// Whether the stream has more to do before the loop waits.
   var isBusy = false
-  /// The number of the stream among those of the loop.
+  /// The number of the stream in its loop.
   let number: UInt64
   /// Whether ``LoopStreams`` knows that the stream has changed.
   var isChanged = false
@@ -188,7 +188,7 @@ final class StreamLink: @unchecked Sendable {
 
   private func startTLS() {
     guard let connection, let streams else { return }
-    // Bytes behind the answer of a proxy came before this handshake, so an attacker could have sent them.
+    // Bytes after the answer of a proxy came before this handshake, so an attacker could have sent them.
     if let pipe = connection as? UnreadPipe, pipe.hasUnread { return fail(explained(.cleartextLeft)) }
     handshakeExpiry = later(handshakeLimit)
     let peer = TLSPeer(request.origin, request.profile)
@@ -205,7 +205,7 @@ final class StreamLink: @unchecked Sendable {
   ) {
     guard let watcher, !awaitsDecision else { return }
     awaitsDecision = true
-    // The watcher has a timeout of its own.
+    // The watcher has its own timeout.
     handshakeExpiry = .max
     Task.detached { [self] in
       let answer = await question(watcher)
@@ -246,7 +246,7 @@ final class StreamLink: @unchecked Sendable {
   private func hasProgressed(_ step: PipeStep) -> Bool {
     switch step {
     case .moved, .ended: return true
-    // The next event of the socket tells when to go on.
+    // The next event of the socket shows when to continue.
     case .waitsToRead, .waitsToWrite: break
     case .failed(let failure): fail(failure)
     case .undecided(let chain):

@@ -18,7 +18,7 @@ protocol Connection: AnyObject {
 
   /// Continues to move the bytes of an exchange that had to wait.
   func goOn(with exchange: Exchange)
-  /// Sends the content of a request whose server did not answer `Expect: 100-continue` in time.
+  /// Sends the content of a request after waiting for the answer to `Expect: 100-continue` has timed out.
   func continueExpired(_ exchange: Exchange)
   /// Lets go of an exchange that ends before its response is complete.
   func abandon(_ exchange: Exchange)

@@ -62,8 +62,8 @@ final class ConnectionAttempt {
   private var timing: ConnectionTiming
   /// The time at which the connector begins the next attempt, or a Unix-domain socket is tried again.
   private var nextAttempt: UInt64 = .max
-  /// The pauses between attempts to connect to a Unix-domain socket whose server has no room for more, in nanoseconds.
-  /// Each is twice as long as the one before.
+  /// The pauses between attempts to connect to a Unix-domain socket with a full backlog, in nanoseconds. Each is twice
+  /// as long as the one before.
   private static let socketPauses: ClosedRange<UInt64> = 1_000_000...100_000_000
   /// The last of these pauses; 0 if the server had room.
   private var socketPause: UInt64 = 0

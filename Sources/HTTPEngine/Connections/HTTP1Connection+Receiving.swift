@@ -14,7 +14,7 @@ extension HTTP1Connection {
       bytes.withUnsafeBytes { process($0, of: exchange) }
     }
     var left = Self.turnSize
-    // A connection whose exchange waits for a token has nothing to read.
+    // While its exchange waits for a token, the connection has nothing to read.
     while carries(exchange), machine != nil, unread.isEmpty {
       let limit = exchange.readLimit()
       guard limit > 0 else { return }
@@ -34,7 +34,7 @@ extension HTTP1Connection {
     }
   }
 
-  /// Processes bytes of the response. Those that the exchange cannot take are kept.
+  /// Processes bytes of the response. Retains the bytes that the exchange cannot accept yet.
   private func process(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) {
     var position = 0
     while carries(exchange), let receiving = machine?.receiving {
@@ -137,8 +137,8 @@ extension HTTP1Connection {
     return false
   }
 
-  /// Ends an exchange whose server asks for a client certificate, which is chosen outside of the engine. It is not
-  /// processed without the certificate, so it may be sent again with one.
+  /// Ends an exchange because the server requests a client certificate, which is chosen outside of the engine. The
+  /// server does not process the request without the certificate, so it may be sent again with one.
   private func identityAsked(of exchange: Exchange) {
     let message = "\(exchange.hostName) asks for a client certificate for this request."
     guard exchange.times.responseStart == 0, exchange.isRepeatable else {

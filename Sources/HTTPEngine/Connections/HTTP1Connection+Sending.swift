@@ -45,7 +45,7 @@ extension HTTP1Connection {
     return nil
   }
 
-  /// Notes that the connection takes no more bytes. The server may have answered before, so the connection is read on.
+  /// Notes that the connection accepts no more bytes. The server may have answered before, so reading continues.
   private func writingFailed(_ failure: TransportFailure?) {
     let host = exchange?.hostName ?? "the host"
     outgoing.failure =
@@ -55,7 +55,7 @@ extension HTTP1Connection {
     act(on: machine?.handle(.sendFailed) ?? .none)
   }
 
-  /// Notes that the system has taken the output: the head, or a piece of the content.
+  /// Notes that the system has accepted the output: the head, or a piece of the content.
   private func outputSent(of exchange: Exchange) {
     if outgoing.headSize > 0 { headSent(of: exchange) }
     dropOutput()

@@ -4,7 +4,7 @@ import HTTPWire
 /// A connection of HTTP/1.1, which carries one exchange at a time. Belongs to the loop's thread. ``HTTP1Exchange``
 /// decides about the order of an exchange, and ``HTTP1Reader`` reads the response.
 ///
-/// A connection whose exchange has to wait is not read, which needs no call of the kernel.
+/// While its exchange has to wait, the connection is simply not read, which costs no system call.
 final class HTTP1Connection: Connection {
   enum HTTP1State {
     case idle
@@ -35,7 +35,7 @@ final class HTTP1Connection: Connection {
   /// Whether it has carried an exchange.
   @exclusivity(unchecked) private(set) var isUsed = false
 
-  /// The bytes of the request that the system has not taken, from ``outputStart`` on.
+  /// The bytes of the request that the system has not accepted, from ``outputStart`` on.
   @exclusivity(unchecked) var output: [UInt8] = []
   @exclusivity(unchecked) var outputStart = 0
   @exclusivity(unchecked) var outgoing = Outgoing()
@@ -57,7 +57,7 @@ final class HTTP1Connection: Connection {
     var isChunked = false
     /// Whether the output has the end of the content.
     var isComplete = false
-    /// Whether the system has taken a byte of the request.
+    /// Whether the system has accepted a byte of the request.
     var hasBegun = false
     /// The reason why no more bytes can be sent.
     var failure: TransportFailure?
@@ -93,7 +93,7 @@ final class HTTP1Connection: Connection {
     }
   }
 
-  /// Returns the failure of a request whose head cannot be sent.
+  /// Returns the failure of a request with a head that cannot be sent.
   static func failure(_ violation: RequestHeadViolation, of request: WireRequest) -> TransportFailure {
     guard violation == .tooLarge else { return TransportFailure(.badURL, violation.message) }
     let urlSize = request.url.utf8.count
@@ -214,7 +214,7 @@ final class HTTP1Connection: Connection {
     outputStart = 0
   }
 
-  /// Ends the exchange, whose response is complete or not wanted.
+  /// Ends the exchange; its response is complete or discarded.
   func complete(reuse: Bool) {
     guard let exchange else { return }
     if let step = exchange.login?.next { return roundEnded(step, of: exchange, keepsConnection: reuse) }
@@ -272,7 +272,7 @@ final class HTTP1Connection: Connection {
     guard let exchange, let request = exchange.request, machine == nil else { return }
     if let failure = exchange.startSource() { return fail(failure) }
     send(request, of: exchange)
-    // The end of the connection may have been reported while a token was made.
+    // The end of the connection may have been reported while a token was generated.
     receive()
   }
 
@@ -298,7 +298,7 @@ final class HTTP1Connection: Connection {
 
   // MARK: Idle
 
-  /// Offers the connection to the next exchange, if nothing has arrived on it since its last response.
+  /// Offers the connection to the next exchange, if no bytes have arrived on it since its last response.
   func settle() {
     guard state == .settling else { return }
     guard !table.state.isShutDown else { return close() }
@@ -353,7 +353,7 @@ extension HTTP1Connection: PipeOwner {
 }
 
 extension ProxyServer {
-  /// Returns the field with the login of a request that the proxy forwards. A field of the caller wins.
+  /// Returns the field with the login of a request that the proxy forwards. A field that the caller has set wins.
   fileprivate func loginFields(for request: WireRequest) -> [HTTPHeader] {
     let name = "Proxy-Authorization"
     guard authentication == .basic, let login = basicLogin,

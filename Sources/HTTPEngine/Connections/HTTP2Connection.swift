@@ -15,7 +15,7 @@ final class HTTP2Connection: Connection {
   let session: HTTP2Session
   /// The exchanges by their tickets.
   @exclusivity(unchecked) private var carried: [UInt64: StreamedExchange] = [:]
-  /// The exchanges whose heads the system has not taken yet.
+  /// The exchanges with a head that the system has not accepted yet.
   @exclusivity(unchecked) private var starting: [StreamedExchange] = []
   /// Whether it has carried an exchange.
   @exclusivity(unchecked) private(set) var isUsed = false
@@ -30,13 +30,13 @@ final class HTTP2Connection: Connection {
   @exclusivity(unchecked) private var sendFailure: TransportFailure?
   /// The reason why the connection has ended.
   @exclusivity(unchecked) private(set) var endFailure: TransportFailure?
-  /// Whether the connection takes no more exchanges, and only carries its last ones.
+  /// Whether the connection accepts no more exchanges, and only carries its last ones.
   @exclusivity(unchecked) private(set) var isDraining = false
   /// The time at which the connection became idle, and until which it is used again.
   @exclusivity(unchecked) private(set) var idleSince: UInt64 = 0
   @exclusivity(unchecked) private(set) var idleLimit: UInt64 = .max
 
-  /// Makes the session of an open connection. Returns `nil` if there is no memory.
+  /// Makes the session of an open connection. Returns `nil` if memory is short.
   init?(
     _ pipe: any Pipe, _ tls: TLSConnection?, _ facts: ConnectionFacts, headerSizeLimit: Int, for pool: Pool
   ) {
@@ -72,13 +72,13 @@ final class HTTP2Connection: Connection {
     }
   }
 
-  /// Returns the failure of a request whose head cannot be sent.
+  /// Returns the failure of a request with a head that cannot be sent.
   static func failure(_ violation: RequestFields.Violation, of request: WireRequest) -> TransportFailure {
     guard case .head(let violation) = violation else { return TransportFailure(.badURL, violation.message) }
     return HTTP1Connection.failure(violation, of: request)
   }
 
-  /// Carries an exchange, whose head leaves at the end of the turn. Returns false if no stream is free.
+  /// Carries an exchange. Its head is sent at the end of the turn. Returns false if no stream is free.
   func start(_ exchange: Exchange) -> Bool {
     guard freeStreams > 0 else { return false }
     let isReused = isUsed
@@ -124,7 +124,7 @@ final class HTTP2Connection: Connection {
     if let queue = carried.values.first?.hostQueue { noteStreams(of: queue) }
   }
 
-  /// Tells the queue of an exchange how many requests the connection can carry.
+  /// Notifies the queue of an exchange of how many requests the connection can carry.
   private func noteStreams(of queue: HostQueues.Queue) {
     guard session.goAway == nil else { return }
     let core = table.core!
@@ -133,7 +133,7 @@ final class HTTP2Connection: Connection {
     if !admitted.isEmpty { core.startAdmitted(admitted) }
   }
 
-  /// Notes that the server wants another connection instead of this one (RFC 9113 §6.8).
+  /// Notes that the server expects a new connection to replace this one (RFC 9113 §6.8).
   private func noteDraining() {
     guard !isDraining, !isClosed, session.takesNoMoreStreams else { return }
     isDraining = true
@@ -235,7 +235,7 @@ final class HTTP2Connection: Connection {
     for exchange in started { exchange.headSent() }
   }
 
-  /// Notes that the connection takes no more bytes. The server may have answered before, so the connection is read on.
+  /// Notes that the connection accepts no more bytes. The server may have answered before, so reading continues.
   private func sendingFailed(_ failure: TransportFailure?) {
     sendFailure =
       failure

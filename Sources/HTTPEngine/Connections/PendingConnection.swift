@@ -1,7 +1,7 @@
 import HTTPWire
 
-/// A connection that is being made for a pool: the way to the server, and the handshake with it. Belongs to the loop's
-/// thread.
+/// A connection that is being established for a pool, from the first address to the end of the handshake. Belongs to
+/// the loop's thread.
 final class PendingConnection {
   private enum State {
     case idle
@@ -12,7 +12,7 @@ final class PendingConnection {
 
   private unowned let pool: Pool
   private let request: WireRequest
-  /// The exchange for which the connection is made. Another one may get the connection.
+  /// The exchange that the connection is established for. Another one may get the connection.
   let ticket: UInt64
   /// Whether the connection may become one of HTTP/2.
   let mayMultiplex: Bool
@@ -26,7 +26,7 @@ final class PendingConnection {
   /// Makes a connection that has not begun.
   ///
   /// - Parameters:
-  ///   - request: The request for which the connection is made. Its limits apply.
+  ///   - request: The request that the connection is established for. Its limits apply.
   ///   - ticket: The ticket of its exchange.
   ///   - mayMultiplex: Whether the connection may become one of HTTP/2.
   init(_ request: WireRequest, _ ticket: UInt64, mayMultiplex: Bool, for pool: Pool) {
@@ -78,7 +78,7 @@ final class PendingConnection {
   // MARK: The handshake
 
   private func secure(_ pipe: any Pipe) {
-    // Bytes behind the answer of a proxy came before this handshake, so an attacker could have sent them.
+    // Bytes after the answer of a proxy came before this handshake, so an attacker could have sent them.
     if let unread = pipe as? UnreadPipe, unread.hasUnread {
       pipe.close()
       state = .idle

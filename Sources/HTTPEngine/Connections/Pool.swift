@@ -9,16 +9,16 @@ final class Pool {
   let table: LoopExchanges
   /// The connections without an exchange. The last one was used last.
   @exclusivity(unchecked) private(set) var idle: [HTTP1Connection] = []
-  /// The connections of HTTP/2, also those that take no more exchanges.
+  /// The connections of HTTP/2, including those that accept no more exchanges.
   @exclusivity(unchecked) private(set) var multiplexed: [HTTP2Connection] = []
-  /// The connections that are being made.
+  /// The connections that are being established.
   @exclusivity(unchecked) private(set) var pending: [PendingConnection] = []
   /// The number of them that cannot become connections of HTTP/2.
   @exclusivity(unchecked) private var pendingPlain = 0
-  /// The time since which a connection is being made without a break. Before, the waiting exchanges have waited for one
-  /// another, and not for the host.
+  /// The time since which at least one connection is being established. Before it, the waiting exchanges have waited
+  /// for one another, and not for the host.
   @exclusivity(unchecked) private(set) var pendingSince: UInt64 = 0
-  /// The number of connections whose response has ended since the sockets were last looked at.
+  /// The number of connections that have completed a response since the sockets were last polled.
   @exclusivity(unchecked) var settling = 0
   /// The exchanges that wait for a connection.
   @exclusivity(unchecked) private(set) var waiting = WaitingExchanges()
@@ -26,11 +26,12 @@ final class Pool {
   @exclusivity(unchecked) private var shortestIdleLimit: UInt64 = .max
   /// The number of times at which a waiting exchange was considered. Tests count them.
   @exclusivity(unchecked) private(set) var assignmentSteps = 0
-  /// Whether the connections carry many requests at a time; `nil` until one was made.
+  /// Whether the connections carry many requests at a time; `nil` until one was established.
   @exclusivity(unchecked) var multiplexes: Bool?
   /// The credentials that the proxy of forwarded requests has accepted last.
   @exclusivity(unchecked) var proxyProof: AuthenticationProof?
-  /// Whether the last connection could not be made. Then exchanges do not wait for the connection of another one.
+  /// Whether the last connection could not be established. Then exchanges do not wait for the connection of another
+  /// one.
   @exclusivity(unchecked) private var hasFailed = false
   @exclusivity(unchecked) private var isAssigning = false
 
@@ -48,10 +49,10 @@ final class Pool {
   /// The fields of the last request over HTTP/1.1.
   @exclusivity(unchecked) var headMemory = RequestHeadMemory()
 
-  /// Whether nothing has to be remembered.
+  /// Whether the pool holds no state that has to be remembered.
   var isForgettable: Bool { open == 0 && waiting.isEmpty }
 
-  /// The number of connections, with those that are being made.
+  /// The number of connections, including those that are being established.
   @exclusivity(unchecked) private var open = 0 {
     didSet { group.open += open - oldValue }
   }
@@ -80,7 +81,7 @@ final class Pool {
     assign()
   }
 
-  /// Returns the connection that was used last, if it is idle and nothing else has to be considered.
+  /// Returns the connection that was used last, if it is idle and no other rule applies.
   private func connectionAtOnce(for exchange: Exchange) -> HTTP1Connection? {
     guard !waiting.hasActive, multiplexed.isEmpty, !isAssigning, !exchange.needsNewConnection,
       !exchange.flow.isSuspended, let limit = idle.last?.idleLimit, limit > table.now
@@ -99,8 +100,8 @@ final class Pool {
     return true
   }
 
-  /// Forgets an exchange that waits for a connection. A connection that is being made for it goes on only if another
-  /// exchange waits.
+  /// Forgets an exchange that waits for a connection. A connection that is being established for it continues only if
+  /// another exchange waits.
   func withdraw(_ exchange: Exchange) {
     guard waiting.remove(exchange.ticket) != nil else { return }
     while pending.count > waiting.count, let last = pending.last {
@@ -162,7 +163,7 @@ final class Pool {
     state.multiplexes = hasFailed ? false : multiplexes
     state.hasStream = multiplexed.contains { $0.freeStreams > 0 }
     state.idle = need.isNew ? idle.count { !$0.isUsed } : idle.count
-    // Where HTTP/2 is spoken, one that is made for others would not carry a request of HTTP/1.1.
+    // Where HTTP/2 is spoken, a connection established for other exchanges would not carry a request of HTTP/1.1.
     let fit = need.mayMultiplex || state.multiplexes == false ? pending.count : pendingPlain
     state.connecting = fit + (need.isNew ? 0 : settling)
     state.waiting = max(0, waitingAlone(need, state.multiplexes) - 1)
@@ -206,7 +207,7 @@ final class Pool {
     return true
   }
 
-  /// Returns the ends of the steps of the connection that is being made for an exchange; `nil` if there is none.
+  /// Returns the ends of the steps of the connection that is being established for an exchange; `nil` without one.
   func progress(for ticket: UInt64) -> ConnectionFacts.Times? {
     pending.first { $0.ticket == ticket }?.progress
   }
@@ -216,7 +217,7 @@ final class Pool {
     if !pending.remove(at: index).mayMultiplex { pendingPlain -= 1 }
   }
 
-  /// Takes a connection that was made.
+  /// Adds an established connection.
   func opened(_ connection: HTTP1Connection, by maker: PendingConnection) {
     removePending(maker)
     multiplexes = false
@@ -224,7 +225,7 @@ final class Pool {
     keep(connection)
   }
 
-  /// Takes a connection of HTTP/2 that was made.
+  /// Adds an established connection of HTTP/2.
   func opened(_ connection: HTTP2Connection, by maker: PendingConnection) {
     removePending(maker)
     multiplexes = true
@@ -236,8 +237,7 @@ final class Pool {
     assign()
   }
 
-  /// Ends the exchange for which a connection could not be made. Others that have waited for it make connections of
-  /// their own.
+  /// Ends the exchange for which connecting failed. Others that have waited for the same connection begin their own.
   func failed(_ failure: TransportFailure, _ times: ConnectionFacts.Times, by maker: PendingConnection) {
     guard pending.contains(where: { $0 === maker }) else { return }
     removePending(maker)
@@ -285,7 +285,7 @@ final class Pool {
     return connection
   }
 
-  /// Forgets a connection that was closed. Another one may be made in its place.
+  /// Forgets a connection that was closed. Another one may be established instead.
   func closed(_ connection: any Connection) {
     if let index = idle.lastIndex(where: { $0 === connection }) {
       idle.remove(at: index)
@@ -307,13 +307,13 @@ final class Pool {
     }
   }
 
-  /// Closes the idle connections whose time is over. Returns the next time to ask.
+  /// Closes the idle connections that have expired. Returns the time of the next check.
   func sweep() -> UInt64 {
     for connection in idleConnections where connection.idleLimit <= table.now { connection.close() }
     return idleConnections.reduce(.max) { min($0, $1.idleLimit) }
   }
 
-  /// Closes all connections, and cancels those that are being made.
+  /// Closes all connections, and cancels those that are being established.
   func closeAll() {
     for connection in pending { connection.cancel() }
     open -= pending.count
@@ -336,7 +336,7 @@ final class HostGroup {
   }
 
   let limit: Int
-  /// The number of connections, with those that are being made.
+  /// The number of connections, including those that are being established.
   @exclusivity(unchecked) var open = 0
   /// The number of connections of HTTP/2 that only carry their last exchanges.
   @exclusivity(unchecked) var draining = 0
@@ -346,8 +346,8 @@ final class HostGroup {
 
   init(limit: Int) { self.limit = limit }
 
-  /// The number of connections that count for the limit. The server wants others instead of those that drain (RFC 9113
-  /// §6.8), but there are never more than twice as many connections as allowed.
+  /// The number of connections that count towards the limit. The server expects new connections to replace those that
+  /// drain (RFC 9113 §6.8), but there are never more than twice as many connections as allowed.
   var occupied: Int { open - min(draining, limit) }
 
   func add(_ pool: Pool) {

@@ -2,7 +2,7 @@ import Glibc
 import HTTPSystem
 import HTTPWire
 
-/// The failures of connections that could not be made, as a user reads them.
+/// The failures to connect, as a user reads them.
 enum RouteFailure {
   static func unknownName(_ host: String, _ reason: HostLookup.Failure?) -> TransportFailure {
     switch reason.map({ $0.code == EAI_SYSTEM ? $0.systemError : 0 }) {

@@ -2,8 +2,8 @@ import HTTPWire
 
 /// An exchange on its stream of HTTP/2. Belongs to the loop's thread.
 ///
-/// Bytes that the exchange cannot take yet are kept here. They hold back the window of the stream, so that a server
-/// cannot send more than that window.
+/// Bytes that the exchange cannot accept yet are buffered here. They hold back the window of the stream, so that a
+/// server cannot send more than that window.
 final class StreamedExchange: HTTP2StreamOwner {
   private unowned let connection: HTTP2Connection
   private let ticket: UInt64
@@ -69,7 +69,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     return true
   }
 
-  /// Notes that the system has taken the head.
+  /// Notes that the system has accepted the head.
   func headSent() {
     guard let exchange else { return }
     if !hasContent { exchange.times.requestEnd = Clock.now() }
@@ -109,7 +109,7 @@ final class StreamedExchange: HTTP2StreamOwner {
   func streamEnded(_ end: HTTP2StreamEnd, _ stream: HTTP2Stream) {
     self.stream = nil
     guard let exchange else { return }
-    // A sink that has taken everything, and is full now, does not delay the end.
+    // A sink that has received all bytes, and is full now, does not delay the end.
     guard unread.isEmpty, !exchange.flow.isSuspended else {
       self.end = end
       return

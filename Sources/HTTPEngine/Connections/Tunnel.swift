@@ -28,7 +28,7 @@ final class Tunnel: PipeOwner {
   private enum State {
     case securing(TLSConnection)
     case talking
-    /// A token is being made. The bytes behind the challenge are read afterwards.
+    /// A token is being generated. The bytes after the challenge are read later.
     case awaitingToken(unread: [UInt8])
     case over
   }
@@ -52,7 +52,7 @@ final class Tunnel: PipeOwner {
   ///
   /// - Parameters:
   ///   - socket: The connection to the proxy; the tunnel closes it unless it opens.
-  ///   - conversation: As it was left by an earlier connection, or a new one.
+  ///   - conversation: The conversation that an earlier connection has left, or a new one.
   init(
     over socket: Socket, through proxy: ProxyServer, to origin: Origin, _ conversation: Conversation,
     _ core: LoopCore, for owner: any TunnelOwner
@@ -264,8 +264,8 @@ final class Tunnel: PipeOwner {
 }
 
 extension Tunnel.Conversation {
-  /// Makes the conversation for a connection to a host behind a proxy. The host is an address for the kinds of SOCKS
-  /// whose proxies take no names.
+  /// Makes the conversation for a connection to a host behind a proxy. The host is an address for the versions of SOCKS
+  /// that do not support names.
   init(
     with proxy: ProxyServer, host: String, port: Int, address: IPAddress?, forwards: Bool
   ) throws(TransportFailure) {

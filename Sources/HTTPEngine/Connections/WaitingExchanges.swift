@@ -20,7 +20,7 @@ struct WaitingExchanges {
   private struct Link {
     let exchange: Exchange
     let need: Need
-    /// The place among all exchanges of the pool.
+    /// The position among all exchanges of the pool.
     let order: UInt64
     var previous: UInt64?
     var next: UInt64?
@@ -30,7 +30,7 @@ struct WaitingExchanges {
   private struct Lane {
     var first: UInt64?
     var last: UInt64?
-    /// The first exchange for which no connection was begun; `nil` if one was begun for each.
+    /// The first exchange without a connection attempt; `nil` if each has one.
     var nextToConnect: UInt64?
     var count = 0
   }
@@ -61,7 +61,7 @@ struct WaitingExchanges {
     return found.count < 2 ? found.map(\.need) : found.sorted { $0.order < $1.order }.map(\.need)
   }
 
-  /// Adds an exchange behind the others.
+  /// Adds an exchange after the others.
   mutating func append(_ exchange: Exchange, _ need: Need) {
     lastOrder += 1
     let ticket = exchange.ticket
@@ -73,7 +73,7 @@ struct WaitingExchanges {
     if lanes[need.index].nextToConnect == nil { lanes[need.index].nextToConnect = ticket }
   }
 
-  /// Puts an exchange back in front of the others.
+  /// Puts an exchange back before the others.
   mutating func prepend(_ exchange: Exchange, _ need: Need) {
     firstOrder -= 1
     let ticket = exchange.ticket
@@ -108,8 +108,8 @@ struct WaitingExchanges {
   /// Removes and returns the first exchange with a need.
   mutating func takeFirst(_ need: Need) -> Exchange? { lanes[need.index].first.flatMap { remove($0) } }
 
-  /// Returns the exchange for which the next connection is begun: the first one without a connection of its own. It
-  /// waits on.
+  /// Returns the exchange for which the next connection is begun: the first one without its own connection attempt. The
+  /// exchange keeps waiting.
   mutating func nextToConnect(_ need: Need) -> Exchange? {
     // The connections that were begun for them went to others.
     let ticket = lanes[need.index].nextToConnect ?? lanes[need.index].first
@@ -118,7 +118,7 @@ struct WaitingExchanges {
     return link.exchange
   }
 
-  /// Adds an exchange that gets no connection until it is resumed. It is behind the others then.
+  /// Adds an exchange that does not get a connection until it is resumed; it then comes after the others.
   mutating func suspend(_ exchange: Exchange) { suspended[exchange.ticket] = exchange }
 
   /// Returns whether the exchange was set aside. It is not any more.

@@ -2,14 +2,14 @@ import HTTPWire
 
 // The end of an exchange.
 extension Exchange {
-  /// Returns the outcome of an exchange whose response is complete, or of one whose body is not wanted.
+  /// Returns the outcome of an exchange with a complete response, or with a body that is discarded.
   func completed() -> Outcome {
     guard let head else { return .failure(unanswered(.unknown).with(metrics: metrics())) }
     if dropped == nil, let failure = undecodedFailure { return .failure(failure.with(metrics: metrics())) }
     return .success(WireResponse(head: head, body: body.take(), trailers: trailers, metrics: allMetrics()))
   }
 
-  /// Returns the failure of a request whose connection ended before a byte of a response, and which is not sent again.
+  /// Returns the failure of a request that is not sent again although its connection ended before a byte of a response.
   ///
   /// - Parameter code: The error code of HTTP/2 with which the server has refused the request.
   func unanswered(_ evidence: RepeatDecision.Evidence, code: UInt32? = nil) -> TransportFailure {
@@ -25,8 +25,8 @@ extension Exchange {
     return TransportFailure(.connectionLost, message)
   }
 
-  /// A sentence about the port; an empty text if the port has answered before, or is the one of a proxy. Most servers
-  /// for TLS end a connection that begins with plain HTTP.
+  /// A sentence about the port; an empty text if the port has answered before, or belongs to a proxy. Most servers for
+  /// TLS end a connection that begins with plain HTTP.
   var schemeAdvice: String {
     guard request?.origin.scheme == "http", pool?.route.proxy == nil, !isReused else { return "" }
     return " It failed, or this is a port for TLS; then use https://."
@@ -66,7 +66,7 @@ extension Exchange {
 
   /// Whether the request is sent again after its connection has ended without a response.
   ///
-  /// - Parameter isBusy: Whether the server has refused it because of its own state.
+  /// - Parameter isBusy: Whether the server has refused it because it is busy.
   func mayRepeat(after evidence: RepeatDecision.Evidence, isBusy: Bool = false) -> Bool {
     guard times.responseStart == 0, isRepeatable else { return false }
     return decision.mayRepeat(
@@ -129,7 +129,7 @@ extension Exchange {
   private var idleExpiry: UInt64 {
     var activity = timing.lastActivity
     if phase == .connecting, login?.awaitsToken != true {
-      // Nothing is expected of the host while all of its connections are in use. A token is expected of another host.
+      // While all connections of the host are in use, its silence is not a timeout. A token comes from another host.
       guard let pool, !pool.pending.isEmpty else { return .max }
       activity = max(activity, pool.pendingSince)
     }
@@ -160,7 +160,7 @@ extension Exchange {
     }
   }
 
-  /// Returns the failure of an exchange whose time is over; `nil` if no limit is exceeded yet.
+  /// Returns the failure of an exchange that has timed out; `nil` if no limit is exceeded yet.
   func timeout() -> TransportFailure? {
     exceededPhase().map { TransportFailure(.timedOut, message(of: $0), metrics: metrics(), phase: $0) }
   }

@@ -6,7 +6,7 @@ package import HTTPWire
 /// The effect of a part of the response on its exchange.
 enum ExchangeStep {
   case goOn
-  /// The bytes were not taken, and are delivered again when the exchange goes on.
+  /// The bytes were not accepted, and are delivered again when the exchange continues.
   case hold
   /// The exchange is complete, although more bytes may follow on its connection.
   case complete
@@ -22,7 +22,7 @@ extension Exchange {
   /// - Parameters:
   ///   - framing: The framing of the body, as the head declares it.
   ///   - length: The announced length of the body; `nil` if it is unknown.
-  ///   - isReusable: Whether the connection can carry another request behind the body.
+  ///   - isReusable: Whether the connection can carry another request after the body.
   func headReceived(
     _ head: ResponseHead, _ framing: MessageFraming, length: Int64?, isReusable: Bool
   ) -> ExchangeStep {
@@ -79,7 +79,7 @@ extension Exchange {
       alignPhaseTimer()
       return 0
     }
-    // Nothing is known of the room for decoded bytes. A piece is taken as a whole, although it ends beyond the room.
+    // The room for decoded bytes is unknown. A piece is delivered as a whole, even if it exceeds the room.
     guard !coding.isDecoded else { return BodyPiece.size }
     return min(4, (min(room, 4 * BodyPiece.size) + BodyPiece.size - 1) / BodyPiece.size) * BodyPiece.size
   }
@@ -195,8 +195,8 @@ extension Exchange {
     }
   }
 
-  /// Decodes bytes and delivers them piece by piece. Bytes that are held are delivered again, and those of them that
-  /// were decoded before are skipped then.
+  /// Decodes bytes and delivers them piece by piece. Bytes that are held back are delivered again; the part that was
+  /// decoded before is then skipped.
   private func decode(_ bytes: UnsafeRawBufferPointer) -> ExchangeStep {
     if coding.decoder == nil { coding.decoder = BodyDecoder(coding.codings) }
     guard let decoder = coding.decoder else { return .fail(Self.noMemoryToDecode) }
@@ -233,7 +233,7 @@ extension Exchange {
     return .hold
   }
 
-  /// The failure of a body whose framing is complete, and whose content coding is not.
+  /// The failure of a body with complete framing but an incomplete content coding.
   var undecodedFailure: TransportFailure? {
     // A range of an encoded representation may end anywhere (RFC 9110 §14.2).
     guard let decoder = coding.decoder, !decoder.isComplete, head?.status != 206 else { return nil }
@@ -261,7 +261,7 @@ extension Exchange {
 package enum BodyDestination {
   case memory
   case sink(any BodySink)
-  /// The body is not wanted; see ``DroppedBody``.
+  /// The body is discarded; see ``DroppedBody``.
   case discarded
 
   /// Makes the destination of a body after the decision about its head.
@@ -298,7 +298,7 @@ package struct BodyBuffer: ~Copyable {
     grow(to: min(bytes, Self.largestReservation))
   }
 
-  /// Returns false if there is no memory.
+  /// Returns false if memory is short.
   package mutating func append(_ bytes: UnsafeRawPointer, count added: Int) -> Bool {
     let (needed, overflow) = count.addingReportingOverflow(added)
     guard !overflow else { return false }
@@ -340,9 +340,9 @@ package struct BodyBuffer: ~Copyable {
 
 /// The content codings of one response, and the state of decoding. A body without a coding costs one comparison.
 struct BodyCoding {
-  /// The codings in the order of decoding; empty if the body is delivered as it is.
+  /// The codings in the order of decoding; empty if the body is delivered unchanged.
   var codings: [ContentCoding] = []
-  /// The decoder, which is made for the first bytes, so that a response without a body needs none.
+  /// The decoder, which is created for the first bytes, so that a response without a body does not need one.
   var decoder: BodyDecoder?
   /// The number of bytes at the beginning of the next call that were decoded before a pause.
   var decodedAhead = 0
@@ -352,13 +352,13 @@ struct BodyCoding {
   var consumed: Int64? { decoder?.consumed }
 }
 
-/// The trailer fields of a request, which the code of the caller makes on another thread. A request that is sent again
+/// The trailer fields of a request, which the caller's code computes on another thread. A request that is sent again
 /// has a new one, so that a late reply to the first sending is not used.
 final class TrailerReply: Sendable {
-  /// The trailers, made by the caller, for the loop and the pool.
+  /// The trailers that the caller has computed, for the loop and the pool.
   private let made = TrackedMutex<[HTTPHeader]?>(nil)
 
-  /// The fields; `nil` until they are made.
+  /// The fields; `nil` until they are computed.
   var fields: [HTTPHeader]? { made.withLock { $0 } }
 
   func set(_ fields: [HTTPHeader]) { made.withLock { $0 = fields } }

@@ -74,7 +74,7 @@ extension Exchange {
     }
   }
 
-  /// Ends the content once its trailers are known, which may run code of the caller on another thread.
+  /// Ends the content once its trailers are known, which may run the caller's code on another thread.
   private func endOfContent() -> ContentPiece {
     guard let trailers = request?.trailers else { return .end([]) }
     let reply = trailerReply ?? ask(for: trailers)
@@ -93,7 +93,7 @@ extension Exchange {
     return reply
   }
 
-  /// Counts bytes of the content that the connection has taken over.
+  /// Counts bytes of the content that the connection has accepted.
   func contentSent(_ length: Int) {
     guard length > 0 else { return }
     count.sent += Int64(length)
@@ -113,7 +113,7 @@ extension Exchange {
     }
     self.login = login
     let step = login.begin(pool.proxyProof)
-    // The first token belongs to a connection that has carried nothing else.
+    // The first token belongs to a connection that has not carried another request.
     if login.bindsConnection { needsNewConnection = true }
     return step
   }
@@ -123,7 +123,7 @@ extension Exchange {
   ///
   /// - Parameters:
   ///   - framing: The framing of the body, as the head declares it.
-  ///   - isReusable: Whether the connection can carry another request behind the body.
+  ///   - isReusable: Whether the connection can carry another request after the body.
   func continuesLogin(_ head: ResponseHead, _ framing: MessageFraming, isReusable: Bool) -> Bool {
     guard let login, isRepeatable else { return false }
     let dropped = DroppedBody(

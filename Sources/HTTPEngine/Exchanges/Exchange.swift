@@ -32,10 +32,10 @@ final class Exchange {
 
   /// The times of the attempt to send the request that counts, on the monotonic clock; 0 for what has not happened.
   struct Times {
-    /// The end of the steps of a connection that could not be made.
+    /// The times at which the steps of a failed connection attempt ended.
     var connecting = ConnectionFacts.Times()
     var requestStart: UInt64 = 0
-    /// The time at which the system had taken the whole request.
+    /// The time at which the system had accepted the whole request.
     var requestEnd: UInt64 = 0
     /// The time of the first byte of a response.
     var responseStart: UInt64 = 0
@@ -72,7 +72,7 @@ final class Exchange {
   /// The time at which a request that was refused is sent again; `.max` if it was not.
   @exclusivity(unchecked) var repeatTime: UInt64 = .max
   @exclusivity(unchecked) var bandwidth: BandwidthMeter?
-  /// The place among the exchanges that wait for bandwidth; `nil` if bytes have moved since.
+  /// The position among the exchanges that wait for bandwidth; `nil` if bytes have moved since.
   @exclusivity(unchecked) var throttlePosition: UInt64?
   @exclusivity(unchecked) var hostQueue: HostQueues.Queue?
   /// The connections that can carry the exchange.
@@ -93,14 +93,14 @@ final class Exchange {
   /// Whether the source of the body was started, and whether bytes of it were read since.
   @exclusivity(unchecked) var hasStartedSource = false
   @exclusivity(unchecked) var hasReadSource = false
-  /// The reply of the caller that is asked for trailers; `nil` before the content has ended.
+  /// The reply of the caller to the request for trailers; `nil` before the content has ended.
   @exclusivity(unchecked) var trailerReply: TrailerReply?
   /// The bytes of the head that was sent, for the observer of the bytes.
   @exclusivity(unchecked) var sentHead: [UInt8] = []
 
   @exclusivity(unchecked) var head: ResponseHead?
   @exclusivity(unchecked) var destination = BodyDestination.memory
-  /// The body of the response, if it is not wanted.
+  /// The body of the response, if it is discarded.
   @exclusivity(unchecked) var dropped: DroppedBody?
   @exclusivity(unchecked) var body = BodyBuffer()
   /// The trailer fields of the response; `nil` without any.

@@ -22,14 +22,14 @@ final class LoopExchanges {
   @exclusivity(unchecked) private var last: LastPool?
   @exclusivity(unchecked) private var keptPools = leastKeptPools
   @exclusivity(unchecked) private var pending: [PendingConnection] = []
-  /// The connections whose response has ended since the sockets were last looked at. They are used again once it is
-  /// known that nothing else has arrived on them.
+  /// The connections that have completed a response since the sockets were last polled. They are reused once it is
+  /// known that no other bytes have arrived on them.
   @exclusivity(unchecked) private var settling: [HTTP1Connection] = []
-  /// Those of them for which the sockets are being looked at.
+  /// The settling connections that the running poll covers.
   @exclusivity(unchecked) private var settled: [HTTP1Connection] = []
   /// The connections that have more to do, although their sockets have nothing to report.
   @exclusivity(unchecked) private var continued: [any Connection] = []
-  /// Those of them that have their turn now.
+  /// The ready connections that are being processed now.
   @exclusivity(unchecked) private var running: [any Connection] = []
   /// The pools that have room for a waiting exchange since a connection was closed.
   @exclusivity(unchecked) private var changedPools: [Pool] = []
@@ -67,15 +67,15 @@ final class LoopExchanges {
   var isEmpty: Bool { exchanges.isEmpty }
   /// The time until which the loop may sleep.
   var expiry: UInt64 { min(nextSweep, nextIdleSweep) }
-  /// Whether something is to be done before the loop waits. A connection that settles needs a look at the sockets, for
-  /// which the loop does not have to be kept awake unless an exchange waits for the connection.
+  /// Whether something is to be done before the loop waits. A connection that settles needs a poll of the sockets, but
+  /// the loop has to stay awake for it only if an exchange waits for the connection.
   var isBusy: Bool {
     !continued.isEmpty || !changedPools.isEmpty || settling.contains { $0.pool.waiting.hasActive }
   }
 
-  /// The buffer for bytes that are taken over before the next read.
+  /// The buffer for bytes that are consumed before the next read.
   var scratch: UnsafeMutableRawBufferPointer { Self.made(&rooms.read) }
-  /// The buffer for bytes that are taken over before the next write.
+  /// The buffer for bytes that are consumed before the next write.
   var writeRoom: UnsafeMutableRawBufferPointer { Self.made(&rooms.write) }
 
   private static func made(_ room: inout UnsafeMutableRawBufferPointer?) -> UnsafeMutableRawBufferPointer {
@@ -220,7 +220,7 @@ final class LoopExchanges {
   /// - Parameters:
   ///   - failure: The failure if the request is not sent again.
   ///   - evidence: What is known of the fate of the request.
-  ///   - isBusy: Whether the server has refused the request because of its own state.
+  ///   - isBusy: Whether the server has refused the request because it is busy.
   func lost(
     _ exchange: Exchange, _ failure: @autoclosure () -> TransportFailure,
     _ evidence: RepeatDecision.Evidence, isBusy: Bool = false
@@ -298,7 +298,7 @@ extension LoopExchanges {
     }
   }
 
-  /// Continues an exchange whose sink may have room or whose source may have bytes.
+  /// Continues an exchange because its sink may have room or its source may have bytes.
   func proceed(_ ticket: UInt64) {
     guard let exchange = exchanges[ticket], !exchange.flow.isSuspended else { return }
     exchange.proceed()
@@ -340,7 +340,7 @@ extension LoopExchanges {
     while let connection = settled.popLast() { connection.settle() }
   }
 
-  /// Does what was left over, and ends what has taken too long.
+  /// Finishes deferred work, and ends what has exceeded a time limit.
   func turn() {
     if !continued.isEmpty {
       swap(&continued, &running)
@@ -389,7 +389,7 @@ extension LoopExchanges {
 
   private func expire(_ exchange: Exchange) {
     if let failure = exchange.timeout() { return abandon(exchange, failure) }
-    // Nothing waits longer for the rest of a body that is not wanted.
+    // Stop waiting for the rest of a body that is discarded.
     if let dropped = exchange.dropped, dropped.deadline <= now, exchange.login?.next == nil {
       let outcome = exchange.completed()
       leaveConnection(exchange)

@@ -9,7 +9,7 @@ final class ExchangeLogin {
     case send
     /// Make the token that answers a challenge, and call ``answered(_:)``.
     case ask(NegotiateConversation, challenge: [UInt8])
-    /// The response is the one of the request.
+    /// The response is the response to the request.
     case deliver
   }
 
@@ -33,7 +33,7 @@ final class ExchangeLogin {
   var next: ExchangeLoginStep?
   /// Whether the next request has to follow on the same connection, because it answers a challenge of this connection.
   private(set) var needsConnection = false
-  /// Whether a token is being made.
+  /// Whether a token is being generated.
   private(set) var awaitsToken = false
 
   /// Makes the login of a request; `nil` if the request needs none, or knows its credentials in advance.
@@ -97,7 +97,7 @@ final class ExchangeLogin {
 
   private var hasBody: Bool { RequestHeadWriter.Content(of: request) != .none }
 
-  /// Begins the login with the proxy, whose first step is always to send the request.
+  /// Begins the login with the proxy; its first step is always to send the request.
   private func beginWithProxy(_ remembered: AuthenticationProof?) {
     guard let proxyServer else { return }
     let target = RequestHeadWriter(request, form: .absolute).target
@@ -185,7 +185,7 @@ final class ExchangeLogin {
 }
 
 extension ProxyServer {
-  /// Whether the challenges of a proxy that forwards requests are answered. Basic needs no challenge.
+  /// Whether the challenges of a proxy that forwards requests are answered. Basic does not need a challenge.
   fileprivate var answersChallenges: Bool {
     authentication == .negotiated && (username != nil || password != nil)
   }

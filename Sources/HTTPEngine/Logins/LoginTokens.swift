@@ -58,7 +58,7 @@ package struct LoginTokens: Sendable {
   }
 }
 
-/// The tokens that are being made on other threads. Belongs to the loop's thread.
+/// The tokens that are being generated on other threads. Belongs to the loop's thread.
 final class PendingTokens {
   private var waiting: [UInt64: ([UInt8]?) -> Void] = [:]
   private var last: UInt64 = 0
@@ -84,7 +84,7 @@ final class PendingTokens {
 }
 
 /// The system's GSSAPI (RFC 2743, RFC 2744), which makes tokens from the Kerberos tickets of the process. It is loaded
-/// when it is first needed, so that programs without tickets need no Kerberos.
+/// when it is first needed, so that programs without tickets do not need Kerberos.
 enum GSSAPI {
   typealias Status = UInt32
   typealias ImportName =
@@ -126,7 +126,7 @@ enum GSSAPI {
   static let functions: Functions? = load("libgssapi_krb5.so.2")
 
   private static func load(_ name: String) -> Functions? {
-    // The library stays loaded, because it has threads' data of its own.
+    // The library stays loaded, because it has its own thread-local data.
     guard let library = dlopen(name, RTLD_NOW | RTLD_LOCAL) else { return nil }
     func find<Function>(_ name: String, _ type: Function.Type) -> Function? {
       dlsym(library, name).map { unsafeBitCast($0, to: type) }
@@ -145,8 +145,8 @@ enum GSSAPI {
 
 /// The conversation of a login by Negotiate (RFC 4559), with the ticket of the process for `HTTP/host`.
 ///
-/// A token can take long, because the library may ask a key distribution centre for a ticket. So it is made on a
-/// look-up thread.
+/// A token can take long, because the library may ask a key distribution centre for a ticket. Therefore it is generated
+/// on a look-up thread.
 ///
 /// Unchecked: one thread at a time uses it, the look-up thread that makes a token, or the one that releases the last
 /// reference.

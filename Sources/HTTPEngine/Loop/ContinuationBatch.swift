@@ -4,9 +4,9 @@ import Synchronization
 
 /// The tasks that wait for the responses of one turn of an event loop, and are resumed together.
 ///
-/// On a busy core, every thread that is woken takes the core from the loop. Therefore the tasks are kept until the turn
-/// is over. Then one task outside the loop is resumed, and resumes all of them: one wake-up a turn. A single task is
-/// resumed directly.
+/// On a busy core, every thread that is woken takes the core from the loop. Therefore the tasks are collected until the
+/// turn is over. Then one task outside the loop is resumed, and resumes all of them: one wake-up a turn. A single task
+/// is resumed directly.
 ///
 /// Unchecked: everything belongs to the loop's thread, except the state under the lock.
 package final class ContinuationBatch: @unchecked Sendable {

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// As a `TaskExecutor` it runs the tasks of attempts on the thread that reads and writes the sockets. Therefore a
 /// request changes threads twice: when it enters the loop and when its response leaves. The first job starts the
-/// thread. The thread ends after five seconds without work, and the connections are kept for the next one.
+/// thread. The thread ends after five seconds without work, and the connections stay open for the next one.
 ///
 /// `enqueue` never refuses a job, because a dropped job would leak its task and its caller would wait forever.
 package final class EventLoop: TaskExecutor, Sendable {
@@ -94,8 +94,7 @@ package final class EventLoop: TaskExecutor, Sendable {
     post { $0.commands.append(command) }
   }
 
-  /// Tells the loop that its session has ended. Without a thread there are no transfers to end, so no thread is
-  /// started.
+  /// Notifies the loop that its session has ended. Without a thread there are no transfers to end, so none is started.
   func postShutDown() {
     let hasThread = inbox.withLock { inbox in
       inbox.commands.append(.shutDown)
@@ -164,14 +163,14 @@ package final class EventLoop: TaskExecutor, Sendable {
 
   /// Runs the loop.
   ///
-  /// - Parameter isBorrowed: Whether the thread is that of a caller, which returns as soon as there is nothing to do.
+  /// - Parameter isBorrowed: Whether the thread belongs to a caller, which returns as soon as there is nothing to do.
   func runUntilIdle(isBorrowed: Bool = false) {
     thread.store(UInt(pthread_self()), ordering: .relaxed)
     core.run(isBorrowed: isBorrowed)
   }
 
-  /// Starts a thread for the loop, perhaps instead of the calling one. After `true`, the caller must not touch the
-  /// loop any more.
+  /// Starts a thread for the loop, perhaps to replace the calling one. After `true`, the caller must not touch the loop
+  /// any more.
   func handOver() -> Bool {
     mayStartThread() && EngineThread.start("http-engine") { [self] in runUntilIdle() }
   }
@@ -181,7 +180,7 @@ package final class EventLoop: TaskExecutor, Sendable {
 enum LoopJob {
   /// A step of a task.
   case task(UnownedJob)
-  /// Work that needs no task.
+  /// Work that does not need a task.
   case work(any LoopWork)
 }
 
@@ -189,7 +188,7 @@ enum LoopJob {
 enum LoopCommand: Sendable {
   case cancel(ticket: UInt64)
   case setSuspended(ticket: UInt64, Bool)
-  /// Changes the place of a waiting transfer.
+  /// Changes the queue position of a waiting transfer.
   case setPriority(ticket: UInt64, Float)
   /// The source of a transfer has more bytes, or its sink has room.
   case proceed(ticket: UInt64)
@@ -254,7 +253,7 @@ enum EngineThread {
     }
   }
 
-  /// Runs `body` on a detached thread of its own. Returns false if the system has no thread left.
+  /// Runs `body` on a separate, detached thread. Returns false if the system has no thread left.
   ///
   /// - Parameter name: At most 15 bytes, as the system shows them.
   static func start(_ name: StaticString, _ body: @escaping @Sendable () -> Void) -> Bool {

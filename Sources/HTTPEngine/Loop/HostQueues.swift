@@ -89,7 +89,7 @@ final class HostQueues {
     return admitted
   }
 
-  /// Removes the queues of which nothing has to be remembered. A rate keeps a queue for a while after its last request.
+  /// Removes the queues that hold no state worth keeping. A rate keeps a queue for a while after its last request.
   private func forgetQueues(_ now: UInt64) {
     hostQueues = hostQueues.filter { !$0.value.admission.isForgettable(now) }
     last = nil
@@ -142,7 +142,7 @@ final class HostQueues {
     return admitted
   }
 
-  /// Changes the place of a waiting exchange.
+  /// Changes the queue position of a waiting exchange.
   func prioritize(_ exchange: Exchange) {
     _ = exchange.hostQueue?.admission.prioritized(exchange.ticket, exchange.priority)
   }
@@ -171,7 +171,7 @@ final class HostQueues {
     return admitted
   }
 
-  /// Notes that the connection of a running request takes no others. Returns the requests that may start now.
+  /// Notes that the connection of a running request accepts no further ones. Returns the requests that may start now.
   func noteDraining(_ hostQueue: Queue, _ now: UInt64) -> [UInt64] {
     let admitted = hostQueue.admission.began(draining: 1, HostAdmission.Moment(now: now, room: room))
     note(admitted, of: hostQueue, now)
@@ -191,7 +191,7 @@ final class HostQueues {
 }
 
 extension HostQueues {
-  /// Returns the places of waiting exchanges in their queues.
+  /// Returns the positions of waiting exchanges in their queues.
   static func places(of exchanges: [Exchange]) -> [UInt64: Int] {
     var places: [UInt64: Int] = [:]
     var seen: Set<ObjectIdentifier> = []

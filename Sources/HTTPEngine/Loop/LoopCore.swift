@@ -46,7 +46,7 @@ final class LoopCore {
 
   // MARK: The loop
 
-  /// Runs the loop on the current thread, until there is no work for a time or another thread takes over.
+  /// Runs the loop on the current thread, until it has been idle for a time or another thread takes over.
   ///
   /// - Parameter isBorrowed: Whether the thread belongs to a caller.
   func run(isBorrowed: Bool) {
@@ -58,13 +58,13 @@ final class LoopCore {
     lookAtSockets()
     while true {
       owner.takeInbox(jobs: &jobs, commands: &commands)
-      // The clock is read after the inbox, so that no request begins before it was made.
+      // Read the clock after the inbox, so that requests cannot begin before they were created.
       state.now = Clock.now()
       turn &+= 1
       if hasWork { idleSince = now }
       work()
       if streams.isBusy || exchanges.isBusy || !jobs.isEmpty {
-        // A busy loop does not wait, so that nothing else says which sockets are ready.
+        // A busy loop does not wait, so it has to poll here to learn which sockets are ready.
         lookAtSockets()
         continue
       }
@@ -242,10 +242,10 @@ struct SessionThrottle {
     meter = limits.isLimited ? BandwidthMeter(limits) : nil
   }
 
-  /// Lets an exchange wait. Returns its place among the waiting ones.
+  /// Lets an exchange wait. Returns its position among the waiting ones.
   ///
-  /// - Parameter place: The place that the exchange has had since it last moved bytes; `nil` for the last place. With
-  ///   its place, others that wait until the same time do not always come first.
+  /// - Parameter place: The position that the exchange has had since it last moved bytes; `nil` for the last position.
+  ///   Keeping the position prevents others that wait until the same time from always coming first.
   mutating func wait(_ ticket: UInt64, until time: UInt64, at position: UInt64?) -> UInt64 {
     if position == nil { lastPosition += 1 }
     let position = position ?? lastPosition
@@ -330,7 +330,7 @@ extension EventLoop {
     }
   }
 
-  /// Returns the number of hosts whose queues are kept. Callable from any thread.
+  /// Returns the number of hosts with a queue. Callable from any thread.
   package func hostQueueCount() async -> Int {
     await withCheckedContinuation { continuation in
       post(.run { continuation.resume(returning: $0.hostQueues.hostQueues.count) })

@@ -241,7 +241,7 @@ extension HTTP2Session {
     return 0
   }
 
-  /// Reads content directly to the output, behind the place of its frame's head.
+  /// Reads content directly to the output, after the space for its frame's head.
   static let contentWanted: nghttp2_data_source_read_callback = { _, id, _, length, flags, _, context in
     guard let context, let flags else { return Int(failed) }
     return Unmanaged<HTTP2Session>.fromOpaque(context)._withUnsafeGuaranteedRef {

@@ -7,12 +7,12 @@ package import HTTPWire
 /// ``makeOutput()``, and writes ``output``. So the frames of a turn leave in one write. Belongs to the loop's thread.
 /// Therefore its properties have no run-time checks for overlapping access.
 ///
-/// nghttp2 checks frames, windows and compression. Its rules for messages are switched off, because
-/// ``ResponseFields`` has them, as for HTTP/1.1: nghttp2 would not tell which field of a response is malformed.
+/// nghttp2 checks frames, windows and compression. Its rules for messages are switched off, because ``ResponseFields``
+/// has them, as for HTTP/1.1: nghttp2 would not report which field of a response is malformed.
 package final class HTTP2Session {
   /// The most streams at a time, whatever the server allows.
   package static let mostStreams = 100
-  /// The window of the connection. It is returned as soon as bytes arrive, so that no stream stops another one.
+  /// The window of the connection. It is returned as soon as bytes arrive, so that streams cannot block one another.
   private static let connectionWindow: Int32 = 32 << 20
   /// The number of bytes that may wait for the connection before more content is asked for.
   static let mostOutput = 131_072
@@ -31,7 +31,7 @@ package final class HTTP2Session {
   @exclusivity(unchecked) private var latest: HTTP2Stream?
   /// Whether nghttp2 is in a call. Then neither ``receive(_:at:)`` nor ``makeOutput()`` may be called.
   @exclusivity(unchecked) package private(set) var isInCall = false
-  /// The number of bytes that the connection has taken.
+  /// The number of bytes that the connection has accepted.
   @exclusivity(unchecked) private var sentCount: UInt64 = 0
   /// The failure that was found within a callback. nghttp2 then stops, and the session fails when it has returned.
   @exclusivity(unchecked) var failureOfCallback: (HTTP2Failure, code: UInt32?)?
@@ -48,7 +48,7 @@ package final class HTTP2Session {
   /// Called when the server changes the number of streams that it allows.
   @exclusivity(unchecked) package var streamLimitChanged: (() -> Void)?
 
-  /// Makes the session of a new connection, with its preface in the output. Returns `nil` if there is no memory.
+  /// Makes the session of a new connection, with its preface in the output. Returns `nil` if memory is short.
   ///
   /// - Parameter headerSizeLimit: The most bytes of all heads and trailers of a response.
   package init?(headerSizeLimit: Int = 262_144) {
@@ -99,8 +99,8 @@ package final class HTTP2Session {
     return max(0, streamLimit - streams.count)
   }
 
-  /// Whether no stream can be opened any more: the server has said goodbye, or there are no numbers left (RFC 9113
-  /// §5.1.1).
+  /// Whether the session can open no more streams: the server has sent GOAWAY, or the stream numbers are used up (RFC
+  /// 9113 §5.1.1).
   package var takesNoMoreStreams: Bool {
     goAway != nil || nghttp2_session_check_request_allowed(session) == 0
   }
@@ -111,10 +111,10 @@ package final class HTTP2Session {
     return min(Self.mostStreams, Int(allowed))
   }
 
-  /// The number of streams that are open, also of those that the client has reset and whose reset was not sent yet.
+  /// The number of open streams, including those with a reset that has not been sent yet.
   package var streamCount: Int { streams.count }
 
-  /// Whether the connection has no more use: it failed, or the server takes no more streams and all have ended.
+  /// Whether the connection is useless: it failed, or the server accepts no more streams and all have ended.
   package var isOver: Bool { failure != nil || streams.isEmpty && takesNoMoreStreams }
 
   // MARK: Bytes
@@ -134,8 +134,8 @@ package final class HTTP2Session {
   }
 
   /// Appends frames to the output until there are no more, or enough wait for the connection; the owner calls it again
-  /// when the connection has taken them all. Asks the owners of the streams for content. Afterwards ``failure`` is set
-  /// if nghttp2 has found a violation.
+  /// when the connection has accepted them all. Asks the owners of the streams for content. Afterwards ``failure`` is
+  /// set if nghttp2 has found a violation.
   package func makeOutput() {
     while frames.count < Self.mostOutput {
       var bytes: UnsafePointer<UInt8>?
@@ -150,10 +150,10 @@ package final class HTTP2Session {
     if let violation { fail(violation, nil) }
   }
 
-  /// The bytes that wait for the connection. They stay at their place until ``makeOutput()``.
+  /// The bytes that wait for the connection. They are not moved until ``makeOutput()``.
   package var output: UnsafeRawBufferPointer { frames.bytes }
 
-  /// Removes the first bytes of the output, which the connection has taken.
+  /// Removes the first bytes of the output, which the connection has accepted.
   package func outputTaken(_ count: Int) {
     frames.drop(count)
     sentCount += UInt64(count)
@@ -238,8 +238,8 @@ package final class HTTP2Session {
     return owner
   }
 
-  /// Opens a stream for a request, whose head leaves with the next output. Returns `nil` if no stream is free, or if
-  /// nghttp2 does not take the request.
+  /// Opens a stream for a request. Its head is sent with the next output. Returns `nil` if no stream is free, or if
+  /// nghttp2 does not accept the request.
   ///
   /// - Parameters:
   ///   - request: The fields of the request.
@@ -306,7 +306,7 @@ package final class HTTP2Session {
     nghttp2_session_resume_data(session, stream.id)
   }
 
-  /// Gives up a stream, whose owner is not called again, and tells the server (RFC 9113 §5.4.2).
+  /// Gives up a stream and notifies the server (RFC 9113 §5.4.2). The stream's owner is not called again.
   package func reset(_ stream: HTTP2Stream, _ code: UInt32 = HTTP2ErrorCode.cancel) {
     stream.owner = nil
     // A failed session sends GOAWAY alone.
@@ -316,21 +316,21 @@ package final class HTTP2Session {
     if stream.headPosition == nil { forget(stream) }
   }
 
-  /// Sends no more of the request's content. The stream ends with the response.
+  /// Stops sending the request's content. The stream ends with the response.
   package func stopSending(on stream: HTTP2Stream) {
     guard stream.isRequestOpen else { return }
     stream.isSendingStopped = true
     if stream.progress.hasEnded { endStopped(stream) }
   }
 
-  /// Ends a stream whose response is complete, and whose request will not be.
+  /// Ends a stream with a complete response and a request that will stay incomplete.
   func endStopped(_ stream: HTTP2Stream) {
     guard let owner = stream.owner else { return }
     reset(stream)
     owner.streamEnded(.complete, stream)
   }
 
-  /// Ends a stream whose response is malformed or too large.
+  /// Ends a stream with a malformed or too large response.
   func refuse(_ stream: HTTP2Stream, _ end: HTTP2StreamEnd, _ code: UInt32) {
     guard let owner = stream.owner else { return }
     reset(stream, code)
@@ -372,7 +372,7 @@ final class FrameOutput {
     end += bytes.count
   }
 
-  /// Returns memory behind the bytes, which are part of them once ``commit(_:)`` is called. It is valid until then.
+  /// Returns memory after the bytes, which becomes part of them by ``commit(_:)``. It is valid until then.
   func reserve(_ count: Int) -> UnsafeMutableRawBufferPointer {
     if block.count - end < count { makeRoom(for: count) }
     return UnsafeMutableRawBufferPointer(rebasing: block[end..<end + count])
@@ -383,7 +383,7 @@ final class FrameOutput {
     end += count
   }
 
-  /// Removes the first bytes, which the connection has taken.
+  /// Removes the first bytes, which the connection has accepted.
   func drop(_ count: Int) {
     precondition(count >= 0 && count <= self.count, "more bytes taken than there are")
     start += count
@@ -400,7 +400,7 @@ final class FrameOutput {
     var capacity = max(block.count, Self.smallest)
     while capacity < length + count { capacity *= 2 }
     guard capacity > block.count else {
-      // Only the place is used up, not the memory.
+      // Only the position is used up, not the memory.
       if let base = block.baseAddress { base.copyMemory(from: base + start, byteCount: length) }
       start = 0
       end = length

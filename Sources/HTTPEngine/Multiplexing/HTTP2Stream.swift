@@ -4,7 +4,8 @@ package import HTTPWire
 /// The request of a stream, as its ``HTTP2Session`` calls it. It may call every function of the session but
 /// ``HTTP2Session/receive(_:at:)`` and ``HTTP2Session/makeOutput()``, and may give up its stream at any time.
 ///
-/// Belongs to the loop's thread. After ``streamEnded(_:_:)``, and after a reset of its own, it is not called again.
+/// Belongs to the loop's thread. After ``streamEnded(_:_:)``, and after it has reset the stream, it is not called
+/// again.
 package protocol HTTP2StreamOwner: AnyObject {
   /// Called with the first frame of the response, before its fields are known.
   func responseBegan(_ stream: HTTP2Stream)
@@ -71,11 +72,11 @@ package enum HTTP2Failure: Error, Sendable, Equatable {
   case flood
   /// The server ended the connection, with the code of its GOAWAY if there was one.
   case closed(code: UInt32?)
-  /// The client cannot go on, for example because there is no memory.
+  /// The client cannot go on, for example because memory is short.
   case system(String)
 }
 
-/// One request and its response on a connection of HTTP/2. Made by ``HTTP2Session``; belongs to the loop's thread.
+/// One request and its response on a connection of HTTP/2. Created by ``HTTP2Session``; belongs to the loop's thread.
 package final class HTTP2Stream {
   /// The stream identifier.
   @exclusivity(unchecked) package internal(set) var id: Int32 = 0

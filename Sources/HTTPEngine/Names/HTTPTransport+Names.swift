@@ -25,7 +25,7 @@ extension HTTPTransport {
     search.begin(
       Task.detached(executorPreference: loop) { [self] in
         let located = await addAddresses(to: request)
-        // The transfer to the addresses has a control of its own.
+        // The transfer to the addresses has its own control.
         observer.transferEnded()
         switch located {
         case .success(let located): submit(located, observer: observer, completion: completion)
@@ -119,8 +119,8 @@ extension HTTPTransport {
       ))
   }
 
-  /// Returns the profile for requests to the name service. Trust and client identity are those of the request, but the
-  /// route is not.
+  /// Returns the profile for requests to the name service. Trust and client identity come from the request, but the
+  /// route does not.
   private static func profile(for profile: ConnectionProfile) -> ConnectionProfile {
     var options = profile.options
     options.nameServiceURL = nil
@@ -213,7 +213,7 @@ private final class AddressSearch: TransferControl {
 }
 
 extension TransportFailure {
-  /// Returns the failure of a request whose name service could not be asked.
+  /// Returns the failure of a request because its name service could not be queried.
   fileprivate func ofNameService(_ service: Origin, for name: String, _ request: WireRequest)
     -> TransportFailure
   {
@@ -266,7 +266,7 @@ final class NameCache: Sendable {
   }
 
   private static let capacity = 1024
-  /// The longest time for which an answer is kept, in seconds.
+  /// The longest time for which an answer is cached, in seconds.
   private static let longest: UInt32 = 3600
 
   /// The addresses from name servers until they expire. The loop uses it.

@@ -5,8 +5,8 @@ import HTTPWire
 
 /// The addresses of names, as one loop knows them. Belongs to the loop's thread.
 ///
-/// A name is looked up once for all that wait for it. Its addresses are kept for a minute, or until a connection to
-/// them has failed, so that a host which moves is found at its new place. A failed look-up is not kept.
+/// A name is looked up once for all that wait for it. Its addresses are cached for a minute, or until a connection to
+/// them has failed, so that a host which moves is found at its new address. A failed look-up is not cached.
 final class Resolver {
   typealias Answer = Result<[IPAddress], HostLookup.Failure>
 
@@ -57,7 +57,7 @@ final class Resolver {
     waiting[host]?.removeAll { $0 === waiter }
   }
 
-  /// Forgets the addresses of a host, because no connection to them could be made.
+  /// Forgets the addresses of a host, because connecting to them has failed.
   func forget(_ host: String) { known[host] = nil }
 
   /// Takes the answer of a look-up.
@@ -79,7 +79,7 @@ final class Resolver {
 /// The threads of the process on which names are looked up, because `getaddrinfo` blocks its caller.
 ///
 /// A thread is started when all others are busy, up to a limit, and ends after some seconds without work. With a
-/// resolver that does not answer, work waits for a thread. The attempts that wait for it have time limits of their own.
+/// resolver that does not answer, work waits for a thread. The attempts that wait for it have their own time limits.
 final class LookupThreads: Sendable {
   typealias Work = @Sendable () -> Void
 

@@ -3,7 +3,7 @@ package import FoundationEssentials
 import HTTPSystem
 package import HTTPWire
 
-/// Downloads about revocation over HTTP. They block the calling thread, which must not be that of a loop.
+/// Downloads about revocation over HTTP. They block the calling thread, which must not be the thread of a loop.
 package struct RevocationDownload: RevocationDownloads {
   /// The time limit of one request, in milliseconds.
   package static let timeLimit = 10_000
@@ -37,7 +37,7 @@ package struct RevocationDownload: RevocationDownloads {
 
   package func list(at url: String) -> Data? { fetch(url, body: nil, sizeLimit: listSize) }
 
-  /// The transport of all downloads of the process, with a loop of its own: the loop of a session that waits for an
+  /// The transport of all downloads of the process, with a separate loop: the loop of a session that waits for an
   /// evaluation could not carry them.
   private static let transport = HTTPTransport()
   private static let mostRedirects = 3

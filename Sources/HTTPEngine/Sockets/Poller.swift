@@ -19,8 +19,8 @@ struct PollEvents: OptionSet, Sendable {
   static let ended = PollEvents(rawValue: EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue)
 }
 
-/// The place of a socket in a ``Poller``. A token of a socket that is no longer watched names nothing, although its
-/// slot is used again.
+/// The slot of a socket in a ``Poller``. The token of a socket that is no longer watched is invalid, even if its slot
+/// is reused.
 struct PollToken: Equatable, Sendable {
   fileprivate let slot: UInt32
   fileprivate let generation: UInt32
@@ -162,7 +162,7 @@ final class Poller {
     readyCount = max(0, Int(epoll_wait(descriptor, events, Int32(Self.mostEvents), milliseconds)))
   }
 
-  /// Tells the targets what the last wait has found.
+  /// Notifies the targets of what the last wait has found.
   func deliver() {
     var position = 0
     while position < readyCount {

@@ -57,14 +57,14 @@ final class Socket: PollTarget {
     setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
   }
 
-  /// Begins to connect, and tells `owner` when that has succeeded or failed. Returns the `errno` of a failure.
+  /// Begins to connect, and notifies `owner` when that has succeeded or failed. Returns the `errno` of a failure.
   func connect(to address: SocketAddress, for owner: any PipeOwner) -> Int32? {
     let status = address.withPointer { Glibc.connect(descriptor, $0, $1) }
     guard status == 0 || errno == EINPROGRESS else { return errno }
     return watch(for: owner)
   }
 
-  /// Tells `owner` from now on when bytes may move. Returns the `errno` of a failure.
+  /// Notifies `owner` from now on when bytes can be read or written. Returns the `errno` of a failure.
   func watch(for owner: any PipeOwner) -> Int32? {
     token = poller.watch(descriptor, for: self)
     guard token != nil else { return errno }
@@ -164,7 +164,7 @@ enum PipeStep {
   case waitsToRead
   /// The wait until the socket can be written; until then nothing can be done.
   case waitsToWrite
-  /// The peer sends no more bytes.
+  /// The peer has finished sending.
   case ended
   case failed(TransportFailure)
   /// The watcher has to evaluate the server first.
@@ -195,7 +195,7 @@ protocol PipeOwner: AnyObject {
   func pipeIsReady()
 }
 
-/// A connection of which more was read than was wanted: the rest is read first. Belongs to the loop's thread.
+/// A connection with bytes that were read too early; they are read first. Belongs to the loop's thread.
 final class UnreadPipe: Pipe {
   private let pipe: any Pipe
   private var unread: ArraySlice<UInt8>

@@ -2,8 +2,8 @@ import COpenSSL
 import HTTPSystem
 import HTTPWire
 
-/// The state of a connection of TLS 1.2 whose server may begin another handshake (RFC 5246 §7.4.1.1). Servers do so to
-/// ask for a client certificate when they know what is requested.
+/// The state of a connection of TLS 1.2 on which the server may begin another handshake (RFC 5246 §7.4.1.1). Servers do
+/// so to ask for a client certificate when they know what is requested.
 struct TLSRenegotiation {
   /// Whether the server may begin one now.
   fileprivate(set) var isAllowed = false
@@ -48,7 +48,7 @@ extension TLSConnection {
       renegotiation.isGoingOn = renegotiation.isAllowed
       guard renegotiation.isGoingOn else { return }
       SSL_set_msg_callback(session, Self.countMessage)
-      // Until the server presents a certificate, the session still has that of the last handshake.
+      // Until the server presents a certificate, the session still has the one of the last handshake.
       if renegotiation.certificate == nil {
         renegotiation.certificate = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session)).first
       }
@@ -56,7 +56,7 @@ extension TLSConnection {
       renegotiation.isGoingOn = false
       SSL_set_msg_callback(session, nil)
       let count = openssl_renegotiation_count(session)
-      // If bytes have arrived behind the server's wish, OpenSSL reads them first, and begins later.
+      // If bytes have arrived after the server's request, OpenSSL reads them first, and begins later.
       guard count > renegotiation.count else { return }
       renegotiation.count = count
       forbidRenegotiation()
@@ -96,7 +96,7 @@ extension TLSConnection {
       "\(peer.description) did not accept the client certificate for this request. (\(said))")
   }
 
-  /// The failure of a request whose connection ends without a complete response, if the handshakes are the reason.
+  /// The failure of a request, if the handshakes are the reason why its connection ended without a complete response.
   var refusal: TransportFailure? {
     if renegotiation.isCut { return failure }
     return renegotiation.wasRefused ? refusedRenegotiation() : nil

@@ -13,7 +13,7 @@ final class TLSConnection {
   let peer: TLSPeer
   /// The connection below, which lasts as long as the session.
   let connection: any Pipe
-  /// The reason why OpenSSL has to refuse the peer or to wait, or for which no bytes move.
+  /// The reason why OpenSSL has to refuse the peer or to wait, or why no bytes move.
   @exclusivity(unchecked) var failure: TransportFailure?
   @exclusivity(unchecked) private var state = State.handshake
   @exclusivity(unchecked) var renegotiation = TLSRenegotiation()
@@ -25,14 +25,14 @@ final class TLSConnection {
   @exclusivity(unchecked) private var choice: Choice?
   /// Whether the server has asked for a certificate of the client.
   @exclusivity(unchecked) private var isAskedForIdentity = false
-  /// The key under which sessions are kept and found; `nil` if none is resumed.
+  /// The key under which sessions are stored and found; `nil` if none is resumed.
   @exclusivity(unchecked) private var resumption: (sessions: TLSSessions, key: AnyHashable)?
 
   private enum State {
     case handshake
     case open
-    /// The system takes no more bytes. The peer may have answered before it closed the connection, and OpenSSL keeps
-    /// the state of reading apart from that of writing. The shutdown may not be called any more.
+    /// The system accepts no more bytes. The peer may have answered before it closed the connection, and OpenSSL keeps
+    /// separate states for reading and writing. The shutdown may not be called any more.
     case onlyReads
     /// After any other error no function may be called, not even the shutdown.
     case broken
@@ -85,7 +85,7 @@ final class TLSConnection {
     return true
   }
 
-  /// Offers a session whose server is still accepted. Otherwise the handshake is a full one, and its certificates
+  /// Offers a session if its server is still accepted. Otherwise the handshake is a full one, and its certificates
   /// decide.
   private func offerSession() {
     guard let resumption else { return }
@@ -119,7 +119,7 @@ final class TLSConnection {
   /// Whether the first handshake is over.
   var isOpen: Bool { if case .handshake = state { false } else { true } }
 
-  /// Attaches the session to the connection. Returns false if there is no memory.
+  /// Attaches the session to the connection. Returns false if memory is short.
   private func join() -> Bool {
     guard !(connection is Socket) else { return SSL_set_fd(session, connection.descriptor) == 1 }
     return PipeBIO.attach(session, to: self)
@@ -141,7 +141,7 @@ final class TLSConnection {
       renegotiation.messages = 0
     }
     guard lacksVerdict else { return .moved(0) }
-    // Code outside of the handshake decides, and nothing is sent before.
+    // Code outside of the handshake decides; no bytes are sent before it has.
     let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
     guard let failure = peer.failure(of: certificates, stapled: stapledResponse) else {
       lacksVerdict = false
@@ -330,7 +330,7 @@ final class TLSConnection {
     } ?? 0
   }
 
-  /// Returns 1 if the session is kept, so that OpenSSL gives up its reference.
+  /// Returns 1 if the session is stored, so that OpenSSL gives up its reference.
   private static let keepSession: @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32 = {
     session, new in
     guard let new else { return 0 }

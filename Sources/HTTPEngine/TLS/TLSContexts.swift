@@ -12,7 +12,7 @@ struct TLSSettings: Hashable {
   let cipherSuites: String?
   let identity: ClientIdentity?
 
-  /// Makes the settings of connections. Those of a request are for its server; a proxy gets neither the identity of
+  /// Makes the settings of connections. A request's settings are for its server; a proxy gets neither the identity of
   /// the client nor a choice of versions and ciphers.
   init(_ options: TransportOptions, isForProxy: Bool) {
     minimumVersion = isForProxy ? .tls12 : options.minimumTLSVersion
@@ -49,7 +49,7 @@ final class TLSContexts {
     return .success(context)
   }
 
-  /// Forgets the contexts. Sessions have references of their own.
+  /// Forgets the contexts. Sessions have their own references.
   private func removeAll() {
     for context in contexts.values { SSL_CTX_free(context) }
     contexts.removeAll()
@@ -87,7 +87,7 @@ final class TLSContexts {
 struct TLSPeer {
   let origin: Origin
   let profile: ConnectionProfile
-  /// The proxy, if the handshake is with one. A proxy has a name and a trust store of its own.
+  /// The proxy, if the handshake is with one. A proxy has its own name and trust store.
   let proxy: ProxyServer?
   /// The protocols that are offered, the best one first (RFC 7301); empty to offer none.
   let protocols: [String]
@@ -182,8 +182,8 @@ final class TLSSessions {
 
 /// The file with the secrets of TLS connections, for the analysis of recorded traffic.
 enum TLSKeyLog {
-  /// The file that the environment of the process names for every program with TLS, as it was when it was first asked
-  /// for: reading the environment while another thread changes it is not safe.
+  /// The file that the environment of the process names for every program with TLS. It is read only once, because
+  /// reading the environment while another thread changes it is not safe.
   private static let usual: String? = getenv("SSLKEYLOGFILE").flatMap { name in
     let file = String(cString: name)
     return file.isEmpty ? nil : file

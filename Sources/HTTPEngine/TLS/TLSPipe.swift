@@ -6,7 +6,7 @@ final class TLSPipe: Pipe {
   private let socket: Socket
   private let tls: TLSConnection
 
-  /// Takes over a connection whose handshake is over.
+  /// Takes over a connection after its handshake.
   init(_ tls: TLSConnection, over socket: Socket) {
     self.tls = tls
     self.socket = socket
@@ -38,7 +38,7 @@ final class TLSPipe: Pipe {
 
 /// The reads and writes of OpenSSL on a connection other than a socket: TLS within a tunnel that is secure itself.
 enum PipeBIO {
-  /// Attaches a session to the connection of `tls`. Returns false if there is no memory.
+  /// Attaches a session to the connection of `tls`. Returns false if memory is short.
   static func attach(_ session: OpaquePointer, to tls: TLSConnection) -> Bool {
     guard let kind, let pipe = BIO_new(kind) else { return false }
     BIO_set_data(pipe, Unmanaged.passUnretained(tls).toOpaque())
@@ -48,7 +48,7 @@ enum PipeBIO {
     return true
   }
 
-  /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table behind it never
+  /// The functions that OpenSSL calls. `nonisolated(unsafe)` because it is a pointer. The table that it points to never
   /// changes.
   private nonisolated(unsafe) static let kind: OpaquePointer? = {
     let kind = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection of a stream")

@@ -11,7 +11,7 @@ package final class BodyDecoder {
   package enum Result {
     /// Decoded bytes, which are valid until ``dropPiece()``.
     case piece(UnsafeRawBufferPointer)
-    /// All input is read and all of its output was taken.
+    /// All input was read and all of its output was consumed.
     case needsInput
     case malformed(String)
     case outOfMemory
@@ -37,7 +37,7 @@ package final class BodyDecoder {
     last = stage
   }
 
-  /// Whether every coding is complete and every piece was taken.
+  /// Whether every coding is complete and every piece was consumed.
   package var isComplete: Bool { last.isComplete }
 
   /// Decodes until there is a piece. Removes the bytes from `input` that were read.
@@ -52,7 +52,7 @@ package final class BodyDecoder {
     }
   }
 
-  /// Drops the piece, whose memory is used for the next one.
+  /// Drops the piece. Its memory is reused for the next one.
   package func dropPiece() { last.drop(last.unread.count) }
 
   private static func decoder(of coding: ContentCoding) -> (any ContentDecoder)? {
@@ -65,7 +65,7 @@ package final class BodyDecoder {
   }
 }
 
-/// One coding of a body, and its decoded bytes that were not taken yet.
+/// One coding of a body, and its decoded bytes that were not consumed yet.
 private final class DecodingStage {
   enum Filling {
     case filled
@@ -163,7 +163,7 @@ final class InflateDecoder: ContentDecoder {
   }
 
   private enum State {
-    /// The state before the first bytes. The first two bytes of `deflate` tell whether it is wrapped.
+    /// The state before the first bytes. The first two bytes of `deflate` show whether it is wrapped.
     case unopened(first: UInt8?)
     case inflating
     /// The state after the end of the stream, or of a member of gzip. The first byte that follows may have been read.
@@ -176,7 +176,7 @@ final class InflateDecoder: ContentDecoder {
   private var isOpen = false
   private var state = State.unopened(first: nil)
   /// The number of bytes that may follow `deflate` without its wrapping. As in curl, they are a checksum, which some
-  /// servers send although they send no header.
+  /// servers send even without a header.
   private var trailerLeft = 0
 
   init(_ format: Format) {
@@ -232,7 +232,7 @@ final class InflateDecoder: ContentDecoder {
     return isWrapped ? MAX_WBITS : -MAX_WBITS
   }
 
-  /// Returns a failed step if there is no memory.
+  /// Returns a failed step if memory is short.
   private func open(windowBits: Int32) -> DecodingStep? {
     let status = inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { return DecodingStep(fault: .outOfMemory) }
@@ -359,7 +359,7 @@ final class ZstdDecoder: ContentDecoder {
     if ZSTD_isError(result) != 0 {
       step.fault = .malformed(ZSTD_getErrorName(result).map { String(cString: $0) } ?? "invalid data")
     } else if step.consumed > 0 || step.produced > 0 {
-      // Without input the result is that of the next frame, which need not come.
+      // Without input the result describes the next frame, which need not come.
       isAtEnd = result == 0
     }
     return step

@@ -80,7 +80,7 @@ private final class ZlibMessageCompressor: MessageCompressor {
     while true {
       stream.setOutput(buffer)
       let status = deflate(stream.pointer, flush)
-      // Without input or output zlib reports an error, although nothing is wrong.
+      // Without input or output zlib reports this error, which is harmless.
       guard status == Z_OK || status == Z_BUF_ERROR else { return false }
       let count = buffer.count - Int(stream.pointer.pointee.avail_out)
       output.append(contentsOf: buffer[..<count])
@@ -108,7 +108,7 @@ private final class ZlibMessageDecompressor: MessageDecompressor {
     var fault: DecompressionStep.Fault?
     while fault == nil {
       let status = inflate(stream.pointer, Z_SYNC_FLUSH)
-      // A final block does not end the message (RFC 7692 §7.2.3.4). The window is kept for the next block.
+      // A final block does not end the message (RFC 7692 §7.2.3.4). The window is retained for the next block.
       if status == Z_STREAM_END, inflateResetKeep(stream.pointer) == Z_OK, hasInputAndRoom { continue }
       fault = self.fault(of: status)
       break
@@ -150,7 +150,7 @@ package enum Deflater {
   /// The level for which zlib writes the header `78 5E`.
   private static let level: Int32 = 5
 
-  /// Returns the compressed bytes; `nil` if there is no memory.
+  /// Returns the compressed bytes; `nil` if memory is short.
   package static func compress(_ data: Data, _ wrapping: Wrapping) -> Data? {
     var stream = z_stream()
     let windowBits: Int32 = wrapping == .gzip ? MAX_WBITS + 16 : MAX_WBITS
@@ -201,7 +201,7 @@ package enum Deflater {
       }
       result.append(contentsOf: output[..<made])
       if status == Z_STREAM_END { return status }
-      // zlib reports an error if it has neither input nor output left, although nothing is wrong.
+      // zlib reports this error if it has neither input nor output left, which is harmless.
       guard status == Z_OK || status == Z_BUF_ERROR else { return status }
       if made < output.count { return Z_OK }
     }

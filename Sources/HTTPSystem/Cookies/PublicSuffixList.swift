@@ -20,7 +20,7 @@ package final class PublicSuffixList: PublicSuffixes {
   /// Whether there is a list. Without one, only domains of one label are public suffixes.
   package var isThere: Bool { list != nil }
 
-  /// Whether registrations are made directly below `domain`, so that no cookie may be set for all of it.
+  /// Whether names are registered directly below `domain`, so that cookies for all of it are forbidden.
   ///
   /// - Parameter domain: A domain in ASCII and lower case, without a leading dot.
   package func isPublicSuffix(_ domain: String) -> Bool {

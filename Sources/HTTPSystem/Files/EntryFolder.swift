@@ -16,7 +16,7 @@ package final class EntryFolder: EntryFiles {
   /// The number in the name of the last temporary file.
   private let counter = Atomic<UInt64>(0)
 
-  /// Opens the folder, which is made at the first write. Returns `nil` if the folder belongs to another user, or if
+  /// Opens the folder, which is created at the first write. Returns `nil` if the folder belongs to another user, or if
   /// other users may write to it, because they could forge responses.
   package init?(path: String) {
     self.path = path
@@ -89,13 +89,13 @@ package final class EntryFolder: EntryFiles {
 
   package func read(_ name: String) -> EntryReading {
     let descriptor = open("\(path)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    // ELOOP is a symbolic link. Other errors may be temporary, so the file is kept.
+    // ELOOP is a symbolic link. Other errors may be temporary, so the file is not removed.
     guard descriptor >= 0 else { return errno == ENOENT || errno == ELOOP ? .missing : .unavailable }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return .unavailable }
     guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else { return .missing }
-    // The size of a file may be wrong, and `Data` ends the process if there is no memory.
+    // The size of a file may be wrong, and `Data` ends the process if memory is short.
     let size = Int(status.st_size)
     guard size > 0 else { return .bytes(Data()) }
     guard let memory = malloc(size) else { return .unavailable }
@@ -123,7 +123,7 @@ package final class EntryFolder: EntryFiles {
     let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
     let beside = "\(path)/\(Self.leftover)\(getpid())-\(number)-\(UInt32.random(in: 0 ... .max))"
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
-    // Another user may have made the folder since it was found missing.
+    // Another user may have created the folder since it was found missing.
     var status = stat()
     guard stat(path, &status) != 0 || Self.isOurs(status) else { return false }
     var descriptor = open(beside, flags, 0o600)

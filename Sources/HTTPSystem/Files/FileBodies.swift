@@ -17,7 +17,7 @@ package final class FileSource: BodySource {
   private let start: Int64
   /// The bytes of a generated file; `nil` for any other.
   private let content: [UInt8]?
-  /// The descriptor and the offset, for the loop and the thread that made the source.
+  /// The descriptor and the offset, for the loop and the thread that created the source.
   private let state = TrackedMutex(State())
 
   /// Opens the file. Fails unless it is a regular file, because reading from other files may block forever. A
@@ -100,7 +100,7 @@ package final class FileSource: BodySource {
 
 /// A file into which the body of a response is written as it arrives.
 package final class FileSink: BodySink {
-  /// The position at which a response body is written.
+  /// The destination of a response body.
   package enum WritePosition: Sendable {
     /// A new file.
     case new
@@ -135,7 +135,7 @@ package final class FileSink: BodySink {
   private let newPath: String
   /// The function that decides about a continuation; `nil` for a new file.
   private let position: Continuation?
-  /// The descriptor and the offset, for the loop and the thread that made the sink.
+  /// The descriptor and the offset, for the loop and the thread that created the sink.
   private let state: TrackedMutex<State>
 
   package init(path: String, continuing position: Continuation? = nil) {
@@ -149,7 +149,7 @@ package final class FileSink: BodySink {
   /// The file that is written.
   package var path: String { state.withLock { $0.path } }
 
-  /// The number of bytes in the file, including those of an earlier transfer.
+  /// The number of bytes in the file, including the bytes of an earlier transfer.
   package var size: Int64 { state.withLock { $0.size } }
 
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
@@ -181,10 +181,10 @@ package final class FileSink: BodySink {
     }
   }
 
-  /// Opens the file of an earlier transfer. Returns −1, with `errno`, if there is none, or something else in its place.
+  /// Opens the file of an earlier transfer. Returns −1, with `errno`, if it does not exist, or is not a regular file.
   private static func openPart(_ path: String) -> Int32 { openRegular(path, 0) }
 
-  /// Opens or makes the file of a transfer. A pipe or a link in its place is removed.
+  /// Opens or creates the file of a transfer. Removes a pipe or a link of this name.
   private static func create(_ path: String) -> Int32 {
     let descriptor = openRegular(path, O_CREAT)
     var status = stat()
@@ -223,7 +223,7 @@ package final class FileSink: BodySink {
   }
 
   /// Moves the file of an earlier transfer, with its first `count` bytes, which are on the disk afterwards. Returns
-  /// false, and nothing has happened, if it is shorter, another transfer continues it, or it cannot be moved.
+  /// false and changes nothing if it is shorter, another transfer continues it, or it cannot be moved.
   package static func movePart(_ path: String, to target: String, count: Int64) -> Bool {
     let descriptor = openPart(path)
     guard descriptor >= 0 else { return false }

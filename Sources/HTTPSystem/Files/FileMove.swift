@@ -110,7 +110,7 @@ enum FileLock {
 
 /// The permissions of files.
 enum FileMode {
-  /// The mode that the umask of the process gives to a new file; `nil` if the kernel does not tell the umask.
+  /// The mode that the umask of the process gives to a new file; `nil` if the kernel does not report the umask.
   ///
   /// It is read from `/proc`, because `umask()` changes the value for all threads while it reads it.
   static var ofNewFiles: mode_t? {
@@ -127,7 +127,7 @@ enum FileMode {
     return 0o666 & ~umask
   }
 
-  /// Gives an open file the mode of a new file. A file system without modes is no error.
+  /// Gives an open file the mode of a new file. A file system without modes is not an error.
   static func apply(to descriptor: Int32) {
     if let mode = ofNewFiles { fchmod(descriptor, mode) }
   }

@@ -5,9 +5,9 @@ import Synchronization
 
 /// A file that is written in ranges, in any order, with a record of these ranges beside it.
 ///
-/// The file is locked (`flock`) as long as this object lives, so that no other download writes to it. The kernel
+/// The file is locked (`flock`) as long as this object lives, so that other downloads cannot write to it. The kernel
 /// releases the lock of a killed process. A range is added to the record after its bytes were written, so that the
-/// record never has a byte that the file has not.
+/// record never lists a byte that the file lacks.
 package final class PartialFile: Sendable {
   package enum OpeningFailure: Error {
     /// Another download has locked the file.
@@ -60,7 +60,7 @@ package final class PartialFile: Sendable {
     }
   }
 
-  /// Whether a file is one that no other user, and no other name, can change.
+  /// Whether a file is a regular file of this user, and has no second name.
   private static func isOwn(_ status: stat) -> Bool {
     status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
       && status.st_nlink == 1
@@ -146,7 +146,7 @@ package final class PartialFile: Sendable {
   }
 
   /// Moves the complete file to its destination, with the mode that the umask gives, and removes the record. Returns
-  /// the number of the error if nothing has happened.
+  /// the number of the error if it has not been moved.
   ///
   /// - Parameter replacing: Whether a file at the destination is replaced.
   package func move(to target: String, replacing: Bool) -> Int32? {

@@ -7,14 +7,14 @@ import Synchronization
 ///
 /// A lock distinguishes a file in use from one that a killed process left. Each process holds an exclusive `flock` on
 /// one empty file per folder for its whole life. The names of its temporary files contain the owner of that lock. The
-/// first file of a process removes the files of all owners whose lock is free. The kernel releases a lock with its
-/// process, and a lock holds across containers of one machine. Owners of another boot are ignored, because several
-/// machines may share the folder.
+/// first file of a process removes the files of all owners that no longer hold their lock. The kernel releases a lock
+/// with its process, and a lock holds across containers of one machine. Owners of another boot are ignored, because
+/// several machines may share the folder.
 package enum TemporaryFiles {
   static let prefix = "Alamofire_"
   private static let lockSuffix = ".lock"
 
-  /// The owner of each folder that this process has used; `nil` if no lock could be taken.
+  /// The owner of each folder that this process has used; `nil` if no lock could be acquired.
   private static let owners = TrackedMutex<[String: String?]>([:])
 
   /// Returns the path of a new temporary file in `folder`; the file is not created. The owner removes the file, or

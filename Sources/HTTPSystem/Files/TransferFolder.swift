@@ -18,8 +18,8 @@ package protocol TransferFiles: Sendable {
   func changed(_ name: String) -> Int64?
   /// Makes a file, which is on the disk afterwards. Returns the number of the error, if there is one.
   func make(_ name: String, _ bytes: Data) -> Int32?
-  /// Replaces a file by one with other bytes, which is on the disk when its name is. Returns the number of the error,
-  /// if there is one; then nothing has happened.
+  /// Replaces a file by one with other bytes, which are on the disk before the name is. Returns the number of the
+  /// error, if there is one; the file is then unchanged.
   func replace(_ name: String, by bytes: Data) -> Int32?
   /// Appends to a file, all bytes or none. Returns the number of the error, if there is one.
   func append(_ bytes: Data, to name: String) -> Int32?
@@ -44,7 +44,7 @@ package enum TransferFolderError: Error, Sendable, Equatable {
   case closed
   /// A folder that belongs to another user, or to which other users may write.
   case notOurs
-  /// A folder that cannot be made or locked; the text comes from the system.
+  /// A folder that cannot be created or locked; the text comes from the system.
   case unusable(String)
 }
 

@@ -20,14 +20,14 @@ package enum HostLookup {
   /// Returns the addresses of a name; none if there are none, or if the look-up fails. The call blocks as long as the
   /// system's resolver does.
   ///
-  /// - Parameter literalsOnly: Whether only addresses are accepted as `host`, which takes no time.
+  /// - Parameter literalsOnly: Whether only addresses are accepted as `host`, which never blocks.
   package static func addresses(of host: String, literalsOnly: Bool = false) -> [IPAddress] {
     (try? lookUp(host, literalsOnly: literalsOnly).get()) ?? []
   }
 
   /// Looks up a name, and blocks as long as the system's resolver does.
   package static func lookUp(_ host: String, literalsOnly: Bool = false) -> Result<[IPAddress], Failure> {
-    // In a URL, the zone of an address is behind an escaped percent sign (RFC 6874 §2).
+    // In a URL, the zone of an address follows an escaped percent sign (RFC 6874 §2).
     let host = host.utf8.contains(UInt8(ascii: ":")) ? host.replacing("%25", with: "%") : host
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -92,7 +92,7 @@ package struct ProxyEnvironment: Sendable {
   }
 
   /// Returns the proxy of a table for requests to an origin. Without a table, or if it refers to the environment, the
-  /// proxy is that of the environment.
+  /// environment determines the proxy.
   package func choice(for origin: Origin, in table: ProxyTable?) -> ProxyTable.Choice {
     let choice = table?.choice(for: origin) ?? .environment
     return choice == .environment ? self.table.choice(for: origin) : choice

@@ -58,7 +58,7 @@ private struct Channel: Sendable {
   let socket: NetlinkSocket
   var sequence: UInt32 = 0
 
-  /// Sends one query and calls `body` with the bodies of its answers. Returns false if there is no complete answer.
+  /// Sends one query and calls `body` with the bodies of its answers. Returns false if the answer is not complete.
   mutating func ask(
     _ type: UInt16, _ body: [UInt8], isDump: Bool = true, _ take: (ArraySlice<UInt8>) -> Void
   ) -> Bool {
@@ -126,7 +126,7 @@ package final class NetlinkSocket: Sendable {
   /// - Returns: `nil` if the system has no netlink sockets, or none left.
   package init?(isListening: Bool) {
     let kind = SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue
-    // Dispatch tells a listener when there is a message. A query waits for its answer.
+    // Dispatch notifies a listener when a message arrives. A query waits for its answer.
     let mode = isListening ? kind | SOCK_NONBLOCK.rawValue : kind
     let descriptor = socket(AF_NETLINK, Int32(mode), NETLINK_ROUTE)
     guard descriptor >= 0 else { return nil }
@@ -178,7 +178,7 @@ package final class NetlinkSocket: Sendable {
   }
 }
 
-/// The parser of the kernel's answers about its network (rtnetlink(7)). A message whose lengths do not fit is ignored.
+/// The parser of the kernel's answers about its network (rtnetlink(7)). A message with inconsistent lengths is ignored.
 package enum NetlinkMessages {
   /// One message: its type and the bytes after its header.
   package struct Message {
@@ -205,7 +205,7 @@ package enum NetlinkMessages {
     return messages
   }
 
-  /// Returns the link of a message. ``LinkKinds`` tells its kind.
+  /// Returns the link of a message. ``LinkKinds`` determines its kind.
   package static func link(
     _ body: ArraySlice<UInt8>, kind: (_ name: String, _ type: UInt16) -> NetworkLinkKind
   )
@@ -231,8 +231,8 @@ package enum NetlinkMessages {
       link: body.number(at: 4, Int32.self), family: family, isGlobal: body.number(at: 3, UInt8.self) <= 200)
   }
 
-  /// Returns the routes of a message, one for each next hop. Routes that refuse packets, and those of other tables than
-  /// the main one, are ignored.
+  /// Returns the routes of a message, one for each next hop. Routes that refuse packets, and routes of other tables
+  /// than the main one, are ignored.
   package static func routes(_ body: ArraySlice<UInt8>) -> [NetworkState.Route] {
     guard let (family, found) = routeParts(body) else { return [] }
     let table = found[15]?.number(at: 0, UInt32.self) ?? UInt32(body.number(at: 4, UInt8.self))
@@ -265,7 +265,7 @@ package enum NetlinkMessages {
     return (family, attributes(body.dropFirst(12)))
   }
 
-  /// Returns the links of a route: its own (RTA_OIF), or those of its next hops (RTA_MULTIPATH).
+  /// Returns the links of a route: its own (RTA_OIF), or its next hops' (RTA_MULTIPATH).
   private static func hops(_ found: [UInt16: ArraySlice<UInt8>]) -> [(link: Int32, hasGateway: Bool)] {
     func hasGateway(_ found: [UInt16: ArraySlice<UInt8>]) -> Bool { found[5] != nil || found[18] != nil }
     if let link = found[4] { return [(link.number(at: 0, Int32.self), hasGateway(found))] }

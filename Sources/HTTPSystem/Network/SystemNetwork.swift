@@ -7,7 +7,7 @@ package struct SystemNetwork: NetworkSource {
 
   /// Makes a source that asks by a query.
   ///
-  /// - Parameter query: `nil` asks by a socket of its own each time; nothing is open in between.
+  /// - Parameter query: `nil` opens a socket for each query; no socket stays open in between.
   private init(query: NetworkQuery?) {
     self.query = query
   }
@@ -69,7 +69,7 @@ package protocol NetworkSource: Sendable {
   func state() -> NetworkState?
   /// Returns the route of a packet to an address.
   func route(to address: IPAddress) -> RouteAnswer
-  /// Returns the addresses of a host; may take long, unless only literal ones are wanted.
+  /// Returns the addresses of a host; may take long, unless only literal ones are accepted.
   func addresses(of host: String, literalsOnly: Bool) -> [IPAddress]
   /// Calls `changed` on `queue` after every change; returns `nil` if the system does not report changes.
   func watch(on queue: DispatchQueue, _ changed: @escaping @Sendable () -> Void) -> (any NetworkWatch)?

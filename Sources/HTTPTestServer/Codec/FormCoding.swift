@@ -67,7 +67,7 @@ enum MultipartParser {
   }
 }
 
-/// The value of a `Content-Type` field, taken apart (RFC 9110 §8.3.1), or another value of that form.
+/// The parsed value of a `Content-Type` field (RFC 9110 §8.3.1), or of another field of that form.
 struct MediaType: Equatable, Sendable {
   private struct Parameter: Equatable, Sendable {
     let name: String
@@ -115,7 +115,7 @@ struct MediaType: Equatable, Sendable {
     return pieces
   }
 
-  /// Returns a quoted string without its quotes (RFC 9110 §5.6.4), or any other text as it is.
+  /// Returns a quoted string without its quotes (RFC 9110 §5.6.4), or any other text unchanged.
   static func unquoted(_ value: String) -> String {
     guard value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") else { return value }
     var result = ""
@@ -134,7 +134,7 @@ struct MediaType: Equatable, Sendable {
 
 /// Percent-coding as URLs and forms use it (RFC 3986 §2.1, and the form coding of HTML).
 enum PercentCoding {
-  /// Decodes `%XX`, and `+` as a space if `plusIsSpace`. Invalid escapes are kept.
+  /// Decodes `%XX`, and `+` as a space if `plusIsSpace`. Invalid escapes are left unchanged.
   static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count)

@@ -2,7 +2,7 @@ import HTTPWire
 
 /// A decoder that takes the body of one request out of the bytes of its connection (RFC 9112 §6, §7.1).
 ///
-/// ``feed(_:)`` takes bytes and returns those of the body; bytes after the body are left.
+/// ``feed(_:)`` takes bytes and returns the bytes of the body. Bytes after the body are left.
 struct RequestBodyDecoder: Sendable {
   private enum State: Equatable, Sendable {
     /// The number of remaining bytes of a body of known length.
@@ -11,7 +11,7 @@ struct RequestBodyDecoder: Sendable {
     case chunkSize
     /// The number of remaining bytes of a chunk.
     case chunk(Int)
-    /// The line end behind a chunk is to come.
+    /// The line end after a chunk is expected.
     case chunkEnd
     /// Trailer fields, up to the empty line.
     case trailers
@@ -23,7 +23,7 @@ struct RequestBodyDecoder: Sendable {
   private var line: [UInt8] = []
   /// Whether the body comes in chunks.
   let isChunked: Bool
-  /// The fields behind the last chunk.
+  /// The fields after the last chunk.
   private(set) var trailers: [HTTPHeader] = []
 
   /// Decides by the head how the body is framed (RFC 9112 §6.3).
@@ -52,9 +52,9 @@ struct RequestBodyDecoder: Sendable {
   /// Whether the whole body was received.
   var isComplete: Bool { state == .done }
 
-  /// Takes bytes from the front of `bytes`, and appends those of the body to `body`.
+  /// Consumes bytes from the front of `bytes`, and appends their content to `body`.
   ///
-  /// Returns how many bytes were taken; fewer than given only when the body is complete.
+  /// Returns how many bytes were consumed; fewer than given only if the body is complete.
   mutating func feed(_ bytes: ArraySlice<UInt8>, into body: inout [UInt8]) throws(RequestRefusal) -> Int {
     var rest = bytes
     while !rest.isEmpty {

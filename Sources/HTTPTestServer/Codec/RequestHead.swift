@@ -1,6 +1,6 @@
 import HTTPWire
 
-/// The first line and the fields of a request (RFC 9112 §3, §5), as they came.
+/// The first line and the fields of a request (RFC 9112 §3, §5), as received.
 struct RequestHead: Equatable, Sendable {
   var method: String
   var target: String
@@ -41,7 +41,7 @@ func trimmed(_ text: some StringProtocol) -> String {
   return String(rest)
 }
 
-/// The target of a request line, taken apart (RFC 9112 §3.2).
+/// The parsed target of a request line (RFC 9112 §3.2).
 struct RequestTarget: Equatable, Sendable {
   /// The path as it was sent; `*` for the asterisk form.
   let path: String

@@ -12,7 +12,7 @@ final class Channel {
     case clientGone
     /// The time was over.
     case timedOut
-    /// A TLS handshake or record could not be made sense of.
+    /// A TLS handshake or record is invalid.
     case tls
   }
 

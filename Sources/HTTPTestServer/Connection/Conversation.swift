@@ -17,7 +17,7 @@ final class Conversation {
     self.core = core
   }
 
-  /// Runs until the connection can take no further request. Does not close the descriptor.
+  /// Runs until the connection can accept no further request. Does not close the descriptor.
   func run(_ effect: ConnectionEffect) {
     do throws(Channel.Failure) {
       guard try perform(effect) else { return }

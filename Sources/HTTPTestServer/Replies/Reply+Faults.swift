@@ -29,7 +29,7 @@ extension Reply {
     Reply.bytes(bytes + 1000).with(effect: .closeAfterBody(bytes: bytes))
   }
 
-  /// Makes a reply whose body is cut: ``closeAfterBody(bytes:)``, but on TLS without the closing alert.
+  /// Makes a reply with a truncated body: ``closeAfterBody(bytes:)``, but on TLS without the closing alert.
   public static func cutAfterBody(bytes: Int) -> Reply {
     Reply.bytes(bytes + 1000).with(effect: .cutAfterBody(bytes: bytes))
   }
@@ -53,7 +53,7 @@ extension Reply {
     Reply.bytes(100).with(effect: .garbageHead(kind))
   }
 
-  /// Sends 100 bytes as a chunk, then a chunk whose size is no number.
+  /// Sends 100 bytes as a chunk, then a chunk with a size that is not a number.
   public static let badChunk = Reply.bytes(100).with(effect: .badChunk)
 
   /// Sends 100 bytes as a chunk, then closes the connection before the last chunk.
@@ -101,7 +101,7 @@ extension Reply {
     case garbage
     /// A head that breaks the rules, then the end of the connection.
     case garbageHead(GarbageHead)
-    /// The chunked coding with the body as first chunk, then a chunk whose size is no number.
+    /// The chunked coding with the body as first chunk, then a chunk with a size that is not a number.
     case badChunk
     /// The chunked coding that ends with the connection, before the last chunk.
     case truncatedChunked
@@ -109,11 +109,11 @@ extension Reply {
     case badGzip
     /// The body as gzip, of which only the first half is sent, with the length of that half.
     case truncatedGzip
-    /// These bytes and nothing else.
+    /// Only these bytes.
     case raw([UInt8], closes: Bool)
   }
 
-  /// A head of a response that no client should accept.
+  /// A head of a response that clients should refuse.
   public enum GarbageHead: Sendable, Equatable, CaseIterable {
     /// All kinds, the huge one with a megabyte.
     public static let allCases: [GarbageHead] = [

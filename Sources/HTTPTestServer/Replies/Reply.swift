@@ -16,7 +16,7 @@ public import HTTPWire
 /// without a body. If ``headers`` contains a `Content-Length` or `Transfer-Encoding`, that field is sent unchanged,
 /// and none is added.
 public struct Reply: Sendable {
-  /// The status code. Any number is sent as it is.
+  /// The status code. Any number is sent unchanged.
   public var status: Int
   /// The reason phrase; `nil` for the usual one of the status.
   public var reason: String?
@@ -24,7 +24,7 @@ public struct Reply: Sendable {
   public var headers: [HTTPHeader]
   /// The body.
   public var body: Body
-  /// Fields behind the last chunk; a reply that has any is sent in the chunked coding.
+  /// Fields after the last chunk; a reply that has any is sent in the chunked coding.
   public var trailers: [HTTPHeader]
   /// Informational answers (1xx) that are sent before this one, in their order.
   public var informational: [Informational]
@@ -40,7 +40,7 @@ public struct Reply: Sendable {
   public var requestBody: RequestBody
   /// Whether the connection is closed after this reply, with a `Connection: close` field.
   public var closesConnection: Bool
-  /// Upgrades the connection instead of a reply; see ``webSocket(_:)``.
+  /// Upgrades the connection instead of replying; see ``webSocket(_:)``.
   public var webSocket: WebSocketEndpoint?
 
   /// Makes a reply that is sent at once and well; all parts can be set afterwards too.
@@ -68,7 +68,7 @@ public struct Reply: Sendable {
     case automatic
     /// A `Content-Length`, also for a body in parts.
     case contentLength
-    /// Chunks, also for a body whose length is known.
+    /// Chunks, even for a body of known length.
     case chunked
     /// Neither: the body ends with the connection.
     case untilClose
@@ -135,9 +135,9 @@ extension Reply {
     case empty
     /// These bytes.
     case bytes([UInt8])
-    /// The given number of bytes of ``Reply/patternByte(at:)``, made while they are sent.
+    /// The given number of bytes of ``Reply/patternByte(at:)``, generated while they are sent.
     case pattern(Int)
-    /// Part after part, each as a chunk of its own, with pauses and gates between them.
+    /// Part after part, each as a separate chunk, with pauses and gates between them.
     case parts([Part])
 
     /// Makes a body of text chunks.
@@ -145,7 +145,7 @@ extension Reply {
       .parts(chunks.map { .bytes(Array($0.utf8)) })
     }
 
-    /// The parts of which it is made.
+    /// The parts that it consists of.
     var parts: [Part] {
       switch self {
       case .empty: []
@@ -234,7 +234,7 @@ extension Reply {
     Reply(headers: [.contentType("text/plain; charset=utf-8")], body: .bytes(Array(text.utf8)))
   }
 
-  /// Makes a 200 with `application/json`; the text is sent as it is, valid or not.
+  /// Makes a 200 with `application/json`; the text is sent unchanged, valid or not.
   public static func json(_ text: String) -> Reply {
     Reply(headers: [.contentType("application/json")], body: .bytes(Array(text.utf8)))
   }
@@ -260,7 +260,7 @@ extension Reply {
     Reply(headers: [.contentType("application/octet-stream")], body: .bytes(bytes))
   }
 
-  /// Makes a 200 with these parts in the chunked coding, each a chunk of its own.
+  /// Makes a 200 with these parts in the chunked coding, each as a separate chunk.
   public static func parts(_ parts: Part...) -> Reply {
     Reply(headers: [.contentType("application/octet-stream")], body: .parts(parts))
   }
@@ -307,12 +307,12 @@ extension Reply {
     changed { $0.effect = effect }
   }
 
-  /// Returns a copy whose body is delimited by this framing.
+  /// Returns a copy with a body that is delimited by this framing.
   public func framed(_ framing: Framing) -> Reply {
     changed { $0.framing = framing }
   }
 
-  /// Returns a copy with these fields behind its last chunk.
+  /// Returns a copy with these fields after its last chunk.
   public func with(trailers: [HTTPHeader]) -> Reply {
     changed { $0.trailers = trailers }
   }

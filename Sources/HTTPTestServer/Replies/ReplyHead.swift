@@ -39,7 +39,7 @@ struct ReplyHead: Sendable {
     keepsConnection = keeps
     sendsBody = !question.isHead && !Self.isBodyless(reply.status)
     var bytes: [UInt8] = []
-    // HTTP/1.0 knows no informational answers (RFC 9110 §15.2).
+    // HTTP/1.0 does not have informational responses (RFC 9110 §15.2).
     for early in reply.informational where question.minorVersion > 0 {
       bytes += Self.head(status: early.status, reason: nil, headers: early.headers)
     }

@@ -150,7 +150,7 @@ struct ReplyPlan: Sendable {
 /// One thing that a connection does to answer a request.
 enum WireStep: Sendable {
   case send([UInt8])
-  /// A range of the deterministic content, made while it is sent.
+  /// A range of the deterministic content, generated while it is sent.
   case sendPattern(Range<Int>)
   case pause(Duration)
   case gate(Gate)

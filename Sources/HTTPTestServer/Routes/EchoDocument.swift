@@ -69,7 +69,7 @@ struct EchoDocument {
     return [("data", data), ("files", files), ("form", form), ("json", json)]
   }
 
-  /// Returns the text, or a data URL where the bytes are no UTF-8.
+  /// Returns the text, or a data URL if the bytes are not UTF-8.
   private static func text(of bytes: [UInt8]) -> String {
     String(validating: bytes, as: UTF8.self)
       ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPWire
 
-/// Routes whose status, size or speed the client chooses.
+/// Routes that let the client choose the status, size or speed.
 extension Routes {
   var dynamic: Routes {
     adding("/status/{code}") { _, parameters in Self.status(parameters[0]) }
@@ -52,7 +52,7 @@ extension Routes {
     }
   }
 
-  /// Answers with one document a line, each in a chunk of its own.
+  /// Answers with one document a line, each in a separate chunk.
   private static func lines(_ count: Int, of request: RecordedRequest) -> Reply {
     let basics = EchoDocument(request).basics
     let parts = (0..<min(count, 100_000)).map { number in

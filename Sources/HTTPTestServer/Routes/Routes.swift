@@ -7,7 +7,7 @@
 /// let server = try HTTPTestServer(routes: routes)
 /// ```
 ///
-/// HEAD is answered as GET, without the body. OPTIONS, and a method that no route of the path has (405), get a
+/// HEAD is answered like GET, without the body. OPTIONS, and a method that is missing for the path (405), get a
 /// response with `Allow`. A path without a route gets 404. All of these have a JSON document.
 public struct Routes: Sendable {
   /// Answers one request. `parameters` are the decoded values of the `{…}` of the pattern, in their order.
@@ -18,7 +18,7 @@ public struct Routes: Sendable {
   /// The endpoints for uploads, which precede the routes.
   var uploads: [UploadRoute] = []
 
-  /// No routes: every request that no enqueued reply answers gets a 404.
+  /// No routes: every request without an enqueued reply gets a 404.
   public static let none = Routes()
 
   /// The routes of httpbin that tests of clients use, with the same keys in their JSON documents.
@@ -123,7 +123,7 @@ enum RouteMatch: Sendable {
   }
 }
 
-/// A path with places for values, such as `/basic-auth/{user}/{password}`.
+/// A path with placeholders for values, such as `/basic-auth/{user}/{password}`.
 struct RoutePattern: Sendable, Equatable {
   private enum Segment: Sendable, Equatable {
     case text(String)

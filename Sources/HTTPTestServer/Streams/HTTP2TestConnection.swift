@@ -12,8 +12,8 @@
 /// }
 /// ```
 ///
-/// It grants window for everything that it reads, acknowledges SETTINGS and answers PING by itself. Request fields are
-/// not decoded.
+/// It automatically grants window for everything that it reads, acknowledges SETTINGS and answers PING. Request fields
+/// are not decoded.
 public final class HTTP2TestConnection {
   /// One frame (RFC 9113 §4.1).
   public struct Frame: Sendable {
@@ -26,7 +26,7 @@ public final class HTTP2TestConnection {
     /// The payload of the frame.
     public let payload: [UInt8]
 
-    /// Whether the client sends no more on the stream.
+    /// Whether the client has finished sending on the stream.
     public var endsStream: Bool { (kind == .data || kind == .headers) && flags & 0x1 != 0 }
   }
 
@@ -121,7 +121,7 @@ public final class HTTP2TestConnection {
 
   /// Reads until a request is complete. Returns its stream.
   ///
-  /// - Parameter ignored: Streams whose frames are ignored, such as reset ones.
+  /// - Parameter ignored: Streams with frames to ignore, such as reset ones.
   public func request(except ignored: Set<UInt32> = []) throws -> UInt32 {
     while true {
       let frame = try next()
@@ -175,7 +175,7 @@ public final class HTTP2TestConnection {
     return bytes(length).dropFirst() + [kind.rawValue, flags] + bytes(stream) + payload
   }
 
-  /// Returns a field line as a literal that no table keeps (RFC 7541 §6.2.2); names and values of at most 126 bytes.
+  /// Returns a field line as a literal that is never indexed (RFC 7541 §6.2.2); names and values of at most 126 bytes.
   private static func literal(_ name: String, _ value: String) -> [UInt8] {
     [0x00, UInt8(clamping: name.utf8.count)] + Array(name.utf8) + [UInt8(clamping: value.utf8.count)]
       + Array(value.utf8)

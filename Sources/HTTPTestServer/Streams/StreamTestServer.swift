@@ -13,8 +13,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It listens on 127.0.0.1. Each script runs on a thread of its own, until it returns or throws. Stopping the server
-/// ends all scripts, because their reads and writes then throw.
+/// It listens on 127.0.0.1. Each script runs on a separate thread, until it returns or throws. Stopping the server ends
+/// all scripts, because their reads and writes then throw.
 public final class StreamTestServer: Sendable {
   /// The code that serves a connection. An error that it throws ends the connection.
   public typealias Script = @Sendable (StreamTestConnection) throws -> Void
@@ -45,7 +45,7 @@ public final class StreamTestServer: Sendable {
   /// The number of open connections.
   public var openConnectionCount: Int { core.state.withLock { $0.open } }
 
-  /// The number of bytes that scripts have read since the start, without those of TLS handshakes.
+  /// The number of bytes that scripts have read since the start, without TLS handshakes.
   public var receivedByteCount: Int { core.state.withLock { $0.received } }
 
   /// Closes everything and waits for the end of all threads.
@@ -149,8 +149,8 @@ public final class StreamTestConnection {
     return bytes
   }
 
-  /// Reads a line without its end, byte for byte, so that no later byte is read. The rest at the end of the stream is
-  /// a line.
+  /// Reads a line without its end, byte for byte, so that later bytes are not read. The rest at the end of the stream
+  /// is a line.
   public func line() throws -> String {
     var bytes: [UInt8] = []
     while let byte = try read(atMost: 1).first, byte != UInt8(ascii: "\n") { bytes.append(byte) }
@@ -158,7 +158,7 @@ public final class StreamTestConnection {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Reads until the other side sends no more.
+  /// Reads until the other side has finished sending.
   public func readToEnd() throws -> [UInt8] {
     var all: [UInt8] = []
     while true {
@@ -198,7 +198,7 @@ public final class StreamTestConnection {
   /// Changes bytes of the next TLS record that is written, as someone on the network path could. Nothing happens
   /// without TLS.
   ///
-  /// - Parameter changes: Masks for an exclusive or, by their offsets in the record, whose header has five bytes.
+  /// - Parameter changes: Masks for an exclusive or, by their offsets in the record, which has a header of five bytes.
   public func changeNextRecord(_ changes: [Int: UInt8]) { channel.tls?.changeNextRecord(changes) }
 
   /// Resets the connection when the script ends.
@@ -230,7 +230,7 @@ extension StreamTestConnection {
   ///
   /// - Parameters:
   ///   - port: The port of the other server, on 127.0.0.1.
-  ///   - begun: Called when the connection is made.
+  ///   - begun: Called when the connection is established.
   public func relay(toPort port: Int, begun: () throws -> Void = {}) throws {
     let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard other >= 0 else { throw ServerError.system(call: "socket", code: errno) }

@@ -69,7 +69,7 @@ struct CertificateBuilder {
     ]
     if specification.hasBasicConstraints { extensions.insert((NID_basic_constraints, constraints), at: 0) }
     if let identifier = specification.authorityKeyIdentifier {
-      // A sequence with the key identifier alone, whose tag is 0 (RFC 5280 §4.2.1.1).
+      // A sequence with only the key identifier, which has tag 0 (RFC 5280 §4.2.1.1).
       let bytes = [0x30, UInt8(identifier.count + 2), 0x80, UInt8(identifier.count)] + identifier
       let text = bytes.map {
         String($0, radix: 16).count == 1 ? "0" + String($0, radix: 16) : String($0, radix: 16)

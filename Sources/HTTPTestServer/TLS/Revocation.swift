@@ -116,7 +116,7 @@ extension Routes {
 
 /// An extension that makes a revocation list unusable as a complete one.
 public enum RevocationListRule: Sendable, Equatable {
-  /// A critical extension that no client understands (RFC 5280 §5.2).
+  /// A critical extension that clients do not know (RFC 5280 §5.2).
   case unknown
   /// A list of the changes since list number 1 (RFC 5280 §5.2.4).
   case delta

@@ -4,7 +4,7 @@ import COpenSSL
 final class TLSContext: Sendable {
   /// Only read after it has been set up, which OpenSSL allows from many threads.
   nonisolated(unsafe) private let pointer: OpaquePointer
-  /// OpenSSL's callback reads it, without a reference of its own.
+  /// OpenSSL's callback reads it without retaining it.
   private let stapled: StapledResponse?
   /// Read by OpenSSL's callback as well.
   private let protocols: ProtocolNames
@@ -29,7 +29,7 @@ final class TLSContext: Sendable {
     SSL_CTX_free(pointer)
   }
 
-  /// Makes a session over a connected socket, or `nil` when there is no memory for one.
+  /// Makes a session over a connected socket, or `nil` if memory is short.
   func makeSession(descriptor: Int32) -> TLSSession? {
     guard let session = SSL_new(pointer) else { return nil }
     guard SSL_set_fd(session, descriptor) == 1 else {
@@ -166,14 +166,14 @@ public struct TLSOptions: Sendable, Equatable {
   /// Whether the issuers of the certificate are sent too, up to the one below the root; `true` by
   /// default.
   public var sendsIntermediates: Bool
-  /// Certificates (PEM) that are sent behind those of the identity, whatever they are; none by default.
+  /// Certificates (PEM) that are sent after the identity's, whatever they are; none by default.
   public var appendedCertificates: [String] = []
   /// The OCSP response (DER) that is sent to clients that ask for one (RFC 6066 §8); `nil` by default.
   public var stapledResponse: [UInt8]?
   /// The supported application protocols (RFC 7301 §3.2), preferred ones first; only `http/1.1` by default. If the
   /// client offers none of them, the handshake continues without one.
   public var applicationProtocols = ["http/1.1"]
-  /// The size to whose multiples the records of TLS 1.3 are padded (RFC 8446 §5.4); 0, the default, pads none.
+  /// The records of TLS 1.3 are padded to multiples of this size (RFC 8446 §5.4). 0, the default, means no padding.
   public var recordPadding = 0
 
   /// Makes options; all have the defaults that their documentation names.

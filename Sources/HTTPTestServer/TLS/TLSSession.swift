@@ -69,7 +69,7 @@ final class TLSSession {
     }
   }
 
-  /// Sends the closing alert; does not wait for that of the client.
+  /// Sends the closing alert; does not wait for the client's.
   func sendClosingAlert() {
     guard !isBroken, SSL_is_init_finished(pointer) == 1 else { return }
     ERR_clear_error()

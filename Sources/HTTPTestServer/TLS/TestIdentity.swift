@@ -1,7 +1,7 @@
 import COpenSSL
 import Glibc
 
-/// A certificate with its private key, made at run time, for a server or a client.
+/// A certificate with its private key, created at run time, for a server or a client.
 ///
 /// ```swift
 /// let authority = try TestIdentity(.init(commonName: "Test CA", isCA: true))
@@ -28,11 +28,11 @@ public struct TestIdentity: Sendable, Equatable {
   /// Whether the certificate signed itself.
   public var isSelfSigned: Bool { certificatePEM == caPEM }
 
-  /// The identity of `localhost`, `127.0.0.1` and `::1`, issued by ``localhostAuthority``; made once a
-  /// process, with P-256 keys, valid from yesterday for a year.
+  /// The identity of `localhost`, `127.0.0.1` and `::1`, issued by ``localhostAuthority``; created once per process,
+  /// with P-256 keys, valid from yesterday for a year.
   public static var localhost: TestIdentity { DefaultIdentities.shared.localhost }
 
-  /// The authority that issued ``localhost``; made once a process.
+  /// The authority that issued ``localhost``; created once per process.
   public static var localhostAuthority: TestIdentity { DefaultIdentities.shared.authority }
 
   /// Makes a key and a certificate for it.
@@ -135,8 +135,8 @@ extension TestIdentity {
     public var issuer: TestIdentity?
     /// The type of the key; P-256 by default.
     public var key: Key
-    /// The identity whose key is used; `nil`, the default, makes a new key. With the key of another authority the
-    /// certificate is a cross-signed one.
+    /// The identity that provides the key; `nil`, the default, makes a new key. With the key of another authority the
+    /// certificate is cross-signed.
     public var keyOwner: TestIdentity?
     /// The digest of the signature; SHA-256 by default.
     public var digest: Digest = .sha256
@@ -156,7 +156,7 @@ extension TestIdentity {
     public var hasSubject = true
     /// Whether its serial number is negative, which is not allowed (RFC 5280 §4.1.2.2); `false` by default.
     public var hasNegativeSerialNumber = false
-    /// The key that it names as that of its issuer (`authorityKeyIdentifier`). `nil`, the default, is the right one. A
+    /// The key that it names as its issuer's (`authorityKeyIdentifier`). `nil`, the default, is the right one. A
     /// self-signed certificate then names none.
     public var authorityKeyIdentifier: [UInt8]?
     /// The address of its issuer's OCSP responder; `nil` by default.

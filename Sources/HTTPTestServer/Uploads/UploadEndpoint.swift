@@ -12,8 +12,8 @@ import Synchronization
 /// #expect(uploads.processedCount == 1)
 /// ```
 ///
-/// It is strict: a request that breaks the rules of its protocol is refused with a status of its own. An upload is
-/// processed when its last byte has come.
+/// It is strict: a request that breaks the rules of its protocol is refused, with a different status for each rule. An
+/// upload is processed when its last byte has arrived.
 public final class UploadEndpoint: Sendable {
   /// The protocol of an endpoint.
   public enum Dialect: Sendable, Equatable {
@@ -53,7 +53,7 @@ public final class UploadEndpoint: Sendable {
     public var maximumSize: Int?
     /// The largest content of one request.
     public var maximumAppendSize: Int?
-    /// Text in front of the path in `Location`, such as another origin.
+    /// Text before the path in `Location`, such as another origin.
     public var locationPrefix = ""
     /// Fields of the response that ends an upload.
     public var finalFields: [HTTPHeader] = []
@@ -74,7 +74,7 @@ public final class UploadEndpoint: Sendable {
     public internal(set) var metadata: String?
     /// Whether the server has lost it, or the client has removed it.
     public internal(set) var isForgotten = false
-    /// The number of requests for it. A later one ends the earlier ones, whose clients may have gone.
+    /// The number of requests for it. A later request ends the earlier ones, because their clients may be gone.
     var turn = 0
   }
 
@@ -105,11 +105,11 @@ public final class UploadEndpoint: Sendable {
 
   /// The uploads in the order of their creation, also forgotten ones.
   public var uploads: [Upload] { state.withLock { $0.uploads } }
-  /// The number of uploads whose last byte has come, and of ordinary requests.
+  /// The number of completely received uploads, plus ordinary requests.
   public var processedCount: Int { state.withLock { $0.processedCount } }
-  /// The number of bytes of all contents that were taken.
+  /// The number of content bytes that were accepted, in total.
   public var receivedByteCount: Int { state.withLock { $0.receivedByteCount } }
-  /// The number of faults that no request has met yet.
+  /// The number of faults that have not been applied to a request yet.
   public var pendingFaultCount: Int { state.withLock { $0.faults.count } }
 
   /// Adds faults, one for each request that it concerns, in their order.

@@ -1,6 +1,6 @@
 import HTTPWire
 
-/// One request to an ``UploadEndpoint``: decided about before its content is read, and answered behind it.
+/// One request to an ``UploadEndpoint``: decided about before its content is read, and answered after it.
 struct UploadExchange {
   /// The upload that takes the content, and the number of bytes that it takes before the connection breaks.
   struct Target {
@@ -14,7 +14,7 @@ struct UploadExchange {
 
   var informational: [HTTPHeader]?
   var target: Target?
-  /// The response that is known before the content; the content is not taken then.
+  /// The response that is known before the content; the content is not read then.
   var refusal: Reply?
   var losesResponse = false
   var statusAfterContent: Int?
@@ -199,7 +199,7 @@ extension UploadEndpoint {
     }
   }
 
-  /// Returns the response behind a complete content.
+  /// Returns the response after the complete content.
   func end(_ exchange: UploadExchange, _ target: UploadExchange.Target, path: String) -> Reply {
     let upload = state.withLock { state -> Upload in
       let isCurrent = state.uploads[target.index].turn == target.turn
@@ -305,7 +305,7 @@ extension Conversation {
     return false
   }
 
-  /// Takes the content up to its end, or up to the byte behind which the connection breaks; then it returns false.
+  /// Reads the content up to its end. Returns false if the connection is to break earlier, and stops at that byte.
   private func takeContent(
     of exchange: UploadExchange, _ decoder: inout RequestBodyDecoder, for endpoint: UploadEndpoint,
     _ head: RequestHead

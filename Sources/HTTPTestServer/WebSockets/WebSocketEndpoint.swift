@@ -11,7 +11,7 @@ public import HTTPWire
 /// server.enqueue(.webSocket(endpoint))
 /// ```
 ///
-/// A request that is no handshake is refused with status 400 or 426.
+/// A request that is not a handshake is refused with status 400 or 426.
 public struct WebSocketEndpoint: Sendable {
   /// The code that serves a connection after its handshake. An error that it throws ends the connection.
   public typealias Script = @Sendable (WebSocketTestConnection) throws -> Void
@@ -20,7 +20,7 @@ public struct WebSocketEndpoint: Sendable {
   public var subprotocols: [String]
   /// Whether permessage-deflate (RFC 7692) is accepted if the client offers it.
   public var compresses: Bool
-  /// Fields that replace those of the response with the same name.
+  /// Fields that replace the response's fields with the same name.
   public var fields: [HTTPHeader]
   /// The largest message that the endpoint receives.
   public var maximumMessageSize: Int
@@ -31,7 +31,7 @@ public struct WebSocketEndpoint: Sendable {
   /// - Parameters:
   ///   - subprotocols: The subprotocols that the endpoint accepts. Default: none.
   ///   - compresses: Whether permessage-deflate is accepted. Default: `false`.
-  ///   - fields: Fields that replace those of the response with the same name. Default: none.
+  ///   - fields: Fields that replace the response's fields with the same name. Default: none.
   ///   - maximumMessageSize: The largest message that the endpoint receives. Default: 256 MiB.
   ///   - script: Default: sends received messages back until the connection is closed.
   public init(

@@ -91,7 +91,7 @@ public final class WebSocketTestConnection {
     try flush()
   }
 
-  /// Sends bytes as they are, such as a malformed frame.
+  /// Sends bytes without framing, for example a malformed frame.
   public func write(_ bytes: [UInt8]) throws { try channel.write(bytes) }
 
   /// Sends messages back until the connection is closed.

@@ -17,7 +17,7 @@ package struct ByteStreamFlow: Sendable {
 
   /// The reason why an operation is not done, or why a stream is over.
   package enum Reason: Sendable, Equatable {
-    /// Both sides were closed, as they were asked to.
+    /// Both sides were closed on request.
     case closed
     case cancelled
     case timedOut
@@ -60,11 +60,11 @@ package struct ByteStreamFlow: Sendable {
   package private(set) var phase = StreamPhase.idle
   package private(set) var isSuspended = false
   package private(set) var isSecure = false
-  /// The other side sends no more.
+  /// Whether the other side has finished sending.
   package private(set) var isAtEnd = false
   package private(set) var isReadShut = false
   package private(set) var isWriteShut = false
-  /// The number of received bytes that no read has consumed.
+  /// The number of received bytes that have not been read yet.
   package private(set) var buffered = 0
   private var incoming: [Incoming] = []
   private var outgoing: [Outgoing] = []
@@ -89,7 +89,7 @@ package struct ByteStreamFlow: Sendable {
     return most - buffered
   }
 
-  /// The write whose bytes may go out.
+  /// The write that may send its bytes.
   package var writing: Number? {
     guard isMoving, case .write(let number, _)? = outgoing.first else { return nil }
     return number
@@ -110,12 +110,12 @@ package struct ByteStreamFlow: Sendable {
     return begin() + settle()
   }
 
-  /// Stops all reading and writing until ``resume()``; a connection that is being made is made.
+  /// Stops all reading and writing until ``resume()``. A connection that is being established is completed.
   package mutating func suspend() {
     if phase != .over { isSuspended = true }
   }
 
-  /// Reads at least one byte, unless the other side sends no more.
+  /// Reads at least one byte, unless the other side has finished sending.
   package mutating func read(_ number: Number, least: Int, most: Int) -> [Effect] {
     let isKnownEnd = isAtEnd && !isReadShut && buffered == 0
     guard phase != .over else {
@@ -180,7 +180,7 @@ package struct ByteStreamFlow: Sendable {
 
   package mutating func cancel() -> [Effect] { finish(.cancelled) }
 
-  /// Gives up an operation. A read takes no bytes with it; a write that has begun takes the stream with it.
+  /// Gives up an operation. Withdrawing a read loses no bytes; withdrawing a write that has begun fails the stream.
   package mutating func withdraw(_ number: Number, _ reason: Reason) -> [Effect] {
     guard phase != .over else { return [] }
     if let index = incoming.firstIndex(where: { $0.number == number }) {

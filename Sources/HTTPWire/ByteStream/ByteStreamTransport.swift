@@ -15,7 +15,7 @@ package protocol ByteStreamTransport: Sendable {
   /// Makes a stream that connects at its first operation.
   ///
   /// - Parameters:
-  ///   - request: The target, of which only the connection is made.
+  ///   - request: The target; only its connection is established.
   ///   - isSecure: Whether the stream begins with TLS.
   ///   - watcher: Retained until the end of the stream.
   func stream(
@@ -53,7 +53,7 @@ package protocol ByteStream: Sendable {
 /// Bytes that were read.
 package struct StreamedBytes: Sendable {
   package let data: Data
-  /// Whether the other side sends no more.
+  /// Whether the other side has finished sending.
   package let isAtEnd: Bool
 
   package init(data: Data, isAtEnd: Bool) {
@@ -67,8 +67,8 @@ package protocol ByteStreamWatcher: AnyObject, Sendable {
   /// Decides about a server for which the evaluator of the profile returned ``TrustVerdict/ask``. Never called on a
   /// thread of the transport. `nil` accepts the server, and the evaluator is called again.
   func evaluate(_ chain: PresentedChain) async -> TransportFailure?
-  /// Chooses the identity of the client for a server that asks for one, if the evaluator of the profile demands the
-  /// choice. Runs on no thread of the transport. `nil` is no identity.
+  /// Chooses the client identity for a server that requests one, if the evaluator of the profile requires the choice.
+  /// Does not run on a thread of the transport. `nil` stands for no identity.
   func identity() async -> Result<ClientIdentity?, TransportFailure>
   /// Called when the stream is connected. On the transport's thread.
   func streamOpened()

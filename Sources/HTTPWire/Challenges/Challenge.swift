@@ -15,7 +15,7 @@ package struct Challenge: Sendable, Equatable {
 
   /// Lower case: `basic`, `digest`.
   package let scheme: String
-  /// The token68 behind the scheme, instead of parameters (RFC 9110 §11.2).
+  /// The token68 after the scheme, instead of parameters (RFC 9110 §11.2).
   package let token: String?
   package let parameters: [Parameter]
 
@@ -58,8 +58,8 @@ extension FieldBlock {
   }
 }
 
-/// Reads challenges and parameters (RFC 9110 §11.2, §11.6.1) from left to right, each byte a bounded number of
-/// times. Whatever is no grammar is stepped over.
+/// Reads challenges and parameters (RFC 9110 §11.2, §11.6.1) from left to right, each byte a bounded number of times.
+/// Text that does not follow the grammar is skipped.
 struct ChallengeScanner {
   private let bytes: [UInt8]
   private var position = 0
@@ -124,7 +124,7 @@ struct ChallengeScanner {
     return Challenge(scheme: scheme, token: token, parameters: parameters)
   }
 
-  /// Reads the token68 behind a scheme, which is neither a parameter nor another scheme: base64 characters up to a
+  /// Reads the token68 after a scheme, which is neither a parameter nor another scheme: base64 characters up to a
   /// comma.
   private mutating func token68() -> String? {
     var start = position
@@ -148,7 +148,7 @@ struct ChallengeScanner {
     return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
   }
 
-  /// Reads the value behind an equals sign, which may have spaces around it; `nil` without such a sign.
+  /// Reads the value after an equals sign, which may have spaces around it; `nil` without such a sign.
   private mutating func value() -> String? {
     var next = position
     while next < bytes.count, Self.isSpace(bytes[next]) { next += 1 }

@@ -39,7 +39,7 @@ package enum ProtectionDomain {
   }
 
   /// Returns the `domain` of a Digest challenge as prefixes of targets (RFC 7616 §3.3); without one it is all of the
-  /// origin. URIs of other origins are left out, because those have to send challenges of their own.
+  /// origin. URIs of other origins are left out, because those origins have to send their own challenges.
   package static func ofDigest(_ domain: String?, origin: Origin) -> [String] {
     let words = (domain ?? "").split { $0 == " " || $0 == "\t" }
     guard !words.isEmpty else { return ["/"] }
@@ -109,7 +109,7 @@ package struct Netrc: Sendable, Equatable {
     if let entry, entry.login != nil || entry.password != nil { entries.append(entry) }
   }
 
-  /// Returns the first entry for a host, or, behind all of them, the default one.
+  /// Returns the first entry for a host, or the default entry if there is none.
   package func credential(host: String) -> PasswordCredential? {
     let host = host.lowercased()
     let entry = entries.first { $0.host == host } ?? entries.first { $0.host == nil }

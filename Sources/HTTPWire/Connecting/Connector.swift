@@ -26,7 +26,7 @@ package struct Connector: Sendable {
     case fail(Failure)
   }
 
-  /// The reason why no connection could be made.
+  /// The reason why connecting failed.
   package enum Failure: Error, Sendable, Equatable {
     /// The host has no address.
     case noAddress

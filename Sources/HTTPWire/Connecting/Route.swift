@@ -5,13 +5,14 @@ package struct Route: Sendable, Hashable {
     case unixSocket(path: String)
   }
 
-  /// The place of the origin's server, or of what is overridden to stand for it.
+  /// The address of the origin's server, or of the server that replaces it.
   package let endpoint: Endpoint
   /// The proxy between this machine and ``place``.
   package let proxy: ProxyServer?
   /// The Unix-domain socket at which the proxy is reached; `nil` if it is reached by its host and port.
   package let proxySocket: String?
-  /// Whether the proxy is given the request itself, with an absolute URL (RFC 9112 §3.2.2), instead of a tunnel.
+  /// Whether the proxy is given the request itself, with an absolute URL (RFC 9112 §3.2.2), instead of opening a
+  /// tunnel.
   package let forwards: Bool
 
   /// Makes the route to an origin.
@@ -38,7 +39,7 @@ package struct Route: Sendable, Hashable {
     // A proxy that is given the request itself would connect to the host of its URL.
     let mayForward = mayForward && override == nil && origin.scheme == "http"
     forwards = mayForward && (proxy?.kind == .http || proxy?.kind == .https)
-    // Requests to all origins go to the same place.
+    // Requests to all origins go to the same proxy.
     if forwards, let proxy {
       endpoint = .host(proxy.host, port: proxy.port)
       return
@@ -82,15 +83,16 @@ package struct PoolState: Sendable, Equatable {
   package var idle = 0
   /// Whether a connection of HTTP/2 can open a stream.
   package var hasStream = false
-  /// The number of connections that are being made, and of those whose response has ended in this turn of the loop.
+  /// The number of connections that are being established, plus those that completed a response in this turn of the
+  /// loop.
   package var connecting = 0
   /// The number of other requests that wait for one of the ``connecting``, and need one each.
   package var waiting = 0
-  /// Whether the connections carry many requests at a time; `nil` until one was made.
+  /// Whether the connections carry many requests at a time; `nil` until one was established.
   package var multiplexes: Bool?
 
   // Connections to the whole host, with any key.
-  /// The number of the connections that count for the limit, with those that are being made.
+  /// The number of connections that count towards the limit, including those that are being established.
   package var open = 0
   /// The number of idle connections that cannot carry the request: those with other keys, or with HTTP/2 for a request
   /// that needs HTTP/1.1.

@@ -1,4 +1,4 @@
-/// A cookie as it is kept (RFC 6265bis §5.7).
+/// A stored cookie (RFC 6265bis §5.7).
 package struct Cookie: Sendable, Equatable {
   /// Which requests that another site has caused may carry the cookie (RFC 6265bis §5.6.7).
   package enum SameSite: String, Sendable {
@@ -25,7 +25,7 @@ package struct Cookie: Sendable, Equatable {
   /// The time at which a cookie of this identity was first stored, in microseconds since the beginning of 1970. Of
   /// cookies with paths of one length the older is sent first.
   package var creation: Int64
-  /// The ports that it is for; empty for all. Only cookies that a program has made itself have some.
+  /// The ports that it is for; empty for all. Only cookies that a program has created itself have ports.
   package var ports: [Int] = []
 
   package init(
@@ -47,7 +47,7 @@ package struct Cookie: Sendable, Equatable {
       && path.utf8.elementsEqual(other.path.utf8)
   }
 
-  /// Whether nothing changes when the other takes its place. Texts are equal to Swift when they look the same; to a
+  /// Whether nothing changes if the other one replaces it. Texts are equal to Swift when they look the same; to a
   /// server their bytes count.
   package func equals(_ other: Cookie) -> Bool {
     self == other && hasIdentity(of: other) && value.utf8.elementsEqual(other.value.utf8)
@@ -79,7 +79,7 @@ package struct SetCookie: Sendable, Equatable {
 
   /// Takes the value of a field apart.
   ///
-  /// - Throws: Why nothing can be made of it.
+  /// - Throws: The reason why the field is not a cookie.
   package init(_ field: some Collection<UInt8>) throws(CookieRefusal) {
     let bytes = Array(field)
     if bytes.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) { throw .controlCharacter }
@@ -117,7 +117,7 @@ package struct SetCookie: Sendable, Equatable {
     case "max-age": maxAge = Self.seconds(value) ?? maxAge
     case "domain":
       let text = value.first == UInt8(ascii: ".") ? value.dropFirst() : value
-      // Bytes that are no text are no domain either, and are refused as such.
+      // Bytes that are not text are not a domain either, and are refused as such.
       domain = String(decoding: text.map { FieldName.lowercased($0) }, as: UTF8.self)
     case "path":
       let isPath = value.first == UInt8(ascii: "/")
@@ -161,9 +161,9 @@ package struct SetCookie: Sendable, Equatable {
 package enum CookieDate {
   /// Returns the date in a text; `nil` if there is none, or the day does not exist.
   ///
-  /// The parts are a time, a day of one or two digits, the name of a month, and a year of two to four digits. Each
-  /// word is taken as the first missing part that it can be. Other words, including time zones, are ignored: the time
-  /// is UTC.
+  /// The parts are a time, a day of one or two digits, the name of a month, and a year of two to four digits. Each word
+  /// is read as the first missing part that it matches. Other words, including time zones, are ignored: the time is
+  /// UTC.
   package static func parse(_ text: some Sequence<UInt8>) -> HTTPDate? {
     var found = Found()
     var word: [UInt8] = []

@@ -14,7 +14,7 @@ package struct CookieRules: Sendable {
   }
 
   package enum Decision: Sendable, Equatable {
-    /// The cookie to store, instead of the one at this index if there is one.
+    /// The cookie to store, replacing the one at this index if there is one.
     case store(Cookie, replacing: Int?)
     /// The index of the cookie to remove, because the new one has expired.
     case remove(Int)
@@ -35,7 +35,7 @@ package struct CookieRules: Sendable {
   /// - Parameters:
   ///   - wish:     The field.
   ///   - existing: The cookies that are stored, in any order.
-  ///   - creation: When a new cookie was made, in microseconds.
+  ///   - creation: When a new cookie was created, in microseconds.
   package func decide(_ wish: SetCookie, existing: [Cookie], creation: Int64) -> Decision {
     do throws(CookieRefusal) {
       var cookie = try checked(wish)
@@ -140,7 +140,7 @@ package struct CookieRules: Sendable {
   }
 }
 
-/// The hosts whose cookies are accepted.
+/// The hosts from which cookies are accepted.
 package enum CookiePolicy: Sendable, Equatable {
   case always
   case never
@@ -176,7 +176,7 @@ package enum CookieRefusal: Error, Sendable, Equatable {
   case tooLong
   /// A control character other than a tab.
   case controlCharacter
-  /// Name or value is no UTF-8: it could not be sent back as it came.
+  /// Name or value is not UTF-8, and could not be sent back unchanged.
   case notText
   /// The host of the response is not within the domain of `Domain`.
   case foreignDomain(String)

@@ -1,6 +1,6 @@
 /// The cookies of a request and their order (RFC 6265bis §5.8.3): pure.
 ///
-/// `SameSite` was made for browsers, where any page can cause a request. In a client, only a redirect can cause a
+/// `SameSite` was designed for browsers, where any page can cause a request. In a client, only a redirect can cause a
 /// request that the program did not make. Therefore a request is cross-site after a redirect from another site, or if
 /// the program sets a document of another site.
 package enum CookieSelection {
@@ -29,7 +29,7 @@ package enum CookieSelection {
   /// - Parameters:
   ///   - origin:        The origin of the hop.
   ///   - method:        The method of the hop.
-  ///   - initialOrigin: The origin of the request of the caller.
+  ///   - initialOrigin: The origin of the caller's request.
   ///   - document:      The origin of the document that the caller names (`mainDocumentURL`), if it names one.
   package static func cause(
     of origin: Origin, method: String, initialOrigin: Origin, document: Origin?,
@@ -123,8 +123,8 @@ package struct CookieTarget: Sendable, Hashable {
   /// Whether the host is an address; no domain covers one but itself.
   package var isAddress: Bool { Self.isAddress(host) }
 
-  /// Whether a host is an address: one with colons, or one whose last label is a number, which is IPv4 in one of its
-  /// spellings.
+  /// Whether a host is an address: one with colons, or one with a number as its last label, which is one of the
+  /// spellings of IPv4.
   package static func isAddress(_ host: String) -> Bool {
     let host = host.utf8
     if host.contains(UInt8(ascii: ":")) { return true }

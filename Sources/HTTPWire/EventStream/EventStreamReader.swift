@@ -14,7 +14,7 @@ package struct EventStreamReader: Sendable {
   }
 
   private enum State: Sendable, Equatable {
-    /// At the start of the stream, behind so many bytes of a byte order mark.
+    /// At the start of the stream, after this many bytes of a byte order mark.
     case mark(count: Int)
     case lineStart
     case line
@@ -26,9 +26,9 @@ package struct EventStreamReader: Sendable {
 
   private let limits: Limits
   private var state = State.mark(count: 0)
-  /// Whether the last byte was a carriage return, behind which a line feed is no line of its own.
+  /// Whether the last byte was a carriage return; a line feed after it does not end another line.
   private var isBehindReturn = false
-  /// The beginning of a line whose rest has not come.
+  /// The beginning of a line that is still incomplete.
   private var line: [UInt8] = []
   private var event: EventBuffer
 
@@ -81,7 +81,7 @@ package struct EventStreamReader: Sendable {
     _ byte: UInt8, _ count: Int, _ position: inout Int
   ) throws(EventStreamError) {
     guard byte == Self.byteOrderMark[count] else {
-      // The bytes were no mark but the beginning of a line.
+      // The bytes were not a mark but the beginning of a line.
       line.append(contentsOf: Self.byteOrderMark.prefix(count))
       state = count == 0 ? .lineStart : .line
       return
@@ -136,8 +136,8 @@ package struct EventStreamReader: Sendable {
 
 /// The fields of the event that is being read.
 struct EventBuffer: Sendable {
-  /// The largest number of bytes of an ID that is repeated to the server. Servers refuse a request whose field is
-  /// longer than about 8 KiB, so that a longer ID would break every later connection.
+  /// The largest number of bytes of an ID that is sent back to the server. Servers refuse fields of more than about 8
+  /// KiB, so a longer ID would break every later connection.
   private static let longestRepeatedID = 8000
 
   private(set) var lastEventID: String
@@ -178,7 +178,7 @@ struct EventBuffer: Sendable {
     type = ""
   }
 
-  /// Reads a line that is no comment and not blank.
+  /// Reads a line that is neither a comment nor blank.
   mutating func readField(_ line: UnsafeRawBufferPointer) {
     let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.count
     var start = min(colon + 1, line.count)
@@ -228,7 +228,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     self.id = id
   }
 
-  /// The event as a part of an event stream, with the blank line behind it.
+  /// The event as a part of an event stream, with the blank line after it.
   package var encoded: Data {
     var text = type == "message" ? "" : "event: \(type)\n"
     if !id.isEmpty { text += "id: \(id)\n" }

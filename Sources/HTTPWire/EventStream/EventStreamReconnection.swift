@@ -69,7 +69,7 @@ package struct EventStreamReconnection: Sendable, Equatable {
     if !hasTemporaryRedirect { permanentURL = plan.url }
   }
 
-  /// Decides about the response behind all redirects.
+  /// Decides about the response after all redirects.
   package func decision(about head: ResponseHead) -> Decision {
     if head.status == 204 { return .stop }
     guard head.status == 200 else { return .fail(.status(head.status)) }
@@ -90,8 +90,8 @@ package struct EventStreamReconnection: Sendable, Equatable {
   ///   - isClean: Whether the server has ended the response.
   ///   - random: A random number from 0 to 1.
   /// - Returns: After a clean end, the delay of the server, give or take a tenth. After a failure, and after the second
-  ///   connection in a row without an event, a random addition to it, whose range doubles with each in a row. Because
-  ///   of both, the clients of a server that restarts do not return at the same time.
+  ///   connection in a row without an event, plus a random addition, with a range that doubles with each one in a row.
+  ///   Because of both, the clients of a server that restarts do not return at the same time.
   package mutating func connectionEnded(
     _ reader: EventStreamReader?, isClean: Bool = false, random: Double
   ) -> Duration {

@@ -1,7 +1,7 @@
 /// The header fields of a message: ordered, each name once, names compared without regard to case.
 ///
-/// The last write for a name wins and also gives the spelling; it keeps the place of the entry that
-/// it replaces. A new name goes to the end, and fields are sent in this order.
+/// The last write for a name wins and also gives the spelling; it keeps the position of the entry that it replaces. A
+/// new name goes to the end, and fields are sent in this order.
 ///
 /// ```swift
 /// var headers: HTTPHeaders = ["Accept": "application/json"]
@@ -58,12 +58,12 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     update(header)
   }
 
-  /// Replaces the field of this name in its place, or appends it.
+  /// Replaces the field of this name without moving it, or appends it.
   public mutating func update(name: String, value: String) {
     update(HTTPHeader(name: name, value: value))
   }
 
-  /// Replaces the field of this name in its place, or appends it.
+  /// Replaces the field of this name without moving it, or appends it.
   public mutating func update(_ header: HTTPHeader) {
     if positions == nil, fields.count >= FieldIndex.threshold { positions = FieldIndex(fields) }
     if let position = position(of: header.name) {
@@ -150,11 +150,11 @@ extension HTTPHeaders: Sequence, Collection {
   public func makeIterator() -> IndexingIterator<[HTTPHeader]> { fields.makeIterator() }
   /// The position of the first field.
   public var startIndex: Int { fields.startIndex }
-  /// The position behind the last field.
+  /// The position after the last field.
   public var endIndex: Int { fields.endIndex }
   /// The field at a position between ``startIndex`` and ``endIndex``.
   public subscript(position: Int) -> HTTPHeader { fields[position] }
-  /// Returns the position behind `index`.
+  /// Returns the position after `index`.
   public func index(after index: Int) -> Int { fields.index(after: index) }
 }
 

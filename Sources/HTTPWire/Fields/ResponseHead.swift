@@ -1,5 +1,4 @@
-/// The status line and the header fields of a response (RFC 9112 §4), kept as they came and parsed
-/// on demand.
+/// The status line and the header fields of a response (RFC 9112 §4), stored as received and parsed on demand.
 package struct ResponseHead: Sendable {
   /// The role of a response for its request.
   package enum Role: Sendable, Equatable {
@@ -33,7 +32,7 @@ package struct ResponseHead: Sendable {
   }
 }
 
-/// A version of HTTP as a response told it.
+/// The HTTP version that a response states.
 package enum HTTPVersion: UInt8, Sendable {
   case http1_0, http1_1, http2, http3
 
@@ -91,7 +90,7 @@ package struct FieldBlock: Sendable, Equatable {
     return result
   }
 
-  /// Returns the values of all fields of this name, each by itself.
+  /// Returns the values of all fields of this name, not joined.
   package func values(of name: StaticString) -> [String] {
     var values: [String] = []
     forEachLine(of: name) { values.append($0.value) }
@@ -105,7 +104,7 @@ package struct FieldBlock: Sendable, Equatable {
     return found
   }
 
-  /// All fields in their order, repeated ones kept apart.
+  /// All fields in their order, with repeated ones separate.
   package var fields: [HTTPHeader] {
     var fields: [HTTPHeader] = []
     fields.reserveCapacity(12)
@@ -113,7 +112,7 @@ package struct FieldBlock: Sendable, Equatable {
     return fields
   }
 
-  /// Returns the values of the fields of this name as they came, each by itself.
+  /// Returns the values of the fields of this name as received, not joined.
   package func rawValues(of name: StaticString) -> [[UInt8]] {
     var values: [[UInt8]] = []
     forEachLine(of: name) { values.append(Array($0.valueBytes)) }
@@ -221,7 +220,7 @@ package struct FieldBlock: Sendable, Equatable {
 
     var name: String { String(decoding: nameBytes, as: UTF8.self) }
 
-    /// The value; bytes that are no UTF-8 are read as ISO Latin 1, so that none is lost.
+    /// The value; bytes that are not UTF-8 are read as ISO Latin 1, so that none are lost.
     var value: String {
       String(validating: valueBytes, as: UTF8.self)
         ?? String(String.UnicodeScalarView(valueBytes.map { Unicode.Scalar($0) }))
@@ -292,7 +291,7 @@ package struct FieldMarks: OptionSet, Sendable {
 
 /// The value of a field `Content-Range` (RFC 9110 §14.4): the position of a part in the whole representation.
 ///
-/// A value that contradicts itself is refused, because the bytes of the part would be put in the wrong place.
+/// A value that contradicts itself is refused, because the bytes of the part would be written at the wrong offset.
 ///
 /// ```swift
 /// let range = ContentRange("bytes 100-199/1000")
@@ -324,7 +323,7 @@ public struct ContentRange: Sendable, Equatable {
       return
     }
     let ends = parts[0].split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    // The largest number leaves no room for the end of a range.
+    // With the largest number, the end of the range would overflow.
     guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
       last < total ?? .max
     else { return nil }

@@ -5,7 +5,7 @@ import Synchronization
 package final class ChunkMemory: Sendable {
   /// The address of an unused block, or 0.
   private final class Slot: Sendable {
-    /// The address of a free block. It is taken by an exchange with acquire order, and given back with release.
+    /// The address of a free block. An exchange with acquire order removes it; one with release order returns it.
     let address = Atomic<UInt>(0)
   }
 
@@ -51,7 +51,7 @@ package final class GrowingChunk: @unchecked Sendable {
   private let memory: ChunkMemory
   private let base: UnsafeMutableRawPointer
   @exclusivity(unchecked) private var count = 0
-  /// Whether nothing is appended any more, because nothing is likely to follow at once.
+  /// Whether appending has ended, because no more bytes are likely to follow soon.
   @exclusivity(unchecked) private var isClosed = false
 
   /// Whether another piece is likely to follow this one at once, and fits.

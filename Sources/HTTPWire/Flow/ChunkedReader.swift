@@ -17,10 +17,10 @@ package struct ChunkedReader: Sendable {
   private enum State: Sendable, Equatable {
     /// In a chunk size, of which this many digits were read.
     case size(Int64, digits: Int)
-    /// White space behind a chunk size, which some servers write.
+    /// White space after a chunk size, which some servers write.
     case behindSize(Int64)
     case chunkExtension(Int64, ChunkExtension)
-    /// Behind the carriage return of a line with a chunk size.
+    /// After the carriage return of a line with a chunk size.
     case sizeEnd(Int64)
     case content(left: Int64)
     /// After the content of a chunk; a carriage return may have been read.
@@ -118,7 +118,7 @@ package struct ChunkedReader: Sendable {
     }
   }
 
-  /// Returns the state behind a size. A bare line feed ends the line too (RFC 9112 §2.2), but not after an extension.
+  /// Returns the state after a size. A bare line feed ends the line too (RFC 9112 §2.2), but not after an extension.
   /// Other readers may continue the extension there, and find another end of the body.
   private func stateBehindSize(_ size: Int64, _ byte: UInt8) throws(HeadViolation) -> State {
     switch byte {
@@ -135,7 +135,7 @@ package struct ChunkedReader: Sendable {
   }
 
   private mutating func trailerByte(_ byte: UInt8) throws(HeadViolation) {
-    // The empty line at the end does not count against the limit, as that of a head does not.
+    // The empty line at the end does not count towards the limit; neither does the empty line after a head.
     let isEmptyLine =
       byte == 0x0D && trailerLine.isEmpty || byte == 0x0A && (trailerLine.isEmpty || trailerLine == [0x0D])
     if !isEmptyLine { trailerSize += 1 }
@@ -191,7 +191,7 @@ struct ChunkExtension: Sendable, Equatable {
 
   private var state = State.beforeName
 
-  /// Reads one byte behind the semicolon.
+  /// Reads one byte after the semicolon.
   mutating func read(_ byte: UInt8) -> LineOutcome {
     let next: State? =
       switch state {

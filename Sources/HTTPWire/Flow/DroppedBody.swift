@@ -1,7 +1,7 @@
-/// The body of a response that is not wanted, such as that of a redirect that is followed, and the decision whether
-/// its connection is kept. Pure: the transport performs the decision.
+/// The body of a response that is discarded, such as a redirect that is followed, and the decision whether its
+/// connection is reused. Pure: the transport performs the decision.
 ///
-/// A body is neither decoded nor collected, and its failure is not that of the response. A short one is read, so that
+/// A body is neither decoded nor collected, and its failure does not fail the response. A short one is read, so that
 /// the connection can be used again. With any other, a new connection costs less than reading on.
 package struct DroppedBody: Sendable {
   package enum Decision: Sendable, Equatable {
@@ -13,8 +13,8 @@ package struct DroppedBody: Sendable {
 
   /// The largest body that is read, in bytes.
   package static let longest: Int64 = 65_536
-  /// The longest time for which the next request waits for the rest of a body, about that of a new connection over a
-  /// slow network, in nanoseconds.
+  /// The longest time for which the next request waits for the rest of a body, in nanoseconds. It is about the time of
+  /// a new connection over a slow network.
   package static let patience: UInt64 = 250_000_000
 
   /// The decision about the body as far as it has arrived.

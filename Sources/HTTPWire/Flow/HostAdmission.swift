@@ -40,14 +40,14 @@ package struct HostAdmission: Sendable {
   /// The number of requests that the connections can carry at a time.
   private var capacity: Int
   private var running = 0
-  /// The number of running requests on connections that take no others.
+  /// The number of running requests on connections that accept no further requests.
   private var draining = 0
   /// By falling priority, first come first within one; entries before `head` have left.
   private var waiting: [Waiting] = []
   private var head = 0
 
-  /// Makes the admission of a host. Until a response has told which version of HTTP the host speaks, each connection
-  /// takes one request.
+  /// Makes the admission of a host. Until a response shows which version of HTTP the host speaks, each connection takes
+  /// one request.
   package init(connections: Int, limits: HostLimits? = nil) {
     self.connections = connections
     mostRunning = limits?.inFlight ?? .max
@@ -55,8 +55,8 @@ package struct HostAdmission: Sendable {
     capacity = connections
   }
 
-  /// The number of requests that may run now. The server wants other connections instead of those that drain, but
-  /// there are never more than twice as many as allowed.
+  /// The number of requests that may run now. The server expects new connections to replace those that drain, but there
+  /// are never more than twice as many as allowed.
   private var most: Int { min(capacity + min(draining, capacity), mostRunning) }
 
   package var isIdle: Bool { running == 0 && head == waiting.count }
@@ -82,7 +82,7 @@ package struct HostAdmission: Sendable {
     waiting.insert(request, at: position)
   }
 
-  /// Ends a running request. Returns the one that may run in its place.
+  /// Ends a running request. Returns the one that may run instead.
   package mutating func ended(_ moment: Moment = Moment()) -> Ticket? {
     running -= 1
     return next(moment)
@@ -101,7 +101,7 @@ package struct HostAdmission: Sendable {
     return true
   }
 
-  /// Changes the priority of a waiting request, which is then behind the others of that priority. Returns false if it
+  /// Changes the priority of a waiting request, which then comes after the others of that priority. Returns false if it
   /// was not waiting.
   package mutating func prioritized(_ ticket: Ticket, _ priority: Float) -> Bool {
     guard let position = waiting[head...].firstIndex(where: { $0.ticket == ticket }) else { return false }
@@ -111,7 +111,7 @@ package struct HostAdmission: Sendable {
     return true
   }
 
-  /// Called when a response has told whether the host's connections carry many requests at a time. Returns the
+  /// Called when a response has shown whether the host's connections carry many requests at a time. Returns the
   /// requests that may run now.
   package mutating func learned(multiplexes: Bool, _ moment: Moment = Moment()) -> [Ticket] {
     self.multiplexes = multiplexes
@@ -142,14 +142,14 @@ package struct HostAdmission: Sendable {
     return released(moment)
   }
 
-  /// Notes that connections with running requests take no others (RFC 9113 §6.8). Returns the requests that may run
-  /// now.
+  /// Notes that connections with running requests accept no further ones (RFC 9113 §6.8). Returns the requests that may
+  /// run now.
   package mutating func began(draining count: Int, _ moment: Moment = Moment()) -> [Ticket] {
     draining += count
     return released(moment)
   }
 
-  /// Notes that a running request has left a connection that takes no others.
+  /// Notes that a running request has left a connection that accepts no further requests.
   package mutating func leftDraining() { draining -= 1 }
 
   /// Returns the requests that may run now, because time has passed.
@@ -221,7 +221,7 @@ package struct HostAdmission: Sendable {
 
 /// A bucket of tokens that is refilled at a constant rate. Pure: the caller reads the clock, in nanoseconds.
 ///
-/// The state is the time at which the bucket is full again. So nothing is added up, and no error accumulates.
+/// The state is the time at which the bucket is full again, so there is no sum that could accumulate an error.
 package struct TokenBucket: Sendable, Equatable {
   private static let longest: Double = 86_400e9
 
@@ -252,7 +252,7 @@ package struct TokenBucket: Sendable, Equatable {
     fullTime = sum.overflow ? .max : sum.partialValue
   }
 
-  /// Returns a token that was taken and not used.
+  /// Returns a token that was drawn and not used.
   package mutating func giveBack() {
     let time = Self.nanoseconds(interval)
     fullTime = fullTime > time ? fullTime - time : 0

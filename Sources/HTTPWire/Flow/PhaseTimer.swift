@@ -5,7 +5,7 @@ package struct PhaseTimer: Sendable, Equatable {
 
   /// The progress of sending, as far as the engine knows it when a limit is exceeded.
   package struct Progress: Sendable, Equatable {
-    /// Whether the system has taken the whole request.
+    /// Whether the system has accepted the whole request.
     package var isSent: Bool
     /// Whether a byte of a response has arrived.
     package var hasResponse: Bool
@@ -24,10 +24,10 @@ package struct PhaseTimer: Sendable, Equatable {
     case connecting
     case securing
     case sending
-    /// The system has taken the whole request.
+    /// The system has accepted the whole request.
     case waiting
 
-    /// The phase of a step whose end is an event.
+    /// The phase of a step that an event ends.
     var timedPhase: Phase? {
       switch self {
       case .lookingUp: .nameLookup
@@ -45,7 +45,7 @@ package struct PhaseTimer: Sendable, Equatable {
   /// The time at which the engine had passed the whole request to its library; `nil` before.
   private var handedOver: UInt64?
   private var pauseStart: UInt64?
-  /// The phase whose limit was exceeded before the engine looked at the clock: one that has lasted too long when it
+  /// The phase that exceeded its limit before the engine looked at the clock: one that has lasted too long when it
   /// ended, or that was entered with a limit of zero.
   package private(set) var overdue: Phase?
 
@@ -92,7 +92,7 @@ package struct PhaseTimer: Sendable, Equatable {
   /// Called when the transfer waits for the caller or for the source of its body.
   package mutating func pause(_ now: UInt64) { pauseStart = pauseStart ?? now }
 
-  /// Continues after a pause, whose time does not count.
+  /// Continues after a pause, which does not count.
   package mutating func resume(_ now: UInt64) {
     guard let pauseStart else { return }
     self.pauseStart = nil
@@ -130,7 +130,7 @@ package struct PhaseTimer: Sendable, Equatable {
     }
   }
 
-  /// Returns the phase whose limit is exceeded; `nil` if there is none. Then the next time to ask is ``expiry``,
+  /// Returns the phase that has exceeded its limit; `nil` if there is none. Then the next time to ask is ``expiry``,
   /// which is later than `now`.
   package mutating func exceeded(_ now: UInt64, _ progress: Progress) -> Phase? {
     guard expiry <= now else { return nil }

@@ -41,7 +41,7 @@ package struct RepeatDecision: Sendable, Equatable {
   /// - Parameters:
   ///   - usedConnection: Whether the connection had carried another request, so that its end can have another cause
   ///     than the request.
-  ///   - isBusy: Whether the server has refused the request because of its own state. The next attempt then waits for
+  ///   - isBusy: Whether the server has refused the request because it is busy. The next attempt then waits for
   ///     ``pause``.
   package mutating func mayRepeat(
     after evidence: Evidence, usedConnection: Bool, isBusy: Bool = false
@@ -65,7 +65,7 @@ package struct RepeatDecision: Sendable, Equatable {
     }
   }
 
-  /// Whether a method is idempotent by RFC 9110 §9.2.2; of other methods nothing is known.
+  /// Whether a method is idempotent by RFC 9110 §9.2.2; for other methods this is unknown.
   package static func isIdempotent(_ method: String) -> Bool {
     switch method {
     case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true

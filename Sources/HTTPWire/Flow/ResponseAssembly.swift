@@ -44,7 +44,7 @@ package struct ResponseAssembly: Sendable {
     self.headerSizeLimit = headerSizeLimit
   }
 
-  /// Makes it as new for another response; the memory for lines is kept.
+  /// Resets it for another response, and retains the memory for lines.
   package mutating func restart(headerSizeLimit: Int) {
     state = .waitingForHead
     lines.removeAll(keepingCapacity: true)
@@ -147,7 +147,7 @@ package struct ResponseAssembly: Sendable {
     return String(decoding: lines[start...].prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
   }
 
-  /// Checks and counts a line behind the head. ``ChunkedReader`` reads and keeps the trailers of chunked bodies.
+  /// Checks and counts a line after the head. ``ChunkedReader`` reads and keeps the trailers of chunked bodies.
   private mutating func trailerReceived(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> LineAction {
     headSize += line.count
     guard headSize <= headerSizeLimit else { return .refuseHead }
@@ -195,7 +195,7 @@ package struct MessageFraming: Sendable, Equatable {
   package init() {}
 
   /// Whether other readers could find another end of the body (RFC 9112 §6.1, §6.3). The connection is then closed
-  /// behind the response.
+  /// after the response.
   package func isAmbiguous(_ version: HTTPVersion) -> Bool {
     guard isChunked || isIdentity else { return false }
     return contentLength != nil || isIdentity || version == .http1_0

@@ -13,7 +13,7 @@ package struct JSONFramer: Sendable {
     case nested(depth: Int)
     /// Inside of a string, which is itself inside so deep.
     case string(depth: Int)
-    /// Behind a backslash in such a string.
+    /// After a backslash in such a string.
     case escape(depth: Int)
     /// A number, `true`, `false` or `null`.
     case word
@@ -32,7 +32,7 @@ package struct JSONFramer: Sendable {
   }
 
   private var state = State.between
-  /// The beginning of a text whose rest has not come.
+  /// The beginning of a text that is still incomplete.
   private var kept = Data()
 
   package init() {}
@@ -149,7 +149,7 @@ package struct JSONFramer: Sendable {
 /// Cuts text that arrives in chunks between characters (Unicode scalars in UTF-8, RFC 3629), so that each piece can
 /// be decoded separately. The decoded pieces, joined, equal the decoded text.
 package struct CharacterFramer: Sendable {
-  /// The beginning of a character whose rest has not come; three bytes at most.
+  /// The beginning of a character that is still incomplete; three bytes at most.
   private var kept = Data()
 
   package init() {}

@@ -11,7 +11,7 @@ package struct HTTP1Exchange: Sendable, Equatable {
     case awaitingContinue
     case content
     case done
-    /// The rest of the request is not sent: the server has refused it, or the connection takes no more bytes.
+    /// The rest of the request is not sent: the server has refused it, or the connection accepts no more bytes.
     case stopped
   }
 
@@ -19,13 +19,13 @@ package struct HTTP1Exchange: Sendable, Equatable {
   package enum Receiving: Sendable, Equatable { case head, body, done }
 
   package enum Event: Sendable, Equatable {
-    /// The connection has taken the head of the request.
+    /// The connection has accepted the head of the request.
     case headSent
     /// The server did not answer the expectation in time.
     case continueExpired
-    /// The connection has taken the content of the request.
+    /// The connection has accepted the content of the request.
     case contentSent
-    /// The connection takes no more bytes. The server may have answered before it closed the connection, so the owner
+    /// The connection accepts no more bytes. The server may have answered before it closed the connection, so the owner
     /// reads on to the end.
     case sendFailed
     /// The head of an informational response has arrived.
@@ -52,7 +52,7 @@ package struct HTTP1Exchange: Sendable, Equatable {
     case sendContent
     /// Send the content when the server answers 100, or when it does not answer for ``HTTP1Exchange/continueTimeout``.
     case awaitContinue
-    /// Send no more of the request. The response goes on.
+    /// Stop sending the request. The response goes on.
     case stopSending
     /// Close the connection, and send the request on another one without `Expect`.
     case sendAgainWithoutExpect
@@ -204,7 +204,7 @@ extension HTTP1Exchange {
     }
   }
 
-  /// Ends the exchange. A connection whose request was not sent to its end cannot carry another one.
+  /// Ends the exchange. A connection with an incomplete request cannot carry another one.
   private mutating func complete() -> Action {
     finish(.complete(reuse: keepsAlive && sending == .done))
   }

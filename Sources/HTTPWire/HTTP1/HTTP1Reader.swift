@@ -1,15 +1,15 @@
 /// Reads one response of HTTP/1.1 from the bytes of its connection, strictly (see `Documentation/HTTPReading.md`).
 /// Pure: it is shown the bytes as they arrive, in segments of any size, and says what they mean.
 ///
-/// Bytes are never copied, except for the fields of heads and for a line whose end has not arrived.
+/// Bytes are never copied, except for the fields of heads and for a line that is still incomplete.
 package struct HTTP1Reader: Sendable {
   package enum ReaderStep: Sendable {
     /// All bytes have been read.
     case needsMore
     /// The head of an informational response (1xx).
     case informational(ResponseHead)
-    /// The head of the final response. ``HTTP1Reader/hasBody`` and ``HTTP1Reader/endsWithConnection`` tell how it goes
-    /// on.
+    /// The head of the final response. ``HTTP1Reader/hasBody`` and ``HTTP1Reader/endsWithConnection`` describe what
+    /// follows.
     case head(ResponseHead)
     /// The range of bytes that are content. They count as read once ``HTTP1Reader/contentTaken(_:from:)`` was called.
     case content(Range<Int>)
@@ -40,7 +40,7 @@ package struct HTTP1Reader: Sendable {
   private var assembly = ResponseAssembly()
   private var state = ReadingState.head
   private var chunks = ChunkedReader()
-  /// The beginning of a line whose end has not arrived.
+  /// The beginning of a line that is still incomplete.
   private var partialLine: [UInt8] = []
   private var method: String
   /// Whether a byte of a response has arrived.
@@ -63,7 +63,7 @@ package struct HTTP1Reader: Sendable {
     assembly.restart(headerSizeLimit: headerSizeLimit)
   }
 
-  /// Makes it as new for the response to another request; the memory for lines is kept.
+  /// Resets it for the response to another request, and retains the memory for lines.
   package mutating func restart(method: String, headerSizeLimit: Int) {
     assembly.restart(headerSizeLimit: headerSizeLimit)
     self.method = method
@@ -85,8 +85,8 @@ package struct HTTP1Reader: Sendable {
   /// The trailer fields of a chunked body that has ended; `nil` if there are none.
   package var trailers: FieldBlock? { hasTrailers ? FieldBlock(bytes: chunks.trailers) : nil }
 
-  /// Continues at `position`, which it moves past bytes that are not content. Once it has answered ``ReaderStep/end``,
-  /// it takes no more bytes: those at `position` do not belong to the response.
+  /// Continues at `position`, which it moves past bytes that are not content. Once it has answered ``Step/end``, it
+  /// consumes no more bytes: those at `position` do not belong to the response.
   package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> ReaderStep {
     if position < bytes.count { hasBegun = true }
     switch state {
@@ -162,8 +162,8 @@ extension HTTP1Reader {
     return .needsMore
   }
 
-  /// Refuses a line that cannot become a valid one, whether its end has arrived or not. So a server that speaks another
-  /// protocol is recognised by its first bytes, and a line without an end takes no memory.
+  /// Refuses a line that cannot become a valid one, whether its end has arrived or not. So the first bytes reveal a
+  /// server that speaks another protocol, and a line without an end uses no memory.
   private mutating func checkLine(_ line: UnsafeRawBufferPointer?) -> ReaderStep? {
     let count = line?.count ?? partialLine.count
     // The line break at the end of a head does not count against the limit.

@@ -3,7 +3,7 @@
 ///
 /// One memory serves one origin and one form of the request target, because it holds `Host`, too.
 package struct RequestHeadMemory: Sendable {
-  /// The largest section that is kept, in bytes.
+  /// The largest section that is stored, in bytes.
   private static var largestSection: Int { 4_096 }
 
   private var fields: [HTTPHeader] = []
@@ -32,8 +32,8 @@ package struct RequestHeadMemory: Sendable {
     section.append(contentsOf: lines)
   }
 
-  /// Whether these fields are those of the last request. Equal texts can have different bytes, but not if one of them
-  /// is ASCII and both have the same number of bytes.
+  /// Whether the last request had the same fields. Equal texts can have different bytes, but not if one of them is
+  /// ASCII and both have the same number of bytes.
   private func isLast(_ fields: [HTTPHeader]) -> Bool {
     guard fields.count == self.fields.count else { return false }
     for index in fields.indices {

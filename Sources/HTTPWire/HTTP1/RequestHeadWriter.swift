@@ -1,8 +1,8 @@
 /// Writes the head of a request of HTTP/1.1 (RFC 9112 §3, §5): the request line, `Host`, the fields of the request, and
 /// the field that delimits its content.
 ///
-/// The fields keep their order, spelling and repetition. Nothing is written that could be read as another field or
-/// another request; the rules are checked here again, although the API above has checked them.
+/// The fields keep their order, spelling and repetition. It writes no text that could be read as another field or
+/// another request. The API above has checked the rules already; they are checked again here.
 package struct RequestHeadWriter: Sendable {
   /// The form of the request target (RFC 9112 §3.2).
   package enum TargetForm: Sendable, Equatable {
@@ -101,7 +101,7 @@ package struct RequestHeadWriter: Sendable {
     ["Content-Length", "Transfer-Encoding", "Expect"].contains { FieldName.equal(field.name, $0) }
   }
 
-  /// Makes the writer of a `CONNECT` request (RFC 9110 §9.3.6), whose only fields are `Host` and those of the proxy.
+  /// Makes the writer of a `CONNECT` request (RFC 9110 §9.3.6), which has only `Host` and the fields for the proxy.
   package init(tunnelTo origin: Origin, fields: [HTTPHeader]) {
     self.init(
       method: "CONNECT", url: "", origin: origin, fields: fields, content: .none, form: .authority)
@@ -298,7 +298,7 @@ private struct RequestHeadOutput {
   let limit: Int
   let start: Int
   var summary = RequestHeadWriter.Summary()
-  /// Whether a field of the caller delimits the content.
+  /// Whether one of the caller's fields delimits the content.
   var hasFraming = false
   /// Whether the request has a field `TE`, and whether `Connection` names it.
   var hasTE = false

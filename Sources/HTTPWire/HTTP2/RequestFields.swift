@@ -42,7 +42,7 @@ package struct RequestFields: Sendable, Equatable {
     }
   }
 
-  /// The lengths of a field, which lies behind those before it.
+  /// The lengths of a field, which is stored after the previous one.
   package struct Lengths: Sendable, Equatable {
     package let name: Int
     package let value: Int
@@ -82,7 +82,7 @@ package struct RequestFields: Sendable, Equatable {
   /// Appends a field that was checked before.
   mutating func appendField(_ field: HTTPHeader) { append(field.name, Substring(field.value)) }
 
-  /// Refuses a field of the caller that contradicts the body, as on HTTP/1.1.
+  /// Refuses a caller's field that contradicts the body, as on HTTP/1.1.
   private static func checkFraming(_ field: HTTPHeader, _ length: Int64?) throws(Violation) {
     switch field.name.utf8.count {
     case 14 where FieldName.equal(field.name, "Content-Length"):

@@ -19,7 +19,7 @@ package struct ResponseFields: Sendable {
     case head
     /// After the final head: DATA, or the trailers.
     case body
-    /// The end, which no frame may follow.
+    /// The end; no frame may follow.
     case ended
   }
 
@@ -42,7 +42,7 @@ package struct ResponseFields: Sendable {
   package private(set) var bodyCount: Int64 = 0
   /// The exact number of bytes of the body; `nil` if it is not limited.
   private var bodyLength: Int64?
-  /// Whether a regular field of the current section was read, so that no pseudo-header field may follow.
+  /// Whether a regular field of the current section was read; pseudo-header fields must not follow it.
   private var hasFields = false
 
   /// Makes the response to a request of this method.
@@ -54,7 +54,7 @@ package struct ResponseFields: Sendable {
   /// The length that the head of the final response gives.
   package var contentLength: Int64? { framing.contentLength }
 
-  /// The length of the body as announced; `nil` if it is unknown, or if there is no body.
+  /// The length of the body as announced; `nil` if it is unknown, or without a body.
   package var announcedLength: Int64? { framing.contentLength == nil ? nil : bodyLength }
 
   /// Takes one decoded field.

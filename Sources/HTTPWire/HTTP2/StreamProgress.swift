@@ -145,7 +145,7 @@ package struct FloodMeter: Sendable {
   private static let framesPerRequest = 6
   /// The requests that are in flight on a connection save no more than this.
   private static let largestAllowance = 1_000
-  /// A CONTINUATION frame of this length carries a head on, whose size has its own limit.
+  /// A CONTINUATION frame of this length continues a head, which has its own size limit.
   private static let fullContinuation = 8_192
   /// Bytes of DATA for which a server may update a window once more.
   private static let bytesPerUpdate = 512

@@ -1,8 +1,8 @@
 /// The alternative services of servers (RFC 7838), from their `Alt-Svc` fields.
 ///
-/// A session whose options have this object connects to an alternative service instead of the host and port of the
-/// URL. Nothing else changes. The `Host` field, the name in TLS and in the certificate, evaluators, pins, limits of
-/// connections, cookies and cache are those of the URL. The field `Alt-Used` names the service to the server.
+/// A session whose options have this object connects to an alternative service instead of the host and port of the URL.
+/// Nothing else changes: the URL still determines the `Host` field, the name in TLS and in the certificate, evaluators,
+/// pins, limits of connections, cookies and cache. The field `Alt-Used` names the service to the server.
 ///
 /// ```swift
 /// var options = TransportOptions()
@@ -17,8 +17,8 @@
 /// - Requests go to the host itself with a proxy, a Unix-domain socket, a host override, or slow evaluators or
 ///   delegates. Requests with a body of more than 64 KiB, or a body that can be read only once, go to the host
 ///   itself, too.
-/// - A port below 1024 is used if it is 443 or that of the URL. Other ports are used only for URLs with a port of at
-///   least 1024 (RFC 7838 §9.1).
+/// - A port below 1024 is used only if it is 443 or equals the port of the URL. Other ports are used only for URLs with
+///   a port of at least 1024 (RFC 7838 §9.1).
 public final class AlternativeServices: Sendable, Hashable {
   private let storage: any HostPolicyStorage<AlternativeTable>
 
@@ -103,7 +103,7 @@ extension TransportOptions.HostOverride {
 
 /// An `Alt-Svc` field, as far as it is about HTTP/2 over TLS (RFC 7838 §3).
 package enum AlternativeField: Equatable, Sendable {
-  /// Whatever was said before is taken back.
+  /// All earlier announcements are withdrawn.
   case clear
   /// These services replace all earlier ones; there may be none.
   case services([Offer])

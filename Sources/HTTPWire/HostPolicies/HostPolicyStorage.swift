@@ -29,7 +29,7 @@ extension HostPolicyTable {
     ([Self.title] + lines(now: now)).joined(separator: "\n") + "\n"
   }
 
-  /// Adds the entries of a text. If one line is invalid, nothing is added.
+  /// Adds the entries of a text. If one line is invalid, adds no entry at all.
   package mutating func read(text: String) throws(HostStorageError) {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     guard lines.first.map({ $0 == Self.title }) == true else { throw .otherFile }

@@ -130,7 +130,7 @@ package struct StrictTransportField: Equatable, Sendable {
   }
 }
 
-/// The hosts that are reached over TLS only (RFC 6797 §8), by their own policies or by that of the program. Times are
+/// The hosts that are reached over TLS only (RFC 6797 §8), by their own policies or by the program's policy. Times are
 /// seconds since 1970.
 package struct StrictTransportTable: Sendable {
   private struct Policy: Equatable {

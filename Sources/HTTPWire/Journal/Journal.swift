@@ -15,7 +15,7 @@ package struct Journal: Sendable {
     package fileprivate(set) var isOfLaterVersion = false
   }
 
-  /// A longer line is no record of this library.
+  /// The longest line of a journal; a longer one was not written by this library.
   package static let longestLine = 16 << 20
 
   private let hashes: any HashFunctions

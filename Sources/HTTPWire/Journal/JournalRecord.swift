@@ -3,12 +3,12 @@ package import FoundationEssentials
 /// A record about an unfinished transfer. The first one describes the transfer; each later one is a step that a new
 /// process has to know of.
 ///
-/// The journal of a background transfer may have any of them. That of a partial file has the representation and the
-/// bytes that are in the file, as resume data have. A checkpoint of an upload has the upload.
+/// The journal of a background transfer may have any of them. The journal of a partial file has the representation and
+/// the bytes that are in the file, like resume data. A checkpoint of an upload has the upload.
 package enum JournalRecord: Codable, Sendable, Equatable {
   case described(TransferDescription)
   /// The head of a response that has arrived. The body begins at `offset` of the file, which is then only appended to:
-  /// it has all bytes that its size tells, as long as the system runs. It has no bytes beyond `offset` yet.
+  /// as long as the system runs, its size is the number of its valid bytes. It has no bytes beyond `offset` yet.
   case responded(StoredHead, offset: Int64, boot: String)
   /// The representation of which the file gets bytes. It has none yet.
   case identified(Representation, boot: String)
@@ -20,7 +20,7 @@ package enum JournalRecord: Codable, Sendable, Equatable {
   case synced(size: Int64)
   /// The server may have received the whole request.
   case sent
-  /// The URL of the response, if it is not that of the request.
+  /// The URL of the response, if it differs from the request's URL.
   case located(url: String)
   /// The file has all its bytes, which are on the disk.
   case completed(size: Int64)
@@ -46,7 +46,7 @@ package struct StoredUpload: Codable, Sendable, Equatable {
   /// The URL that created the upload. Credentials go to its origin alone.
   package let creationURL: String
   package let dialect: UploadResumption.Dialect
-  /// The status with which the server failed behind the last byte. The end of the upload does not mend that.
+  /// The status with which the server failed after the last byte. Completing the upload does not undo that failure.
   package var statusAfterLastByte: Int?
 
   package init(_ resource: UploadResource, creation: UploadResource, dialect: UploadResumption.Dialect) {
@@ -94,13 +94,13 @@ package struct TransferDescription: Codable, Sendable, Equatable {
   package var bodyFile: BodyFile?
   package var timeout: Double
   package var cachePolicy: UInt
-  /// The second since 1970 in which the transfer was made.
+  /// The second since 1970 in which the transfer was created.
   package var created: Double
-  /// The second since 1970 before which nothing is sent.
+  /// The second since 1970 before which no request is sent.
   package var earliestBegin: Double?
   /// The options of a resumable upload; `nil` for any other transfer.
   package var resumption: UploadResumption.Policy?
-  /// The file of a download, for resume data; `nil` if the place of the journal tells it.
+  /// The file of a download, for resume data; `nil` if it follows from the location of the journal.
   package var file: String?
   /// The identifier of the machine's boot.
   package var boot: String
@@ -128,7 +128,7 @@ package struct TransferDescription: Codable, Sendable, Equatable {
     return max(0, earliestBegin - max(now, created))
   }
 
-  /// Returns the seconds since the transfer was made; none if the clock was set back.
+  /// Returns the seconds since the transfer was created; zero if the clock was set back.
   package func age(at now: Double) -> Double { max(0, now - created) }
 }
 

@@ -34,7 +34,7 @@ package struct JournalState: Sendable, Equatable {
   package private(set) var head: StoredHead?
   /// Whether the response handlers were called by a process that ended before they had returned.
   package private(set) var isDelivering = false
-  /// The URL of the last response, if it is not that of the request.
+  /// The URL of the last response, if it differs from the request's URL.
   package private(set) var location: String?
   /// The resumable upload that the server has named.
   package private(set) var upload: StoredUpload?
@@ -123,7 +123,7 @@ package struct JournalState: Sendable, Equatable {
     return records
   }
 
-  /// The size of the whole file, if the head tells it.
+  /// The size of the whole file, if the head states it.
   private var wholeSize: Int64? { head.flatMap { Representation.length(of: $0.head) } }
 
   /// Whether the file or the response is complete.

@@ -59,7 +59,7 @@ package struct Representation: Codable, Sendable, Equatable {
     else { return nil }
   }
 
-  /// Returns the length of the whole representation; `nil` if the response does not tell it, or has a content coding,
+  /// Returns the length of the whole representation; `nil` if the response does not state it, or has a content coding,
   /// with which lengths and ranges count other bytes.
   package static func length(of head: ResponseHead) -> Int64? {
     guard !isEncoded(head) else { return nil }
@@ -70,8 +70,8 @@ package struct Representation: Codable, Sendable, Equatable {
     }
   }
 
-  /// Returns the strong validator of a response; `nil` if it has none. A date is strong if the response was made at
-  /// least a second later. The file may change again within a second (RFC 9110 §8.8.2.2).
+  /// Returns the strong validator of a response; `nil` if it has none. A date is strong if the response was generated
+  /// at least a second later. The file may change again within a second (RFC 9110 §8.8.2.2).
   package static func validator(of head: ResponseHead, now: HTTPDate) -> String? {
     if let tag = head.block.value(of: "ETag") {
       return EntityTag(tag).flatMap { $0.isStrong ? tag : nil }

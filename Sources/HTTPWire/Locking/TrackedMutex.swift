@@ -1,6 +1,6 @@
 public import Synchronization
 
-/// A `Synchronization.Mutex` whose order ThreadSanitizer sees.
+/// A `Synchronization.Mutex` with an order that ThreadSanitizer can see.
 ///
 /// On Linux the standard library locks by futex calls in a library without instrumentation. ThreadSanitizer reports
 /// each access under such a lock as a race, also in users' programs that are built with `--sanitize=thread`. Here

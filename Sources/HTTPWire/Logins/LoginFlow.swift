@@ -19,7 +19,7 @@ package struct LoginFlow: Sendable {
     case send(field: String?, withBody: Bool)
     /// Make the token that answers these bytes, which are empty for the first one; then call ``answered(_:)``.
     case ask(challenge: [UInt8])
-    /// The last response is the one of the request.
+    /// The last response is the response to the request.
     case deliver
   }
 

@@ -14,7 +14,7 @@ package struct NTLMClient: Sendable {
   static let signature = Array("NTLMSSP\0".utf8)
   /// The version that the messages give (Windows 7, revision 15 of NTLM); servers do not decide by it.
   private static let version: [UInt8] = [6, 1, 0xB1, 0x1D, 0, 0, 0, 15]
-  /// The workstation name that every client sends, so that no server learns the name of the machine.
+  /// The workstation name that every client sends, so that servers do not learn the name of the machine.
   private static let workstation = "WORKSTATION"
   private static let longestText = 1_024
 
@@ -134,7 +134,7 @@ package struct NTLMClient: Sendable {
         head.appendLittleEndian(UInt32(truncatingIfNeeded: start + payload.count))
         payload += part
       }
-      // Without the code there is no position for the version.
+      // Without the code, the message has no field for the version.
       let written = hasIntegrityCode ? flags : flags.subtracting(.version)
       head.appendLittleEndian(written.rawValue)
       if hasIntegrityCode {
@@ -174,9 +174,9 @@ struct NTLMFlags: OptionSet, Sendable {
 }
 
 /// The challenge of an NTLM server: its CHALLENGE_MESSAGE (MS-NLMP 2.2.1.2). Offsets and lengths of the message are
-/// checked, so bytes that are not such a message give `nil` and nothing else.
+/// checked, so bytes that are not such a message just give `nil`.
 package struct NTLMChallenge: Sendable, Equatable {
-  /// More than any server has to say; the answer contains the target information, whose length has 16 bits.
+  /// More than any server has to say. The answer repeats the target information, which has a 16-bit length.
   static let longestMessage = 16_384
 
   /// The whole message, which the integrity code of the answer covers.
@@ -236,7 +236,7 @@ package struct NTLMTargetInfo: Sendable, Equatable {
   /// The attributes in their order, without the one that marks the end.
   package private(set) var attributes: [Attribute] = []
 
-  /// Reads a list. A list whose last attribute ends with the bytes needs no mark; `nil` if an attribute is incomplete.
+  /// Reads a list; `nil` if an attribute is incomplete. If the last attribute ends with the bytes, no mark is needed.
   package init?(_ bytes: some Collection<UInt8>) {
     var rest = Array(bytes)[...]
     while !rest.isEmpty {

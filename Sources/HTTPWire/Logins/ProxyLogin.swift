@@ -7,7 +7,7 @@ package struct ProxyLogin: Sendable {
     /// Make a token of the scheme that answers these bytes, which are empty for the first one; then call
     /// ``answered(_:)``.
     case ask(AuthenticationScheme, challenge: [UInt8])
-    /// The last response is the one of the request. If its status is 407, the proxy has refused the credential.
+    /// The last response is the response to the request. If its status is 407, the proxy has refused the credential.
     case deliver
   }
 

@@ -7,8 +7,8 @@ package struct MediaType: Equatable, Sendable {
   /// In their order, names in small letters, values without quotation marks.
   package let parameters: [(name: String, value: String)]
 
-  /// Reads a media type; `nil` unless there are exactly a type and a subtype. White space around it is
-  /// not part of it. Parameters that make no sense are left out.
+  /// Reads a media type; `nil` unless there are exactly a type and a subtype. White space around it is not part of it.
+  /// Invalid parameters are left out.
   package init?(_ text: String) {
     let semicolon = text.utf8.firstIndex(of: UInt8(ascii: ";")) ?? text.endIndex
     let parts = Self.trimmed(text[..<semicolon]).split(separator: "/", omittingEmptySubsequences: false)
@@ -36,7 +36,7 @@ package struct MediaType: Equatable, Sendable {
     return name == "application" && (subtype == "json" || subtype.hasSuffix("+json"))
   }
 
-  /// Returns the first parameter of this name, which is given in small letters, in the text behind another value.
+  /// Returns the first parameter of this name, which is given in small letters, in the text after another value.
   package static func parameter(_ name: String, in text: Substring) -> String? {
     parameters(text).first { $0.name == name }?.value
   }
@@ -54,7 +54,7 @@ package struct MediaType: Equatable, Sendable {
       && left.parameters.elementsEqual(right.parameters) { $0 == $1 }
   }
 
-  /// Reads the parameters behind the type, each with its semicolon (RFC 9110 §5.6.6).
+  /// Reads the parameters after the type, each with its semicolon (RFC 9110 §5.6.6).
   ///
   /// - Parameter escapesOnlyQuotes: Whether a backslash in a quoted string escapes only a quotation mark and another
   ///   backslash, and is a character before any other.

@@ -1,5 +1,5 @@
 /// The file name that a response suggests (RFC 6266): a single path component, whatever the server sends. It is
-/// visible, is not hidden, and is not taken for an option of a command.
+/// visible, is not hidden, and cannot be mistaken for an option of a command.
 package enum SuggestedFilename {
   /// The name of a response that suggests none.
   package static let unknown = "Unknown"
@@ -43,8 +43,8 @@ package enum SuggestedFilename {
     }
   }
 
-  /// Returns the last component of a server's file name, which may be a path. Characters that are not visible or change
-  /// the direction of text are removed, and dots and dashes at its beginning. `nil` if nothing is left.
+  /// Returns the last component of a server's file name, which may be a path. Removes characters that are not visible
+  /// or change the direction of text, and leading dots and dashes. `nil` if the rest is empty.
   ///
   /// - Parameter longest: The largest number of bytes.
   package static func component(_ text: String, longest: Int = longest) -> String? {
@@ -107,7 +107,7 @@ package enum SuggestedFilename {
 /// the name of the other file is.
 package enum CompanionName {
   /// Returns the path of a file beside `path`, with `suffix` at the end of its name. A name that would be too long is
-  /// shortened, and has a hash of the whole name in front of the suffix.
+  /// shortened, and has a hash of the whole name before the suffix.
   ///
   /// - Parameter count: The number of bytes by which the caller makes the name longer.
   package static func path(beside path: String, suffix: String, reserving count: Int = 0) -> String {

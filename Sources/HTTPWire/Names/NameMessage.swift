@@ -4,7 +4,7 @@ package enum NameMessage {
   package enum Answer: Equatable, Sendable {
     /// The addresses, and for how many seconds they hold; there may be none.
     case addresses([IPAddress], seconds: UInt32)
-    /// There is no such name.
+    /// The name does not exist.
     case noSuchName
     /// The server cannot say; the number is its own.
     case refused(code: UInt8)

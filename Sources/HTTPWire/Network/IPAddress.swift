@@ -1,6 +1,6 @@
 extension IPAddress {
-  /// Returns the addresses of `localhost` and its subdomains (RFC 6761 §6.3); `nil` for other hosts. Case and a dot
-  /// at the end make no difference.
+  /// Returns the addresses of `localhost` and its subdomains (RFC 6761 §6.3); `nil` for other hosts. Ignores case and a
+  /// dot at the end.
   package static func loopback(of host: String) -> [IPAddress]? {
     let name = host.lowercased()
     let relative = name.hasSuffix(".") ? name.dropLast() : name[...]

@@ -89,7 +89,7 @@ package enum NetworkPath: Sendable, Equatable {
 
 // From links, addresses and routes to an answer: pure, so that any network can be tried in a test.
 extension NetworkState {
-  /// Returns the path to the rest of the world: over the preferred default route whose link can carry packets.
+  /// Returns the path to the rest of the world: over the preferred default route with a link that can carry packets.
   ///
   /// - Parameter isAllowed: Which links count.
   package func pathToAnywhere(

@@ -5,8 +5,8 @@ package struct ProxyTable: Sendable, Hashable {
     case server(ProxyServer)
     /// The proxy that the environment of the process names. The engine has read it.
     case environment
-    /// The setting of a proxy is unreadable; the text names the setting. Nothing is sent, because it would bypass the
-    /// proxy.
+    /// The setting of a proxy is unreadable; the text names the setting. No request is sent, because it would bypass
+    /// the proxy.
     case unreadable(String)
   }
 
@@ -41,7 +41,7 @@ package struct ProxyTable: Sendable, Hashable {
 
   /// Returns the table of the options; `nil` for the proxies of the process environment.
   ///
-  /// - Parameter system: The proxies of the session's configuration, which replace those of the environment.
+  /// - Parameter system: The proxies of the session's configuration, which replace the proxies of the environment.
   package static func named(by options: TransportOptions, system: ProxyTable?) -> ProxyTable? {
     named(by: options.proxy, system)
   }
@@ -226,7 +226,7 @@ extension IPAddress {
     return bytes.count <= 16 ? bytes : nil
   }
 
-  /// Whether the first `bits` are those of `base`.
+  /// Whether the first `bits` bits equal those in `base`.
   package func isWithin(_ base: IPAddress, bits: Int) -> Bool {
     guard family == base.family, bits >= 0, bits <= bytes.count * 8 else { return false }
     let whole = bits / 8

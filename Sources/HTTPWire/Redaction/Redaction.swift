@@ -17,9 +17,9 @@ public struct Redaction: Sendable, Hashable {
   /// The built-in names alone.
   public static let standard = Redaction()
 
-  /// The text instead of a secret in a URL, a form or JSON.
+  /// The text that replaces a secret in a URL, a form or JSON.
   package static let mask = "redacted"
-  /// The text instead of a secret in a header field.
+  /// The text that replaces a secret in a header field.
   static let fieldMask = "<redacted>"
 
   private var additional: Set<String>
@@ -132,7 +132,7 @@ extension Redaction {
     return (isSet ? pairs.prefix(1) : pairs[...]).map { trimmed(name(ofPair: $0) ?? "") }
   }
 
-  /// Fields whose whole value is a URL, or ends with one, and may contain spaces.
+  /// Fields with a value that is a URL, or ends with one, and may contain spaces.
   private static let urlFields: Set = ["location", "contentlocation", "referer", "refresh"]
 
   /// The schemes of the registry of IANA and others in use. Another first word may be a part of the secret.

@@ -1,5 +1,5 @@
 extension SecretMasking {
-  /// Masks the values of secret members of JSON, and quoted values behind a secret name and "=". The text need not be
+  /// Masks the values of secret members of JSON, and quoted values after a secret name and "=". The text need not be
   /// complete or valid, and may be of another format.
   func members(_ bytes: Bytes) -> [UInt8] {
     guard bytes.contains(where: Self.isQuote) else { return Array(bytes) }
@@ -33,14 +33,14 @@ private struct MemberScanner {
         continue
       }
       if maskAttribute() || maskMember() || maskEscapedText() { continue }
-      // Only the mark is taken, because it may end a text rather than begin one.
+      // Only the quotation mark is consumed, because it may end a text rather than begin one.
       output.append(bytes[index])
       index += 1
     }
     return output
   }
 
-  /// Masks the text behind `name=`.
+  /// Masks the text after `name=`.
   private mutating func maskAttribute() -> Bool {
     guard output.last == UInt8(ascii: "=") else { return false }
     let name = output.dropLast().reversed().prefix { !Self.endsName($0) }.reversed()
@@ -85,7 +85,7 @@ private struct MemberScanner {
     return true
   }
 
-  /// Returns the range of the text between quotation marks, and the position behind them.
+  /// Returns the range of the text between quotation marks, and the position after them.
   private func string(at start: Int) -> (content: Range<Int>, end: Int) {
     var index = start + 1
     while index < bytes.count, bytes[index] != bytes[start] {
@@ -95,7 +95,7 @@ private struct MemberScanner {
     return (start + 1..<index, min(index + 1, bytes.count))
   }
 
-  /// Returns the start of the value behind a name; `nil` if the text was not the name of a member.
+  /// Returns the start of the value after a name; `nil` if the text was not the name of a member.
   private func valueStart(after end: Int) -> Int? {
     var index = end
     while index < bytes.count, SecretMasking.isBlank(bytes[index]) { index += 1 }
@@ -105,7 +105,7 @@ private struct MemberScanner {
     return index
   }
 
-  /// Returns the end of a value: the comma, bracket or line break behind it.
+  /// Returns the end of a value: the comma, bracket or line break after it.
   private func valueEnd(from start: Int) -> Int {
     var index = start
     var depth = 0

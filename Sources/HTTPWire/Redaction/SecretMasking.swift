@@ -1,4 +1,4 @@
-/// Masks the secrets of a text. It works on bytes, so that no combining character hides a separator.
+/// Masks the secrets of a text. It works on bytes, so that combining characters cannot hide a separator.
 ///
 /// Its time is linear in the length of the text, and its depth is limited.
 struct SecretMasking {
@@ -6,7 +6,7 @@ struct SecretMasking {
 
   /// The kind of a text, which decides how names and user information are recognized.
   enum Context {
-    /// The text of a URL, which may lack a scheme: a text in front of "@" is a user.
+    /// The text of a URL, which may lack a scheme: a text before "@" is a user.
     case address
     /// Any text: a user without a scheme has a password, as addresses of mail have none.
     case free
@@ -141,7 +141,7 @@ struct SecretMasking {
     return encoded(item[..<first], isQuery: isQuery) + [item[first]] + encoded(value[...], isQuery: isQuery)
   }
 
-  /// Whether a name is secret, as a whole or behind the last character that is not part of a name.
+  /// Whether a name is secret, as a whole or after the last character that is not part of a name.
   private func isSecret(_ text: Bytes, isQuery: Bool) -> Bool {
     let isSecret = { (name: Bytes) in
       isQuery ? redaction.isSecret(queryItem: name) : redaction.isSecret(member: name)
@@ -173,8 +173,8 @@ struct SecretMasking {
 extension SecretMasking {
   /// Masks the user names and the passwords of all authorities, because many services take a token as the user name.
   ///
-  /// The last "@" of an authority ends them. A password may also hold a slash that should have been encoded: what
-  /// stands behind the colon is then not a port.
+  /// The last "@" of an authority ends them. A password may also hold a slash that should have been encoded: the text
+  /// after the colon is then not a port.
   func userInformation(_ bytes: Bytes, _ context: Context) -> [UInt8] {
     guard let lastAt = bytes.lastIndex(of: UInt8(ascii: "@")) else { return Array(bytes) }
     var output: [UInt8] = []
@@ -196,7 +196,7 @@ extension SecretMasking {
         if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isQuery = true }
         continue
       }
-      // Browsers accept one slash behind a scheme, and more than two.
+      // Browsers accept one slash after a scheme, and more than two.
       let slashes = rest.prefix(while: Self.isSlash)
       let isAuthority = slashes.count > 1 || output.last == UInt8(ascii: ":")
       output += slashes
@@ -224,7 +224,7 @@ extension SecretMasking {
     return isColon || context == .address ? bytes.startIndex : nil
   }
 
-  /// Returns the position of the "@" behind the user information of an authority; `nil` without one.
+  /// Returns the position of the "@" after the user information of an authority; `nil` without one.
   ///
   /// - Parameter lastAt: The position of the last "@" of the text.
   private static func userEnd(_ bytes: Bytes, _ lastAt: Int, isQuery: Bool) -> Int? {
@@ -251,7 +251,7 @@ extension SecretMasking {
   }
 }
 
-/// The one list of names whose values are secrets. Descriptions, logs, HAR files and `af` read it through
+/// The only list of names that have secret values. Descriptions, logs, HAR files and `af` read it through
 /// ``Redaction``.
 ///
 /// Names are compared without case and punctuation, so that `X-API-Key`, `x_api_key` and `xApiKey` are one name.
@@ -295,7 +295,7 @@ enum SecretNames {
     }
   }
 
-  /// Whether a normalized name is that of a secret anywhere.
+  /// Whether a normalized name denotes a secret anywhere.
   static func contains(_ name: String) -> Bool {
     // No name of the lists is shorter.
     guard name.utf8.count > 2 else { return false }
@@ -305,7 +305,7 @@ enum SecretNames {
     return parts.contains { position(of: $0, in: bytes[...]) != nil } || hasToken(bytes)
   }
 
-  /// Whether a normalized name is that of a secret in a query or a form alone.
+  /// Whether a normalized name denotes a secret only in a query or a form.
   static func isQueryName(_ name: String) -> Bool { queryNames.contains(name) }
 
   /// Whether `token` occurs. `tokens` is a number more often than a secret, as in `X-RateLimit-Remaining-Tokens`.

@@ -27,7 +27,7 @@ package enum Redirect {
   package enum Refusal: Error, Sendable, Equatable {
     /// The number of redirects that have been followed is the limit.
     case tooMany(limit: Int)
-    /// The target is no http or https URL; its scheme is attached.
+    /// The target is not an http or https URL; its scheme is attached.
     case unsupportedScheme(String)
     /// The target has no host, or an invalid one.
     case badLocation
@@ -70,7 +70,7 @@ package enum Redirect {
     guard redirectCount < limit else { return .refuse(.tooMany(limit: limit)) }
     target.scheme = scheme
     target.authority = authority.text
-    // A target without a fragment inherits the one of the request (RFC 9110 §10.2.2).
+    // A target without a fragment inherits the request's fragment (RFC 9110 §10.2.2).
     target.fragment = target.fragment ?? current.fragment
     let origin = Origin(scheme: scheme, host: authority.host, port: authority.port)
     return .follow(
@@ -94,7 +94,7 @@ package enum Redirect {
   }
 }
 
-/// The request that follows a redirect, as far as it differs from the one before.
+/// The changes in the request that follows a redirect.
 package struct RedirectPlan: Sendable, Equatable {
   /// Absolute, ASCII, with the fragment that the target has or inherits.
   package let url: String
@@ -102,7 +102,7 @@ package struct RedirectPlan: Sendable, Equatable {
   package let method: String
   /// Whether the body of the request before is sent again.
   package let resendsBody: Bool
-  /// Whether the fields that describe a body stay behind with it.
+  /// Whether the fields that describe a body are dropped together with the body.
   package let dropsContentFields: Bool
   /// Whether the target is another origin than the request before; an http URL of the same host is.
   package let leavesOrigin: Bool
@@ -126,7 +126,7 @@ package struct RedirectPlan: Sendable, Equatable {
       leavesOrigin: leavesOrigin, leavesSecureScheme: leavesSecureScheme, protectedHeaders: protectedHeaders)
   }
 
-  /// Returns the fields of the next request: those of the previous one without those that must not be sent on.
+  /// Returns the fields of the next request: the previous fields without the ones that must not be forwarded.
   package func fields(from fields: [HTTPHeader]) -> [HTTPHeader] {
     fields.filter { keeps($0.name) }
   }
@@ -137,7 +137,7 @@ package struct RedirectPlan: Sendable, Equatable {
     // RFC 9110 §10.1.3: an https URL is not sent to a server without TLS.
     if leavesSecureScheme, FieldName.equal(name, "Referer") { return false }
     guard leavesOrigin else { return true }
-    // A field of the caller names the host of one origin.
+    // The caller's field names the host of one origin.
     if FieldName.equal(name, "Host") { return false }
     return !Self.secretFields.contains { FieldName.equal(name, $0) }
       && !protectedHeaders.contains { FieldName.equal(name, $0) }

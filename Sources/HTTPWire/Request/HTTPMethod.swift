@@ -31,8 +31,8 @@ public struct HTTPMethod: RawRepresentable, Equatable, Hashable, Sendable {
   /// The method as it is sent.
   public let rawValue: String
 
-  /// Makes a method of any token. The text is not checked here; a request whose method is not a
-  /// token (RFC 9110 §5.6.2) fails before anything is sent.
+  /// Makes a method of any token. The text is not checked here; if it is not a token (RFC 9110 §5.6.2), the request
+  /// fails before anything is sent.
   public init(rawValue: String) {
     self.rawValue = rawValue
   }
@@ -43,11 +43,11 @@ public struct HTTPMethod: RawRepresentable, Equatable, Hashable, Sendable {
 package enum HeaderFieldRules {
   /// A violation of the rules, without the value of a field, which may be a secret.
   package enum Violation: Error, Sendable, Equatable {
-    /// The method is no token.
+    /// The method is not a token.
     case method(String)
-    /// The name of a field is no token.
+    /// The name of a field is not a token.
     case name(String)
-    /// The value of the field of this name holds a forbidden character, whose code is attached.
+    /// The value of the field of this name holds a forbidden character; the character code is attached.
     case value(field: String, character: UInt8)
 
     /// One sentence that names the field.

@@ -60,14 +60,14 @@ package enum UploadProblem: String, Sendable, Equatable {
 
   private struct Document: Decodable { let type: String }
 
-  /// Reads a problem document; `nil` for another problem, or for data that are no problem document.
+  /// Reads a problem document; `nil` for another problem, or for data that are not a problem document.
   package init?(document: Data) {
     guard let type = try? JSONDecoder().decode(Document.self, from: document).type else { return nil }
     self.init(rawValue: type)
   }
 }
 
-/// The support of a server for tus, as its response to OPTIONS tells.
+/// The tus support that a server announces in its response to OPTIONS.
 package struct TusSupport: Sendable, Equatable {
   package static let version = "1.0.0"
 
@@ -118,8 +118,8 @@ package struct UploadLimits: Sendable, Equatable {
 
   package init() {}
 
-  /// Reads a field `Upload-Limit`. Unknown members are ignored. `nil` if the field is no dictionary, or if a known
-  /// member is no integer that is zero or more.
+  /// Reads a field `Upload-Limit`. Unknown members are ignored. `nil` if the field is not a dictionary, or if a known
+  /// member is not a non-negative integer.
   package init?(_ field: String) {
     guard let members = StructuredField.dictionary(field) else { return nil }
     for (key, member) in members {
@@ -159,7 +159,7 @@ public enum ResumableUploadError: Error, Sendable, Equatable {
   case wrongOffset(Int64?)
   /// The server answered with success, but took no byte.
   case noProgress
-  /// The server names another length than the one of the upload.
+  /// The server states a different length than the upload has.
   case wrongLength(Int64)
   /// The upload is larger, or smaller, than the server accepts.
   case sizeNotAccepted(limit: Int64)
@@ -174,7 +174,7 @@ public enum ResumableUploadError: Error, Sendable, Equatable {
   case bodyIsStream
   /// The file has changed since the upload began.
   case fileHasChanged
-  /// The data are no checkpoint of this library.
+  /// The data are not a checkpoint of this library.
   case invalidCheckpoint
   /// A key of the metadata is empty, not ASCII, or contains a space or a comma.
   case invalidMetadataKey(String)

@@ -83,8 +83,8 @@ extension UploadResumption {
     return violatedLimit.map { .failure(.sizeNotAccepted(limit: $0)) } ?? .proceed
   }
 
-  /// Processes an upload of which the server has all bytes, but whose last response was lost. If that response was a
-  /// failure of the server, the upload has failed.
+  /// Processes the answer for an upload that the server has completely received, but whose last response was lost. If
+  /// that response was a failure of the server, the upload has failed.
   private mutating func processCompletion(_ answer: UploadAnswer) -> Verdict {
     guard let status = statusAfterLastByte else { return .result }
     return .failure(.failedAfterUpload(status: status))
@@ -104,11 +104,11 @@ extension UploadResumption {
     default: break
     }
     if Self.isTemporary(answer.status) { return failLate(answer, part) }
-    // The response to the last bytes may be that of the application.
+    // The response to the last bytes may come from the application.
     return part.isLast && dialect == .draft ? .result : .refusal
   }
 
-  /// Processes the answer of a server that has taken a part.
+  /// Processes the answer of a server that has accepted a part.
   private mutating func processAcceptance(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     if dialect == .tus {
       guard let offset = answer.offset, offset >= part.offset, offset <= part.end else {
@@ -148,7 +148,7 @@ extension UploadResumption {
 
   /// Notes a failure of the server after it may have received the last byte.
   private mutating func failLate(_ answer: UploadAnswer, _ part: Part) -> Verdict {
-    // A gateway answers with these if the response was lost behind it.
+    // A gateway answers with these if it lost the response of the server.
     let isGateway = answer.status == 502 || answer.status == 504
     if part.isLast, mayBeComplete, (500..<600).contains(answer.status), !isGateway {
       statusAfterLastByte = answer.status

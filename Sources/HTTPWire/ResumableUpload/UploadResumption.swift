@@ -1,10 +1,10 @@
 /// Decides which request of a resumable upload is sent next, and what its response means. Pure: the owner has the
 /// clock, sends and waits.
 ///
-/// - ``next()`` returns the next request. The owner sends the request, tells the content that was read
+/// - ``next()`` returns the next request. The owner sends the request, reports the content that was read
 ///   (``contentRead(upTo:)``), and passes the response to ``process(_:support:at:)``. A request without a response is
 ///   lost.
-/// - Behind a lost request the offset is asked for, unless no upload is known yet.
+/// - After a lost request the offset is requested, unless no upload is known yet.
 /// - Offsets grow. The upload begins again only if the server has lost one that it cannot have processed.
 package struct UploadResumption: Sendable, Equatable {
   /// The protocol of an upload.
@@ -50,11 +50,12 @@ package struct UploadResumption: Sendable, Equatable {
   }
 
   package enum Request: Sendable, Equatable {
-    /// OPTIONS, which tells the protocol of the server.
+    /// OPTIONS, which discovers the protocol of the server.
     case discovery
-    /// The request that creates the upload. A part without bytes of an upload that has some is sent by itself.
+    /// The request that creates the upload. If the upload has content but this part is empty, the request is sent
+    /// without a body.
     case creation(Part)
-    /// HEAD, which tells the offset.
+    /// HEAD, which asks for the offset.
     case offset
     /// PATCH.
     case append(Part)
@@ -94,7 +95,7 @@ package struct UploadResumption: Sendable, Equatable {
   package internal(set) var dialect: Dialect?
   /// The URL of the upload, once the server has named it.
   package internal(set) var resource: UploadResource?
-  /// The number of bytes that the server has, as far as it said.
+  /// The number of bytes that the server has confirmed.
   package internal(set) var acknowledged: Int64 = 0
   package internal(set) var limits = UploadLimits()
 
@@ -107,12 +108,12 @@ package struct UploadResumption: Sendable, Equatable {
   var readEnd: Int64 = 0
   /// Whether the server may have all bytes, so that it may have processed the upload.
   package internal(set) var mayBeComplete = false
-  /// The failure of the server behind the last byte, which the end of the upload does not mend.
+  /// The failure of the server after the last byte; completing the upload does not undo it.
   package internal(set) var statusAfterLastByte: Int?
   /// The largest part that the server has not refused.
   var partLimit: Int64?
 
-  /// Whether the upload is removed rather than continued.
+  /// Whether the upload is removed instead of continued.
   private var isRemoved = false
   private var failureCount = 0
   private var acknowledgedAtFailure: Int64 = 0
@@ -130,7 +131,7 @@ package struct UploadResumption: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - mayBeComplete: Whether the server may have all bytes.
-  ///   - status: The failure of the server behind the last byte.
+  ///   - status: The failure of the server after the last byte.
   package init(
     length: Int64, resource: UploadResource, dialect: Dialect, policy: Policy, mayBeComplete: Bool = true,
     statusAfterLastByte status: Int? = nil, isRemoved: Bool = false
@@ -205,7 +206,7 @@ package struct UploadResumption: Sendable, Equatable {
     return true
   }
 
-  /// Decides about a response behind all redirects.
+  /// Decides about a response after all redirects.
   ///
   /// - Parameter url: The URL that was asked.
   package mutating func process(_ answer: UploadAnswer, support: TusSupport? = nil, at url: String) -> Verdict
@@ -229,7 +230,7 @@ package struct UploadResumption: Sendable, Equatable {
     /// The last response.
     case response
     /// The network.
-    /// - Parameter sentNothing: Whether no connection was made.
+    /// - Parameter sentNothing: Whether no connection was established.
     case network(sentNothing: Bool)
   }
 
@@ -243,7 +244,7 @@ package struct UploadResumption: Sendable, Equatable {
       guard let temporaryFailure else { return nil }
       asked = temporaryFailure
     case .network(let sentNothing):
-      // A request whose response was lost may have been processed.
+      // The server may have processed a request even if its response was lost.
       guard resource != nil || sentNothing || current == .discovery else { return nil }
     }
     if acknowledged > acknowledgedAtFailure { failureCount = 0 }
@@ -290,7 +291,7 @@ package struct UploadResource: Sendable, Equatable {
     origin = target.origin
   }
 
-  /// Resolves `Location`. `nil` if it is no URL of HTTP, or if it would leave TLS.
+  /// Resolves `Location`. `nil` if it is not an HTTP URL, or if it would leave TLS.
   package init?(_ location: String, at url: String) {
     guard let asked = WireTarget(url),
       case .follow(let plan) = Redirect.decide(
@@ -305,7 +306,7 @@ package struct UploadResource: Sendable, Equatable {
 extension UploadResumption {
   /// Returns the method of a request.
   ///
-  /// - Parameter original: The method of the caller, which creates an upload of the draft.
+  /// - Parameter original: The caller's method, which creates an upload of the draft.
   package func method(of request: Request, original: String) -> String {
     switch request {
     case .discovery: "OPTIONS"
@@ -318,7 +319,7 @@ extension UploadResumption {
 
   /// Returns the fields that the protocol adds to a request.
   package func fields(of request: Request) -> [HTTPHeader] {
-    // Servers need no field for OPTIONS, but some speak of tus only to clients that do.
+    // Servers do not require a field for OPTIONS, but some announce tus only to clients that send one.
     guard let dialect, request != .discovery else { return [Self.tusField] }
     switch dialect {
     case .draft: return [Self.interopField(policy.interopVersion)] + draftFields(of: request)
@@ -362,7 +363,7 @@ extension UploadResumption {
   /// content belong to the request that creates an upload of the draft.
   package func keeps(_ name: String, in request: Request) -> Bool {
     if case .creation(let part) = request, dialect == .draft {
-      // The framing and the digest are those of the whole content.
+      // The framing and the digest describe the whole content.
       return part.count == length || !Self.wholeContentFields.contains { FieldName.equal($0, name) }
     }
     return !(Self.contentFields + Self.wholeContentFields).contains { FieldName.equal($0, name) }

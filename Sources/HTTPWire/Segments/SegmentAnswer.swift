@@ -4,9 +4,9 @@ import FoundationEssentials
 package enum SegmentAnswer: Sendable, Equatable {
   /// A range of the representation, with the strong validator if the response has one.
   case part(Range<Int>, length: Int, validator: String?)
-  /// The whole representation (200), whose ranges the server does not send.
+  /// The whole representation (200) of a server that does not send ranges.
   case whole(length: Int?, validator: String?)
-  /// The range begins behind the end (416).
+  /// The range begins after the end (416).
   case unsatisfiable
   /// Another status. A temporary one may be followed by a success.
   case refused(status: Int, isTemporary: Bool)
@@ -43,7 +43,7 @@ package struct FileDigest: Sendable, Equatable {
   package let algorithm: DigestChallenge.Algorithm
   package let bytes: [UInt8]
 
-  /// Makes a digest; `nil` if the number of bytes is not that of the algorithm.
+  /// Makes a digest; `nil` if the algorithm has another number of bytes.
   package init?(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) {
     guard bytes.count == (algorithm == .sha512 ? 64 : 32) else { return nil }
     self.algorithm = algorithm

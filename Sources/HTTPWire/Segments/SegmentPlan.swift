@@ -8,7 +8,7 @@ package struct SegmentPlan: Sendable {
   package struct Segment: Sendable, Equatable {
     /// The offset of the next byte.
     package fileprivate(set) var position: Int
-    /// The offset behind the last byte.
+    /// The offset after the last byte.
     package fileprivate(set) var end: Int
 
     package var rest: Range<Int> { position..<end }
@@ -47,7 +47,7 @@ package struct SegmentPlan: Sendable {
     let segment: Segment
     if let gap = covered.gaps(in: 0..<length).first {
       let size = min(share, max(1, limit))
-      // A remainder smaller than the minimum is no segment of its own.
+      // A remainder smaller than the minimum does not become a separate segment.
       let isWhole = gap.count <= size || (gap.count - size < minimum && limit == .max)
       segment = Segment(
         position: gap.lowerBound, end: isWhole ? gap.upperBound : gap.lowerBound + size)
@@ -69,7 +69,7 @@ package struct SegmentPlan: Sendable {
     return Segment(position: middle, end: victim.end)
   }
 
-  /// Returns the range in the file of the next `count` bytes of a segment, without those behind its end.
+  /// Returns the range in the file of the next `count` bytes of a segment, without those after its end.
   package func room(for count: Int, in id: Int) -> Range<Int> {
     guard let segment = segments[id] else { return 0..<0 }
     return segment.position..<(segment.position + min(max(0, count), segment.rest.count))
@@ -89,6 +89,6 @@ package struct SegmentPlan: Sendable {
     segments[id]?.end = end
   }
 
-  /// Ends a segment, whose rest belongs to later ones.
+  /// Ends a segment; its remainder goes to later segments.
   package mutating func end(_ id: Int) { segments[id] = nil }
 }

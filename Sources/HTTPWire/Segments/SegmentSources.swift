@@ -17,7 +17,7 @@ package struct SegmentSources: Sendable {
     var validator: String?
     /// The number of failures since its last byte.
     var failures = 0
-    /// The time before which no request is sent to it.
+    /// The earliest time at which a request may be sent to it.
     var notBefore = Duration.zero
     /// The number of requests that it takes at a time, after it refused another one; `nil` if that is not known.
     var limit: Int?
@@ -73,7 +73,7 @@ package struct SegmentSources: Sendable {
     sources[index].dropReason == nil && load[index, default: 0] < sources[index].limit ?? .max
   }
 
-  /// Sends no more requests to a source at a time than those that it has accepted.
+  /// Limits the concurrent requests to a source to the number that it has accepted.
   package mutating func limit(_ index: Int, to count: Int) { sources[index].limit = max(1, count) }
 
   package mutating func succeeded(_ index: Int) { sources[index].failures = 0 }

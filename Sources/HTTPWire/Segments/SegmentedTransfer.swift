@@ -26,7 +26,7 @@ package struct SegmentedTransfer: Sendable {
 
   package enum Action: Sendable, Equatable {
     case send(SegmentRequest)
-    /// Cancels a request, whose later events are ignored.
+    /// Cancels a request and ignores its later events.
     case stop(Int)
     /// Discards the bytes in the file. With a version the file is to get its length.
     case prepare(Representation?)
@@ -156,8 +156,8 @@ package struct SegmentedTransfer: Sendable {
     _ answer: SegmentAnswer, for id: Int, retryAfter: Duration? = nil, at now: Duration
   ) -> [Action] {
     guard !isOver, let request = running[id] else { return [] }
-    // A retrier has sent the request again. Bytes of the attempt that failed may still have to be written, and would
-    // be taken for those of this one.
+    // A retrier has sent the request again. Bytes of the attempt that failed may still have to be written, and would be
+    // mistaken for bytes of this one.
     if request.hasHead { return [.stop(id)] + ended(id, .interrupted, at: now) }
     running[id]?.hasHead = true
     if case .refused(let status, let isTemporary) = answer {
@@ -180,7 +180,7 @@ package struct SegmentedTransfer: Sendable {
 
   /// Notes that bytes are in the file.
   ///
-  /// - Parameter excess: The number of bytes that the response has sent behind them.
+  /// - Parameter excess: The number of bytes that the response has sent after them.
   package mutating func wrote(_ range: Range<Int>, excess: Int, in id: Int, at now: Duration) -> [Action] {
     guard !isOver, let request = running[id] else { return [] }
     if case .stream = mode {
@@ -194,7 +194,7 @@ package struct SegmentedTransfer: Sendable {
     plan?.wrote(range, in: id)
     guard plan?.segments[id]?.rest.isEmpty != false else { return [] }
     if plan?.isComplete == true { return finish() }
-    // The end of a segment that was divided lies before that of its response, which would go on.
+    // A segment that was divided ends before its response, which would continue.
     if plan?.segments[id].map({ $0.end == request.requestedEnd }) == true, excess == 0 {
       running[id]?.isDraining = true
       return []
@@ -353,7 +353,7 @@ package struct SegmentedTransfer: Sendable {
   }
 
   /// Limits a request to the range that the server announced, which may be shorter than the requested one (RFC 9110
-  /// §15.3.7). Bytes behind it are not those that follow in the file.
+  /// §15.3.7). Bytes after it are not the ones that follow in the file.
   private mutating func limit(_ id: Int, to end: Int) {
     plan?.limit(id, to: end)
     if let requestedEnd = running[id]?.requestedEnd, end < requestedEnd { running[id]?.requestedEnd = end }

@@ -41,7 +41,7 @@ public enum ReadableText {
     }
   }
 
-  /// Whether all bytes stand for themselves: printable ASCII, and line feeds and tabs if lines are kept.
+  /// Whether all bytes stand for themselves: printable ASCII, and line feeds and tabs if lines are preserved.
   static func isPlain(_ bytes: some Sequence<UInt8>, keepsLines: Bool) -> Bool {
     bytes.allSatisfy { (0x20..<0x7F).contains($0) || keepsLines && ($0 == 0x0A || $0 == 0x09) }
   }

@@ -15,7 +15,7 @@ extension Transport {
   }
 }
 
-/// A transport whose transfers are tasks, because they wait for code of the caller, a disk or another transfer.
+/// A transport that runs each transfer in a task, because it waits for the caller's code, a disk or another transfer.
 package protocol AsyncTransport: Transport {
   /// Sends a request. Called in a task on the pool, which is never cancelled.
   func response(
@@ -40,7 +40,7 @@ extension AsyncTransport {
   }
 }
 
-/// A transfer whose outcome a task awaits. It cancels the transfer with the task.
+/// A transfer that a task awaits. Cancelling the task cancels the transfer.
 private final class AwaitedTransfer: TransferObserver, TransferCompletion {
   private struct State {
     var control: (any TransferControl)?

@@ -1,6 +1,6 @@
 extension TransportOptions {
-  /// The time limits of the phases of a request. A limit that is exceeded ends the request with `URLError.timedOut`,
-  /// whose `timedOutPhase` and description name the phase.
+  /// The time limits of the phases of a request. A limit that is exceeded ends the request with `URLError.timedOut`;
+  /// its `timedOutPhase` and description name the phase.
   ///
   /// ```swift
   /// var options = TransportOptions()
@@ -35,8 +35,8 @@ extension TransportOptions {
       case total
     }
 
-    /// The limit of the look-up of a name: that of the host, of its proxy, or of the target of an override. Addresses
-    /// and cached names are not looked up. Default: `nil`, no limit.
+    /// The limit of a name look-up: for the host, its proxy, or the target of an override. Addresses and cached names
+    /// are not looked up. Default: `nil`, no limit.
     public var nameLookup: Duration?
     /// The limit of connecting, from the first socket to the TLS handshake or the request, over all addresses of the
     /// host. Connecting includes the proxy's answer and the TLS handshake with the proxy. Default: `nil`, no limit.
@@ -44,8 +44,8 @@ extension TransportOptions {
     /// The limit of the TLS handshake with the server, including the evaluation of its certificates. Default: `nil`, no
     /// limit.
     public var tlsHandshake: Duration?
-    /// The limit of sending a request, from the first byte of its head to the last byte of its body. A byte is sent
-    /// when the system has taken it. The first byte of a response ends the phase too. Default: `nil`, no limit.
+    /// The limit of sending a request, from the first byte of its head to the last byte of its body. A byte counts as
+    /// sent when the system has accepted it. The first byte of a response ends the phase too. Default: `nil`, no limit.
     public var requestSend: Duration?
     /// The limit of the wait for the response, from the last byte of the request to the first byte of a response. An
     /// informational response counts. Default: `nil`, no limit.
@@ -87,7 +87,7 @@ extension TransportOptions {
 }
 
 extension TransportOptions.TimeLimits.Phase {
-  /// Returns the message of the failure of a request whose phase has lasted longer than `limit`.
+  /// Returns the failure message of a request with a phase that has lasted longer than `limit`.
   package func message(host: String, limit: Duration) -> String {
     let event =
       switch self {
@@ -110,7 +110,7 @@ extension Duration {
   }
 }
 
-/// The limits of the phases of a transfer in nanoseconds; `.max` is no limit.
+/// The limits of the phases of a transfer in nanoseconds; `.max` means no limit.
 package struct PhaseLimits: Sendable, Equatable {
   package let nameLookup: UInt64
   package let connect: UInt64
@@ -118,12 +118,12 @@ package struct PhaseLimits: Sendable, Equatable {
   package let requestSend: UInt64
   package let firstByte: UInt64
 
-  /// Returns `nil` if no phase within a transfer has a limit. The limits of silence and of the whole request are
-  /// those of ``WireRequest``.
+  /// Returns `nil` if no phase within a transfer has a limit. ``WireRequest`` has the limits of silence and of the
+  /// whole request.
   package init?(_ limits: TransportOptions.TimeLimits) {
     func nanoseconds(_ limit: Duration?) -> UInt64 {
       guard let limit else { return .max }
-      // Longer limits are no limits, because the clock must not overflow.
+      // Treat longer limits as unlimited, because the clock must not overflow.
       return limit < .seconds(1_000_000_000) ? limit.wholeNanoseconds : .max
     }
     nameLookup = nanoseconds(limits.nameLookup)

@@ -28,7 +28,7 @@ package protocol Transport: Sendable {
 
 /// The completion of a transfer.
 package protocol TransferCompletion: AnyObject, Sendable {
-  /// Takes the outcome. Called exactly once, on any thread, often that of the transport; must return at once.
+  /// Receives the outcome. Called exactly once, on any thread, often the transport's; must return at once.
   func transferEnded(_ outcome: consuming Result<WireResponse, TransportFailure>)
 }
 
@@ -41,11 +41,12 @@ package protocol LoopWork: Sendable {
 /// Observes one transfer. The transport calls the methods of an observer on any thread, one at a time. The methods
 /// must return at once, because they run between two reads of a socket that other transfers share.
 package protocol TransferObserver: AnyObject, Sendable {
-  /// Called when the transport has taken the request. `control` works until ``transferEnded()``, and does nothing
+  /// Called when the transport has accepted the request. `control` works until ``transferEnded()``, and does nothing
   /// afterwards. A transport that looks something up before the transfer begins and ends twice, each time with a
-  /// control of its own.
+  /// separate control.
   func transferBegan(_ control: any TransferControl) -> TransferStart
-  /// Called with the head of an informational response (1xx), before that of the final one. Ignored by default.
+  /// Called with the head of an informational response (1xx), before the head of the final response. Ignored by
+  /// default.
   func informationalHeadReceived(_ head: ResponseHead)
   /// Called with the head of the final response.
   func headReceived(_ head: ResponseHead) -> HeadDisposition
@@ -73,8 +74,7 @@ package enum HeadDisposition: Sendable, Equatable {
   case proceed
   /// The body is not read before ``TransferControl/resume()``.
   case hold
-  /// The body is not requested. The response is complete once a short rest has been read (see `DroppedBody`), or at
-  /// once if the connection cannot be used again.
+  /// The body is discarded: the response is complete with its head. See `DroppedBody`.
   case discard
 }
 
@@ -85,7 +85,7 @@ package protocol TransferControl: Sendable {
   func resume()
   /// Ends the transfer as cancelled.
   func cancel()
-  /// Changes the place of a transfer that waits for its host. Without effect on others.
+  /// Changes the queue position of a transfer that waits for its host. Without effect on others.
   func setPriority(_ priority: Float)
 }
 
@@ -160,7 +160,7 @@ package final class TransferMetrics: Sendable {
 
 /// The facts about one connection, which all of its transfers share.
 package final class ConnectionDetails: Sendable {
-  /// The facts about a connection of which nothing is known, or about none.
+  /// The facts about an unknown connection, or about no connection.
   package static let unknown = ConnectionDetails()
 
   package let localAddress: String

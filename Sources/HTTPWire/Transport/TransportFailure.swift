@@ -120,7 +120,7 @@ package struct TransportFailure: Error, Sendable {
       phase: phase)
   }
 
-  /// Returns the failure with more text behind its message.
+  /// Returns the failure with text appended to its message.
   package func with(addition: String) -> TransportFailure {
     guard !addition.isEmpty else { return self }
     return TransportFailure(

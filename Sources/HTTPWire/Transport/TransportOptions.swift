@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// The options of the transport, beyond those of `URLSessionConfiguration`.
+/// The options of the transport, in addition to `URLSessionConfiguration`.
 ///
 /// A session takes one value for all its requests; a request can change its own copy with
 /// `transportOptions { $0.… }` before it starts.
@@ -35,8 +35,8 @@ public struct TransportOptions: Sendable, Equatable {
   }
 
   /// Another target for the connections to a host (`--connect-to` of curl). The `Host` field, the name in TLS and the
-  /// name in the certificate are those of the URL. An HTTP proxy is asked for a tunnel to the target, also for `http`
-  /// URLs.
+  /// name in the certificate still come from the URL. An HTTP proxy is asked for a tunnel to the target, also for
+  /// `http` URLs.
   public struct HostOverride: Sendable, Hashable {
     /// The host of the URL.
     public var host: String
@@ -44,7 +44,7 @@ public struct TransportOptions: Sendable, Equatable {
     public var port: Int?
     /// The host name or address of the connection.
     public var target: String
-    /// The port of the connection; `nil` is the one of the URL.
+    /// The port of the connection; `nil` stands for the URL's port.
     public var targetPort: Int?
 
     /// Makes an override; hosts are written without brackets.
@@ -58,7 +58,7 @@ public struct TransportOptions: Sendable, Equatable {
 
   /// The addresses to which connections may go.
   public enum AddressFamily: Sendable, Hashable {
-    /// Those of both families.
+    /// Addresses of both families.
     case any
     /// IPv4 addresses only.
     case ipv4
@@ -99,11 +99,11 @@ public struct TransportOptions: Sendable, Equatable {
   public var proxy: Proxy = .environment
   /// The trusted root certificates. Default: ``TrustStore/system``.
   public var trustStore: TrustStore = .system
-  /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM with one or several. A certificate in a
-  /// list is refused wherever a chain is verified, and by pins without validation. A list has to be signed by the
-  /// issuer of the certificate, if the server sent the issuer or the trust store contains it. An expired list still
-  /// revokes its certificates. So does an unusable one: a delta list, one with an unknown critical extension, or one
-  /// whose issuer must not sign lists. Unreadable lists refuse every server. Default: none.
+  /// Lists of revoked certificates (CRL, RFC 5280 §5), each as DER, or as PEM with one or several. A listed certificate
+  /// is refused wherever a chain is verified, and by pins without validation. A list has to be signed by the issuer of
+  /// the certificate, if the server sent the issuer or the trust store contains it. An expired list still revokes its
+  /// certificates. So does an unusable one: a delta list, one with an unknown critical extension, or one by an issuer
+  /// that must not sign lists. Unreadable lists refuse every server. Default: none.
   ///
   /// To ask the issuers themselves, see `RevocationTrustEvaluator`.
   public var certificateRevocationLists: [Data] = []
@@ -115,19 +115,19 @@ public struct TransportOptions: Sendable, Equatable {
   /// The newest TLS version. Default: `nil`, the newest of OpenSSL. If the newest version is older than
   /// ``minimumTLSVersion``, every request fails with `URLError.secureConnectionFailed`.
   public var maximumTLSVersion: TLSVersion?
-  /// The offered ciphers of TLS 1.2, in OpenSSL's notation. Default: `nil`, those of OpenSSL. With a list without any
+  /// The offered ciphers of TLS 1.2, in OpenSSL's notation. Default: `nil`, the ciphers of OpenSSL. If the list has no
   /// known cipher, every request fails with `URLError.secureConnectionFailed`.
   public var tls12Ciphers: String?
-  /// The offered cipher suites of TLS 1.3, separated by colons. Default and failure are those of ``tls12Ciphers``.
+  /// The offered cipher suites of TLS 1.3, separated by colons. Default and failure are as with ``tls12Ciphers``.
   public var tls13CipherSuites: String?
   /// A file to which the secrets of every TLS connection are appended, in the NSS key log format, which Wireshark
   /// reads. Readers of the file can decrypt all traffic. Default: `nil`, none; the environment variable
   /// `SSLKEYLOGFILE` works too, and is read once, when the first connection is secured.
   public var tlsKeyLogFile: String?
   /// The allowed schemes of URLs and redirects, in lower case; others fail with `URLError.unsupportedURL`. Default:
-  /// `nil`, which allows `http`, `https`, `file`, `data`, and those of the session's `URLProtocol` classes. A program
-  /// that requests URLs from other parties should allow only `["http", "https"]`, because `file:` reads files of its
-  /// machine.
+  /// `nil`, which allows `http`, `https`, `file`, `data`, and the schemes of the session's `URLProtocol` classes. A
+  /// program that requests URLs from other parties should allow only `["http", "https"]`, because `file:` reads files
+  /// of its machine.
   public var allowedSchemes: Set<String>?
   /// The path of a Unix-domain socket for every connection. The host of the URL stays in the `Host` field and in TLS.
   /// Default: `nil`.
@@ -135,8 +135,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// Hosts with another target for connections. The first matching override is used. Default: none.
   public var hostOverrides: [HostOverride] = []
   /// The `https` URL of a server for name look-ups (DNS over HTTPS, RFC 8484) instead of the system's resolver. The
-  /// resolver still looks up that server and proxies. The server is evaluated by the trust store and evaluators of
-  /// the session, and reached through the same proxy. The answers are kept until they expire, for an hour at most.
+  /// resolver still looks up that server and proxies. The server is evaluated by the trust store and evaluators of the
+  /// session, and reached through the same proxy. The answers are cached until they expire, for an hour at most.
   /// Addresses, `localhost`, and names that a proxy looks up are not looked up there. Default: `nil`.
   public var nameServiceURL: String?
   /// The hosts that require TLS (HSTS, RFC 6797), by their header fields or preloaded by the program. Default: `nil`,
@@ -162,10 +162,10 @@ public struct TransportOptions: Sendable, Equatable {
   /// The maximum size of a response's header fields in bytes, including informational responses before it and its
   /// trailers. Default: 256 KiB.
   public var headerSizeLimit: Int = 262_144
-  /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, is no limit.
+  /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, means no limit.
   public var bodySizeLimit: Int64?
-  /// The maximum number of decoded bytes for each received byte of a body; `nil`, the default, is no limit. The limit
-  /// applies from 64 KiB of decoded bytes on. The ratio of gzip is at most 1,032, and 3 to 10 for text.
+  /// The maximum number of decoded bytes for each received byte of a body; `nil`, the default, means no limit. The
+  /// limit applies from 64 KiB of decoded bytes on. The ratio of gzip is at most 1,032, and 3 to 10 for text.
   public var decodingRatioLimit: Int?
   /// Whether content codings of bodies are decoded: `gzip`, `deflate`, `br`, `zstd` and lists of them (RFC 9110
   /// §8.4). Default: `true`. The `Content-Encoding` field stays in the response in either case.
@@ -185,7 +185,7 @@ public struct TransportOptions: Sendable, Equatable {
   /// A body with an unknown coding, alone or in a list, is delivered as received. More than five codings fail with
   /// `URLError.cannotDecodeContentData`.
   public var decodesContent: Bool = true
-  /// Whether a request is made before the function that creates it returns, so that its `URLRequest`, its task and
+  /// Whether a request is created before the function that creates it returns, so that its `URLRequest`, its task and
   /// its cURL command exist then. Default: `false`. The option has an effect for a session only, not for a request.
   ///
   /// The request is sent when it is resumed. User code such as adapters runs during the call. If an adapter completes
@@ -197,8 +197,9 @@ public struct TransportOptions: Sendable, Equatable {
   /// `AFError.urlRequestValidationFailed`.
   public var allowsBodyInGETRequests: Bool = false
   /// Whether the credential of the request, of its URL or of ``netrcFile`` is sent preemptively as Basic (RFC 7617),
-  /// for servers that send no challenge. Every server then receives the password, over `http` in clear text. Default:
-  /// `false`: credentials answer challenges, and are sent preemptively to protection spaces that accepted them.
+  /// for servers that do not send a challenge. Every server then receives the password, over `http` in clear text.
+  /// Default: `false`: credentials answer challenges, and are sent preemptively to protection spaces that accepted
+  /// them.
   public var preemptiveBasicAuthentication: Bool = false
   /// The path of a netrc file with credentials by host: `machine`, `login`, `password`, `default`. A leading `~/` is
   /// the home folder. The file is read for each request, which fails with the error of the file (such as
@@ -206,8 +207,8 @@ public struct TransportOptions: Sendable, Equatable {
   /// session's storage has a credential, the file answers challenges of the request's own host. After a redirect to
   /// another host the file is not used. Default: `nil`, no file.
   public var netrcFile: String?
-  /// Header fields that are sent after those of the request, each as a field of its own. A `URLRequest` has one value
-  /// for a name, so this option sends a name several times (RFC 9110 §5.3), as some servers require. The fields follow
+  /// Header fields that are sent after the request's fields, each as a separate field. A `URLRequest` has one value for
+  /// a name, so this option sends a name several times (RFC 9110 §5.3), as some servers require. The fields follow
   /// redirects under the same rules as others. They are in the metrics and logs of the transfer, but not in
   /// `Request.request` and `cURLDescription()`. `Host` and the framing fields, such as `Content-Length`, are left out.
   /// Default: none.
@@ -215,9 +216,9 @@ public struct TransportOptions: Sendable, Equatable {
   /// Header fields that, like `Authorization` and `Cookie`, are not sent to another origin after a redirect.
   public var protectedHeaders: Set<String> = []
 
-  /// Whether identical concurrent requests share one transfer: data requests by GET without a body, with the same
-  /// URL, header fields and options, in one session. Each gets the whole response; cancelling or suspending one does
-  /// not affect the others. The timeouts are those of the first request, the metrics those of the transfer. After the
+  /// Whether identical concurrent requests share one transfer: data requests by GET without a body, with the same URL,
+  /// header fields and options, in one session. Each gets the whole response; cancelling or suspending one does not
+  /// affect the others. The timeouts of the first request apply; the metrics describe the shared transfer. After the
   /// response to an unsafe request of the session, such as `POST`, later requests do not join earlier transfers.
   /// Default: `false`.
   public var sharesIdenticalRequests: Bool = false
@@ -306,7 +307,7 @@ package struct HostLimits: Sendable, Hashable {
   package let inFlight: Int
   package let rate: TransportOptions.RequestLimits.Rate?
 
-  /// Returns `nil` if there are no limits.
+  /// Returns `nil` without limits.
   package init?(_ limits: TransportOptions.RequestLimits) {
     guard limits.perHost != nil || limits.ratePerHost != nil else { return nil }
     inFlight = limits.perHost.map { max(1, $0) } ?? .max

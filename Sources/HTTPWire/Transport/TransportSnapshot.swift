@@ -47,9 +47,9 @@ public struct TransportSnapshot: Sendable, Equatable {
     public let bytesSent: Int64
     /// The number of bytes of the response's body that were received.
     public let bytesReceived: Int64
-    /// Whether the request is suspended, so that no bytes move.
+    /// Whether the request is suspended and transfers no bytes.
     public let isSuspended: Bool
-    /// Whether the request waits because its bandwidth or that of the session is exhausted.
+    /// Whether the request waits because its bandwidth or the session's is exhausted.
     public let isThrottled: Bool
 
     package init(
@@ -71,7 +71,7 @@ public struct TransportSnapshot: Sendable, Equatable {
     public let origin: String
     /// The waiting requests, in the order in which they will be sent, suspended ones last.
     public let waiting: [WaitingRequest]
-    /// The requests in flight, in the order in which they were made.
+    /// The requests in flight, in the order of their creation.
     public let running: [RunningRequest]
     /// The number of open connections that have carried a request, directly or through a proxy.
     public let openConnections: Int

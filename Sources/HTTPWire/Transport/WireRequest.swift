@@ -4,7 +4,7 @@ package import FoundationEssentials
 /// `Transfer-Encoding` and `Connection`.
 ///
 /// A class, because every stage and the transport hold the same request. A request never changes: the next hop is
-/// another request, made by ``changing(_:)`` or ``redirected(_:)``.
+/// another request, created by ``changing(_:)`` or ``redirected(_:)``.
 package final class WireRequest: Sendable {
   /// The parts of a request.
   package struct Parts: Sendable {
@@ -20,9 +20,9 @@ package final class WireRequest: Sendable {
     package var trailers: RequestTrailers?
     /// The destination of the response body; `nil` collects it in memory.
     package var sink: (any BodySink)?
-    /// The longest silence in either direction; `nil` is no limit.
+    /// The longest silence in either direction; `nil` means no limit.
     package var idleTimeout: Duration? = .seconds(60)
-    /// The time at which the request ends, even if it makes progress; `nil` is no limit.
+    /// The time at which the request ends, even if it makes progress; `nil` means no limit.
     package var deadline: ContinuousClock.Instant?
     /// The order of requests that wait for the same host, from 0 (last) to 1 (first).
     package var priority: Float = 0.5
@@ -48,7 +48,7 @@ package final class WireRequest: Sendable {
 
   package init(_ parts: Parts) { self.parts = parts }
 
-  /// Makes a request whose other parts have the values that ``Parts`` gives them.
+  /// Makes a request with the defaults of ``Parts`` for its other parts.
   package convenience init(
     url: String, origin: Origin, profile: ConnectionProfile, _ change: (inout Parts) -> Void = { _ in }
   ) {
@@ -199,7 +199,7 @@ extension RequestBody {
   }
 }
 
-/// The trailer fields of a request (RFC 9110 §6.5), which are made when its content has been sent.
+/// The trailer fields of a request (RFC 9110 §6.5), which are computed when its content has been sent.
 package struct RequestTrailers: Sendable {
   /// The names that the head of the request announces in `Trailer` (RFC 9110 §6.6.2).
   package let names: [String]
@@ -245,7 +245,7 @@ package enum BodyReading: Sendable {
   /// The number of copied bytes, at least one.
   case bytes(Int)
   case end
-  /// There are no bytes now; the source will wake the transport.
+  /// No bytes are available now; the source will wake the transport.
   case wait
   case failure(TransportFailure)
 }
@@ -256,7 +256,7 @@ package protocol BodySink: AnyObject, Sendable {
   /// Begins the body of a response; bytes of an earlier response are dropped.
   ///
   /// - Parameter wake: Call it, on any thread, when there is room after ``BodyReception/pause``.
-  /// - Returns: The failure if the body cannot be taken.
+  /// - Returns: The failure if the sink cannot accept the body.
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure?
   /// Returns the number of bytes after which it is full. If that is 0, it calls the wake closure when there is room.
   /// The transport asks before it reads, so that it has to keep nothing.
@@ -278,7 +278,7 @@ extension BodySink {
   package func room() -> Int { BodyPiece.size }
 }
 
-/// The answer of a ``BodySink`` that has taken bytes.
+/// The answer of a ``BodySink`` that has received bytes.
 package enum BodyReception: Sendable {
   /// More bytes may follow.
   case more

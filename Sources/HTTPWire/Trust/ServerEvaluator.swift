@@ -125,7 +125,7 @@ package struct NameConstraints: Sendable, Equatable {
     return permitted.contains { Self.labels(of: $0).isDomain(of: host) } ? nil : .isNotPermitted
   }
 
-  /// Returns lower-case labels. A dot at the end makes no difference.
+  /// Returns lower-case labels. Ignores a dot at the end.
   private static func labels(of name: String) -> [Substring] {
     let name = name.lowercased()
     let relative = name.hasSuffix(".") ? name.dropLast() : name[...]

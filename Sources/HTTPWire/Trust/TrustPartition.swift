@@ -46,9 +46,9 @@ struct TrustPartition: Hashable {
 /// The identity of a client for servers that request a certificate (RFC 8446 §4.3.2): a certificate, the certificates
 /// of its issuers, and the private key.
 ///
-/// It is made of a PKCS#12 file or of PEM texts. A wrong passphrase, a key of another certificate and an expired
-/// certificate are errors at once. Set it as ``TransportOptions/clientIdentity`` of a session, or of a request. The
-/// key is in no description.
+/// It is created from a PKCS#12 file or from PEM texts. A wrong passphrase, a key of another certificate and an expired
+/// certificate are errors at once. Set it as ``TransportOptions/clientIdentity`` of a session, or of a request. The key
+/// is in no description.
 ///
 /// ```swift
 /// var options = TransportOptions()
@@ -58,7 +58,7 @@ struct TrustPartition: Hashable {
 public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible,
   CustomReflectable
 {
-  /// The certificates as DER: the client's own, then those of its issuers.
+  /// The certificates as DER: the client's own, then its issuers'.
   public let certificates: [Data]
   /// The subject of the client's own certificate.
   public let subject: String

@@ -11,7 +11,7 @@ package struct ConnectTunnel: Sendable {
     case ask(LoginQuestion)
     /// Connect to the proxy on another connection, and call ``ConnectTunnel/begin()``.
     case connectAgain
-    /// The tunnel is open. The bytes that were not taken come from the target.
+    /// The tunnel is open. The bytes that were not consumed come from the target.
     case open
     case fail(Failure)
   }
@@ -23,8 +23,8 @@ package struct ConnectTunnel: Sendable {
     package let challenges: [String]
     /// The number of this question, beginning with 1.
     package let round: Int
-    /// Whether the connection can carry the next request, as far as its head tells. A login that belongs to the
-    /// connection ends if not.
+    /// Whether the connection can carry the next request, according to its head. If not, a login that belongs to the
+    /// connection ends.
     package let keepsConnection: Bool
   }
 
@@ -100,8 +100,8 @@ package struct ConnectTunnel: Sendable {
     }
   }
 
-  /// Continues with the value of `Proxy-Authorization`; `nil` if there is no login for the challenges. After
-  /// ``TunnelStep/needsMore`` the owner gives the rest of its bytes, also if there are none.
+  /// Continues with the value of `Proxy-Authorization`; `nil` without a login for the challenges. After
+  /// ``Step/needsMore`` the owner passes the rest of its bytes, even if there are none.
   package mutating func answered(_ login: String?) -> TunnelStep {
     guard case .asking(let keepsConnection) = state else { return .needsMore }
     guard let login else { return end(.loginRequired(status: status)) }
@@ -202,7 +202,7 @@ extension ConnectTunnel {
       guard position - start <= left else { return connectAgain() }
       switch step {
       case .content: continue
-      // Bytes after the response would be taken for the next one.
+      // Bytes after the response would be mistaken for the next one.
       case .end: return position < bytes.count ? connectAgain() : send()
       case .needsMore:
         state = .refusedBody(left: left - (position - start))

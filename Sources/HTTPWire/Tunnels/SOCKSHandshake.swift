@@ -1,7 +1,7 @@
-/// The client's side of SOCKS4, SOCKS4a and SOCKS5 (RFC 1928, RFC 1929) until the connection to the target is made.
-/// Pure: its owner sends and receives the bytes.
+/// The client's side of SOCKS4, SOCKS4a and SOCKS5 (RFC 1928, RFC 1929) until the connection to the target is
+/// established. Pure: its owner sends and receives the bytes.
 ///
-/// No byte after the last reply is taken, because it comes from the target.
+/// Bytes after the last reply are not consumed, because they come from the target.
 package struct SOCKSHandshake: Sendable {
   /// The host that the proxy connects to.
   package enum Target: Sendable, Equatable {
@@ -65,7 +65,7 @@ package struct SOCKSHandshake: Sendable {
   /// Makes a handshake; `nil` for a proxy of HTTP.
   ///
   /// - Parameters:
-  ///   - user: `nil` if there are no credentials. SOCKS4 has no password.
+  ///   - user: `nil` without credentials. SOCKS4 has no password.
   ///   - target: An address for `socks4` and `socks5`, a name or an address for the others.
   package init?(
     _ kind: ProxyServer.Kind, user: String?, password: String?, target: Target, port: UInt16
@@ -208,7 +208,7 @@ extension SOCKSHandshake {
     return expect(.reply, after: [5, 1, 0] + address + portBytes)
   }
 
-  /// The length of a reply, as far as it is known: it depends on the form of the address in it (RFC 1928 §6).
+  /// The length of a reply, if it is known yet: it depends on the form of the address in it (RFC 1928 §6).
   private var replyLength: Int {
     guard message.count >= 4 else { return message.count < 2 ? 2 : 4 }
     switch message[3] {

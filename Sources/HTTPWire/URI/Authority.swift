@@ -1,4 +1,4 @@
-/// The authority of a URL: `user:password@host:port` (RFC 3986 §3.2), taken apart and validated.
+/// The authority of a URL: `user:password@host:port` (RFC 3986 §3.2), parsed and validated.
 package struct Authority: Equatable, Sendable {
   /// The text before the `@`, as it came; `nil` without one.
   package let userInfo: String?
@@ -9,8 +9,7 @@ package struct Authority: Equatable, Sendable {
   /// `nil` when none is named, or an empty one.
   package let port: Int?
 
-  /// Takes an authority apart; `nil` when the host is missing or cannot be one, or when the port is no
-  /// number from 0 to 65535.
+  /// Parses an authority; `nil` if the host is missing or invalid, or if the port is not a number from 0 to 65535.
   package init?(_ text: String) {
     self.init(bytes: Array(text.utf8)[...])
   }

@@ -23,7 +23,7 @@ package struct DataURL: Sendable, Equatable {
 
   /// Decodes the content of a URL.
   ///
-  /// - Parameter url: The whole URL; its fragment is no content.
+  /// - Parameter url: The whole URL; its fragment is not content.
   package init(_ url: String) throws(Flaw) {
     let bytes = url.utf8.prefix { $0 != UInt8(ascii: "#") }
     guard bytes.prefix(5).map(FieldName.lowercased).elementsEqual("data:".utf8) else {
@@ -42,7 +42,7 @@ package struct DataURL: Sendable, Equatable {
     data = decoded
   }
 
-  /// Returns the media type in front of the comma, and whether `;base64` ends it.
+  /// Returns the media type before the comma, and whether `;base64` ends it.
   private static func mediaType(_ text: String) -> (String, isBase64: Bool) {
     var parts = text.split(separator: ";", omittingEmptySubsequences: false)
     var isBase64 = false

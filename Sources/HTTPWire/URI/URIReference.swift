@@ -1,7 +1,7 @@
 /// A URI or a relative reference, cut into its components (RFC 3986 §3 and appendix B).
 ///
-/// Every text can be cut; nothing is validated here. A component that is absent is `nil`, which is not the
-/// same as empty: `http://a?` has an empty query, `http://a` has none.
+/// Every text can be split; it is not validated here. A component that is absent is `nil`, which is not the same as
+/// empty: `http://a?` has an empty query, `http://a` has none.
 package struct URIReference: Equatable, Sendable {
   package var scheme: String?
   package var authority: String?
@@ -9,15 +9,14 @@ package struct URIReference: Equatable, Sendable {
   package var query: String?
   package var fragment: String?
 
-  /// Cuts a text as it is.
+  /// Splits a text without changing it.
   package init(_ text: String) {
     var text = text
     self = text.withUTF8 { URIReference(bytes: $0) }
   }
 
   /// Parses a server's text, of a `Location` field for example: white space around it is removed, and invalid
-  /// characters are percent-encoded. The authority is not, because a host has an encoding of its own (see
-  /// ``Authority``).
+  /// characters are percent-encoded. The authority is not, because a host has a different encoding (see ``Authority``).
   package init(lenient text: String) {
     guard text.utf8.contains(where: Self.mustBeEscaped) else {
       self.init(text)
@@ -40,8 +39,8 @@ package struct URIReference: Equatable, Sendable {
     return text
   }
 
-  /// The text in which each byte of path, query and fragment that RFC 3986 does not allow there is escaped, and so is
-  /// a `%` that begins no escape. Escapes stay as they are.
+  /// The text in which each byte of path, query and fragment that RFC 3986 does not allow there is escaped, and so is a
+  /// `%` that does not begin an escape. Escapes stay as they are.
   package var strictText: String {
     var strict = self
     strict.path = PercentEncoding.path.repair(path)
@@ -77,7 +76,7 @@ package struct URIReference: Equatable, Sendable {
     return String(decoding: bytes[(index + 1)...], as: UTF8.self)
   }
 
-  /// Returns the index of the colon behind a scheme (RFC 3986 §3.1), or `nil` if the text starts with none.
+  /// Returns the index of the colon after a scheme (RFC 3986 §3.1), or `nil` if the text starts with none.
   private static func endOfScheme(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > bytes.startIndex,
       isLetter(bytes[bytes.startIndex])
@@ -161,7 +160,7 @@ extension URIReference {
     return target
   }
 
-  /// Returns the path of a relative reference behind the last slash of this path (RFC 3986 §5.2.3).
+  /// Returns the path of a relative reference appended after the last slash of this path (RFC 3986 §5.2.3).
   private func merged(with relative: String) -> String {
     if authority != nil, path.isEmpty { return "/" + relative }
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return relative }

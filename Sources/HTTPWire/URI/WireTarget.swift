@@ -71,15 +71,14 @@ extension WireTarget {
   }
 }
 
-/// The text behind percent-encoded bytes (RFC 3986 §2.1).
+/// The text that percent-encoded bytes stand for (RFC 3986 §2.1).
 package enum PercentDecoding {
-  /// Decodes a percent-encoded text. Sequences that are no encoding stay as they are; bytes that are no UTF-8 are
-  /// replaced.
+  /// Decodes a percent-encoded text. Invalid escapes are left unchanged; bytes that are not UTF-8 are replaced.
   package static func text(_ encoded: some StringProtocol) -> String {
     String(decoding: bytes(encoded.utf8), as: UTF8.self)
   }
 
-  /// Decodes percent-encoded bytes. Sequences that are no encoding stay as they are.
+  /// Decodes percent-encoded bytes. Invalid escapes are left unchanged.
   package static func bytes(_ encoded: some Sequence<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     var rest = Array(encoded)[...]

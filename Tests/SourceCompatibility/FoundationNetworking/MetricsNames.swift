@@ -1,8 +1,7 @@
 import Alamofire
 
-// A module whose files import FoundationNetworking beside Alamofire sees two types of each of these names:
-// Foundation's, which cannot be filled on Linux, and the ones of requests. Two lines, once in the module, select the
-// latter.
+// If the files of a module import both FoundationNetworking and Alamofire, they see two types of each of these names:
+// Foundation's, which cannot be filled on Linux, and Alamofire's. Two lines, once in the module, select the latter.
 
 typealias URLSessionTaskMetrics = Alamofire.URLSessionTaskMetrics
 typealias URLSessionTaskTransactionMetrics = Alamofire.URLSessionTaskTransactionMetrics

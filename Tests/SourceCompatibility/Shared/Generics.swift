@@ -132,7 +132,7 @@ private struct Endpoint<Output: Decodable & Sendable>: Sendable {
   }
 }
 
-/// A monitor whose generic method does not say that values are `Sendable`.
+/// A monitor with a generic method that does not require `Sendable` values.
 private final class Parsed: EventMonitor {
   func request<Value>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>) {
     Task.detached { print(response) }

@@ -96,7 +96,7 @@ private final class XMLSerializer: ResponseSerializer {
   }
 }
 
-/// A serializer of both, with properties of its own.
+/// A serializer of both, with its own properties.
 private struct Strict: ResponseSerializer {
   typealias SerializedObject = String
   let dataPreprocessor: DataPreprocessor = Trim()

@@ -282,14 +282,14 @@ class FullSession: Session, @unchecked Sendable {
   }
 }
 
-/// A subclass with an initializer of its own over an inherited one.
+/// A subclass with its own initializer on top of an inherited one.
 private final class TokenSession: FullSession, @unchecked Sendable {
   convenience init(token: String) {
     self.init(configuration: .af.default, interceptor: .retryPolicy(retryLimit: UInt(token.count)))
   }
 }
 
-/// A subclass whose initializer passes options of this library.
+/// A subclass with an initializer that passes options of this library.
 private final class Tuned: Session, @unchecked Sendable {
   init(options: TransportOptions) {
     let delegate = SessionDelegate()

@@ -69,7 +69,7 @@ private func properties(of session: Session) {
   print(monitors)
 }
 
-/// A subclass of the session with properties and an initializer of its own.
+/// A subclass of the session with its own properties and initializer.
 final class Backend: Session, @unchecked Sendable {
   let base: String
 

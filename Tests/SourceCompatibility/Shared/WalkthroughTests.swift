@@ -48,7 +48,7 @@ import Testing
     let url = server.url("/get?code=utf-8&q=%E8%A2%9C%E5%AD%90")
     let request = AF.request(url, method: .get, parameters: nil)
     #expect(await response(request).error == nil)
-    // A code in a query may be a secret, such as that of OAuth 2.0.
+    // A code in a query may be a secret, such as the code of OAuth 2.0.
     let shown = server.url("/get?code=redacted&q=%E8%A2%9C%E5%AD%90")
     #expect(request.description == "GET \(shown) (200)")
   }

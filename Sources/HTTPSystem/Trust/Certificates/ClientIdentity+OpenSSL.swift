@@ -2,7 +2,7 @@ import COpenSSL
 package import FoundationEssentials
 package import HTTPWire
 
-/// The reason why a client identity cannot be made or used.
+/// The reason why a client identity cannot be created or used.
 package enum IdentityFault: Error, Sendable, Equatable {
   /// The bytes are neither PKCS#12 nor PEM with a certificate and a key.
   case unreadable(String)
@@ -41,7 +41,7 @@ extension ClientIdentity {
       else { continue }
       chain.append(issuer)
     }
-    // Without a key, OpenSSL takes no certificate as the client's own.
+    // Without a key, OpenSSL does not accept a certificate as the client's own.
     guard let own else { return .failure(key == nil && !chain.isEmpty ? .noPrivateKey : .noCertificate) }
     return make(own, chain, key)
   }

@@ -39,7 +39,7 @@ package final class X509Certificate: @unchecked Sendable {
 
   deinit { X509_free(pointer) }
 
-  /// Returns all certificates of a PEM text, or the one of DER bytes. The list is empty if the bytes are neither.
+  /// Returns all certificates of a PEM text, or the one in DER bytes. The list is empty if the bytes are neither.
   /// Returns `nil` if one of several certificates is broken.
   package static func all(in data: Data) -> [X509Certificate]? {
     if let one = X509Certificate(der: data) { return [one] }
@@ -109,7 +109,7 @@ extension X509Certificate {
 
   var hasSubject: Bool { X509_NAME_entry_count(X509_get_subject_name(pointer)) > 0 }
 
-  /// Whether the certificate names itself as its issuer, and another key or serial number as that of its issuer.
+  /// Whether the certificate names itself as its issuer, but states another key or serial number for its issuer.
   var contradictsOwnKeyIdentifier: Bool {
     defer { ERR_clear_error() }
     guard X509_NAME_cmp(X509_get_subject_name(pointer), X509_get_issuer_name(pointer)) == 0,
@@ -245,7 +245,7 @@ enum OpenSSLTime {
 
 /// Public keys with their algorithms (SubjectPublicKeyInfo, RFC 5280 §4.1.2.7), as DER.
 package enum X509PublicKey {
-  /// Returns the keys of these bytes: one as DER, or those of a PEM text (`PUBLIC KEY`). Returns `nil` if they are
+  /// Returns the keys of these bytes: one as DER, or the keys of a PEM text (`PUBLIC KEY`). Returns `nil` if they are
   /// neither, or if one of them is broken.
   package static func all(in data: Data) -> [Data]? {
     ERR_clear_error()
@@ -273,7 +273,7 @@ package enum X509PublicKey {
     return keys
   }
 
-  /// Returns the SHA-256 digest of `data`, of which pins are made.
+  /// Returns the SHA-256 digest of `data`, as used in pins.
   package static func digest(of data: Data) -> Data {
     var digest = [UInt8](repeating: 0, count: 32)
     data.withUnsafeBytes { bytes in
@@ -282,7 +282,7 @@ package enum X509PublicKey {
     return Data(digest)
   }
 
-  /// Returns the algorithm and the length of a key, such as `RSA 2048`; an empty text if the bytes are no key.
+  /// Returns the algorithm and the length of a key, such as `RSA 2048`; an empty text if the bytes are not a key.
   package static func outline(of key: Data) -> String {
     defer { ERR_clear_error() }
     guard let key = read(key) else { return "" }
@@ -292,7 +292,7 @@ package enum X509PublicKey {
   }
 
   /// Returns the key without its algorithm: PKCS#1 for RSA, usually an uncompressed point (X9.63) for elliptic curves;
-  /// `nil` if the bytes are no key.
+  /// `nil` if the bytes are not a key.
   package static func content(of key: Data) -> Data? {
     defer { ERR_clear_error() }
     let parsed = key.withUnsafeBytes { bytes -> OpaquePointer? in

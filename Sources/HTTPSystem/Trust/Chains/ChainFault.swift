@@ -49,7 +49,7 @@ package struct ChainFault: Error, Sendable, Equatable {
   static let noMemory = ChainFault(
     kind: .resourceUnavailable, message: "There is not enough memory to verify the certificate.")
 
-  /// Returns the fault of a certificate whose form is not allowed.
+  /// Returns the fault of a certificate with a forbidden form.
   static func malformed(_ reason: String, depth: Int) -> ChainFault {
     ChainFault(
       kind: .certificateUntrusted, depth: depth,
@@ -70,7 +70,7 @@ package struct ChainFault: Error, Sendable, Equatable {
     )
   }
 
-  /// Returns the fault of a certificate whose revocation status is required and unknown.
+  /// Returns the fault of a certificate with an unknown revocation status, although the status is required.
   static func revocationUnknown(_ reason: String, depth: Int) -> ChainFault {
     ChainFault(
       kind: .certificateUntrusted, code: X509_V_ERR_UNABLE_TO_GET_CRL, depth: depth,

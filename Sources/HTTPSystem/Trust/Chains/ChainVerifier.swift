@@ -31,7 +31,7 @@ package struct ChainVerifier: Sendable {
   /// Returns the chain from the server's certificate to the trusted one.
   ///
   /// OpenSSL follows the first issuer that it finds and does not backtrack. If its path fails, other paths are tried
-  /// (RFC 4158 §2.4.2), up to ``PathCandidates/pathLimit``; the failure is that of the first.
+  /// (RFC 4158 §2.4.2), up to ``PathCandidates/pathLimit``; the failure of the first path is reported.
   package func verify(_ presented: [X509Certificate]) -> Result<[X509Certificate], ChainFault> {
     guard let leaf = presented.first else {
       return .failure(
@@ -40,7 +40,7 @@ package struct ChainVerifier: Sendable {
     guard let anchors = anchors ?? TrustAnchors([]) else { return .failure(.noMemory) }
     let now = time ?? OpenSSLTime.now
     let check = PathCheck(rules: rules, time: now)
-    // A leaf that is trusted itself, or whose issuer is in the store, needs no other certificates of the server.
+    // A leaf that is trusted itself, or has its issuer in the store, does not need other certificates from the server.
     let short = accepted(check.path(from: leaf, through: [], to: .store(anchors)), presented, now)
     if case .success = short { return short }
     let first = accepted(check.path(from: leaf, through: presented, to: .store(anchors)), presented, now)
@@ -215,7 +215,7 @@ struct PathCheck {
 
   private func prepare(_ context: OpaquePointer) -> Bool {
     guard let parameters = X509_STORE_CTX_get0_param(context) else { return false }
-    // An intermediate certificate in the trust store is trusted by itself.
+    // An intermediate certificate in the trust store is trusted without its issuers.
     var flags = UInt(X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST)
     switch rules {
     case .trust:
@@ -257,7 +257,8 @@ struct PathCheck {
   }
 }
 
-/// The certificates that belong to a server, trusted or not: its leaf, and the authorities whose signatures lead to it.
+/// The certificates that belong to a server, trusted or not: its leaf, and the authorities of the chain of signatures
+/// that leads to it.
 ///
 /// An attacker can append any certificate to a chain, even a pinned one. A certificate counts only if a path leads from
 /// the leaf to it. On that path, every signature fits, and no digest is so weak that it can be forged. Each issuer may

@@ -17,7 +17,7 @@ package final class TrustAnchors: @unchecked Sendable {
 
   deinit { X509_STORE_free(store) }
 
-  /// Makes anchors of these certificates alone; `nil` if there is no memory.
+  /// Makes anchors of these certificates alone; `nil` if memory is short.
   package convenience init?(_ certificates: [X509Certificate]) {
     self.init()
     for certificate in certificates {
@@ -124,8 +124,8 @@ package final class TrustAnchors: @unchecked Sendable {
   }
 }
 
-/// The place of the system's trusted certificates. OpenSSL is built with the place of one distribution, but a program
-/// may run on another one. OpenSSL's environment variables take precedence over both.
+/// The location of the system's trusted certificates. OpenSSL is built with the location of one distribution, but a
+/// program may run on another one. OpenSSL's environment variables take precedence over both.
 package struct TrustLocation: Sendable, Hashable {
   let file: String?
   let folder: String?
@@ -137,7 +137,7 @@ package struct TrustLocation: Sendable, Hashable {
 
   static let system = TrustLocation.find()
 
-  /// Whether the place has a file with bytes, or a folder with files.
+  /// Whether the location has a file with bytes, or a folder with files.
   var hasCertificates: Bool {
     var facts = stat()
     if let file, stat(file, &facts) == 0, facts.st_size > 0 { return true }

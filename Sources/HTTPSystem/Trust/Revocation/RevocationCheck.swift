@@ -117,7 +117,7 @@ package struct RevocationCheck: Sendable {
     for url in certificate.listURLs.prefix(3) {
       if let kept = RevocationCache.shared.list(at: url, at: now) {
         let status = RevocationLists(kept).status(of: certificate, issuer: issuer, at: now)
-        // The cached list may be that of another issuer whose certificates name the same URL.
+        // The cached list may belong to another issuer with the same URL in its certificates.
         if case .unknown = status {} else { return status }
       }
       guard let data = downloads.list(at: url),

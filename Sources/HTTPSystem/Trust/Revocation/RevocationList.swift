@@ -16,7 +16,7 @@ final class RevocationList: @unchecked Sendable {
   /// The time of the next update, in seconds since 1970; `nil` if the list has none.
   var end: Int? { OpenSSLTime.seconds(X509_CRL_get0_nextUpdate(pointer)) }
 
-  /// Returns all lists of a PEM text, or the one of DER bytes; `nil` if the bytes are neither, or if a list is broken.
+  /// Returns all lists of a PEM text, or the one in DER bytes; `nil` if the bytes are neither, or if a list is broken.
   static func all(in data: Data) -> [RevocationList]? {
     ERR_clear_error()
     defer { ERR_clear_error() }

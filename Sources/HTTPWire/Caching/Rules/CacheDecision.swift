@@ -1,7 +1,7 @@
 /// The decision about a request before it is sent: a pure function of the request, the stored responses and the
 /// time (RFC 9111 §4).
 package enum CacheDecision: Sendable {
-  /// The request is sent as it is.
+  /// The request is sent unchanged.
   case send
   /// The stored response is the answer.
   case serve(StoredResponse)
@@ -27,7 +27,7 @@ package enum CacheDecision: Sendable {
     case reload
     /// A stored response of any age is used; without one the request is sent.
     case storedElseLoad
-    /// A stored response of any age is used; nothing is sent.
+    /// A stored response of any age is used. No request is sent.
     case storedOnly
     /// A stored response is used after the server has confirmed it.
     case revalidate
@@ -64,7 +64,7 @@ package enum CacheDecision: Sendable {
     var digests = question.digests
     let chosen = choice(of: stored, for: question.fields, question.method, &digests)
     if question.policy == .storedOnly { return chosen.map { .serve($0) } ?? .unavailable }
-    // A request with conditions of its own needs the server's answer to them, and one with `no-store` leaves no trace.
+    // A request with its own conditions needs the server's answer to them, and one with `no-store` leaves no trace.
     let otherwise: CacheDecision = control.onlyIfCached ? .gatewayTimeout : .send
     if isConditional(question.fields) { return .send }
     if control.noStore { return otherwise }
@@ -116,8 +116,8 @@ package enum CacheDecision: Sendable {
       .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
   }
 
-  /// Returns the decision if nothing is stored for the fields of a request: responses for other fields are offered,
-  /// unless they are for other credentials.
+  /// Returns the decision if no response is stored for these request fields. Offers responses for other fields, unless
+  /// they were stored for other credentials.
   private static func offer(
     _ stored: [StoredResponse], _ question: Question, _ digests: inout FieldDigests
   ) -> CacheDecision {
@@ -270,8 +270,8 @@ package enum Invalidation {
     }
   }
 
-  /// Returns the keys whose stored responses an unsafe request invalidates: the target, and `Location` and
-  /// `Content-Location` of the same origin. None after an error status.
+  /// Returns the keys of the stored responses that an unsafe request invalidates: the target, and `Location` and
+  /// `Content-Location` of the same origin. Returns none after an error status.
   package static func keys(method: String, url: String, origin: Origin, head: ResponseHead) -> [CacheKey] {
     guard !isSafe(method), (200..<400).contains(head.status) else { return [] }
     let named = [head.block.value(of: "Location"), head.block.value(of: "Content-Location")]

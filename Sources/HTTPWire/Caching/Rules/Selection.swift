@@ -1,5 +1,5 @@
-/// The requests for which a stored response can be used, among those of its URL. The requests have the same values of
-/// the fields that the response's `Vary` names (RFC 9111 §4.1), and the same credentials.
+/// The requests, of all requests for a URL, that a stored response can satisfy. They have the same values of the fields
+/// that the response's `Vary` names (RFC 9111 §4.1), and the same credentials.
 ///
 /// A program may act for many users. Therefore a response is used only with the `Authorization` of its request,
 /// unless it is `public`. One that is `private` is used only with the `Cookie` of its request.
@@ -51,7 +51,7 @@ package struct Selection: Sendable, Equatable {
     }
   }
 
-  /// Whether a field can identify the sender; some programs use fields of their own.
+  /// Whether a field can identify the sender; some programs use custom fields.
   private static func isCredential(_ name: String) -> Bool {
     ["authorization", "cookie", "auth", "token", "key", "secret", "session"].contains { name.contains($0) }
   }

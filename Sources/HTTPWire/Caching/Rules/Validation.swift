@@ -13,8 +13,8 @@ package enum Validation {
     return fields
   }
 
-  /// Returns the field that offers responses for other field values than those of a request (RFC 9111 §4.3.1). A
-  /// server that would send one of them responds with its tag. `nil` without a tag.
+  /// Returns the field that offers stored responses to requests with other field values (RFC 9111 §4.3.1). If the
+  /// server would send one of them, it responds with its tag. `nil` without a tag.
   package static func condition(for variants: [StoredResponse]) -> HTTPHeader? {
     var tags: [String] = []
     for tag in variants.compactMap(\.entityTag) where !tags.contains(tag.text) { tags.append(tag.text) }
@@ -60,11 +60,10 @@ package enum Validation {
       requestTime: requestTime, responseTime: responseTime)
   }
 
-  /// Returns a head whose fields are replaced by those of a newer one, except for fields that describe the stored
-  /// bytes.
+  /// Returns a head with its fields replaced by the fields of a newer head. Fields that describe the stored bytes stay.
   package static func merged(_ old: ResponseHead, with new: ResponseHead) -> ResponseHead {
     let fresh = new.block.fields.filter { !describesBytes($0.name) }
-    // A 304 whose age is not told is as old as it is: an `Age` of before would be wrong.
+    // A 304 without `Age` is current; the stored `Age` would be wrong for it.
     let replaced = Set(fresh.map { $0.name.lowercased() } + ["age"])
     let kept = old.block.fields.filter { !replaced.contains($0.name.lowercased()) }
     return ResponseHead(status: old.status, version: old.version, fields: kept + fresh)
@@ -110,7 +109,7 @@ package enum PartialContent {
       && !head.block.contains("Content-Encoding")
   }
 
-  /// Returns the range of a stored part; `nil` for any other response, and for one whose body has another length.
+  /// Returns the range of a stored part; `nil` for any other response, and for one with a body of another length.
   package static func range(of stored: StoredResponse) -> PartRange? {
     guard isStorable(stored.head), let range = PartRange(stored.head),
       range.bounds.count == stored.body.count

@@ -23,7 +23,7 @@ package struct CacheIndex: Sendable {
   package private(set) var removalCount: UInt64 = 0
   /// Of each hash, the number of its last removal.
   private var removals: [UInt64: UInt64] = [:]
-  /// The number of the last removal of all, those of hashes that are not named included.
+  /// The number of the last removal of all entries, including the hashes that are not listed.
   private var removalOfAll: UInt64 = 0
   /// Of each hash, the variants there are, the newest last.
   private var variants: [UInt64: [UInt32]] = [:]
@@ -48,7 +48,7 @@ package struct CacheIndex: Sendable {
 
   // MARK: Finding
 
-  /// Returns the entries of a URL: responses in memory, and files whose responses are not in memory.
+  /// Returns the entries of a URL: responses in memory, and files that have not been read into memory.
   package mutating func find(_ key: CacheKey) -> (stored: [StoredResponse], files: [EntryID]) {
     var stored: [StoredResponse] = []
     var files: [EntryID] = []
@@ -66,10 +66,10 @@ package struct CacheIndex: Sendable {
     return (stored, files)
   }
 
-  /// Takes the response of a file that was read; `nil` when there was no file, or no response in it. Returns the
+  /// Takes the response of a file that was read; `nil` without a file, or if the file has no response. Returns the
   /// files to remove.
   package mutating func read(_ id: EntryID, _ stored: StoredResponse?) -> [EntryID] {
-    // Something newer has been stored in its place, or it has been removed.
+    // A newer response has replaced it, or it has been removed.
     guard held[id] == nil, pending[id] == nil, disk.contains(id) else { return [] }
     guard let stored, EntryID(stored) == id else {
       disk.remove(id)
@@ -86,7 +86,7 @@ package struct CacheIndex: Sendable {
   /// Puts a response there. Returns the number of the file to write, if there is one, and those to remove.
   ///
   /// - Parameters:
-  ///   - removals: ``removalCount`` when its request began; `nil` for a response that no removal overtakes.
+  ///   - removals: ``removalCount`` when its request began; `nil` for a response that cannot be overtaken by a removal.
   ///   - mayWrite: Whether there is a folder for files.
   ///   - now:      Seconds since 1970; a later time was noted before the clock was set back.
   package mutating func put(
@@ -145,7 +145,7 @@ package struct CacheIndex: Sendable {
     isObsolete: Bool, remove: [EntryID]
   ) {
     guard let entry = pending[id] else { return (true, []) }
-    // Another one is about to take its place.
+    // Another one is about to replace it.
     guard entry.serial == serial else { return (false, []) }
     settle(id)
     guard let size else {
@@ -216,8 +216,8 @@ package struct CacheIndex: Sendable {
     return disk.setCapacity(newDisk).flatMap { dropFile($0) }
   }
 
-  /// Returns all entries whose response is in memory and came at `time` or later, and all of which only files are
-  /// known.
+  /// Returns all entries with a response in memory that came at `time` or later, and all entries that exist only as
+  /// files.
   package func since(_ time: Int64) -> (ids: [EntryID], unknown: [EntryID]) {
     var ids: [EntryID] = []
     var unknown: [EntryID] = []
@@ -254,7 +254,7 @@ package struct CacheIndex: Sendable {
     return hasFile ? gone : []
   }
 
-  /// Removes a file for which there is no room any more; its response may stay in memory.
+  /// Removes a file that no longer fits; its response may stay in memory.
   private mutating func dropFile(_ id: EntryID) -> [EntryID] {
     disk.remove(id)
     settle(id)
@@ -279,7 +279,7 @@ package struct CacheIndex: Sendable {
   private static func size(onDisk bytes: Int) -> Int { (bytes + block - 1) / block * block }
 }
 
-/// The least recently used order of entries whose sizes have a limit. Every operation takes constant time.
+/// The least recently used order of entries with limited sizes. Every operation takes constant time.
 package struct ByteBudget<ID: Hashable & Sendable>: Sendable {
   private struct Node: Sendable {
     var id: ID

@@ -86,7 +86,7 @@ extension ConnectionProfile {
       && systemProxies == nil
   }
 
-  /// Separates the profiles of a session whose servers are not those of every session.
+  /// The part of the cache key that separates profiles which can reach other servers under the same URL.
   package var cachePartition: String {
     if leadsToUsualServers, !options.refusesPrivateAddresses { return String(partition) }
     let routes = options.hostOverrides.map { "\($0.host):\($0.port ?? 0)>\($0.target):\($0.targetPort ?? 0)" }
@@ -127,7 +127,7 @@ extension EntryFiles {
 /// The result of reading a file.
 package enum EntryReading: Sendable {
   case bytes(Data)
-  /// There is no such file, or something else in its place.
+  /// The file does not exist, or something else has its name.
   case missing
   /// The file cannot be read now, for example without a free descriptor; it may be intact.
   case unavailable
@@ -152,7 +152,7 @@ package struct EntryFile: Sendable {
   }
 }
 
-/// The identifier of a stored response: the hash of the URL, and that of its selection.
+/// The identifier of a stored response: the hash of the URL, and the hash of its selection.
 package struct EntryID: Hashable, Sendable {
   package let hash: UInt64
   package let variant: UInt32

@@ -57,7 +57,7 @@ package final class StoredResponse: Sendable {
       responseTime: responseTime, attachment: attachment, staysInMemory: staysInMemory)
   }
 
-  /// The time at which the server made the response: seconds since 1970.
+  /// The time at which the server created the response: seconds since 1970.
   package var date: Int64 {
     guard let text = head.block.value(of: "Date"),
       let date = HTTPDate(text, now: HTTPDate(secondsSince1970: responseTime))
@@ -77,7 +77,7 @@ package struct EntityTag: Sendable, Equatable {
   /// The text as it is sent.
   package let text: String
   package let isWeak: Bool
-  /// Whether it follows the grammar. Some servers send tags without quotation marks, and compare them as they came.
+  /// Whether it follows the grammar. Some servers send tags without quotation marks, and expect them back unchanged.
   package let isQuoted: Bool
 
   /// Parses an entity tag; `nil` for an invalid one.
@@ -256,7 +256,7 @@ package struct StoredAnswer: Sendable {
   /// Makes the answer to a request from a stored response.
   ///
   /// - Parameters:
-  ///   - method:      `HEAD` gets no body.
+  ///   - method:      `HEAD` gets an empty body.
   ///   - fields:      The fields of the request; for a single byte range, that part is returned (RFC 9110 §14).
   ///   - isConfirmed: Whether the server has just validated the response. Otherwise the answer has an `Age` (RFC 9111
   ///     §4), and lacks the fields that require validation (RFC 9111 §5.2.2.4).
@@ -305,7 +305,7 @@ package struct StoredAnswer: Sendable {
     return PartRange(0..<stored.body.count, of: stored.body.count)
   }
 
-  /// The answer where nothing may be sent and nothing is stored (RFC 9111 §5.2.1.7).
+  /// The answer when a request must not be sent and no response is stored (RFC 9111 §5.2.1.7).
   package static let gatewayTimeout = StoredAnswer(
     head: ResponseHead(status: 504, fields: [HTTPHeader(name: "Content-Length", value: "0")]), body: Data())
 

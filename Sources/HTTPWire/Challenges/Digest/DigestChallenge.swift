@@ -102,7 +102,7 @@ package struct DigestAnswer {
     self.quality = quality
   }
 
-  /// Returns the value of `Authorization`; `nil` when it cannot be made.
+  /// Returns the value of `Authorization`; `nil` when it cannot be computed.
   ///
   /// - Parameter bodyHash: The hash of the content, for ``DigestChallenge/Quality/authInt``.
   package func field(with hashes: some HashFunctions, bodyHash: String? = nil) -> String? {

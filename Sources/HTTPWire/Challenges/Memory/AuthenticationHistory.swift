@@ -1,4 +1,4 @@
-/// The challenges and answers of one request, whose number has a limit, whatever the server does.
+/// The challenges and answers of one request. Their number is limited, whatever the server does.
 package struct AuthenticationHistory: Sendable {
   /// The credentials of the current hop.
   package private(set) var proof: AuthenticationProof?
@@ -30,8 +30,8 @@ package struct AuthenticationHistory: Sendable {
       return true
     }
     guard proof.scheme == offer.scheme else {
-      // No weaker scheme for a credential that Digest has shown to be wrong. A refused login of the connection shows
-      // nothing: there may have been no ticket, no domain, or no common version of NTLM.
+      // Do not use a weaker scheme for a credential that Digest has shown to be wrong. A refused login of the
+      // connection shows nothing: a ticket, a domain or a common version of NTLM may have been missing.
       return !proof.isAnswer || proof.scheme.isOfConnection
     }
     guard let digest = offer.digest, let ticket = proof.ticket, digest.nonce != ticket.nonce else {

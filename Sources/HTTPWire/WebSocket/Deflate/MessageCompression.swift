@@ -1,9 +1,9 @@
 /// Makes the compressors and decompressors of permessage-deflate: HTTPWire itself has none.
 package protocol MessageCompression: Sendable {
-  /// Returns a compressor whose output refers back by at most 2^`windowBits` bytes (8 to 15). If there is none for
-  /// such a window, or no memory, returns `nil`, and messages are sent uncompressed.
+  /// Returns a compressor that refers back by at most 2^`windowBits` bytes (8 to 15). Returns `nil` if such a window is
+  /// not supported, or if memory is short; messages are then sent uncompressed.
   func makeCompressor(windowBits: Int) -> (any MessageCompressor)?
-  /// Returns a decompressor for a window of 2^`windowBits` bytes (8 to 15), or `nil` if there is no memory.
+  /// Returns a decompressor for a window of 2^`windowBits` bytes (8 to 15), or `nil` if memory is short.
   func makeDecompressor(windowBits: Int) -> (any MessageDecompressor)?
 }
 
@@ -48,13 +48,13 @@ package struct DecompressionStep: Sendable {
 /// The end of each compressed message, which is not sent (RFC 7692 §7.2.1).
 let emptyStoredBlock: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 
-/// Decompresses the messages of one direction of a connection. The decompressor is made with the first message.
+/// Decompresses the messages of one direction of a connection. The decompressor is created with the first message.
 final class MessageInflation {
   struct CompressionStep {
     let consumed: Int
     /// Valid until the next step.
     let output: UnsafeRawBufferPointer
-    /// A fault behind the output. The output may show another violation before it.
+    /// A fault after the output. The output may show another violation before it.
     let fault: WebSocketViolation?
   }
 
@@ -63,7 +63,7 @@ final class MessageInflation {
   private let direction: WebSocketDeflate.Direction
   private let compression: any MessageCompression
   private var decompressor: (any MessageDecompressor)?
-  /// The bytes of ``emptyStoredBlock``, which are decompressed behind each message.
+  /// The bytes of ``emptyStoredBlock``, which are decompressed after each message.
   let messageEnd: UnsafeRawBufferPointer
   private let buffer: UnsafeMutableRawBufferPointer
   private let output: UnsafeMutableRawBufferPointer
@@ -117,12 +117,12 @@ final class MessageInflation {
   }
 }
 
-/// Compresses the messages of one direction of a connection. The compressor is made with the first message.
+/// Compresses the messages of one direction of a connection. The compressor is created with the first message.
 final class MessageDeflation {
   enum Result {
     /// The message without its end (``emptyStoredBlock``).
     case compressed([UInt8].SubSequence)
-    /// The message is sent as it is.
+    /// The message is sent uncompressed.
     case uncompressed
     case failed
   }

@@ -4,7 +4,7 @@ package struct WebSocketDeflate: Sendable, Equatable {
   package struct Direction: Sendable, Equatable {
     /// The base-2 logarithm of the size of the window: 8 to 15.
     package var windowBits = 15
-    /// Whether each message is compressed by itself ("no context takeover").
+    /// Whether each message is compressed independently ("no context takeover").
     package var resetsContext = false
 
     package init(windowBits: Int = 15, resetsContext: Bool = false) {

@@ -81,7 +81,7 @@ package struct WebSocketMask: Sendable, Equatable {
 }
 
 extension WebSocketFrameHeader {
-  /// Appends the header and its payload, whose length is ``length``. The payload is copied once and masked in the copy.
+  /// Appends the header and its payload of ``length`` bytes. The payload is copied once and masked in the copy.
   package func append(payload: UnsafeRawBufferPointer, to output: inout [UInt8]) {
     appendHeader(to: &output)
     let start = output.count
@@ -146,7 +146,8 @@ package struct WebSocketFrameDecoder: Sendable {
     self.allowsCompression = allowsCompression
   }
 
-  /// Reads on at `position`. Returns a complete header, behind which `position` then is, or `nil` if bytes are missing.
+  /// Continues at `position`. Returns a complete header and moves `position` past it, or returns `nil` if bytes are
+  /// missing.
   package mutating func read(
     _ bytes: UnsafeRawBufferPointer, from position: inout Int
   ) throws(WebSocketViolation) -> WebSocketFrameHeader? {

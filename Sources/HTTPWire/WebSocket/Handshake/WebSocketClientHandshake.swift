@@ -7,7 +7,7 @@ package struct WebSocketClientHandshake: Sendable {
   private let subprotocols: [String]
   private let offer: WebSocketDeflateParameters?
 
-  /// Makes the handshake of one connection. Throws if the name of a subprotocol is no token or comes twice.
+  /// Makes the handshake of one connection. Throws if the name of a subprotocol is not a token or occurs twice.
   ///
   /// - Parameters:
   ///   - nonce: Random bytes, a new value for each handshake.
@@ -26,7 +26,7 @@ package struct WebSocketClientHandshake: Sendable {
     offer = deflate?.offer
   }
 
-  /// The fields of the request, whose method is GET and whose version is HTTP/1.1.
+  /// The fields of the request, which is a GET of HTTP/1.1.
   package var fields: [HTTPHeader] {
     var fields = [
       HTTPHeader(name: "Upgrade", value: "websocket"),
@@ -41,7 +41,7 @@ package struct WebSocketClientHandshake: Sendable {
     return fields
   }
 
-  /// Verifies the response, behind redirects and challenges.
+  /// Verifies the response, after redirects and challenges.
   package func verify(
     _ head: ResponseHead, sha1: WebSocketKey.SHA1
   ) throws(WebSocketHandshakeError) -> WebSocketAgreement {
@@ -111,7 +111,7 @@ extension WireRequest {
   /// Returns the bytes of the request that opens a WebSocket connection (RFC 6455 §4.1). The request line and the
   /// fields were validated before; see `HeaderFieldRules`.
   ///
-  /// Fields of the caller that belong to the handshake are left out, except for `Host`.
+  /// The caller's fields that belong to the handshake are left out, except for `Host`.
   package func upgradeHead(_ handshake: WebSocketClientHandshake) -> Data {
     let host = fields.first { FieldName.equal($0.name, "Host") }?.value ?? Self.authority(of: origin)
     var lines = ["GET \(target) HTTP/1.1", "Host: \(host)"]
@@ -155,7 +155,7 @@ extension WebSocketClientHandshake {
 package struct UpgradeResponseReader: Sendable {
   package enum HandshakeStep: Sendable {
     case needsMore
-    /// The head is complete. The position is behind it.
+    /// The head is complete. The position is after it.
     case head(ResponseHead)
     /// The body is complete, or the limit of its size is reached.
     case end
@@ -186,7 +186,7 @@ package struct UpgradeResponseReader: Sendable {
     self.bodySizeLimit = bodySizeLimit
   }
 
-  /// Reads on at `position`, and stops behind the head.
+  /// Continues at `position`, and stops after the head.
   package mutating func read(_ bytes: UnsafeRawBufferPointer, from position: inout Int) -> HandshakeStep {
     guard framing == nil else { return readBody(bytes, &position) }
     while position < bytes.count {

@@ -110,7 +110,7 @@ private struct ExtensionScanner {
     return String(decoding: bytes[start..<position], as: UTF8.self)
   }
 
-  /// Reads a token, or a quoted string whose content is a token (RFC 6455 §9.1).
+  /// Reads a token, or a quoted string that contains a token (RFC 6455 §9.1).
   mutating func value() -> String? {
     guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return token() }
     position += 1
@@ -139,7 +139,7 @@ package enum WebSocketHandshakeError: Error, Sendable, Equatable {
   case duplicateSubprotocol(String)
   /// The system does not allow SHA-1.
   case hashUnavailable
-  /// The status is not 101. The versions are those of `Sec-WebSocket-Version`, which a 426 names.
+  /// The status is not 101. The versions come from `Sec-WebSocket-Version` of a 426.
   case status(Int, supportedVersions: String?)
   case httpVersion(HTTPVersion)
   case upgrade(String?)

@@ -28,7 +28,7 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
   public static let abnormalClosure = WebSocketCloseCode(rawValue: 1006)
   /// 1007: the content of a message does not match its type, such as text that is not UTF-8.
   public static let invalidFramePayloadData = WebSocketCloseCode(rawValue: 1007)
-  /// 1008: a message violates a policy for which there is no other code.
+  /// 1008: a message violates a policy that no other code covers.
   public static let policyViolation = WebSocketCloseCode(rawValue: 1008)
   /// 1009: a message is larger than the limit of its receiver.
   public static let messageTooBig = WebSocketCloseCode(rawValue: 1009)
@@ -62,7 +62,7 @@ extension WebSocketCloseCode: CustomStringConvertible {
 
 /// The end of a WebSocket connection.
 package struct WebSocketClosure: Sendable, Equatable {
-  /// The code that the peer sent; 1005 if its Close frame had none, 1006 if there was no Close frame.
+  /// The code that the peer sent; 1005 if its Close frame had none, 1006 without a Close frame.
   package let code: WebSocketCloseCode
   package let reason: String
   /// Whether both sides sent a Close frame (RFC 6455 §7.1.4).
@@ -89,7 +89,8 @@ package struct WebSocketClosure: Sendable, Equatable {
 
 /// A violation of the WebSocket protocol by the peer, or of a limit, which ends the connection.
 package enum WebSocketViolation: Error, Sendable, Equatable {
-  /// Reserved bits for which no extension was agreed on. The first byte of the frame is attached.
+  /// Reserved bits are set although no extension that uses them was negotiated. The first byte of the frame is
+  /// attached.
   case reservedBits(UInt8)
   case reservedOpcode(UInt8)
   /// A compressed control frame or continuation frame.
@@ -115,7 +116,7 @@ package enum WebSocketViolation: Error, Sendable, Equatable {
   case compressedData(String)
   case outOfMemory
 
-  /// The code of the Close frame that tells the peer.
+  /// The code of the Close frame that notifies the peer.
   package var closeCode: WebSocketCloseCode {
     switch self {
     case .text, .closeReason, .compressedData: .invalidFramePayloadData

@@ -8,13 +8,13 @@ package import FoundationEssentials
 ///   └────────────────┘
 /// ```
 ///
-/// - The owner applies back-pressure by not calling ``receive(_:from:)``: nothing is read ahead of the returned event.
+/// - The owner applies back-pressure by not calling ``receive(_:from:)``: no byte after the returned event is read.
 /// - The owner limits the time in `closing`, because a peer may never send its Close frame, and in `closed`.
 /// - The memory is limited to one message of the maximum size, the buffers of the decompressor, and the output.
 package struct WebSocketConnection: ~Copyable {
   package enum WebSocketPhase: Sendable, Equatable {
     case open
-    /// Our Close frame is in the output; that of the peer is awaited. Messages of the peer are still delivered.
+    /// Our Close frame is in the output; the peer's Close frame is awaited. Messages of the peer are still delivered.
     case closing
     /// Both Close frames were exchanged, or the connection failed. Nothing more is read or sent.
     case closed
@@ -40,7 +40,7 @@ package struct WebSocketConnection: ~Copyable {
   private var controlPayload: [UInt8] = []
   var output: WebSocketOutput
 
-  /// Makes the state of a connection whose handshake is complete.
+  /// Makes the state of a connection after its handshake.
   ///
   /// - Parameters:
   ///   - compression: Makes the compressors, if `options` has parameters of permessage-deflate.
@@ -69,8 +69,7 @@ package struct WebSocketConnection: ~Copyable {
 
   // MARK: Receiving
 
-  /// Reads on at `position` up to the next event. Returns `nil` after the last byte. Bytes behind a Close frame are
-  /// skipped.
+  /// Continues at `position` up to the next event. Returns `nil` after the last byte. Skips bytes after a Close frame.
   package mutating func receive(
     _ bytes: UnsafeRawBufferPointer, from position: inout Int
   ) -> WebSocketEvent? {
@@ -96,7 +95,7 @@ package struct WebSocketConnection: ~Copyable {
     return wasConnected ? .closed(WebSocketClosure(code: .abnormalClosure)) : nil
   }
 
-  /// Returns whether there is a frame whose payload is to be read.
+  /// Returns whether the payload of a frame is to be read.
   private mutating func readHeader(
     _ bytes: UnsafeRawBufferPointer, _ position: inout Int
   ) throws(WebSocketViolation) -> Bool {
@@ -111,7 +110,7 @@ package struct WebSocketConnection: ~Copyable {
     return true
   }
 
-  /// Reads the payload of the current frame as far as it has come.
+  /// Reads the payload of the current frame as far as it has arrived.
   private mutating func readPayload(
     _ bytes: UnsafeRawBufferPointer, _ position: inout Int
   ) throws(WebSocketViolation) -> (isComplete: Bool, event: WebSocketEvent?) {
@@ -149,7 +148,7 @@ package struct WebSocketConnection: ~Copyable {
       return header.isFinal && !skipsMessages ? .message(try assembly.finish()) : nil
     case .close: return try close(WebSocketClosure(payload: controlPayload))
     case .ping:
-      // Nothing is sent behind a Close frame.
+      // No frame may follow a Close frame.
       guard phase == .open else { return nil }
       output.answerPing(controlPayload)
       return .ping(Data(controlPayload))
@@ -176,7 +175,7 @@ package struct WebSocketConnection: ~Copyable {
   /// Begins the closing handshake.
   mutating func beginClosing() { phase = .closing }
 
-  /// Delivers no messages any more, so that the closure behind them can be read.
+  /// Stops delivering messages, so that the Close frame after them can be read.
   package mutating func skipMessages() {
     skipsMessages = true
     assembly.discard()
@@ -207,8 +206,7 @@ extension WebSocketConnection {
     try sendControl(.pong, payload)
   }
 
-  /// Adds a Close frame to the output. Nothing can be sent behind it. Does nothing if the connection is closing
-  /// already.
+  /// Adds a Close frame to the output. Nothing can be sent after it. Does nothing if the connection is closing already.
   ///
   /// - Parameters:
   ///   - code: `nil` sends a frame without a payload.
@@ -235,7 +233,7 @@ extension WebSocketConnection {
   /// The number of bytes to write.
   package var outputByteCount: Int { output.byteCount }
 
-  /// The number of bytes that were taken from the output, except for those of answers to Ping frames.
+  /// The number of bytes that were taken from the output, without answers to Ping frames.
   package var takenByteCount: UInt64 { output.takenCount }
 
   /// The value of ``takenByteCount`` once all messages so far were taken.
@@ -286,7 +284,7 @@ package enum WebSocketSendError: Error, Sendable, Equatable {
   case closeCode(WebSocketCloseCode)
   /// The reason is longer than 123 bytes of UTF-8.
   case longReason(count: Int)
-  /// A reason needs a code in front of it.
+  /// A reason needs a code before it.
   case reasonWithoutCode
   case compressionFailed
   /// The bytes to write have reached the limit.

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Joins the payloads of data frames to messages. Text is validated, and the size limited, as the bytes come.
 struct WebSocketMessageAssembly {
-  /// Storage up to this size is kept for the next text message.
+  /// Storage up to this size is reused for the next text message.
   private static let keptCapacity = 65_536
 
   private let limit: Int

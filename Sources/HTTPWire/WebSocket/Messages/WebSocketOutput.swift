@@ -11,7 +11,7 @@ package struct WebSocketOptions: Sendable {
   package var deflate: WebSocketDeflate?
   /// Shorter messages are sent uncompressed.
   package var compressionThreshold = 32
-  /// The number of bytes from which on an uncompressed payload is kept as it is, until it is written.
+  /// The number of bytes from which on an uncompressed payload is stored without a copy until it is written.
   package var keptPayloadSize = 65_536
 
   package init(role: WebSocketRole, deflate: WebSocketDeflate? = nil) {
@@ -22,10 +22,10 @@ package struct WebSocketOptions: Sendable {
 
 /// The frames that a connection has to write.
 ///
-/// Large payloads are kept as they are, and copied and masked in the pieces that are taken. Pong frames overtake other
-/// frames.
+/// Large payloads are stored without a copy, and copied and masked piece by piece when they are taken. Pong frames
+/// overtake other frames.
 struct WebSocketOutput {
-  /// A large payload, and the frames behind it.
+  /// A large payload, and the frames after it.
   private struct Large {
     var payload: WebSocketPayload
     var frames: [UInt8] = []
@@ -37,16 +37,16 @@ struct WebSocketOutput {
   private let keptPayloadSize: Int
   private let deflation: MessageDeflation?
   private let makeKey: () -> UInt32
-  /// The frames in front of the first large payload.
+  /// The frames before the first large payload.
   private var bytes: [UInt8] = []
   private var large: [Large] = []
-  /// The number of bytes that were taken, except for those of Pong frames.
+  /// The number of bytes that were taken, except for Pong frames.
   private(set) var takenCount: UInt64 = 0
   /// The Pong frames that are not taken yet. If there are too many, only the last Ping frame is answered, because
-  /// earlier ones need no answer (RFC 6455 §5.5.3). Thus Ping frames cannot fill the memory while the peer reads
-  /// nothing.
+  /// earlier ones need no answer (RFC 6455 §5.5.3). Thus Ping frames cannot fill the memory while the peer does not
+  /// read.
   private var pongs: [UInt8] = []
-  /// The memory of frames that is kept for the next ones.
+  /// The memory of frames that is reused for the next ones.
   private static let keptCapacity = 1024
   /// The largest size of ``pongs``. All Ping frames of a read of 64 KiB fit.
   private static let largestPongs = 262_144
@@ -79,12 +79,12 @@ struct WebSocketOutput {
 
   /// Returns the next bytes to write; `nil` if there are none.
   ///
-  /// - Parameter limit: The number of bytes above which no bytes of large payloads are added.
+  /// - Parameter limit: The number of bytes from which on large payloads add no more.
   mutating func take(_ limit: Int) -> Data? {
     guard hasBytes else { return nil }
     var taken = Data()
     var pongCount = 0
-    // The header of a large payload whose bytes are not all taken stands at the end of earlier frames.
+    // The header of a large payload that is not completely taken stands at the end of earlier frames.
     if large.isEmpty || !bytes.isEmpty { pongCount = takePongs(&taken) }
     taken.append(contentsOf: bytes)
     bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
