@@ -12,7 +12,7 @@ struct FaultTests {
     client = try RawClient(server)
   }
 
-  @Test("A stall reads the request and sends no byte") func stall() async throws {
+  @Test("A stall reads the request and does not send a byte") func stall() async throws {
     server.enqueue(.stall)
     try client.ask("GET", "/")
     #expect(try await server.takeRequest().path == "/")
@@ -171,7 +171,7 @@ struct FaultTests {
     #expect(try RawClient(server).get("/ip").status == 200)
   }
 
-  @Test("A stalled connection reads no byte") func stalledConnection() throws {
+  @Test("A stalled connection does not read a byte") func stalledConnection() throws {
     let server = try HTTPTestServer()
     server.enqueue(connections: .stall)
     let client = try RawClient(server)

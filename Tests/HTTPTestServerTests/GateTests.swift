@@ -50,7 +50,7 @@ struct GateTests {
     #expect(server.recordedRequests.map(\.bodyText) == ["abc"])
   }
 
-  @Test("An open gate holds no reply and counts it") func openGate() async throws {
+  @Test("An open gate does not hold a reply, but counts it") func openGate() async throws {
     gate.open()
     server.enqueue(Reply.ok.held(by: gate), Reply.ok.held(by: gate))
     _ = try client.get("/")

@@ -131,8 +131,8 @@ struct LifecycleTests {
   }
 
   #if !THREAD_SANITIZER
-    @Test("Stopping leaves no thread and no descriptor") func resources() async {
-      // Runs in a process of its own, in which no other code opens descriptors or threads.
+    @Test("Stopping leaves no thread or descriptor behind") func resources() async {
+      // Runs in a separate process, because other code opens descriptors and threads here.
       await #expect(processExitsWith: .success) {
         func count(_ directory: String) -> Int {
           guard let stream = opendir(directory) else { return -1 }

@@ -146,7 +146,7 @@ struct ReplyPlanTests {
   @Test("Half of a gzip body is sent with its own length") func halfOfGzip() throws {
     let plan = plan(.truncatedGzip)
     guard case .send(let bytes)? = plan.steps.last else {
-      Issue.record("nothing is sent")
+      Issue.record("no bytes are sent")
       return
     }
     let whole = Compression.gzip(Reply.patternBytes(10_000))

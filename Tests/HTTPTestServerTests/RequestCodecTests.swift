@@ -89,7 +89,7 @@ struct RequestBodyDecoderTests {
 
   private let chunked = HTTPHeader(name: "transfer-encoding", value: "Chunked")
 
-  @Test("Without fields there is no body") func noBody() throws {
+  @Test("A request without fields has no body") func noBody() throws {
     var decoder = try decoder([])
     var body: [UInt8] = []
     #expect(decoder.isComplete)

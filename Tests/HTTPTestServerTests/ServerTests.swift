@@ -177,7 +177,7 @@ struct ServerTests {
     #expect(server.connectionCount == 2)
   }
 
-  @Test("URLs are made from paths") func urls() {
+  @Test("URLs are formed from paths") func urls() {
     #expect(server.baseURL == "http://127.0.0.1:\(server.port)")
     #expect(server.url("/a?b") == "\(server.baseURL)/a?b")
     #expect(server.url("a") == "\(server.baseURL)/a")

@@ -35,7 +35,7 @@ struct TLSTests {
     #expect(request.tls?.clientCertificatePEM == nil)
   }
 
-  @Test("Identities are made once") func once() {
+  @Test("Identities are created once") func once() {
     #expect(TestIdentity.localhost == TestIdentity.localhost)
     #expect(TestIdentity.localhost.caPEM == authority.certificatePEM)
     #expect(!TestIdentity.localhost.isSelfSigned)
@@ -102,7 +102,7 @@ struct TLSTests {
     if case .invalidSpecification? = error {} else { Issue.record("\(String(describing: error))") }
   }
 
-  @Test("A key that cannot be made is an error") func invalidKey() {
+  @Test("A key that cannot be created is an error") func invalidKey() {
     #expect(throws: ServerError.self) { try TestIdentity(.init(commonName: "x", key: .rsa(bits: 1))) }
     #expect(throws: ServerError.self) { try TestIdentity(.init(commonName: "x", key: .rsa(bits: -1))) }
   }

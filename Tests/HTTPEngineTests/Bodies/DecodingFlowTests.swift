@@ -140,7 +140,7 @@ import Testing
   }
 
   /// Checks that the server's silence counts again after a pause for the sink.
-  @Test("An idle server behind a full sink times out") func idleServer() async throws {
+  @Test("An idle server times out once a full sink has room again") func idleServer() async throws {
     let gate = Gate()
     server.enqueue(Reply(body: .parts([.bytes(Content.bytes(500_000)), .gate(gate), "rest"])))
     let client = Client()

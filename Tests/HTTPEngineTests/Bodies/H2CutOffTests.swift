@@ -6,7 +6,7 @@ import HTTPWire
 import Scenarios
 import Testing
 
-/// Bodies of HTTP/2 whose stream does not end (RFC 9113 §8.1).
+/// Bodies of HTTP/2 on a stream that does not end (RFC 9113 §8.1).
 @Suite(.timeLimit(.minutes(5))) struct H2CutOffTests {
   private func url(_ server: StreamTestServer) -> String { "https://localhost:\(server.port)/" }
 
@@ -81,7 +81,7 @@ import Testing
     #expect(failure.helps(host: "localhost"), "\(failure.message)")
   }
 
-  /// Checks that all streams of a lost connection fail, and none is taken for complete.
+  /// Checks that all streams of a lost connection fail, and none is mistaken for complete.
   @Test("A lost connection ends all of its streams", .steps, arguments: Loss.allCases, [2, 5])
   func lostConnection(loss: Loss, count: Int) async throws {
     let areShown = (0..<count).map { _ in Gate() }

@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(
-    "With a cipher whose records are not observed, complete responses succeed",
+    "With a cipher that prevents the observation of records, complete responses succeed",
     arguments: ["ECDHE-ECDSA-AES128-SHA256"])
   func otherCiphers(name: String) async throws {
     let server = try HTTP2Server.start { http2, connection in
@@ -210,7 +210,7 @@ import Testing
   }
 
   @Test(
-    "Responses without a body need no END_STREAM of their own",
+    "Responses without a body do not need a separate END_STREAM",
     arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
   func withoutBody(method: String, status: Int) async throws {
     let server = try HTTP2Server.start { http2, connection in

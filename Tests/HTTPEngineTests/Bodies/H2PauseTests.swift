@@ -9,7 +9,7 @@ import Testing
 /// Responses over one stream of HTTP/2 that have to wait again and again. No socket is ready when they continue,
 /// because all bytes were read before.
 @Suite("Pauses of HTTP/2 streams", .timeLimit(.minutes(5))) struct H2PauseTests {
-  /// A sink that pauses behind each piece, and has room again at once.
+  /// A sink that pauses after each piece, and has room again at once.
   private final class HesitantSink: BodySink {
     private struct State {
       var bytes: [UInt8] = []
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(
-    "A stream whose bytes were read before it was paused goes on",
+    "A stream continues if its bytes were read before it was paused",
     arguments: [100, 1000, 8192, 10_000, 16_384], [10_000, 40_000, 100_000, 250_000])
   func pausedStream(frameSize: Int, size: Int) async throws {
     let content = Content.bytes(size)

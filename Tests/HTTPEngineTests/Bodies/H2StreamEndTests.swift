@@ -194,7 +194,7 @@ import Testing
     let client = Client()
     let failure = try await client.failure(of: url(server))
     #expect(failure.kind == Fault.garbage.kind, "\(failure.message)")
-    // A violation is no reason to send the request again.
+    // A violation does not cause the request to be sent again.
     #expect(server.connectionCount <= 1)
   }
 

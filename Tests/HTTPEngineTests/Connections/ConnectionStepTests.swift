@@ -45,7 +45,7 @@ struct ConnectionStepTests {
       let (exchange, ending) = try fixture.exchange("POST", .bytes(Data(repeating: 1, count: 100_000)))
       connection.start(exchange)
       #expect(ending.status == 200 && ending.text == "ok")
-      #expect(pipe.isClosed, "the connection takes no more bytes")
+      #expect(pipe.isClosed, "the connection accepts no more bytes")
     }
   }
 
@@ -124,7 +124,7 @@ struct ConnectionStepTests {
     }
   }
 
-  @Test("A connection whose end came with its response is not used again", arguments: [false, true])
+  @Test("A connection is not reused if its end arrived with its response", arguments: [false, true])
   func endWithResponse(hasMore: Bool) async throws {
     try await ConnectionFixture.run { fixture in
       let pipe = MemoryPipe()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import HTTPEngine
 
-/// Connections of HTTP/2 whose server has said goodbye, while a long stream goes on (RFC 9113 §6.8).
+/// Connections of HTTP/2 after GOAWAY from the server, while a long stream continues (RFC 9113 §6.8).
 @Suite("Connections that drain", .timeLimit(.minutes(3))) struct DrainingTests {
-  /// Opens a connection of HTTP/2 instead of the first one that the pool makes.
+  /// Opens a connection of HTTP/2 instead of the first one that the pool begins.
   private static func open(_ fixture: ConnectionFixture, streams: UInt8? = nil) throws -> MemoryPipe {
     let maker = try #require(fixture.pool.pending.first)
     let pipe = MemoryPipe()
@@ -84,7 +84,7 @@ import Testing
       }
       #expect(pipes.count == 2 * limit && pool.group.open == 2 * limit && pool.waiting.count == limit)
       Self.receive(Self.response, on: pipes[0], fixture)
-      #expect(pipes[0].isClosed && pool.pending.count == 1, "the place of one that is gone is not used")
+      #expect(pipes[0].isClosed && pool.pending.count == 1, "the slot of a closed connection is not used")
     }
   }
 

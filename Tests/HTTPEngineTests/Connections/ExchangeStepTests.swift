@@ -5,16 +5,16 @@ import Testing
 
 @testable import HTTPEngine
 
-/// Times and bodies of an exchange on a connection in memory, whose clock the test sets.
+/// Times and bodies of an exchange on a connection in memory, with a clock that the test sets.
 @Suite("Steps of an exchange", .timeLimit(.minutes(1)))
 struct ExchangeStepTests {
   private static func response(_ fields: String, _ body: String = "") -> [UInt8] {
     Array("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n\(body)".utf8)
   }
 
-  // MARK: Bodies that are not wanted
+  // MARK: Discarded bodies
 
-  @Test("The loss of a body that is not wanted is not a failure") func lostBody() async throws {
+  @Test("The loss of a discarded body is not a failure") func lostBody() async throws {
     try await ConnectionFixture.run { fixture in
       let pipe = MemoryPipe()
       let connection = fixture.http1(pipe)
@@ -28,7 +28,7 @@ struct ExchangeStepTests {
     }
   }
 
-  @Test("The time for a body that is not wanted is limited") func dropLimit() async throws {
+  @Test("The time for a discarded body is limited") func dropLimit() async throws {
     try await ConnectionFixture.run { fixture in
       let connection = fixture.http1(MemoryPipe())
       let pipe = try #require(connection.pipe as? MemoryPipe)
@@ -39,7 +39,7 @@ struct ExchangeStepTests {
     }
   }
 
-  @Test("A body that is not wanted is not read while the request is still sent") func dropWithinUpload()
+  @Test("A discarded body is not read while the request is still being sent") func dropWithinUpload()
     async throws
   {
     try await ConnectionFixture.run { fixture in

@@ -7,7 +7,7 @@ import Testing
 @testable import HTTPEngine
 
 /// The bytes of a response that a connection keeps because its sink is full.
-@Suite("Bytes that are kept for a full sink", .timeLimit(.minutes(1))) struct FullSinkTests {
+@Suite("Bytes that are buffered for a full sink", .timeLimit(.minutes(1))) struct FullSinkTests {
   private static let piece = 65_536
   private static let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 16777216\r\n\r\n".utf8)
 
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test("A connection of HTTP/1.1 reads nothing for a sink that tells that it is full") func fullBefore()
+  @Test("A connection of HTTP/1.1 does not read for a sink that reports that it is full") func fullBefore()
     async throws
   {
     try await ConnectionFixture.run { fixture in
@@ -74,14 +74,14 @@ import Testing
         #expect(setup.keeps(1 << 20) == 0 && setup.pipe.incoming.count == 1 << 20, "round \(round)")
         setup.pipe.incoming = []
         setup.grant(setup.sink.count - setup.sink.granted + 1)
-        // Of one read that begins while there is room, a piece is taken.
+        // A read that begins while there is room delivers one piece.
         #expect(setup.keeps(Self.piece) == 0 && setup.pipe.incoming.isEmpty, "round \(round)")
       }
     }
   }
 
   @Test(
-    "A sink that tells its room gets several pieces at a time, and nothing is kept for it",
+    "A sink that reports its room gets several pieces at a time, and no bytes are buffered for it",
     arguments: [1, 65_536, 65_537, 200_000, 262_144, 1_000_000])
   func room(_ room: Int) async throws {
     try await ConnectionFixture.run { fixture in
@@ -164,7 +164,7 @@ import Testing
       sink.grant(1 << 20)
       exchange.proceed()
       connection.goOn(with: exchange)
-      #expect(sink.count > count, "what was kept is given when there is room")
+      #expect(sink.count > count, "buffered bytes are delivered when there is room")
     }
   }
 }

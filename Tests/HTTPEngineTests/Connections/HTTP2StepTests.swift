@@ -107,7 +107,7 @@ struct HTTP2StepTests {
     }
   }
 
-  @Test("The loss of a body that is not wanted is not a failure") func lostBody() async throws {
+  @Test("The loss of a discarded body is not a failure") func lostBody() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, observer: Watcher(disposition: .discard))
       setup.receive([1], endsStream: false)

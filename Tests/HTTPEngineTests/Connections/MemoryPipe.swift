@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPEngine
 
-/// A connection in memory, whose peer is the test.
+/// A connection in memory to the test.
 final class MemoryPipe: Pipe {
   var descriptor: Int32 { -1 }
   var owner: (any PipeOwner)?
@@ -73,14 +73,14 @@ final class ConnectionFixture {
   let core: LoopCore
   let pool: Pool
   private let profile: ConnectionProfile
-  /// The port to which the pool connects. It does not answer, so that no connection opens within a test.
+  /// The port to which the pool connects. It does not answer, so that connecting never succeeds within a test.
   private let silent: UnresponsivePort
   private let url: String
   private let origin: Origin
   private var begun: [(exchange: Exchange, ending: Ending)] = []
   private var neighbours: [ConnectionFixture] = []
 
-  /// Runs a test on the thread of a loop of its own.
+  /// Runs a test on the thread of a separate loop.
   static func run(
     connections: Int = 6, _ change: @escaping @Sendable (inout TransportOptions) -> Void = { _ in },
     _ body: @escaping @Sendable (ConnectionFixture) throws -> Void
@@ -90,7 +90,7 @@ final class ConnectionFixture {
     let reference = await withCheckedContinuation { continuation in
       loop.post(.run { continuation.resume(returning: LoopReference(core: $0)) })
     }
-    // In the task of the test, so that its issues are those of the test.
+    // In the task of the test, so that its issues belong to the test.
     try await withTaskExecutorPreference(loop) {
       let profile = Client.profile(connections, change)
       let fixture = try ConnectionFixture(reference.core, profile, silent)
@@ -141,7 +141,7 @@ final class ConnectionFixture {
     try #require(HTTP2Connection(pipe, tls, facts(pipe, tls), headerSizeLimit: 262_144, for: pool))
   }
 
-  /// Gives the pool a connection in memory instead of the first one that it makes.
+  /// Gives the pool a connection in memory instead of the first one that it begins.
   func open(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) throws -> HTTP1Connection {
     let maker = try #require(pool.pending.first)
     let connection = http1(pipe, tls)
@@ -157,7 +157,7 @@ final class ConnectionFixture {
     pool.failed(TransportFailure(.cannotConnectToHost, "No connection."), ConnectionFacts.Times(), by: maker)
   }
 
-  /// Makes an exchange that no pool knows.
+  /// Makes an exchange that does not belong to a pool.
   func exchange(
     _ method: String = "GET", _ body: RequestBody = .none, fields: [HTTPHeader] = [], ticket: UInt64 = 1,
     idleTimeout: Duration? = nil, sink: (any BodySink)? = nil, observer: Watcher = Watcher()

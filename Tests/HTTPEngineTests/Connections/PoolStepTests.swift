@@ -33,7 +33,7 @@ import Testing
     return connection
   }
 
-  @Test("An idle connection of HTTP/2 whose time is over is not used again") func expired() async throws {
+  @Test("An expired idle connection of HTTP/2 is not reused") func expired() async throws {
     try await ConnectionFixture.run({ $0.httpVersions = .http2PriorKnowledge }) { fixture in
       let connection = try Self.idleMultiplexed(fixture)
       fixture.core.state.now = connection.idleLimit
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("A suspended exchange takes no connection, and makes none") func suspended() async throws {
+  @Test("A suspended exchange neither uses nor opens a connection") func suspended() async throws {
     try await ConnectionFixture.run { fixture in
       let (exchange, _) = try fixture.exchange()
       exchange.flow.suspend()
@@ -67,7 +67,8 @@ import Testing
     }
   }
 
-  @Test("An exchange waits for a connection whose response has just ended") func settling() async throws {
+  @Test("An exchange waits for a connection that has just completed a response") func settling() async throws
+  {
     try await ConnectionFixture.run { fixture in
       let pool = fixture.pool
       pool.serve(try fixture.exchange().0)
@@ -86,7 +87,7 @@ import Testing
     }
   }
 
-  @Test("An exchange is not sent on a connection whose end is reported with the end of its response")
+  @Test("An exchange is not sent on a connection if its end is reported with the end of its response")
   func reportedEnd() async throws {
     try await ConnectionFixture.run(connections: 1) { fixture in
       fixture.pool.serve(try fixture.exchange().0)
@@ -212,7 +213,7 @@ import Testing
     }
   }
 
-  @Test("A pool that is closed closes its connections and those that are being made") func close()
+  @Test("Closing a pool closes its connections and those that are being established") func close()
     async throws
   {
     try await ConnectionFixture.run({ $0.connectTimeout = .seconds(60) }) { fixture in
@@ -241,7 +242,7 @@ import Testing
       let (exchange, _) = try fixture.exchange()
       pool.serve(exchange)
       let maker = try #require(pool.pending.first)
-      // It is suspended while its connection is made.
+      // It is suspended while its connection is being established.
       fixture.core.exchanges.suspend(exchange)
       let pipe = MemoryPipe()
       let connection = try fixture.http2(pipe)

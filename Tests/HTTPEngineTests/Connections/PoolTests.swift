@@ -6,12 +6,12 @@ import Randomness
 import Scenarios
 import Testing
 
-/// The connections of our own engine, and the requests that wait for one.
+/// The connections of the engine, and the requests that wait for one.
 @Suite("Pools of connections", .timeLimit(.minutes(5))) struct PoolTests {
   private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
   /// Sends a request again on a new connection, which is younger than every idle one, although it has carried nothing.
-  @Test("A new connection is not taken for the oldest one where many are idle") func manyIdle() async throws {
+  @Test("A new connection is not mistaken for the oldest one if many are idle") func manyIdle() async throws {
     let drops = Counter()
     let server = try StreamTestServer { connection in
       while true {
@@ -37,7 +37,7 @@ import Testing
     #expect(snapshot.hosts.reduce(0) { $0 + $1.idleConnections } <= 64)
   }
 
-  @Test("A connection that cannot be made ends the request for which it was meant, and no other")
+  @Test("A failure to connect ends only the request that the connection was for")
   func ownFailure() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let gate = Gate()
@@ -100,7 +100,8 @@ import Testing
     #expect(try await repeated.value == "ok")
   }
 
-  @Test("A cancelled request that waits for its connection leaves none behind") func cancelled() async throws
+  @Test("Cancelling a request that waits for its connection leaves no connection behind") func cancelled()
+    async throws
   {
     let silent = try UnresponsivePort()
     let client = Client()
@@ -157,7 +158,7 @@ import Testing
     }
   }
 
-  @Test("Random requests, cancellations and ends leave no connection and no request", arguments: 0..<4)
+  @Test("Random requests, cancellations and ends leave no connections or requests behind", arguments: 0..<4)
   func walk(part: Int) async throws {
     let seed = Seed.current
     var random = SeededGenerator(seed: seed)

@@ -91,7 +91,7 @@ struct RecycledExchangeTests {
     gate.open()
   }
 
-  @Test("A body that is not wanted and does not come ends in time") func droppedBody() async throws {
+  @Test("Waiting for a discarded body that does not arrive ends in time") func droppedBody() async throws {
     let server = try StreamTestServer { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 302 Found\r\nContent-Length: 10\r\n\r\npart")
@@ -103,7 +103,7 @@ struct RecycledExchangeTests {
     #expect(response.status == 302)
   }
 
-  @Test("More than 64 connections are kept if one host may have more") func idleLimit() async throws {
+  @Test("More than 64 idle connections stay open if one host may have more") func idleLimit() async throws {
     let (client, server) = try await Self.client(hosts: 80, connectionsPerHost: 100)
     let snapshot = await client.transport.snapshot()
     #expect(snapshot.hosts.reduce(0) { $0 + $1.idleConnections } == 80)

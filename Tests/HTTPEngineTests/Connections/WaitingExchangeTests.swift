@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test("Connections that cannot be made end their exchanges one by one") func failing() async throws {
+  @Test("Failures to connect end their exchanges one by one") func failing() async throws {
     try await ConnectionFixture.run(connections: 2) { fixture in
       let count = 1_000
       let (_, endings) = try Self.crowd(count, of: fixture)

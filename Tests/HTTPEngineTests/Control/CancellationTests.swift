@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  /// Sends in a task of its own, which can be cancelled.
+  /// Sends in a separate task, which can be cancelled.
   static func start(
     _ client: Client, _ request: WireRequest, _ watcher: any TransferObserver
   ) -> Task<TransportFailure.FailureKind?, Never> {

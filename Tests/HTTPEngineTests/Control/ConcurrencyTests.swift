@@ -24,7 +24,7 @@ import Testing
       try await group.waitForAll()
     }
     #expect(server.requestCount == 500)
-    #expect(server.connectionCount <= 6, "connections are kept, so that no more were ever made")
+    #expect(server.connectionCount <= 6, "connections are reused, so no more were opened")
     #expect((1...6).contains(replies.most))
   }
 

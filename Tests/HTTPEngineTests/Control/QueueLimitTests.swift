@@ -80,7 +80,7 @@ import Testing
     #expect(server.requestCount == 2)
   }
 
-  @Test("A rate is kept, over several connections") func pace() async throws {
+  @Test("A rate is respected over several connections") func pace() async throws {
     let server = try HTTPTestServer()
     let client = Client { $0.requestLimits = Limits(ratePerHost: .init(perSecond: 20)) }
     let start = ContinuousClock.now
@@ -114,7 +114,7 @@ import Testing
     #expect(try await paths(server, 4) == ["/1", "/anything/2", "/anything/1", "/anything/0"])
   }
 
-  @Test("A suspended request that waits holds no place, and takes no token of the rate")
+  @Test("A suspended request that waits holds no slot, and uses no token of the rate")
   func suspended() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()

@@ -40,7 +40,7 @@ import Testing
     server.stop()
   }
 
-  @Test("A refused transfer sends no request") func refusedTransfer() async throws {
+  @Test("A refused transfer does not send a request") func refusedTransfer() async throws {
     let server = try HTTPTestServer()
     let client = Client()
     let watcher = Watcher(isRefusing: true)

@@ -55,7 +55,7 @@ import Testing
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.status(204))
     let watcher = Watcher(holdsHead: true)
-    // There are no bytes to hold back.
+    // The response has no bytes to hold back.
     #expect(try await Client().get(server.url("/"), watcher: watcher).status == 204)
   }
 

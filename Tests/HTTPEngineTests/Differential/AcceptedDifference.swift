@@ -66,7 +66,7 @@ struct AcceptedDifference: Sendable {
     AcceptedDifference(
       .malformed, "curl takes 101 that it did not ask for as a response.", "malformed HTTP/1.1 101"),
     AcceptedDifference(
-      .malformed, "curl does not compare the version with that of the connection.",
+      .malformed, "curl does not compare the version with the connection's.",
       "malformed HTTP/2", "seed response/excess 2"),
     AcceptedDifference(
       .malformed, "curl 8 reads the first three digits of a status.", "malformed HTTP/1.1 2000 OK"),
@@ -84,7 +84,7 @@ struct AcceptedDifference: Sendable {
       .response("hello"), "curl does not unfold a line before it looks for codings.", "seed response/folded 0"
     ),
     AcceptedDifference(
-      .malformed, "curl 7.88 ends at a head whose first field begins with white space.",
+      .malformed, "curl 7.88 ends at a head if its first field begins with white space.",
       "seed response/folded 1"),
   ]
 }

@@ -15,7 +15,7 @@ import Testing
     let outcomes = try await EnginePlayer().play(scripts, form)
     for (script, (outcome, expected)) in zip(scripts, zip(outcomes, reference)) {
       let text = "\(script.name.debugDescription)\n  engine: \(outcome)\n  curl: \(expected)"
-      #expect(outcome.next == Self.next, "the next request got no response of its own: \(text)")
+      #expect(outcome.next == Self.next, "the next request did not get its own response: \(text)")
       guard outcome != expected else { continue }
       let difference = AcceptedDifference.all.first { $0.covers(script) }
       #expect(difference?.allows(outcome.kind) == true, "\(text)\n  accepted: \(difference?.reason ?? "no")")

@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import HTTPTestServer
 
-/// Plays scripts to any client. Each script has a host name, so that no connection is used for two scripts. Its
-/// requests are `/before` on some connections, then `/script` and `/next`.
+/// Plays scripts to any client. Each script has a host name, so that two scripts never share a connection. Its requests
+/// are `/before` on some connections, then `/script` and `/next`.
 final class WireScriptServer: Sendable {
   struct Traffic: Sendable, Equatable {
     var requestCount = 0

@@ -38,7 +38,7 @@ import Testing
     let failure = try await failure(of: client, by: AlternativeService(host: "localhost", port: other.port))
     #expect(failure.kind == .certificateUntrusted)
     #expect(failure.helps(host: "shop.example"))
-    #expect(failure.metrics?.values.requestStart == -1, "nothing was sent")
+    #expect(failure.metrics?.values.requestStart == -1, "the request was not sent")
     #expect(other.requestCount == 0)
   }
 

@@ -149,7 +149,7 @@ struct ConnectionKeyTests {
     }
   }
 
-  @Test("Nothing is connected for a port that cannot be one") func portZero() async throws {
+  @Test("No connection is opened to an invalid port") func portZero() async throws {
     try await ConnectionFixture.run { fixture in
       try Self.attempt("127.0.0.1", port: 0, fixture, { _ in }) { _, owner in
         #expect(owner.failure?.kind == .badURL, "\(owner.failure?.message ?? "no failure")")
@@ -158,7 +158,7 @@ struct ConnectionKeyTests {
     }
   }
 
-  /// Uses a public address for the proxy, which no socket is opened to, because the target is refused before.
+  /// Uses a public address for the proxy. No socket is opened to it, because the target is refused before.
   @Test(
     "A private target is refused before its proxy is connected to",
     arguments: [ProxyServer.Kind.socks4, .socks5])

@@ -178,7 +178,7 @@ import Testing
     #expect(values.secureEnd == -1 && values.requestStart == -1)
   }
 
-  @Test("Sizes are those of the bytes on the connection") func sizes() async throws {
+  @Test("Sizes count the bytes on the connection") func sizes() async throws {
     let heads = Received()
     let head =
       "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -13,7 +13,9 @@ import Testing
     let response = try await Client().get(server.url("/\(coding)"), watcher: watcher)
     #expect(response.text.contains(coding == "gzip" ? "\"gzipped\"" : "\"deflated\""))
     #expect(response.head.block.value(of: "Content-Encoding") == coding)
-    #expect(watcher.counts.allSatisfy { $0.expectedToReceive == -1 }, "its length tells nothing")
+    #expect(
+      watcher.counts.allSatisfy { $0.expectedToReceive == -1 },
+      "the encoded length says nothing about the body")
     #expect(response.metrics.values.decodedBodyBytes == Int64(response.bytes.count))
     #expect(watcher.last?.received == Int64(response.bytes.count))
   }

@@ -25,7 +25,7 @@ import Testing
     #expect(!request.isChunked)
   }
 
-  @Test("An empty body is no body", arguments: ["GET", "DELETE", "OPTIONS", "POST", "PUT"])
+  @Test("An empty body counts as no body", arguments: ["GET", "DELETE", "OPTIONS", "POST", "PUT"])
   func emptyBody(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)

@@ -43,7 +43,7 @@ import Testing
     #expect(try await server.takeRequest().header("Host") == "shop.example:\(server.port)")
   }
 
-  @Test("Of the addresses of a name, those of the family are used") func addressFamily() async throws {
+  @Test("Only addresses of the chosen family are used") func addressFamily() async throws {
     let names = service([
       "shop.example": [.loopback4],
       "both.example": [.loopback4, IPAddress(.v6, bytes: Array(repeating: 0, count: 15) + [1])],
@@ -180,7 +180,7 @@ import Testing
     #expect(failure.message.contains("nameServiceURL"))
   }
 
-  @Test("A cancelled lookup leaves no connection open") func cancelledLookup() async throws {
+  @Test("A cancelled look-up leaves no connection open") func cancelledLookup() async throws {
     let names = service(["shop.example": [.loopback4], "other.example": []])
     let gate = Gate()
     // The first two questions wait. Later ones are answered at once.

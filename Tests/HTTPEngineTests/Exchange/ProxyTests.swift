@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test("The request target is sent as it is, in the form that its receiver needs")
+  @Test("The request target is sent unchanged, in the form that its receiver needs")
   func requestTarget() async throws {
     let proxy = try HTTPTestServer(routes: .none)
     let server = try HTTPTestServer(routes: .none)
@@ -283,7 +283,7 @@ import Testing
     #expect(Self.server(.https, 1, "a:b", "c").credentialFault != nil)
   }
 
-  @Test("Percent signs in name and password are sent as they are")
+  @Test("Percent signs in name and password are sent unchanged")
   func percentSigns() async throws {
     let proxy = try HTTPTestServer(routes: .none)
     proxy.enqueue(.ok, .ok)

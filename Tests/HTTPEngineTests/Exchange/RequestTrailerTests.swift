@@ -263,7 +263,8 @@ import Testing
     #expect(observer.text(.responseHead).hasSuffix("\r\n\r\nx-received: 2\r\n\r\n"))
   }
 
-  @Test("A request that is cancelled while its trailers are made ends at once") func cancelled() async throws
+  @Test("A request that is cancelled while its trailers are computed ends at once") func cancelled()
+    async throws
   {
     let server = try HTTPTestServer(routes: .none)
     let client = Client()

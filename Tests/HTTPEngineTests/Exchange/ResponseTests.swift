@@ -94,7 +94,7 @@ import Testing
     #expect(watcher.informationalHeads.first?.block.value(of: "Location") == "/files/1")
   }
 
-  @Test("An informational head is delivered although the stream of HTTP/2 is reset behind it")
+  @Test("An informational head is delivered although the stream of HTTP/2 is reset after it")
   func informationalHeadBeforeReset() async throws {
     let server = try HTTP2Server.start { http2, connection in
       let stream = try http2.next().stream

@@ -183,7 +183,8 @@ import Testing
     #expect(try await Client { $0.headerSizeLimit = 20_000 }.get(url).trailers?.fields.count == 20)
   }
 
-  @Test("A chunked response whose head has the size of the limit is accepted") func headAtLimit() async throws
+  @Test("A chunked response is accepted if its head has exactly the size of the limit") func headAtLimit()
+    async throws
   {
     let server = try HTTPTestServer(routes: .none)
     for _ in 0..<2 { server.enqueue(.raw(Self.head + "2\r\nok\r\n0\r\n\r\n", closes: false)) }
@@ -193,7 +194,7 @@ import Testing
     #expect(failure.kind == .dataLengthExceedsMaximum, "\(failure.message)")
   }
 
-  @Test("A body that is not wanted has no trailers") func dropped() async throws {
+  @Test("A discarded body has no trailers") func dropped() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(Reply(body: .parts(["long"])).with(trailers: [Self.field("A", "1")]))
     let watcher = Watcher(disposition: .discard)

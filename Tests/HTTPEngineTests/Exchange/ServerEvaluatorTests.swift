@@ -86,7 +86,7 @@ final class FixedEvaluator: ServerEvaluator {
     #expect(server.requestCount == 0)
   }
 
-  @Test("A server whose evaluation is pending receives no byte") func pending() async throws {
+  @Test("A server receives no byte while its evaluation is pending") func pending() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
     let evaluator = FixedEvaluator(.ask)
     let client = Client()

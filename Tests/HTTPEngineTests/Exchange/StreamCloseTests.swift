@@ -6,7 +6,8 @@ import Testing
 @Suite("Streams that are closed", .timeLimit(.minutes(2))) struct StreamCloseTests {
   /// Closes a stream on which bytes have arrived that were not read. The system would reset such a connection, and the
   /// server might lose what was written before.
-  @Test("A server reads to the end of a stream whose last bytes were not read") func unreadBytes()
+  @Test("A server reads to the end of a stream although the client has not read the last bytes")
+  func unreadBytes()
     async throws
   {
     let ends = Received()

@@ -117,7 +117,7 @@ import Testing
     withExtendedLifetime(silent) {}
   }
 
-  @Test("Private addresses are refused before a socket is opened, also behind a name")
+  @Test("Private addresses are refused before a socket is opened, even if a name resolves to them")
   func privateAddresses() async throws {
     let server = try StreamTestServer()
     for host in ["127.0.0.1", "localhost", "name.example", "127.1", "0x7f000001"] {

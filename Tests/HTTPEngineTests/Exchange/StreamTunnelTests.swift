@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test("Bytes right behind the answer are the first ones of the stream") func earlyBytes() async throws {
+  @Test("Bytes right after the answer are the first ones of the stream") func earlyBytes() async throws {
     let server = try StreamTestServer()
     let proxy = try Self.httpProxy(to: server.port, answer: ["HTTP/1.1 200 OK\r\n\r\n220 ready\r\n"])
     let settings = ProxyServer(.http, host: "127.0.0.1", port: proxy.port)
@@ -136,7 +136,7 @@ import Testing
   {
     let server = try StreamTestServer()
     let proxy = try Self.httpProxy(.tls(.localhost), to: server.port, answer: ["HTTP/1.1 200 OK\r\n\r\n"])
-    // The trust store of servers is not the one of the proxy.
+    // The trust store for servers does not apply to the proxy.
     let failure = try await Self.failure(ProxyServer(.https, host: "localhost", port: proxy.port))
     #expect(failure.kind == .certificateHasUnknownRoot, "\(failure.message)")
     #expect(failure.message.contains("the proxy localhost"), "\(failure.message)")

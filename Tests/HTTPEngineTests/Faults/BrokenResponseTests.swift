@@ -27,7 +27,7 @@ import Testing
     Fault("length too large", .wrongLength(claimed: 200), .connectionLost),
     Fault("garbage", .garbage, .badServerResponse),
     Fault("bad status line", .garbageHead(.statusLine), .badServerResponse),
-    Fault("length is no number", .garbageHead(.lengthIsNoNumber), .badServerResponse),
+    Fault("length is not a number", .garbageHead(.lengthIsNoNumber), .badServerResponse),
     Fault("negative length", .garbageHead(.negativeLength), .badServerResponse),
     Fault("head ends early", .garbageHead(.endsEarly), .connectionLost),
     Fault("bad chunk", .badChunk, .badServerResponse, .connectionLost),
@@ -86,7 +86,7 @@ import Testing
     server.enqueue(.wrongLength(claimed: 40), .text("next"))
     let client = Client()
     #expect(try await client.get(server.url("/")).bytes == Reply.patternBytes(40))
-    // The excess bytes must not be taken for the response to the next request.
+    // The excess bytes must not be mistaken for the response to the next request.
     #expect(try await client.get(server.url("/")).text == "next")
   }
 
@@ -117,7 +117,7 @@ import Testing
     behind.open()
   }
 
-  @Test("Contradicting lengths are no silent truncation") func contradictingLengths() async throws {
+  @Test("Contradicting lengths do not truncate the body silently") func contradictingLengths() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.garbageHead(.contradictingLengths), .text("next"))
     let client = Client()

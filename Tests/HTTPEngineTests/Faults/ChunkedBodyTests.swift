@@ -10,7 +10,7 @@ import Testing
 @Suite("Chunked bodies on the wire", .timeLimit(.minutes(5))) struct ChunkedBodyTests {
   private static let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
 
-  /// A sink that is full behind every piece, and has room again later.
+  /// A sink that is full after every piece, and has room again later.
   private final class HesitantSink: BodySink {
     private struct State {
       var bytes: [UInt8] = []
@@ -71,7 +71,7 @@ import Testing
     #expect(server.connectionCount == 1)
   }
 
-  @Test("Bytes behind the last chunk close the connection")
+  @Test("Bytes after the last chunk close the connection")
   func excess() async throws {
     let server = try HTTPTestServer(routes: .none)
     let body = "5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Responses whose first field line begins with white space.
+/// Responses in which the first field line begins with white space.
 @Suite(.timeLimit(.minutes(5))) struct FoldedHeadTests {
   private static let folded =
     "HTTP/1.1 200 OK\r\n folded: value that is long enough to move\r\nContent-Length: 0\r\n\r\n"
@@ -96,7 +96,8 @@ import Testing
   }
 
   @Test(
-    "A body that begins with white space is no head", arguments: [" indented", "\tindented: a\r\n\r\n", " "])
+    "A body that begins with white space is not read as a head",
+    arguments: [" indented", "\tindented: a\r\n\r\n", " "])
   func indentedBody(body: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     let client = Client()
@@ -107,7 +108,7 @@ import Testing
   }
 
   /// Sends a field line of more than 16 KiB, which arrives in parts.
-  @Test("The rest of a long field line is no line of its own", arguments: ["X-Long:", "X-Long: "])
+  @Test("The rest of a long field line is not read as another line", arguments: ["X-Long:", "X-Long: "])
   func longFirstField(name: String) async throws {
     let server = try HTTPTestServer(routes: .none)
     let client = Client()

@@ -4,7 +4,7 @@ import HTTPWire
 import Testing
 
 /// Servers at a Unix-domain socket with no room for another connection. The system reports that at once, and does not
-/// try again by itself.
+/// retry automatically.
 @Suite("Full Unix-domain sockets", .timeLimit(.minutes(2))) struct FullSocketTests {
   private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -6,7 +6,7 @@ import Scenarios
 import Synchronization
 import Testing
 
-/// Requests over HTTP/2 that the server refuses or whose connection ends (RFC 9113 §6.8, §8.7).
+/// Requests over HTTP/2 that the server refuses, or that lose their connection (RFC 9113 §6.8, §8.7).
 @Suite(.timeLimit(.minutes(5))) struct HTTP2RepeatTests {
   static let http2: HTTPTestServer.Security = {
     var options = TLSOptions()
@@ -100,7 +100,7 @@ import Testing
       try connection.stall()
       return false
     case .forgedGoAway:
-      // PING becomes GOAWAY, which says that no stream was processed.
+      // PING becomes GOAWAY with last stream 0: the server processed none.
       connection.changeNextRecord([8: 0x06 ^ 0x07])
       try session.write(.ping, flags: 0x1, payload: [UInt8](repeating: 0, count: 8))
       try connection.stall()
@@ -193,7 +193,7 @@ import Testing
     #expect(refusals.withLock { $0 } == 1 && sizes.withLock { $0 } == [40_000])
   }
 
-  /// Checks that an earlier refusal is no evidence about a later attempt.
+  /// Checks that an earlier refusal does not count as evidence about a later attempt.
   @Test("A POST that is read after a refusal is not sent again") func postAfterRefusal() async throws {
     let log = Log()
     let server = try Self.server([[.refuse, .close], [.close]], log)
@@ -205,7 +205,7 @@ import Testing
     #expect(log.all == ["refused", "request"])
   }
 
-  @Test("An idempotent request whose connection ends is sent again", arguments: ["GET", "PUT"])
+  @Test("An idempotent request is sent again if its connection ends", arguments: ["GET", "PUT"])
   func idempotentRequest(method: String) async throws {
     let log = Log()
     let server = try Self.server([[.answer, .close]], log)

@@ -4,8 +4,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// The limits of the phases of a transfer. In each test the server stops in one phase for ever, so that no speed of the
-/// machine changes the outcome.
+/// The limits of the phases of a transfer. In each test the server stops in one phase for ever, so that the speed of
+/// the machine does not matter.
 @Suite("Phase limits", .timeLimit(.minutes(5))) struct PhaseLimitTests {
   private typealias Limits = TransportOptions.TimeLimits
   private static let short = Duration.milliseconds(150)
@@ -232,7 +232,7 @@ import Testing
     expect(.firstByte, try await failure, host: "127.0.0.1", since: start + Self.short * 2)
   }
 
-  @Test("A source without bytes is no slow server") func slowSource() async throws {
+  @Test("A source without bytes does not count as a slow server") func slowSource() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("done"))
     let source = ScriptedSource(.wait, .bytes([1, 2, 3]))

@@ -5,7 +5,7 @@ import HTTPWire
 import Synchronization
 import Testing
 
-/// Requests whose connection ends before a response (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+/// Requests that lose their connection before a response (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
 @Suite(.timeLimit(.minutes(5))) struct RepeatTests {
   enum Content: CaseIterable {
     case copied, read, streamed
@@ -90,7 +90,7 @@ import Testing
     #expect(server.methods == ["GET", "GET"])
   }
 
-  @Test("A POST whose response breaks off is not repeated") func brokenPost() async throws {
+  @Test("A POST is not repeated if its response breaks off") func brokenPost() async throws {
     let server = try ClosingServer(.none)
     server.answerPartially("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbo")
     let client = Client()
@@ -101,7 +101,7 @@ import Testing
   }
 
   /// Checks that a repeated request uses no other pooled connection, because these may also have ended.
-  @Test("A repeated request has a connection of its own") func ownConnection() async throws {
+  @Test("A repeated request gets a new connection") func ownConnection() async throws {
     let gate = Gate()
     let server = try StreamTestServer { connection in
       _ = try connection.readRequest()

@@ -140,7 +140,7 @@ import Testing
     let request = try client.request(url, deadline: Self.short)
     let failure = try await client.failure(of: request)
     #expect(failure.kind == .timedOut)
-    #expect(failure.metrics == nil, "nothing was measured of a transfer that never started")
+    #expect(failure.metrics == nil, "a transfer that never started has no metrics")
     gate.open()
     #expect(try await first.value == "first")
     #expect(server.requestCount == 1)

@@ -56,7 +56,7 @@ struct BorrowedThreadTests {
     #expect(server.connectionCount == 1)
   }
 
-  @Test("A thread that can be had takes the place of the caller") func relief() async throws {
+  @Test("A new thread relieves the caller as soon as one can be started") func relief() async throws {
     let server = try HTTPTestServer(routes: .none)
     let gate = Gate()
     server.enqueue(.ok.held(by: gate))

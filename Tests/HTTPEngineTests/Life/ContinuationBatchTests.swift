@@ -76,7 +76,7 @@ import Testing
           if thread == nil { thread = pthread_self() }
           return thread == pthread_self()
         }
-        #expect(isFirst, "the continuationBatch was left behind on another thread")
+        #expect(isFirst, "the batch has moved to another thread")
         continuationBatch.serve()
         for waiter in waiters { ContinuationBatch.resume(waiter) }
         continuationBatch.resumeAll()

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// A loop without work uses no processor time. Each test has a process of its own.
+/// A loop without work uses no processor time. Each test runs in a separate process.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct IdleTests {
   /// Expects that the process takes little processor time while nothing should happen, measured on the loop of another
   /// client.

@@ -5,7 +5,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// State of the whole process. Each test has a process of its own.
+/// State of the whole process. Each test runs in a separate process.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ProcessTests {
   @Test("An idle loop ends its thread and preserves the connection") func idleLoop() async {
     await #expect(processExitsWith: .success) {
@@ -37,7 +37,7 @@ import Testing
 
   @Test("Two thousand requests leave no resource behind") func resources() async {
     await #expect(processExitsWith: .success) {
-      // Global objects are made before counting starts.
+      // Create global objects before counting starts.
       try await Self.useOnce(count: 50)
       try await LeakGuard.watch { try await Self.useOnce(count: 2000) }
     }
@@ -122,7 +122,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       let server = try HTTPTestServer(.tls(.localhost))
       let before = ProcessFacts.inheritedDescriptors
-      // A socket of another owner, with a descriptor that a connection could have got, stays as it is.
+      // A socket of another owner, with a descriptor that a connection could have got, stays open.
       var foreign: [Int32] = [-1, -1]
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &foreign) == 0)
       let clients = (0..<3).map { _ in Client(lingering: .seconds(60)) }

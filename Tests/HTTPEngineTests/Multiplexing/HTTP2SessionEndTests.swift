@@ -77,7 +77,7 @@ import Testing
     #expect(end.evidence == (code == 7 || code == 13 ? .refused : .unknown))
   }
 
-  @Test("After a frame of the response a reset is no refusal", arguments: [103, 200])
+  @Test("After a frame of the response, a reset does not count as a refusal", arguments: [103, 200])
   func resetAfterHead(status: Int) throws {
     let peer = try SessionPeer()
     let request = try #require(try StreamRecorder.open(peer))
@@ -188,7 +188,7 @@ import Testing
     #expect(try StreamRecorder.open(peer) == nil)
   }
 
-  @Test("A request counts as sent when one byte of it was taken", arguments: [0, 1, 9])
+  @Test("A request counts as sent once the connection has accepted a byte of it", arguments: [0, 1, 9])
   func sentBytes(count: Int) throws {
     let peer = try SessionPeer()
     _ = try #require(try StreamRecorder.open(peer))

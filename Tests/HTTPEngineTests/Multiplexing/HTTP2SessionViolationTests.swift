@@ -292,7 +292,7 @@ import Testing
       peer.flush()
       accepted += 1
     }
-    // The settings of the server and its acknowledgement of the client's have taken two of 1,000.
+    // The settings of the server and its acknowledgement of the client's have used up two of 1,000.
     #expect(accepted == 998 + 6 * count && peer.session.failure == .flood)
   }
 

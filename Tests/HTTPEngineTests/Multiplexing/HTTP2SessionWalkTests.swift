@@ -19,7 +19,7 @@ import Testing
     var content: [UInt8] = []
     var window = StreamWindow.initialSize
     var hasRequest = false
-    /// The end that the request must see; `nil` as long as it depends.
+    /// The end that the request must see; `nil` while several are possible.
     var expected: HTTP2StreamEnd?
   }
 

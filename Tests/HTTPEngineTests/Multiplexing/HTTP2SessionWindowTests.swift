@@ -80,7 +80,7 @@ import Testing
     peer.respond(200, on: 1, endsStream: false)
     peer.respond(200, on: 3, endsStream: false)
     peer.sendContent(Self.content(StreamWindow.initialSize), on: 1, endsStream: false)
-    #expect(peer.flush().filter { $0.stream == 1 } == [], "nothing is granted to the slow stream")
+    #expect(peer.flush().filter { $0.stream == 1 } == [], "the slow stream gets no window")
     var granted = 0
     for _ in 0..<70 {
       peer.sendContent(Self.content(262_144), on: 3, endsStream: false)

@@ -81,7 +81,7 @@ final class SessionPeer {
     withUnsafeBytes(of: number.bigEndian) { Array($0) }
   }
 
-  /// Returns fields as literals that no table keeps (RFC 7541 §6.2.2).
+  /// Returns fields as literals that are never indexed (RFC 7541 §6.2.2).
   static func block(_ fields: [(String, String)]) -> [UInt8] {
     fields.flatMap { [0x00] + text($0.0) + text($0.1) }
   }

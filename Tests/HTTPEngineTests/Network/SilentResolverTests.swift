@@ -2,10 +2,11 @@ import HTTPEngine
 import HTTPWire
 import Testing
 
-/// The system's resolver, whose name servers never answer. Skipped if the process may not make a network namespace.
+/// The system's resolver, with name servers that never answer. Skipped if the process may not create a network
+/// namespace.
 @Suite("Silent resolvers", .timeLimit(.minutes(5))) struct SilentResolverTests {
   @Test("A name that the resolver does not find in time") func nameLookup() async {
-    // A process of its own, because a look-up can use a thread that was started outside of the namespace.
+    // A separate process, because a look-up can use a thread that was started outside of the namespace.
     await #expect(processExitsWith: .success) {
       let limit = Duration.milliseconds(300)
       let client = Client(lingering: .seconds(240)) {
@@ -27,7 +28,7 @@ import Testing
       #expect(failure.helps(host: "silent.example"))
       #expect(failure.metrics?.values.lookupEnd == -1)
       #expect(ContinuousClock.now - start >= limit)
-      // Addresses need no look-up.
+      // Addresses do not need a look-up.
       let refused = try await client.failure(of: "http://127.0.0.1:9/")
       #expect(refused.kind == .cannotConnectToHost, "\(refused.message)")
     }

@@ -5,8 +5,9 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Look-ups by the system's resolver, whose name servers follow a script. Each test has a process of its own, so that
-/// no look-up runs on a thread of another namespace. Nothing is checked if the process may not make a namespace.
+/// Look-ups by the system's resolver, with name servers that follow a script. Each test runs in a separate process,
+/// because a look-up could use a thread of another namespace otherwise. The tests check nothing if the process may not
+/// create a namespace.
 @Suite("The system's resolver", .serialized, .timeLimit(.minutes(5))) struct SystemResolverTests {
   /// The objects of a test, in one namespace.
   private struct Network: Sendable {

@@ -6,7 +6,7 @@ import Testing
   @Test("A body without a sink is stored in memory", arguments: [HeadDisposition.proceed, .hold])
   func noSink(disposition: HeadDisposition) {
     guard case .memory = BodyDestination(sink: nil, disposition) else {
-      Issue.record("the body is not kept in memory")
+      Issue.record("the body is not collected in memory")
       return
     }
   }

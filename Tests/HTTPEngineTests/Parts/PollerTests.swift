@@ -49,7 +49,7 @@ import Testing
     #expect(!poller.isWatching)
   }
 
-  @Test("The end of a connection is told") func end() throws {
+  @Test("The end of a connection is reported") func end() throws {
     let poller = Poller()
     let target = Target()
     let (here, there) = try Self.pair()

@@ -15,7 +15,7 @@ struct ResolverTests {
   private static let addresses = [IPAddress.loopback4, .loopback6].compactMap { $0 }
   private static let minute: UInt64 = 60_000_000_000
 
-  @Test("Addresses are kept for a minute") func lifetime() {
+  @Test("Addresses are cached for a minute") func lifetime() {
     let resolver = Resolver()
     #expect(resolver.knownAddresses(of: "kept.invalid", 1) == nil)
     resolver.finished("kept.invalid", .success(Self.addresses), 1)
@@ -25,7 +25,7 @@ struct ResolverTests {
     #expect(resolver.knownAddresses(of: "kept.invalid", 1) == nil, "old addresses are forgotten")
   }
 
-  @Test("Failed look-ups and empty answers are not kept") func failures() {
+  @Test("Failed look-ups and empty answers are not cached") func failures() {
     let resolver = Resolver()
     resolver.finished("empty.invalid", .success([]), 1)
     #expect(resolver.knownAddresses(of: "empty.invalid", 1) == nil)
@@ -34,7 +34,7 @@ struct ResolverTests {
     #expect(resolver.knownAddresses(of: "known.invalid", 1) == nil)
   }
 
-  @Test("Addresses and names of this machine need no look-up") func literals() {
+  @Test("Addresses and names of this machine are not looked up") func literals() {
     let resolver = Resolver()
     #expect(
       resolver.knownAddresses(of: "192.0.2.1", 1)
@@ -42,13 +42,13 @@ struct ResolverTests {
     #expect(resolver.knownAddresses(of: "localhost", 1)?.isEmpty == false)
   }
 
-  @Test("At most 1,024 names are kept") func capacity() {
+  @Test("At most 1,024 names are cached") func capacity() {
     let resolver = Resolver()
     for number in 0..<1_024 { resolver.finished("h\(number).invalid", .success(Self.addresses), 1) }
     #expect(resolver.knownAddresses(of: "h0.invalid", 1) != nil)
     resolver.finished("new.invalid", .success(Self.addresses), Self.minute + 2)
     #expect(resolver.knownAddresses(of: "new.invalid", Self.minute + 2) != nil)
-    #expect(resolver.knownAddresses(of: "h0.invalid", 2) == nil, "they have made room")
+    #expect(resolver.knownAddresses(of: "h0.invalid", 2) == nil, "expired names were removed")
   }
 
   @Test("A name is looked up once for all that wait, except those that have left") func waiters() async throws
@@ -63,7 +63,7 @@ struct ResolverTests {
     }
   }
 
-  @Test("The addresses of a host to which no connection was made are forgotten") func unreachable()
+  @Test("The addresses of a host are forgotten when connecting to it has failed") func unreachable()
     async throws
   {
     let port = try HTTPTestServer.refusedPort()

@@ -13,7 +13,7 @@ final class CountingSink: BodySink {
   }
 
   private let state: Mutex<State>
-  /// Whether it tells its room before it is given bytes.
+  /// Whether it reports its room before it receives bytes.
   private let tellsRoom: Bool
 
   init(room: Int, tellsRoom: Bool = false) {

@@ -56,7 +56,7 @@ struct HeaderDecoder {
     }
   }
 
-  /// Reads an integer whose first byte has `prefix` bits for it (RFC 7541 §5.1).
+  /// Reads an integer that starts with a prefix of `prefix` bits (RFC 7541 §5.1).
   private static func integer(_ prefix: Int, _ rest: inout ArraySlice<UInt8>) throws -> Int {
     guard let first = rest.popFirst() else { throw Failure.blockEndsEarly }
     let most = (1 << prefix) - 1

@@ -11,7 +11,7 @@ final class MemoryTLSServer {
   private let input: OpaquePointer
   private let output: OpaquePointer
   private let pipe: MemoryPipe
-  /// The number of bytes of the client that were taken.
+  /// The number of the client's bytes that were consumed.
   private var taken = 0
 
   init(_ identity: TestIdentity, on pipe: MemoryPipe, version: Int32 = TLS1_2_VERSION) throws {

@@ -2,7 +2,7 @@ import HTTPTestServer
 import HTTPWire
 import Synchronization
 
-/// A name service over HTTPS (RFC 8484) with a table of its own. It records its questions.
+/// A name service over HTTPS (RFC 8484) with its own table. It records its questions.
 final class NameService: Sendable {
   /// A question: a name, and 1 for an IPv4 address or 28 for an IPv6 address.
   struct Question: Hashable {

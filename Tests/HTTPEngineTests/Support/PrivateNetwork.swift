@@ -85,7 +85,7 @@ enum PrivateNetwork {
     return servers
   }
 
-  /// Moves the calling thread into a network namespace of its own (unshare(2)) if that is permitted.
+  /// Moves the calling thread into a separate network namespace (unshare(2)) if that is permitted.
   private static func leaveNetwork() -> Bool {
     typealias Unshare = @convention(c) (Int32) -> Int32
     // The module Glibc does not declare the function.
@@ -100,6 +100,6 @@ extension EventLoop {
     func runOnLoop() {}
   }
 
-  /// Starts the thread of the loop, which inherits the namespace of the caller.
+  /// Starts the thread of the loop, which inherits the caller's namespace.
   func startThread() { enqueue(Nothing()) }
 }

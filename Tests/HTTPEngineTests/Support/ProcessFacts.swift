@@ -2,10 +2,10 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// Facts of the kernel about this process. They are meaningful in the child of an exit test, where nothing else runs.
+/// Facts of the kernel about this process. They are meaningful in the child of an exit test, where no other code runs.
 enum ProcessFacts {
-  /// The number of descriptors. Those of Dispatch's timers do not count, because Dispatch opens one for each clock at
-  /// its first use.
+  /// The number of descriptors. Dispatch's timers do not count, because Dispatch opens one for each clock at its first
+  /// use.
   static var descriptorCount: Int { descriptors.count { $0 != "anon_inode:[timerfd]" } }
 
   /// The targets of the descriptors.
@@ -56,8 +56,8 @@ enum ProcessFacts {
   }
 }
 
-/// Fails a test that leaves a descriptor or a thread of an engine behind. For the child of an exit test, where no other
-/// code opens any.
+/// Fails a test if an engine leaves a descriptor or a thread behind. For the child of an exit test, where no other code
+/// opens any.
 enum LeakGuard {
   static func watch(
     _ location: SourceLocation = #_sourceLocation, _ body: () async throws -> Void

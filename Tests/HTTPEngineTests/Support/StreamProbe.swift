@@ -50,7 +50,7 @@ final class StreamProbe: ByteStreamWatcher {
 }
 
 extension Client {
-  /// Makes a stream to a host, with a request that tells how to connect.
+  /// Makes a stream to a host, with a request that determines how to connect.
   func stream(
     _ host: String, port: Int, isSecure: Bool = false, idleTimeout: Duration? = nil,
     addresses: [IPAddress]? = nil

@@ -13,8 +13,8 @@ final class UnixSocketServer: Sendable {
   private let replies: [String]
   /// The connections that fill the queue.
   private let fillers: Mutex<[Int32]>
-  /// Whether a thread accepts connections. It closes the listener, whose number another server could have otherwise
-  /// while the thread still uses it.
+  /// Whether a thread accepts connections. It closes the listener itself: otherwise another server could get the
+  /// descriptor's number while the thread still uses it.
   private let isAccepting = Mutex(false)
 
   /// The heads of the requests so far.

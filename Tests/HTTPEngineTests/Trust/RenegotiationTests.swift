@@ -214,7 +214,7 @@ import Testing
     }
   }
 
-  @Test("Messages of handshakes between data are no attack") func tickets() async throws {
+  @Test("Messages of handshakes between data do not count as an attack") func tickets() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .identified, version: TLS1_3_VERSION)
       let ending = try setup.send(fixture)
@@ -259,7 +259,7 @@ import Testing
     }
   }
 
-  @Test("An idle connection whose server renegotiates is closed", arguments: [false, true])
+  @Test("An idle connection is closed if the server renegotiates", arguments: [false, true])
   func idle(hasIdentity: Bool) async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, hasIdentity ? .identified : .anonymous)

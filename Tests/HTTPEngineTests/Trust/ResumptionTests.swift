@@ -156,7 +156,7 @@ private final class ScriptedEvaluator: ServerEvaluator {
     #expect(proxy.connectionCount == 3)
   }
 
-  @Test("A proxy that is not trusted any more gets no CONNECT", arguments: TLSOptions.Version.allCases)
+  @Test("A proxy that is no longer trusted does not get a CONNECT", arguments: TLSOptions.Version.allCases)
   func refusesProxyAfterChange(version: TLSOptions.Version) async throws {
     let other = try TestIdentity(.init(commonName: "Other root", isCA: true))
     let file = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")

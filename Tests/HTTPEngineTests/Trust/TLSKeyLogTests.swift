@@ -48,7 +48,7 @@ import Testing
     #expect(try Self.labels(folder, "keys").contains("CLIENT_TRAFFIC_SECRET_0"))
   }
 
-  @Test("SSLKEYLOGFILE names a file for all connections, beside that of the options") func environment()
+  @Test("SSLKEYLOGFILE names a file for all connections, in addition to the option's") func environment()
     async
   {
     await #expect(processExitsWith: .success) {

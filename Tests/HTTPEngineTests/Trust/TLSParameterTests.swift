@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(
-    "The ciphers of TLS 1.2 are those of the options",
+    "The ciphers of TLS 1.2 come from the options",
     arguments: [
       ("ECDHE-ECDSA-AES128-GCM-SHA256", 0xC02B), ("ECDHE-ECDSA-AES256-GCM-SHA384", 0xC02C),
       ("ECDHE-ECDSA-CHACHA20-POLY1305", 0xCCA9),
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "The cipher suites of TLS 1.3 are those of the options",
+    "The cipher suites of TLS 1.3 come from the options",
     arguments: [
       ("TLS_AES_128_GCM_SHA256", 0x1301), ("TLS_AES_256_GCM_SHA384", 0x1302),
       ("TLS_CHACHA20_POLY1305_SHA256", 0x1303),

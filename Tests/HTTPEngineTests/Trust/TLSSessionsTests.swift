@@ -20,7 +20,7 @@ struct TLSSessionsTests {
     return found
   }
 
-  @Test("The newest two sessions of a key are kept, and each of TLS 1.3 is used once") func order() throws {
+  @Test("The newest two sessions of a key are stored, and each of TLS 1.3 is used once") func order() throws {
     let sessions = TLSSessions()
     let all = try (0..<3).map { _ in try Self.session(TLS1_3_VERSION) }
     for session in all { sessions.keep(session, for: "a") }
@@ -37,7 +37,7 @@ struct TLSSessionsTests {
     for _ in 0..<3 { #expect(Self.offered(sessions) == session) }
   }
 
-  @Test("The sessions of at most 256 keys are kept") func capacity() throws {
+  @Test("The sessions of at most 256 keys are stored") func capacity() throws {
     let sessions = TLSSessions()
     for number in 0..<256 { sessions.keep(try Self.session(TLS1_3_VERSION), for: "\(number)") }
     #expect(Self.offered(sessions, "0") != nil)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Opening handshake of WebSocket with OpenSSL") struct WebSocketOpeningTests {
   /// Checks the example of RFC 6455 §1.3.
-  @Test("The accept value is that of the RFC") func accept() {
+  @Test("The accept value matches the RFC's example") func accept() {
     #expect(
       WebSocketKey.accept("dGhlIHNhbXBsZSBub25jZQ==", sha1: OpenSSLHashes.sha1)
         == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")

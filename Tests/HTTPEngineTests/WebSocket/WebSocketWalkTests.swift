@@ -5,7 +5,7 @@ import HTTPWire
 import Randomness
 import Testing
 
-/// Two sides of a connection whose bytes are moved in random portions.
+/// Two sides of a connection that exchange bytes in random portions.
 @Suite("A WebSocket client and server, step by step") struct WebSocketWalkTests {
   /// One side, and the bytes on their way to it.
   private final class Side {
@@ -19,7 +19,7 @@ import Testing
     var pongsReceived = 0
     var closure: WebSocketClosure?
     var largestStorage = 0
-    /// The number of bytes of answers to Ping frames that were not taken yet.
+    /// The number of bytes of answers to Ping frames that were not consumed yet.
     var answerByteCount: Int {
       connection.outputByteCount - Int(connection.outputEnd - connection.takenByteCount)
     }

@@ -46,7 +46,7 @@ import Testing
   }
 }
 
-/// A port of 127.0.0.2 whose queue of connections is full.
+/// A port of 127.0.0.2 with a full queue of connections.
 private struct SilentAddress {
   private struct Failure: Error {
     let code = errno

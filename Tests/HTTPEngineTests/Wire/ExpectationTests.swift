@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(
-    "A request whose expectation fails is sent once more, without the expectation", arguments: [false, true])
+    "If its expectation fails, a request is sent once more without it", arguments: [false, true])
   func failedExpectation(isForEver: Bool) async throws {
     let heads = Received()
     let server = try StreamTestServer { connection in

@@ -29,7 +29,9 @@ struct HTTP2ConnectionEndTests {
   }
 
   /// Refuses more often than a server that is busy may.
-  @Test("A server that says goodbye with NO_ERROR is not taken for a busy one") func goodbyes() async throws {
+  @Test("A server that sends GOAWAY with NO_ERROR is not mistaken for a busy one") func goodbyes()
+    async throws
+  {
     let connections = Counter()
     let server = try HTTP2Server.startWithoutTLS { http2, connection in
       connections.enter()
@@ -61,7 +63,7 @@ struct HTTP2ConnectionEndTests {
     #expect(server.connectionCount == 1)
   }
 
-  @Test("The client closes a connection that takes no more requests") func afterGoAway() async throws {
+  @Test("The client closes a connection that accepts no more requests") func afterGoAway() async throws {
     let isClosed = Moment()
     let server = try HTTP2Server.startWithoutTLS { http2, connection in
       let stream = try http2.request()

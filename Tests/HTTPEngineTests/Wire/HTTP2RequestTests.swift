@@ -70,7 +70,7 @@ struct HTTP2RequestTests {
   }
 
   @Test(
-    "TE is sent if it names trailers, and then names nothing else",
+    "TE is sent if it names trailers, and then names only them",
     arguments: [("trailers", ["trailers"]), ("gzip, trailers", ["trailers"]), ("gzip", [])])
   func acceptedTrailers(value: String, expected: [String]) async throws {
     let (fields, _) = try await receivedFields("GET", [HTTPHeader(name: "TE", value: value)])

@@ -19,7 +19,7 @@ import Testing
 
   private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin"
 
-  /// Makes a server that reads a head for each of the replies, which are those of one connection after the other.
+  /// Makes a server that reads a head for each of the replies. The replies are grouped by connection, in order.
   private static func server(_ connections: [[String]], _ heads: Received) throws -> StreamTestServer {
     let left = Mutex(connections)
     return try StreamTestServer { connection in
@@ -51,7 +51,7 @@ import Testing
   // MARK: Servers
 
   @Test(
-    "A challenge whose connection ends is asked for again on another connection",
+    "If the connection ends after a challenge, another connection requests it again",
     arguments: ["Connection: close\r\nContent-Length: 2\r\n", ""])
   func closingChallenge(fields: String) async throws {
     let heads = Received()
@@ -116,7 +116,7 @@ import Testing
     #expect(Self.steps(heads) == [Self.first, Self.first, Self.last])
   }
 
-  @Test("A connection that breaks behind a challenge is a failure, and nothing is sent twice")
+  @Test("A connection that breaks after a challenge is a failure, and the request is not sent again")
   func brokenRound() async throws {
     let heads = Received()
     let server = try Self.server(
@@ -223,7 +223,7 @@ import Testing
     #expect(heads.texts.allSatisfy { $0.hasPrefix("GET http://nowhere.test/ HTTP/1.1\r\n") })
   }
 
-  @Test("Digest of a proxy covers the target as it is sent, and the next request counts on")
+  @Test("Digest of a proxy covers the target as sent, and the next request increments the nonce count")
   func proxyDigest() async throws {
     let heads = Received()
     let challenge = #"Digest realm="p", nonce="one", qop="auth""#
@@ -327,8 +327,7 @@ import Testing
     #expect(Self.proxyFields(heads).map { $0.isEmpty } == [true, false, false])
   }
 
-  @Test("A proxy behind a Unix-domain socket forwards requests, and makes tunnels") func socket() async throws
-  {
+  @Test("A proxy at a Unix-domain socket forwards requests and opens tunnels") func socket() async throws {
     let server = try UnixSocketServer([Self.proxyRefusal(#"Basic realm="p""#), Self.answer])
     let client = Client {
       var proxy = ProxyServer(.http, host: "proxy.test", port: 9, username: "ann", password: "pw")

@@ -37,7 +37,9 @@ import Testing
     #expect(texts[1].contains("\r\nContent-Length: 10\r\n"), "\(texts[1])")
   }
 
-  @Test("A login begins on a connection that has carried nothing else") func ownConnection() async throws {
+  @Test("A login begins on a connection that has not carried other requests") func ownConnection()
+    async throws
+  {
     let server = try StreamTestServer { connection in
       while true {
         let head = String(decoding: try connection.readHead(), as: UTF8.self)

@@ -110,8 +110,8 @@ import Testing
     withExtendedLifetime(client) {}
   }
 
-  /// Does not check how long they are kept, because the pool has no clock that a test could set.
-  @Test("At most 64 idle connections are kept, and the oldest are closed") func idleLimit() async throws {
+  /// Does not check how long they stay open, because the pool has no clock that a test could set.
+  @Test("At most 64 idle connections stay open, and the oldest are closed") func idleLimit() async throws {
     let servers = try (0..<70).map { _ in try HTTPTestServer() }
     let client = Client()
     for server in servers { #expect(try await client.get(server.url("/get")).status == 200) }
@@ -120,7 +120,7 @@ import Testing
     }
     #expect(isWithinLimit, "\(servers.count { $0.openConnectionCount > 0 }) connections are open")
     #expect(servers.suffix(32).allSatisfy { $0.openConnectionCount == 1 }, "a new connection was closed")
-    #expect(servers[0].openConnectionCount == 0, "the oldest connection was kept")
+    #expect(servers[0].openConnectionCount == 0, "the oldest connection is still open")
     withExtendedLifetime(client) {}
   }
 }

@@ -116,7 +116,7 @@ import Testing
   }
 
   /// Checks what no proxy could do that reads the request: it would connect to the host of its URL.
-  @Test("A cleartext request whose host is overridden goes through a tunnel to the target")
+  @Test("If its host is overridden, a cleartext request goes through a tunnel to the target")
   func override() async throws {
     let heads = Received()
     let proxy = try StreamTestServer { connection in

@@ -161,13 +161,13 @@ import Testing
   }
 
   @Test("A zstd window above eight mebibytes is refused") func windowOfZstd() throws {
-    // A thousand zeros whose head asks for a window of 128 MiB.
+    // A thousand zeros, with a head that asks for a window of 128 MiB.
     let coded = Array(try #require(Data(base64Encoded: "KLUv/QCITAAAEAAAAQDjK4AFAQAA")))
     let outcome = try Self.decode(coded, [.zstd])
     #expect(outcome.detail != nil && outcome.bytes.isEmpty)
   }
 
-  @Test("No coding needs no decoder") func noCoding() {
+  @Test("Without a coding, no decoder is created") func noCoding() {
     #expect(BodyDecoder([]) == nil)
   }
 

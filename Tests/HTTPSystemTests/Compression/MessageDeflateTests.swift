@@ -122,7 +122,7 @@ import Testing
     #expect(Self.receive(bytes) == [.failed(.text)])
   }
 
-  @Test("Invalid text is found before invalid data behind it, in chunks of any size") func textBeforeData()
+  @Test("Invalid text is found before invalid data after it, in chunks of any size") func textBeforeData()
     throws
   {
     var server = Self.server(WebSocketDeflate())
@@ -181,7 +181,7 @@ import Testing
     #expect(Self.receive(bytes, limit: 64 << 20 - 1) == [.failed(.messageTooLarge(limit: 64 << 20 - 1))])
   }
 
-  @Test("The context is taken over, or reset for each message", arguments: [false, true])
+  @Test("The context is carried over to the next message, or reset", arguments: [false, true])
   func contextTakeover(resets: Bool) throws {
     let deflate = WebSocketDeflate(server: .init(resetsContext: resets))
     var server = Self.server(deflate)
@@ -231,7 +231,7 @@ import Testing
     // zlib's decoder with exactly this window refuses larger distances.
     #expect(
       Self.receive(bytes, deflate: deflate) == [.message(.binary(message)), .message(.binary(message))])
-    // With 8 bits messages are sent as they are.
+    // With 8 bits, messages are sent uncompressed.
     #expect((bytes[0] == 0xC2) == (bits > 8))
     if bits > 8 { #expect(bytes.count < message.count) }
   }
@@ -249,7 +249,7 @@ import Testing
     }
   }
 
-  @Test("Short messages are sent as they are, and those that do not become smaller without a context")
+  @Test("Short messages are sent uncompressed; so are messages that do not shrink without a context")
   func uncompressed() throws {
     var server = Self.server(WebSocketDeflate()) { $0.compressionThreshold = 10 }
     try server.send(.text("123456789"))

@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// Makes a sparse file, which takes no blocks of the disk.
+  /// Makes a sparse file, which occupies no blocks of the disk.
   private func file(size: Int) throws -> String {
     let path = try folder.write([], "size-\(size)")
     #expect(truncate(path, off_t(size)) == 0)
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test("A file that must not be read has a kind of failure of its own") func permission() {
+  @Test("A file that must not be read has a separate kind of failure") func permission() {
     #expect(
       [EACCES, EPERM].map { BoundedFile.kind(of: $0) } == [.noPermissionToReadFile, .noPermissionToReadFile])
     #expect([EIO, EINVAL].map { BoundedFile.kind(of: $0) } == [.cannotReadBody, .cannotReadBody])

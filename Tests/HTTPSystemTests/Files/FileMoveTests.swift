@@ -6,7 +6,7 @@ import Testing
   private let here: TemporaryFolder
   private let elsewhere: URL
 
-  /// Makes a folder in a file system in memory, which on most machines is not that of temporary files.
+  /// Makes a folder in a file system in memory, which on most machines does not hold the temporary files.
   init() throws {
     here = try TemporaryFolder()
     elsewhere = URL(fileURLWithPath: "/dev/shm/alamofire-tests-\(UUID().uuidString)")

@@ -50,16 +50,16 @@ import Testing
       return
     }
     #expect(failure.kind == .cannotWriteFile)
-    #expect(sink.size == 0, "no resume data are made of lost bytes")
+    #expect(sink.size == 0, "lost bytes are not in the resume data")
     #expect(sink.finish()?.kind == .cannotWriteFile)
     #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
     #expect(sink.flush() == 0)
   }
 
-  @Test("A file of a transfer folder whose flush failed does not exist", arguments: [0, 1])
+  @Test("A file of a transfer folder does not exist if its flush failed", arguments: [0, 1])
   func transferFolder(failing: Int) throws {
     let flushes = Counter()
-    // The first flush is that of the file, the second one that of the folder with its name.
+    // The first flush is for the file, the second one for the folder with its name.
     let files = try TransferFolder(path: folder.path + "/transfers") { _ in
       flushes.enter()
       return flushes.now - 1 == failing ? EIO : 0

@@ -4,8 +4,8 @@ import HTTPSystem
 import HTTPWire
 import Testing
 
-/// Pipes and links instead of the files of transfers. A pipe without a reader or a writer would block a thread; a
-/// link would lead writes to another file.
+/// Pipes and links with the names of transfers' files. A pipe without a reader or a writer would block a thread; a link
+/// would redirect writes to another file.
 @Suite("Foreign files", .timeLimit(.minutes(5))) struct ForeignFileTests {
   private let folder: TemporaryFolder
 

@@ -45,8 +45,8 @@ struct DigestAnswerTests {
         """)
   }
 
-  /// Compares with values that Python computes with SHA-512/256 proper. The RFC's own values are those of a SHA-512
-  /// that was cut off.
+  /// Compares with values that Python computes with SHA-512/256 proper. The RFC's own values come from a truncated
+  /// SHA-512.
   @Test("The example of RFC 7616 with a hashed name is computed") func hashedName() throws {
     let challenge = try challenge(
       """
@@ -108,7 +108,7 @@ struct DigestAnswerTests {
       quality: .authInt)
     let bodyHash = hashes.text(challenge.algorithm, of: .bytes(Data("v=1".utf8)))
     #expect(try parameters(answer.field(with: hashes, bodyHash: bodyHash))["response"] == response)
-    #expect(answer.field(with: hashes) == nil, "without the hash of the body there is no answer")
+    #expect(answer.field(with: hashes) == nil, "without the hash of the body, no answer is computed")
   }
 
   @Test(

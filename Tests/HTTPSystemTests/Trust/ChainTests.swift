@@ -52,7 +52,7 @@ import Testing
     return fault.message(for: "a.example")
   }
 
-  @Test("A negative serial number is refused, except that of a trusted certificate") func serialNumbers()
+  @Test("A negative serial number is refused, except in a trusted certificate") func serialNumbers()
     throws
   {
     let server = try Self.malformed(server: { $0.hasNegativeSerialNumber = true })
@@ -86,7 +86,7 @@ import Testing
     #expect(try Self.malformed(server: { $0.hasBasicConstraints = false }) == nil)
   }
 
-  @Test("A root that names another key as that of its issuer is refused") func keyIdentifierOfRoot() throws {
+  @Test("A root that names another key as its issuer's is refused") func keyIdentifierOfRoot() throws {
     let message = try Self.malformed(root: { $0.authorityKeyIdentifier = [1, 2, 3, 4] })
     #expect(message?.contains("another key") == true, "\(message ?? "accepted")")
     #expect(message?.contains("certificate 2") == true)
@@ -204,7 +204,7 @@ import Testing
     #expect(Self.kind(many) == .certificateUntrusted)
   }
 
-  @Test("The failure is that of the first path")
+  @Test("The failure of the first path is reported")
   func failureOfFirst() throws {
     let root = try Self.authority("Root")
     let server = try Self.server(by: root)

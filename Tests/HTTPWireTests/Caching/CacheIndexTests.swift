@@ -169,7 +169,7 @@ import Testing
     #expect(index.read(ids[0], nil) == [ids[0]] && !index.mayHold(1))
   }
 
-  /// Checks that the usage is that of the stored responses, and that no removed response is found.
+  /// Checks that the usage equals the size of the stored responses, and that removed responses are not found.
   @Test("The invariants hold for random operations", .steps) func randomOperations() throws {
     var generator = SeededGenerator(seed: 11)
     var index = CacheIndex(memoryCapacity: 6_000, diskCapacity: 40_960)

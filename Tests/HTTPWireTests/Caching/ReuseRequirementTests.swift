@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test("Expires is relative to the Date of the server") func expiresField() {
-    // The clock of this server is a day behind.
+    // The clock of this server is a day slow.
     let stored = Fixture.response([
       ("Date", Fixture.date(Fixture.start - 86_400)), ("Expires", Fixture.date(Fixture.start - 86_300)),
     ])
@@ -236,7 +236,7 @@ import Testing
   }
 
   @Test(
-    "Conditional requests of the caller are sent unchanged",
+    "The caller's conditional requests are sent unchanged",
     arguments: ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "if-range"])
   func conditionalRequests(name: String) {
     let stored = Fixture.response([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])

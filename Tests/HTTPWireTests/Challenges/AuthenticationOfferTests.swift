@@ -48,7 +48,7 @@ struct AuthenticationOfferTests {
     #expect(digest.opaque == "o" && digest.domain == "/a")
   }
 
-  @Test("Basic fields are those of RFC 7617") func basic() {
+  @Test("Basic fields match the examples of RFC 7617") func basic() {
     // RFC 7617 §2 and §2.1.
     #expect(
       PasswordCredential(user: "Aladdin", password: "open sesame").basicField

@@ -47,7 +47,7 @@ import Testing
     #expect(last.nonce == "o" && last.count == 1 && last.session == first.ticket?.session)
   }
 
-  @Test("Without `-sess`, each answer has a client nonce of its own") func clientNonce() throws {
+  @Test("Without `-sess`, each answer has a new client nonce") func clientNonce() throws {
     var spaces = CredentialSpaces()
     accept(try proof("n"), in: &spaces)
     #expect(try ticket(&spaces, cnonce: "c1").cnonce == "c1")

@@ -58,7 +58,7 @@ import Testing
     #expect(connector.handle(.resolved([a, b], isLast: true), at: 5) == [.connect(0, a), .wake(at: 15)])
     #expect(connector.handle(.failed(0, code: 101), at: 7) == [.connect(1, b)])
     #expect(connector.handle(.failed(0, code: 101), at: 7) == [], "an attempt fails once")
-    #expect(connector.handle(.failed(9, code: 101), at: 7) == [], "there is no such attempt")
+    #expect(connector.handle(.failed(9, code: 101), at: 7) == [], "the attempt does not exist")
     #expect(connector.handle(.connected(0), at: 7) == [])
     #expect(
       connector.handle(.failed(1, code: 111), at: 8)
@@ -115,7 +115,8 @@ import Testing
     connector = Connector()
     #expect(connector.handle(.resolved([Self.v4(1)], isLast: false), at: 0) == [.wake(at: 50 * Self.ms)])
     #expect(
-      connector.handle(.resolved([], isLast: true), at: 1) == [.connect(0, Self.v4(1))], "there is no IPv6")
+      connector.handle(.resolved([], isLast: true), at: 1) == [.connect(0, Self.v4(1))],
+      "the name has no IPv6 address")
     connector = Connector()
     #expect(connector.handle(.resolved([Self.v6(1)], isLast: false), at: 0) == [.connect(0, Self.v6(1))])
     connector = Connector()
@@ -185,7 +186,7 @@ import Testing
     }
   }
 
-  @Test("Random walks end once, and leave no socket open") func walks() {
+  @Test("Random walks end exactly once, and leave no socket open") func walks() {
     for seed in UInt64(0)..<10_000 {
       var random = SeededGenerator(seed: seed)
       let name = Comment(rawValue: "seed \(seed)")

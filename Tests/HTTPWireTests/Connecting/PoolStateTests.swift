@@ -22,21 +22,22 @@ import Testing
     ),
     ("no stream left", state { ($0.multiplexes, $0.open) = (true, 1) }, .connect, .connect),
     ("no stream left at the limit", state { ($0.multiplexes, $0.open) = (true, 6) }, .wait, .wait),
-    ("the first is being made", state { ($0.connecting, $0.open) = (1, 1) }, .wait, .wait),
+    ("the first is being established", state { ($0.connecting, $0.open) = (1, 1) }, .wait, .wait),
     (
-      "the first is being made for another", state { ($0.connecting, $0.open, $0.waiting) = (1, 1, 1) },
+      "the first is being established for another",
+      state { ($0.connecting, $0.open, $0.waiting) = (1, 1, 1) },
       .wait, .connect
     ),
     (
-      "one of HTTP/2 is being made for another",
+      "one of HTTP/2 is being established for another",
       state { ($0.connecting, $0.open, $0.waiting, $0.multiplexes) = (1, 1, 1, true) }, .wait, .connect
     ),
     (
-      "one of HTTP/1.1 is being made for another",
+      "one of HTTP/1.1 is being established for another",
       state { ($0.connecting, $0.open, $0.waiting, $0.multiplexes) = (1, 1, 1, false) }, .connect, .connect
     ),
     (
-      "two of HTTP/1.1 are being made for another",
+      "two of HTTP/1.1 are being established for another",
       state { ($0.connecting, $0.open, $0.waiting, $0.multiplexes) = (2, 2, 1, false) }, .wait, .wait
     ),
     ("the limit", state { ($0.open, $0.multiplexes) = (6, false) }, .wait, .wait),
@@ -58,7 +59,7 @@ import Testing
     #expect(state.step(mayMultiplex: false) == alone, "\(name)")
   }
 
-  /// A pool of one key whose server speaks HTTP/1.1 or HTTP/2.
+  /// A pool of one key, with a server that speaks HTTP/1.1 or HTTP/2.
   private struct Pool {
     let speaksHTTP2: Bool
     let limit: Int

@@ -8,10 +8,10 @@ import Testing
     /// §5.6: a text without `=`, or with an empty name, is the value of a cookie without a name. RFC 6265 §5.2
     /// ignored it.
     case nameless
-    /// §5.6: a control character is the end of the whole cookie. Before, the text behind it was dropped.
+    /// §5.6: a control character invalidates the whole cookie. RFC 6265 dropped only the text after it.
     case controlCharacter
-    /// §5.1.4 compares paths character by character, so that `%6F` is no `o`. The authors of the data have
-    /// switched the one case off that wants it otherwise.
+    /// §5.1.4 compares paths character by character, so that `%6F` is not an `o`. The authors of the data have disabled
+    /// the one case that expects otherwise.
     case encodedPath
     /// §5.6.3: an empty `Domain` counts like any other. If the last one is empty, the cookie is for the host. RFC 6265
     /// §5.2.3 left that open, and advised to ignore it.

@@ -36,7 +36,7 @@ import Testing
     cache.remember("all", of: cookies, for: target, cause: nil, now: now)
     #expect(cache.entry(for: target, now: later(9)) != nil)
     #expect(cache.entry(for: target, now: later(10)) == nil)
-    // After the clock was set back, cookies are valid that had expired when the field was made.
+    // After the clock was set back, cookies are valid again that had expired when the field was written.
     #expect(cache.entry(for: target, now: later(-1)) == nil)
   }
 

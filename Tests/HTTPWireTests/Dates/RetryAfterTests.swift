@@ -26,7 +26,7 @@ import Testing
     #expect(seconds("Sun Nov  6 08:50:37 1994") == 60)
   }
 
-  @Test("A date in the past is no delay") func pastDate() {
+  @Test("A date in the past means no delay") func pastDate() {
     #expect(seconds("Sun, 06 Nov 1994 08:49:36 GMT") == 0)
     #expect(seconds("Thu, 01 Jan 1970 00:00:00 GMT") == 0)
   }

@@ -109,7 +109,7 @@ import Testing
     #expect(reader.lastEventID == "")
   }
 
-  @Test("An ID that a field cannot carry is that of its event, and the one before is repeated to the server")
+  @Test("An event has its ID even if a field cannot carry it, and the previous ID is sent back to the server")
   func unrepeatableID() throws {
     for (id, isRepeated) in [
       (String(repeating: "x", count: 8000), true), (String(repeating: "x", count: 8001), false),

@@ -65,7 +65,7 @@ import Testing
     #expect(reconnection.fields == fields + [HTTPHeader(name: "Last-Event-ID", value: "é1")])
     _ = reconnection.connectionEnded(nil, random: 0)
     #expect(reconnection.lastEventID == "é1")
-    // The last event ID of the caller may have a control character, which cannot be sent.
+    // The caller's last event ID may have a control character, which cannot be sent.
     #expect(EventStreamReconnection(lastEventID: "1\u{1}").fields == fields)
     _ = reconnection.connectionEnded(try Self.reader("id\n\n"), random: 0)
     #expect(reconnection.lastEventID == "")
@@ -85,7 +85,7 @@ import Testing
     if case .fail(let error) = decision { #expect(error.message.hasSuffix(".")) }
   }
 
-  @Test("After a clean end the delay is that of the server, give or take a tenth") func cleanEnd() throws {
+  @Test("After a clean end the delay is the server's, give or take a tenth") func cleanEnd() throws {
     for (random, expected) in [(0, 900), (0.5, 1000), (1, 1100), (9, 1100), (-9, 900)] as [(Double, Int)] {
       var reconnection = EventStreamReconnection()
       reconnection.eventReceived()
@@ -133,7 +133,7 @@ import Testing
     reconnection.redirected(by: plan, from: method, status: status)
   }
 
-  @Test("Permanent redirects are kept up to the first temporary one") func redirects() {
+  @Test("Permanent redirects are remembered up to the first temporary one") func redirects() {
     let url = "https://a.example/"
     var reconnection = EventStreamReconnection()
     #expect(reconnection.target(of: url) == url)
@@ -148,7 +148,8 @@ import Testing
     #expect(reconnection.target(of: url) == url)
   }
 
-  @Test("A redirect that changes the method or leaves TLS is not kept") func redirectsToOtherRequests() {
+  @Test("A redirect that changes the method or leaves TLS is not remembered") func redirectsToOtherRequests()
+  {
     let url = "https://a.example/"
     var reconnection = EventStreamReconnection()
     #expect(reconnection.target(of: url) == url)

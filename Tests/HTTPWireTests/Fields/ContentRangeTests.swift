@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(
-    "Anything that contradicts itself or the grammar is no range",
+    "Anything that contradicts itself or the grammar is not a range",
     arguments: [
       "", "bytes", "bytes ", "bytes /", "bytes -/", "bytes 0-4", "bytes */*", "bytes 0-4/", "bytes /10",
       "bytes 5-4/10",

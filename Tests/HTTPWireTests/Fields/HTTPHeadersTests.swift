@@ -87,7 +87,7 @@ struct HTTPHeadersTests {
 
   @Test("Names that only look alike are different")
   func onlyASCIICaseIsIgnored() {
-    // U+212A KELVIN SIGN becomes "k" under Unicode's rules, but is no letter of a field name.
+    // U+212A KELVIN SIGN becomes "k" under Unicode's rules, but is not a letter of a field name.
     let headers: HTTPHeaders = ["key": "1", "\u{212A}ey": "2", "@": "3", "`": "4"]
     #expect(headers.count == 4)
   }

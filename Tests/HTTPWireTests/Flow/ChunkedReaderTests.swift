@@ -27,7 +27,7 @@ import Testing
             if step == .end { reading.excess += piece.count - position }
             return
           }
-          // Half of it at first. The bytes that were not taken are offered again.
+          // Half of it at first. The bytes that were not consumed are offered again.
           let taken = max(1, range.count / 2)
           reading.content += String(decoding: piece[range.prefix(taken)], as: UTF8.self)
           reader.contentTaken(taken)

@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-@Suite("Bodies that are not wanted") struct DroppedBodyTests {
+@Suite("Discarded bodies") struct DroppedBodyTests {
   private static func body(
     _ status: Int = 302, _ lines: [String] = [], version: String = "HTTP/1.1", method: String = "GET",
     isReusable: Bool = true, now: UInt64 = 1000
@@ -38,12 +38,12 @@ import Testing
     #expect(try Self.body(302, long, method: "POST").decision == .close)
   }
 
-  @Test("Nothing is read on a connection that cannot be used again") func unusable() throws {
+  @Test("A connection that cannot be reused is not read") func unusable() throws {
     let short = ["Content-Length: 1"]
     #expect(try Self.body(302, short, isReusable: false).decision == .close)
     #expect(try Self.body(302, short, version: "HTTP/1.0").decision == .close)
     #expect(try Self.body(302, short, version: "HTTP/2").decision == .read)
-    #expect(try Self.body(302, [], version: "HTTP/2").decision == .read, "a stream has an end of its own")
+    #expect(try Self.body(302, [], version: "HTTP/2").decision == .read, "a stream has its own end")
     #expect(try Self.body(302, ["Content-Length: 65537"], version: "HTTP/2").decision == .close)
   }
 

@@ -12,7 +12,7 @@ import Testing
     #expect(wasSuspended)
     #expect(flow.isMoving)
     let isRepeated = flow.resume()
-    #expect(!isRepeated, "there is no suspension any more")
+    #expect(!isRepeated, "the suspension is over")
   }
 
   @Test("A full sink stops receiving alone, an empty source sending alone") func directions() {
@@ -25,7 +25,7 @@ import Testing
     #expect(flow.isMoving)
   }
 
-  @Test("Room in a sink is no bandwidth, and bandwidth is no room in a sink") func bandwidth() {
+  @Test("Room in a sink does not grant bandwidth, nor does bandwidth make room in a sink") func bandwidth() {
     var flow = ExchangeFlow()
     flow.stopReceiving(.throttled)
     flow.stopSending(.sourceEmpty)

@@ -132,7 +132,7 @@ import Testing
     }
     var assembly = ResponseAssembly()
     guard case .keep = ResponseAssemblyTests.feed(&assembly, "HTTP/1.1 200 OK") else {
-      Issue.record("HTTP/1.1 needs no verification")
+      Issue.record("HTTP/1.1 does not need verification")
       return
     }
   }

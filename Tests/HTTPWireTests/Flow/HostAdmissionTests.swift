@@ -36,7 +36,7 @@ import Testing
     #expect(Set((0..<4).compactMap { _ in admission.ended() }) == [1, 2, 3, 4])
   }
 
-  @Test("A host whose connections are in use offers no request to the session") func busyHost() {
+  @Test("A host offers no request to the session while its connections are in use") func busyHost() {
     var admission = HostAdmission(connections: 1)
     #expect(admission.submitted(1, priority: 0.5) == true)
     #expect(admission.submitted(2, priority: 0.5) == false)
@@ -94,8 +94,7 @@ import Testing
     #expect(admission.ended() == nil)
   }
 
-  @Test("Running requests on connections that drain leave their places to others") func drainingConnections()
-  {
+  @Test("Running requests on connections that drain leave their slots to others") func drainingConnections() {
     var admission = HostAdmission(connections: 2)
     for ticket in UInt64(0)..<8 { _ = admission.submitted(ticket, priority: 0.5) }
     #expect(admission.began(draining: 1) == [2])

@@ -17,7 +17,7 @@ import Testing
     return PhaseTimer(try #require(PhaseLimits(limits)))
   }
 
-  @Test("Options without limits of phases need no timer") func noLimits() {
+  @Test("Options without limits of phases do not need a timer") func noLimits() {
     #expect(PhaseLimits(.init()) == nil)
     #expect(PhaseLimits(.init(idle: .seconds(1), total: .seconds(2))) == nil)
     #expect(PhaseLimits(.init(connect: .seconds(1)))?.connect == 1_000_000_000)
@@ -108,7 +108,7 @@ import Testing
     #expect(timer.expiry == 1140)
   }
 
-  @Test("A connection without a request has no phase behind it") func connectionAlone() throws {
+  @Test("A connection without a request is not followed by a phase") func connectionAlone() throws {
     var timer = PhaseTimer(try #require(PhaseLimits(.init(requestSend: .zero, firstByte: .zero))))
     timer.handshakeBegan(100)
     timer.connectionEnded(200)
@@ -156,7 +156,7 @@ import Testing
     try expect(.firstByte, .init(firstByte: limit))
   }
 
-  /// Expects that a transfer whose phases take no time exceeds a limit of zero.
+  /// Expects that a transfer exceeds a limit of zero even if its phases take no time.
   private func expect(
     _ phase: TransportOptions.TimeLimits.Phase, _ limits: TransportOptions.TimeLimits
   ) throws {

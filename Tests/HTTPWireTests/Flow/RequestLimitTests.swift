@@ -42,7 +42,7 @@ import Testing
     #expect(bucket.readyTime == 6 * Self.second)
   }
 
-  @Test("A token that is given back can be taken again") func giveBack() {
+  @Test("A token that is given back can be used again") func giveBack() {
     var bucket = TokenBucket(rate: 1, burst: 1)
     bucket.take(at: 50 * Self.second)
     bucket.giveBack()
@@ -129,7 +129,7 @@ import Testing
   @Test("The limit of the session keeps requests waiting") func room() {
     var admission = admission()
     #expect(admission.submitted(1, priority: 0.5, Moment(room: 0)) == false)
-    #expect(admission.submitted(2, priority: 0.7, Moment(room: 3)) == false, "behind a waiting request")
+    #expect(admission.submitted(2, priority: 0.7, Moment(room: 3)) == false, "after a waiting request")
     #expect(admission.obstacle(0) == nil)
     #expect(admission.candidate(0)?.ticket == 2)
     #expect(admission.released(Moment(room: 1)) == [2])
@@ -143,7 +143,7 @@ import Testing
     for ticket in UInt64(0)...4 { _ = admission.submitted(ticket, priority: 0.5) }
     #expect(admission.prioritized(3, 1) == true)
     #expect(admission.prioritized(1, 0) == true)
-    #expect(admission.prioritized(4, 0.5) == true, "the same priority keeps the place")
+    #expect(admission.prioritized(4, 0.5) == true, "the same priority keeps the position")
     #expect(admission.prioritized(0, 1) == false)
     #expect(admission.prioritized(9, 1) == false)
     #expect(admission.queue.map(\.ticket) == [3, 2, 4, 1])
@@ -223,7 +223,7 @@ import Testing
     #expect(meter.readyTime(.download) > 2 * Self.second)
   }
 
-  @Test("On average the limit is kept", arguments: [1, 1000, 100_000, 1_000_000_000])
+  @Test("On average the limit is respected", arguments: [1, 1000, 100_000, 1_000_000_000])
   func average(limit: Int) {
     var meter = BandwidthMeter(.init(upload: limit))
     let start = 10 * Self.second

@@ -46,7 +46,7 @@ import Testing
       "a request that closes", exchange(closes: true),
       [(.headSent, .none), (final(200), .none), (end, closed)]),
     Scenario(
-      "bytes behind the response", exchange(),
+      "bytes after the response", exchange(),
       [(.headSent, .none), (final(200), .none), (.responseEnded(hasMore: true), closed)]),
     Scenario(
       "informational responses", exchange(),
@@ -64,7 +64,7 @@ import Testing
       "an early 399", exchange(content: true),
       [(.headSent, .sendContent), (final(399), .none), (.contentSent, .none), (end, reused)]),
     Scenario(
-      "bytes behind an early response", exchange(content: true),
+      "bytes after an early response", exchange(content: true),
       [
         (.headSent, .sendContent), (final(200), .none), (end, .none), (.excessBytes, .none),
         (.contentSent, closed),
@@ -168,7 +168,7 @@ import Testing
       "FIN within a body", exchange(),
       [(.headSent, .none), (final(200), .none), (.peerClosed(isAnnounced: true), .fail(.cutOff))]),
     Scenario(
-      "FIN behind the response, during the upload", exchange(content: true),
+      "FIN after the response, during the upload", exchange(content: true),
       [
         (.headSent, .sendContent), (final(200), .none), (end, .none),
         (.peerClosed(isAnnounced: false), closed),

@@ -219,7 +219,7 @@ import Testing
     }
   }
 
-  @Test("A reader tells how the body goes on") func framing() {
+  @Test("A reader reports how the body continues") func framing() {
     func reader(_ text: String, _ method: String = "GET") -> HTTP1Reader {
       var reader = HTTP1Reader(method: method)
       Array(text.utf8).withUnsafeBytes { raw in

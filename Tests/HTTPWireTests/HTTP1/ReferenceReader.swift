@@ -105,7 +105,7 @@ enum ReferenceReader {
     }
   }
 
-  /// Returns the fields of a trailer section behind the line of the last chunk.
+  /// Returns the fields of a trailer section after the line of the last chunk.
   private static func trailers(_ bytes: [UInt8]) -> [HTTPHeader] {
     var lines: [[UInt8]] = []
     for line in bytes.split(separator: 0x0A).dropFirst() {
@@ -132,7 +132,7 @@ struct SegmentedReading {
   private(set) var parts: [ResponsePart] = []
   private(set) var isOver = false
   private var excess = 0
-  /// The largest number of bytes that are taken of a piece of content at once.
+  /// The largest number of bytes of a piece of content that are consumed at once.
   var mostTaken = Int.max
 
   init(method: String, limit: Int) { reader = HTTP1Reader(method: method, headerSizeLimit: limit) }

@@ -22,14 +22,14 @@ import Testing
     return String(decoding: buffer.dropFirst(6), as: UTF8.self)
   }
 
-  /// Returns the violation, and verifies that nothing was written.
+  /// Returns the violation, and verifies that no byte was written.
   private static func violation(_ writer: RequestHeadWriter) -> RequestHeadViolation? {
     var buffer = Array("before".utf8)
     do throws(RequestHeadViolation) {
       _ = try writer.write(into: &buffer)
       return nil
     } catch {
-      // A comparison of its own, because a failure would describe up to a million bytes.
+      // Compare outside of `#expect`, because a failure would describe up to a million bytes.
       let isUnchanged = buffer == Array("before".utf8)
       #expect(isUnchanged, "\(error)")
       #expect(error.message.hasSuffix("."), "\(error.message)")
@@ -318,7 +318,7 @@ private final class FixedSource: BodySource {
     #expect(buffer.count <= RequestChunks.longestSizeLine)
   }
 
-  @Test("A body in chunks is read as it was written") func wholeBody() throws {
+  @Test("A body in chunks is read back unchanged") func wholeBody() throws {
     var body: [UInt8] = []
     var content: [UInt8] = []
     for size in [1, 3, 16, 300] {

@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// Returns the lines of the head over HTTP/1.1 after that of the host.
+  /// Returns the lines of the HTTP/1.1 head after the `Host` line.
   private static func lines(
     of request: WireRequest, withholdsContent: Bool = false
   ) throws(RequestHeadViolation) -> [String] {
@@ -73,7 +73,7 @@ import Testing
       ])
   }
 
-  @Test("A field Trailer of the caller takes precedence") func givenNames() throws {
+  @Test("The caller's Trailer field takes precedence") func givenNames() throws {
     let request = Self.request(.bytes(Data([1])), [("trailer", "Other")], names: ["Digest"])
     #expect(try Self.lines(of: request) == ["trailer: Other", Self.chunked])
     #expect(try Self.fields2(of: request) == ["trailer: Other", "content-length: 1"])
@@ -108,7 +108,7 @@ import Testing
   }
 
   @Test(
-    "Names and values are checked as those of header fields",
+    "Names and values are checked like those of header fields",
     arguments: [("a b", "1"), ("", "1"), (":status", "1"), ("a", "b\r\nc: d"), ("a", "\u{0}")])
   func invalid(name: String, value: String) {
     let fields = [HTTPHeader(name: name, value: value)]

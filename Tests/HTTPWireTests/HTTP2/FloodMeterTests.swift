@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test("DATA of the client allows updates of windows, and nothing else") func updates() {
+  @Test("DATA of the client allows only updates of windows") func updates() {
     let update = Self.frame(8, 0, [0, 0, 0, 1])
     for (count, expected) in [
       (0, 1_002), (1, 1_002), (511, 1_002), (512, 1_004), (16_384, 1_066), (-5, 1_002),

@@ -35,7 +35,7 @@ import Testing
     #expect(Self.text(try Self.fields("GET", url)).contains(":path: \(path)"), "\(url)")
   }
 
-  @Test("The length of the content is announced, also that of none if the method means content")
+  @Test("The length of the content is announced, even a length of zero if the method implies content")
   func length() throws {
     let data = RequestBody.bytes(Data([1, 2, 3]))
     #expect(Self.text(try Self.fields("GET")).count == 4)

@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "The authority is the given Host, otherwise that of the origin",
+    "The authority is the given Host, otherwise the origin's",
     arguments: [
       ("https", "a.test", 443, nil, "a.test"), ("https", "a.test", 80, nil, "a.test:80"),
       ("http", "a.test", 80, nil, "a.test"), ("http", "a.test", 443, nil, "a.test:443"),
@@ -93,7 +93,7 @@ import Testing
     #expect(try Self.lines(fields, length: 9).last == "content-length=9")
   }
 
-  @Test("A length or a coding of the caller must not contradict the body") func framing() throws {
+  @Test("The caller's length or coding must not contradict the body") func framing() throws {
     #expect(try Self.lines([("content-length", " 9")], length: 9) == Self.control + ["content-length=9"])
     #expect(try Self.lines([("content-length", "0")]) == Self.control)
     #expect(try Self.lines([("Transfer-Encoding", "Chunked")]) == Self.control)

@@ -126,7 +126,7 @@ import Testing
       ("in capitals", [.field(":Status", "200")], .pseudoField(":Status")),
       ("in trailers", [Self.status, .end(), .field(":status", "200")], pseudo),
       (
-        "in trailers behind a field", [Self.status, .end(), .field("a", "1"), .field(":status", "200")],
+        "in trailers after a field", [Self.status, .end(), .field("a", "1"), .field(":status", "200")],
         pseudo
       ),
       ("none in the head after an informational one", [.field(":status", "100"), .end(), .end()], pseudo),
@@ -216,7 +216,7 @@ import Testing
     #expect(
       late.count == 2 && late.last != .refuse(.bodyLength), "lengths of informational heads do not count")
     let trailer: [Event] = [.data(5), .field("content-length", "9"), .end(stream: true)]
-    #expect(Self.results(length + trailer).count == 2, "nor do those of trailers")
+    #expect(Self.results(length + trailer).count == 2, "nor do lengths in trailers")
   }
 
   @Test("Responses without a body have no DATA, whatever their length says") func noBody() {

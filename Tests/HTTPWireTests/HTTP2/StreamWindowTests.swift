@@ -32,7 +32,7 @@ import Testing
     #expect(budget.total == 0)
   }
 
-  @Test("A reader that falls behind keeps a small window") func slowReader() {
+  @Test("The window of a reader that falls behind stays small") func slowReader() {
     var budget = WindowBudget()
     var window = StreamWindow(in: &budget)
     window.received(200 * Self.kibi)

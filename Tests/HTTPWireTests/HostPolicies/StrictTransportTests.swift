@@ -84,7 +84,7 @@ struct StrictTransportTests {
     #expect(!answer3)
   }
 
-  @Test("A subdomain sets its own policy and not that of its superdomain") func subdomains() throws {
+  @Test("A subdomain sets its own policy, not its superdomain's") func subdomains() throws {
     var table = try table("max-age=1000; includeSubDomains", of: "a.test")
     let below = try #require(HostPolicyName("b.a.test"))
     _ = table.note(StrictTransportField(maxAge: 10, includesSubdomains: false), of: below, now: 100)

@@ -65,7 +65,7 @@ import Testing
     #expect(JournalState([.described(Self.description)] + twice) == once)
   }
 
-  @Test("Numbers below zero and beyond all files are no trap, and count nothing that the file has not")
+  @Test("Numbers below zero or beyond the file do not trap, and do not count bytes that the file lacks")
   func numbers() throws {
     let head = StoredHead(ResponseHead(status: 206))
     for number in [Int64.min, -1, 0, .max - 1, .max] {

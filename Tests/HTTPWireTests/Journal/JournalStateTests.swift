@@ -63,8 +63,7 @@ struct JournalStateTests {
     #expect(continuation(synced, fileSize: 70, boot: "new") == .resume(received: 50))
     #expect(continuation(synced, fileSize: 20, boot: "new") == .resume(received: 20))
     #expect(continuation(synced, fileSize: 70) == .resume(received: 70))
-    // The bytes before the offset of a later response were trusted then, and are on the disk as far as they were
-    // before.
+    // The bytes before the offset of a later response were trusted then. No more of them are on the disk than before.
     let later = try transfer(
       "GET", head, .synced(size: 50), .responded(Self.head(206), offset: 50, boot: "new"))
     #expect(continuation(later, fileSize: 90, boot: "third") == .resume(received: 50))
@@ -104,7 +103,7 @@ struct JournalStateTests {
     #expect(continuation(try transfer("POST"), boot: "new") == .lost, "records may be missing")
     #expect(continuation(try transfer("PUT"), boot: "new") == .send)
     #expect(continuation(try transfer("POST", .sent, .answered(hasBody: false))) == .deliver)
-    #expect(continuation(try transfer("POST", .sent, .restarted)) == .send, "the caller wanted a retry")
+    #expect(continuation(try transfer("POST", .sent, .restarted)) == .send, "the caller requested a retry")
   }
 
   static let upload = UploadResource(url: "https://example.com/files/1").flatMap { resource in
@@ -159,7 +158,7 @@ struct JournalStateTests {
     #expect(continuation(part, fileSize: 30) == .resume(received: 30))
   }
 
-  @Test("A response whose body is gone is not complete") func lostBody() throws {
+  @Test("A response is not complete if its body is gone") func lostBody() throws {
     let post = try transfer("POST", .sent, .answered(hasBody: true))
     #expect(continuation(post) == .deliver)
     let description = Self.description("PUT")

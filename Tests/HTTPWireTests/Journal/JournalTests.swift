@@ -45,7 +45,7 @@ struct JournalTests {
     try records.reduce(into: Data()) { $0 += try #require(log.line(of: $1)) }
   }
 
-  @Test("Every record is read as it was written") func roundTrip() throws {
+  @Test("Every record is read back unchanged") func roundTrip() throws {
     let bytes = try bytes(Self.records)
     let content = log.content(of: bytes)
     #expect(content.records == Self.records)
@@ -131,7 +131,7 @@ struct JournalTests {
     #expect(log.state(of: first + (try line(json))) == nil, "the unknown record may take bytes back")
   }
 
-  @Test("Arbitrary bytes are no journal", .seeded) func noise() {
+  @Test("Arbitrary bytes are not a journal", .seeded) func noise() {
     var generator = Seed.generator()
     for _ in 0..<500 {
       let noise = Data(

@@ -11,7 +11,7 @@ import Testing
     ResponseHead(status: status, fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })
   }
 
-  @Test("The length is that of the whole file, unless the body is coded") func lengths() {
+  @Test("The length is the whole file's, unless the body is coded") func lengths() {
     for (status, fields, length) in [
       (200, [("Content-Length", "7")], 7), (200, [], nil), (200, [("Content-Length", "+7")], nil),
       (200, [("Content-Length", "7"), ("Content-Length", "8")], nil),

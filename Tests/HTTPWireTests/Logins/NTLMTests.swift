@@ -69,7 +69,7 @@ import Testing
     #expect(long?.hex == "6b1ab7fe4bd7bf8f0b62e6ce61b9d0cd")
   }
 
-  @Test("Keys and responses are those of the specification") func example() throws {
+  @Test("Keys and responses match the specification's examples") func example() throws {
     let keys = try #require(
       NTLMKeys(user: "User", domain: "Domain", password: "Password", hashes: ReferenceMD5()))
     #expect(keys.responseKey.hex == "0c868a403bfd7a93a3001ef22ef02e3f")
@@ -110,7 +110,7 @@ import Testing
     #expect(message.count == 64 + 24 + 84 + 12 + 8 + 22)
   }
 
-  @Test("The time is that of the caller, if the server sends none") func time() throws {
+  @Test("The time is the caller's, if the server does not send one") func time() throws {
     let message = try Self.answer(to: Self.challenge(), time: 0x0807_0605_0403_0201)
     #expect(Self.part(message, at: 20)[24..<32] == Self.timestamp[...])
     #expect(NTLMClient.time(unixSeconds: 0) == 116_444_736_000_000_000)
@@ -119,7 +119,7 @@ import Testing
     for seconds in [1_844_674_407_370, Int64.max] { #expect(NTLMClient.time(unixSeconds: seconds) == .max) }
   }
 
-  @Test("Without target information the response is that of NTLMv2 as well", arguments: [32, 40, 48, 56])
+  @Test("Without target information the response is of NTLMv2 as well", arguments: [32, 40, 48, 56])
   func noTargetInfo(length: Int) throws {
     let message = try Self.answer(to: Array(Self.challenge(info: nil).prefix(length)))
     #expect(
@@ -143,7 +143,7 @@ import Testing
     #expect(Self.part(message, at: 12) == [UInt8](repeating: 0, count: 24), "no short response")
     let response = Self.part(message, at: 20)
     #expect(Array(response[24..<32]) == Self.timestamp)
-    // Flags, channel bindings and the name of the service are behind the server's attributes.
+    // Flags, channel bindings and the name of the service follow the server's attributes.
     let added =
       "0600 0400 02000000 0a00 1000 00000000000000000000000000000000 0900 0c00 48005400540050002f006100"
     #expect(
@@ -216,7 +216,7 @@ import Testing
     #expect(message[60] == (isUnicode ? 1 : 2))
   }
 
-  @Test("Bytes that are no challenge are refused") func malformed() {
+  @Test("Bytes that are not a challenge are refused") func malformed() {
     let whole = Self.challenge()
     var broken: [(String, [UInt8])] = (0..<32).map { ("the first \($0) bytes", Array(whole.prefix($0))) }
     for offset in [0, 47, 57, 93, 94, 0x7FFF_FFFF, 0xFFFF_FFFF] as [UInt32] {
@@ -260,7 +260,7 @@ import Testing
     }
   }
 
-  @Test("Without MD5 there is no NTLM") func noHash() {
+  @Test("Without MD5, NTLM is not available") func noHash() {
     struct NoHashes: HashFunctions {
       func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? { nil }
       func makeRunningHash(_ algorithm: DigestChallenge.Algorithm) -> (any RunningHash)? { nil }
@@ -269,7 +269,7 @@ import Testing
     #expect(throws: NTLMClient.Failure.hash) { try Self.answer(client, to: Self.challenge()) }
   }
 
-  @Test("A name that no message can hold is refused") func longNames() throws {
+  @Test("A name that does not fit into a message is refused") func longNames() throws {
     let long = String(repeating: "u", count: 1_024)
     #expect(try Self.part(Self.answer(Self.client(long), to: Self.challenge()), at: 36).count == 2_048)
     for user in [long + "u", long + "u\\u"] {

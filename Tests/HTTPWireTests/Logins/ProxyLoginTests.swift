@@ -49,7 +49,7 @@ import Testing
     #expect(login.received(Self.ok, keepsConnection: true) == .deliver)
   }
 
-  @Test("Without a user nothing is sent") func noUser() {
+  @Test("Without a user and a password, no credentials are sent") func noUser() {
     for authentication in [ProxyServer.Authentication.basic, .negotiated] {
       var login = Self.login(authentication, user: nil, password: nil)
       #expect(login.begin() == Self.nothing)
@@ -191,8 +191,8 @@ import Testing
     #expect(login.received(Self.ok, keepsConnection: true) == .deliver)
   }
 
-  @Test("A token that cannot be made ends the login, and the request goes without credentials") func noToken()
-  {
+  @Test("A token that cannot be generated ends the login, and the request goes without credentials")
+  func noToken() {
     var login = Self.login(user: "")
     _ = login.begin()
     #expect(

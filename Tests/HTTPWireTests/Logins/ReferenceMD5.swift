@@ -1,6 +1,6 @@
 import HTTPWire
 
-/// MD5 (RFC 1321) for tests, because HTTPWire has no hash functions of its own. Other functions are not there.
+/// MD5 (RFC 1321) for tests, because HTTPWire does not implement hash functions. It implements no other function.
 struct ReferenceMD5: HashFunctions {
   func hash(_ algorithm: DigestChallenge.Algorithm, _ bytes: [UInt8]) -> [UInt8]? {
     algorithm == .md5 ? Self.hash(bytes) : nil

@@ -7,7 +7,7 @@ import Testing
   }
 
   @Test(
-    "The name is that of Content-Disposition (RFC 6266)",
+    "The name comes from Content-Disposition (RFC 6266)",
     arguments: [
       ("attachment; filename=a.txt", "a.txt"),
       ("attachment; filename=\"a b.txt\"", "a b.txt"),

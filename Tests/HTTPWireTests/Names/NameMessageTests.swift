@@ -38,7 +38,7 @@ struct NameMessageTests {
     #expect(
       answer(message([address(1), address(2, seconds: 30)]))
         == .addresses([try ip(1), try ip(2)], seconds: 30))
-    // A name that is another name's, whose record is written out.
+    // A name that is an alias of another name, which has an uncompressed record.
     let alias: [UInt8] = [0xC0, 12, 0, 5, 0, 1, 0, 0, 0, 9, 0, 2, 0xC0, 12]
     #expect(answer(message([alias, address(1, [1, 0x62, 0])])) == .addresses([try ip(1)], seconds: 9))
     #expect(answer(message([address(1, kind: 28)])) == .addresses([], seconds: 0))

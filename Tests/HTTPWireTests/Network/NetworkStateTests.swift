@@ -30,7 +30,7 @@ import Testing
     #expect(Self.path { $0.routes[2].priority = 50 } == modemPath)
   }
 
-  @Test("A link that is down or unplugged is no path") func linkDown() {
+  @Test("A link that is down or unplugged is not a path") func linkDown() {
     #expect(Self.path { $0.links[1].isUp = false } == modemPath)
     #expect(Self.path { $0.links[1].isRunning = false } == modemPath)
     #expect(
@@ -41,13 +41,13 @@ import Testing
     #expect(Self.path { $0.links.removeAll { $0.index > 1 } } == .unreachable)
   }
 
-  @Test("Without a default route there is no path") func noRoute() {
+  @Test("Without a default route, the path is unavailable") func noRoute() {
     #expect(Self.path { $0.routes.removeLast(2) } == .unreachable)
     #expect(Self.path { $0.routes = [.init(family: .v4, link: 1)] } == .unreachable)
     #expect(NetworkState().pathToAnywhere() == .unreachable)
   }
 
-  @Test("Without an address there is no path") func noAddress() {
+  @Test("Without an address, the path is unavailable") func noAddress() {
     #expect(Self.path { $0.addresses.removeLast() } == .unreachable)
     #expect(Self.path { $0.addresses[1].isGlobal = false } == .unreachable)
     // An address of the other family does not help, one of another link does.
@@ -69,7 +69,7 @@ import Testing
     #expect(Self.state().pathToAnywhere { $0 != .wired } == modemPath)
   }
 
-  @Test("The path to a host is that of its first reachable address") func host() {
+  @Test("The path to a host is the path to its first reachable address") func host() {
     let state = Self.state()
     #expect(state.path(to: []) == .unreachable)
     #expect(state.path(to: [.unreachable]) == .unreachable)

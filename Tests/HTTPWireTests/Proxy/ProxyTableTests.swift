@@ -92,7 +92,7 @@ struct ProxyTableTests {
     #expect(server.kind == .socks5h)
   }
 
-  @Test("A scheme without a setting of its own uses the proxies of the configuration, or of the environment")
+  @Test("A scheme without its own setting uses the proxies of the configuration, or of the environment")
   func schemeOfEnvironment() throws {
     var options = TransportOptions()
     options.proxy = .perScheme(http: .none, https: .environment)

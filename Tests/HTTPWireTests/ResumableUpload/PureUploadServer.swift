@@ -13,7 +13,7 @@ struct PureUploadServer {
   var uploads: [Upload] = []
   /// The number of uploads that were processed because all their bytes were there.
   var processedCount = 0
-  /// The number of bytes that were taken.
+  /// The number of bytes that were accepted.
   var takenCount: Int64 = 0
 
   init(_ dialect: UploadResumption.Dialect, length: Int64) {
@@ -23,7 +23,7 @@ struct PureUploadServer {
 
   static func url(_ index: Int) -> String { "/files/\(index)" }
 
-  /// Takes a request whose connection breaks behind so many bytes of the content.
+  /// Accepts a request, and breaks the connection after this many bytes of the content.
   ///
   /// - Returns: The informational answer, and the final one unless the connection broke before.
   mutating func serve(

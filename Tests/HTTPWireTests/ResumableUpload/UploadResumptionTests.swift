@@ -12,7 +12,7 @@ import Testing
     return policy
   }
 
-  /// Makes an upload whose resource is known, before its first bytes are sent again.
+  /// Makes an upload with a known resource, before its first bytes are sent again.
   private static func begun(
     _ dialect: UploadResumption.Dialect, length: Int64 = 100, sent: Int64 = 60,
     _ change: (inout UploadResumption.Policy) -> Void = { _ in }
@@ -51,7 +51,7 @@ import Testing
 
   // MARK: Whole uploads
 
-  /// Performs an upload whose connection breaks behind so many bytes of each content, in turn.
+  /// Performs an upload, and breaks each connection in turn after the given number of bytes of its content.
   private static func perform(
     _ upload: inout UploadResumption, on server: inout PureUploadServer, content: [UInt8], cuts: [Int]
   ) -> UploadResumption.Verdict? {
@@ -82,7 +82,7 @@ import Testing
     return nil
   }
 
-  @Test("An upload that breaks behind any byte is stored once, byte by byte", arguments: dialects)
+  @Test("An upload that breaks after any byte is stored once, byte by byte", arguments: dialects)
   func everyCut(dialect: UploadResumption.Dialect) {
     let content = (0..<64).map { UInt8($0) }
     for cut in 0..<64 {
@@ -166,7 +166,7 @@ import Testing
     #expect(upload.next() == .append(.init(offset: 100, count: 0, isLast: true)))
   }
 
-  @Test("A failure of the server behind the last byte is no success") func failureBehindLastByte() {
+  @Test("A failure of the server after the last byte is not a success") func failureBehindLastByte() {
     for (status, verdict) in [
       (500, UploadResumption.Verdict.failure(.failedAfterUpload(status: 500))), (502, .result),
     ] {
@@ -346,7 +346,7 @@ import Testing
     }
   }
 
-  @Test("A largest size that is no size is unknown", arguments: ["-1", "-20", "1.5", "many", ""])
+  @Test("A largest size that is not a size is unknown", arguments: ["-1", "-20", "1.5", "many", ""])
   func invalidMaximumSize(text: String) {
     let head = ResponseHead(
       status: 204,
@@ -485,7 +485,7 @@ import Testing
     }
   }
 
-  @Test("A failure behind the last byte counts in the next process, too", arguments: [500, nil])
+  @Test("A failure after the last byte counts in the next process, too", arguments: [500, nil])
   func storedFailure(status: Int?) throws {
     let resource = try #require(UploadResource(url: Self.url))
     var upload = UploadResumption(

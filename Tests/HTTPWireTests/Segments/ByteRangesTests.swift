@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "Other texts are no ranges",
+    "Other texts are not ranges",
     arguments: [
       "-", "1", "5-4", "a-b", "0-4,", ",0-4", "0-+4", "0-9223372036854775807", "0-99999999999999999999",
     ])

@@ -15,7 +15,7 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
     #expect(answer == .part(5..<10, length: 20, validator: "\"a\""))
   }
 
-  @Test("A weak entity tag, and a date without a later response, are no validators")
+  @Test("A weak entity tag, and a date without a later response, are not validators")
   func weak() {
     let range = ("Content-Range", "bytes 0-9/20")
     let modified = ("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
@@ -87,7 +87,7 @@ private func head(_ status: Int, _ fields: [(String, String)]) -> ResponseHead {
     }
   }
 
-  @Test("The rate is that of the last seconds")
+  @Test("The rate covers the last seconds")
   func rate() throws {
     var rate = TransferRate(window: .seconds(8))
     #expect(rate.bytesPerSecond(at: .seconds(1)) == nil)

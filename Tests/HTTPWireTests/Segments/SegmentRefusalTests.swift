@@ -3,7 +3,7 @@ import Testing
 
 private let first = Representation(length: 100, validator: "\"1\"")
 
-/// Answers to segments that are no ranges, or ranges that prove nothing.
+/// Answers to segments that are not ranges, or are ranges that do not identify the version.
 @Suite("Refused segments") struct SegmentRefusalTests {
   private func transfer(
     sources: Int = 1, connections: Int = 4, hasChecksum: Bool = false, limit: Int64? = nil
@@ -203,7 +203,7 @@ private let first = Representation(length: 100, validator: "\"1\"")
       let actions = transfer.receive(answer, for: 1, at: .zero)
       if limit == 99 {
         #expect(actions == [.stop(1), .fail(.tooLarge(100))])
-        #expect(transfer.version == nil, "nothing is kept")
+        #expect(transfer.version == nil, "the version is not stored")
       } else {
         #expect(actions.first != .stop(1) && !transfer.isOver)
       }

@@ -50,7 +50,7 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(plan.begin(2) == nil)
   }
 
-  @Test("Bytes behind the announced range of a response are not used")
+  @Test("Bytes after the announced range of a response are not used")
   func announcedRange() {
     var transfer = transfer(connections: 1)
     _ = transfer.start(nil, at: .zero)
@@ -65,7 +65,7 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.range(of: 3) == 50..<100)
   }
 
-  @Test("A second response to a request is that of a retry, and the rest is requested anew")
+  @Test("A second response to a request belongs to a retry, and the rest is requested again")
   func retry() {
     var transfer = begun(connections: 2)
     _ = transfer.receive(.part(10..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
@@ -92,7 +92,7 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.room(for: 5, in: 1).isEmpty)
   }
 
-  @Test("A request that fails behind its last byte is no failure of its source")
+  @Test("A request that fails after its last byte does not count as a failure of its source")
   func failureBehindTheEnd() {
     var transfer = begun(connections: 2)
     _ = transfer.receive(.part(10..<60, length: 100, validator: "\"1\""), for: 2, at: .zero)
@@ -228,7 +228,7 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.sources.dropped == [0: .failed, 1: .failed])
   }
 
-  @Test("A server that refuses a further connection gets no more than it accepted")
+  @Test("A server that refuses another connection gets no more than it accepted")
   func connectionLimit() {
     var transfer = begun()
     let refusal = transfer.receive(.refused(status: 503, isTemporary: true), for: 4, at: .zero)

@@ -16,7 +16,7 @@ private struct Walk {
   let length: Int
   let mirrors: Int
   let sendsRanges: Bool
-  /// Whether the servers ignore `If-Range`, and send no validator in response to it.
+  /// Whether the servers ignore `If-Range`, and do not send a validator in response to it.
   let ignoresConditions: Bool
   var version = 1
   var changes: Int

@@ -31,7 +31,7 @@ import Testing
     #expect(ReadableText.lines(text) == text)
   }
 
-  @Test("Line breaks and tabs are escaped in a line and kept in lines")
+  @Test("Line breaks and tabs are escaped in a line and preserved in lines")
   func lines() {
     #expect(ReadableText.line("a\nb\r\nc\td") == #"a\nb\r\nc\td"#)
     #expect(ReadableText.lines("a\nb\r\nc\td\n") == "a\nb\nc\td\n")
@@ -99,7 +99,7 @@ import Testing
   }
 
   @Test(
-    "Bytes that are no UTF-8 are not passed on",
+    "Bytes that are not UTF-8 are not passed on",
     arguments: [
       ([0x9B, 0x33, 0x31, 0x6D], "\u{FFFD}31m"), ([0x41, 0xC2], "A\u{FFFD}"), ([0xE2, 0x80], "\u{FFFD}"),
       ([0xF0, 0x9F, 0x91], "\u{FFFD}"), ([0xC2, 0x1B], "\u{FFFD}\\u001B"), ([0xFF], "\u{FFFD}"),

@@ -13,7 +13,7 @@ import Testing
     url: "https://a.example/", origin: Origin(scheme: "https", host: "a.example", port: 443),
     profile: ConnectionProfile())
 
-  /// A request whose properties all differ from their defaults.
+  /// A request with properties that all differ from their defaults.
   private var full: WireRequest {
     plain.changing { parts in
       parts.method = "PUT"

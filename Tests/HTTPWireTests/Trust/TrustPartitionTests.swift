@@ -9,7 +9,7 @@ import Testing
     return ConnectionProfile(options: options).partition
   }
 
-  @Test("Options that change trust or the client certificate have a partition of their own")
+  @Test("Options that change trust or the client certificate have a separate partition")
   func distinct() {
     let (one, two) = (Data([1]), Data([2]))
     func identity(_ key: Data) -> ClientIdentity {

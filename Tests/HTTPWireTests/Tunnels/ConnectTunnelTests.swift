@@ -21,7 +21,7 @@ import Testing
   /// The proxy of a tunnel: it sends one text of `replies` for each request, and `nil` to end the connection.
   private struct Proxy {
     var replies: ArraySlice<String?>
-    /// The bytes that the tunnel has not taken.
+    /// The bytes that the tunnel has not consumed.
     var rest: [UInt8] = []
 
     /// Returns the next step of a tunnel that has sent a request or needs more bytes; `nil` if there are none.
@@ -276,7 +276,7 @@ import Testing
     #expect(Self.run(ConnectTunnel(to: Self.origin), [endless]).last == .failed(.headTooLarge))
   }
 
-  @Test("A connection that ends while a login is looked for is made again") func endWhileAsking() {
+  @Test("If a connection ends while a login is looked up, the tunnel connects again") func endWhileAsking() {
     var tunnel = ConnectTunnel(to: Self.origin)
     _ = tunnel.begin()
     var position = 0

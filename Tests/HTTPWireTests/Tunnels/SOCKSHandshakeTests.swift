@@ -28,7 +28,7 @@ import Testing
   private static let name = Handshake.Target.name("a.example")
   private static let nameBytes = Array("a.example".utf8)
 
-  /// Returns the steps other than `needsMore`, and the number of bytes that were not taken.
+  /// Returns the steps other than `needsMore`, and the number of bytes that were not consumed.
   private static func run(_ handshake: Handshake, _ reply: [UInt8], pieceSize: Int) -> ([Step], Int) {
     var handshake = handshake
     var steps = [handshake.begin()]
@@ -131,7 +131,7 @@ import Testing
       "a login", make(.socks5h, user: "ann", password: "pw", name), [5, 2, 1, 0] + connected5,
       [.send([5, 2, 0, 2]), .send([1, 3, 97, 110, 110, 2, 112, 119]), .send(request5), .done]),
     Scenario(
-      "a login whose reply has the version of SOCKS", make(.socks5h, user: "ann", name),
+      "a login reply with the version of SOCKS", make(.socks5h, user: "ann", name),
       [5, 2, 5, 0] + connected5,
       [.send([5, 2, 0, 2]), .send([1, 3, 97, 110, 110, 0]), .send(request5), .done]),
     Scenario(
@@ -141,10 +141,10 @@ import Testing
       "a login of another version", make(.socks5h, user: "a", name), [5, 2, 2],
       [.send([5, 2, 0, 2]), .send([1, 1, 97, 0]), .fail(.notSOCKS)]),
     Scenario(
-      "a login that is not wanted", make(.socks5h, user: "ann", name), [5, 0] + connected5,
+      "a login that is not requested", make(.socks5h, user: "ann", name), [5, 0] + connected5,
       [.send([5, 2, 0, 2]), .send(request5), .done]),
     Scenario(
-      "a login that is wanted and missing", make(.socks5h, name), [5, 2],
+      "a login that is requested and missing", make(.socks5h, name), [5, 2],
       [.send([5, 1, 0]), .fail(.loginRejected)]),
     Scenario(
       "no acceptable method", make(.socks5h, user: "ann", name), [5, 255],
@@ -180,7 +180,7 @@ import Testing
     }
   }
 
-  @Test("Bytes that are needed are never more than those of the reply", arguments: scenarios)
+  @Test("A handshake never asks for more bytes than the reply has", arguments: scenarios)
   func bytesNeeded(_ scenario: Scenario) {
     var handshake = scenario.handshake
     var step = handshake.begin()

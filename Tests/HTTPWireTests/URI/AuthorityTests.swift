@@ -56,7 +56,7 @@ import Testing
     #expect(Authority(label)?.host == "xn--" + code)
   }
 
-  @Test("A label that is too long for DNS is no host") func longLabel() {
+  @Test("A host with a label that is too long for DNS is refused") func longLabel() {
     #expect(Authority(String(repeating: "ü", count: 200)) == nil)
   }
 }

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(
-    "The text of a reference is that of its components",
+    "The text of a reference consists of its components",
     arguments: [
       "", "a", "#", "?", "//", "///", "a:", "http://u@h:1/p?q#f", "//h", "?q#f", "urn:x:y?z", "/a//b/", "%zz",
       "http://[::1]:80", "a?b?c#d#e", "//h?q", "//h#f", "ü/ü?ü#ü",

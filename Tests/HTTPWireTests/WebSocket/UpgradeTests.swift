@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(
-    "Target and Host are those of the URL",
+    "Target and Host come from the URL",
     arguments: [
       ("http://example.com/a?b#c", "/a?b", "example.com"), ("https://example.com?x", "/?x", "example.com"),
       ("http://example.com:8080", "/", "example.com:8080"), ("https://[::1]:443/%7e", "/%7e", "[::1]"),
@@ -27,7 +27,7 @@ import Testing
     #expect(lines.suffix(2) == ["", ""])
   }
 
-  @Test("Fields of the handshake replace those of the caller")
+  @Test("Fields of the handshake replace the caller's")
   func ownedFields() throws {
     let fields = [
       "Host", "connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Protocol", "Accept-Encoding",
@@ -105,7 +105,7 @@ import Testing
     #expect(try #require(Self.read(text, chunk: 10)).body.count == 50)
   }
 
-  @Test("An incomplete body is not taken for a complete one")
+  @Test("An incomplete body is not mistaken for a complete one")
   func incompleteBody() throws {
     let short = try #require(Self.read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", chunk: 1000))
     #expect(!short.isComplete)

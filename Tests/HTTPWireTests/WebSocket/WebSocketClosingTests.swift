@@ -70,7 +70,7 @@ import Testing
     #expect(other.phase == .open)
   }
 
-  @Test("After our Close frame nothing is sent, and messages are delivered until the closure")
+  @Test("After our Close frame no frames are sent, and messages are delivered until the closure")
   func closeByUs() throws {
     let client = WebSocketPeer(.client)
     client.receive(RawFrame.of(1, Array("begun".utf8)))
@@ -114,7 +114,7 @@ import Testing
     #expect(!client.hasOutput && !server.hasOutput)
   }
 
-  @Test("Bytes behind a Close frame are ignored") func bytesBehindClose() {
+  @Test("Bytes after a Close frame are ignored") func bytesBehindClose() {
     let client = WebSocketPeer(.client)
     client.receive(RawFrame.close(1000) + RawFrame.of(0x89, [1]) + RawFrame.text("late") + [0xFF])
     #expect(client.events.count == 1)
@@ -136,7 +136,7 @@ import Testing
     #expect(throws: WebSocketSendError.notOpen) { try client.connection.send(.text("late")) }
   }
 
-  @Test("A failure while closing sends no second Close frame") func failureWhileClosing() throws {
+  @Test("A failure while closing does not send a second Close frame") func failureWhileClosing() throws {
     let client = WebSocketPeer(.client)
     try client.connection.close()
     _ = client.output()

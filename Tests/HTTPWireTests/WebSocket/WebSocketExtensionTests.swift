@@ -156,7 +156,7 @@ import Testing
     return result
   }
 
-  @Test("A server declines a client whose window it cannot limit") func declined() {
+  @Test("A server declines the extension if it cannot limit the client's window") func declined() {
     var options = WebSocketDeflateOptions()
     options.client.windowBits = 12
     #expect(options.response(to: WebSocketDeflateParameters()) == nil)

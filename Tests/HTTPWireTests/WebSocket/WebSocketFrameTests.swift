@@ -32,7 +32,7 @@ import Testing
     #expect(server.output() == [0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F])
   }
 
-  @Test("Each frame has a key of its own") func keys() throws {
+  @Test("Each frame has a different key") func keys() throws {
     var key: UInt32 = 0
     var client = WebSocketConnection(WebSocketOptions(role: .client)) {
       key += 1
@@ -99,7 +99,7 @@ import Testing
       #expect(violation.message.contains("RFC 6455"))
       #expect(client.output() == RawFrame.masked(0x88, [0x03, 0xEA], key: [0xD4, 0xC3, 0xB2, 0xA1]))
       #expect(client.phase == .closed && client.endsTransport)
-      // Nothing behind it is read.
+      // Bytes after it are not read.
       client.receive(RawFrame.text("late"))
       #expect(client.events.count == 1)
     }

@@ -42,7 +42,7 @@ import Testing
     return ResponseHead(status: status, version: version, fields: Array(headers) + more)
   }
 
-  @Test("The fields of the request are those of the RFC") func requestFields() throws {
+  @Test("The fields of the request match the RFC's example") func requestFields() throws {
     let handshake = try Self.handshake(["chat", "superchat"], deflate: WebSocketDeflateOptions())
     #expect(
       handshake.fields == [
@@ -127,7 +127,7 @@ import Testing
     }
   }
 
-  @Test("Without SHA-1 there is no handshake") func noHash() throws {
+  @Test("Without SHA-1 a handshake is impossible") func noHash() throws {
     #expect(throws: WebSocketHandshakeError.hashUnavailable) {
       try Self.handshake().verify(Self.head(), sha1: { _ in nil })
     }

@@ -171,7 +171,7 @@ import Testing
       output += piece
       #expect(client.connection.takenByteCount == UInt64(output.count))
     }
-    // Frames in front of a large message and behind it are not divided.
+    // Frames before and after a large message are not divided.
     #expect(sizes.max() ?? 0 <= max(limit, 11) + 14)
     let server = WebSocketPeer(.server)
     server.receive(output)

@@ -54,7 +54,7 @@ enum RawFrame {
     of(fin | 8, [UInt8(truncatingIfNeeded: code >> 8), UInt8(truncatingIfNeeded: code)] + reason)
   }
 
-  /// Returns a frame of a client, masked by a loop of its own.
+  /// Returns a frame of a client, masked by an independent loop.
   static func masked(
     _ first: UInt8, _ payload: [UInt8] = [], key: [UInt8] = [0x37, 0xFA, 0x21, 0x3D]
   ) -> [UInt8] {

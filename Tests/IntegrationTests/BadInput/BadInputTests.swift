@@ -2,9 +2,10 @@ import Alamofire
 import Synchronization
 import Testing
 
-/// Mistakes of users and programs. The handler receives an error with a helpful message, and nothing is thrown.
+/// Mistakes of users and programs. The handler receives an error with a helpful message; the call itself does not
+/// throw.
 @Suite(.timeLimit(.minutes(5))) struct BadInputTests {
-  /// Parameters that no encoder can write.
+  /// Parameters that encoders cannot write.
   private struct Endless: Encodable, Sendable {
     let ratio = Double.infinity
   }
@@ -68,7 +69,7 @@ import Testing
       guard case .urlRequestValidationFailed(.bodyDataInGETRequest(let data)) = error else { return false }
       return data == Data(#"{"a":1}"#.utf8)
     },
-    Mistake("parameters that are no JSON", words: ["JSON"]) {
+    Mistake("parameters that are not JSON", words: ["JSON"]) {
       $0.request(
         "http://127.0.0.1:1/", method: .post, parameters: ["ratio": Double.nan],
         encoding: JSONEncoding.default)
@@ -76,7 +77,7 @@ import Testing
       guard case .parameterEncodingFailed(.jsonEncodingFailed) = error else { return false }
       return error.isParameterEncodingError
     },
-    Mistake("values that are no JSON", words: ["parameters", "ratio"]) {
+    Mistake("values that are not JSON", words: ["parameters", "ratio"]) {
       $0.request("http://127.0.0.1:1/", method: .post, parameters: Endless(), encoder: .json)
     } _: { error in
       guard case .parameterEncoderFailed(.encoderFailed(let inner)) = error else { return false }

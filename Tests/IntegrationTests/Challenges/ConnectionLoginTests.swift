@@ -21,7 +21,7 @@ struct NTLMTests {
     return await request.serializingString().response
   }
 
-  @Test("Each user has an authenticated connection of its own") func connections() async throws {
+  @Test("Each user has a separate authenticated connection") func connections() async throws {
     let (gateway, _) = try await gateway()
     let session = Session.isolated()
     let url = gateway.url("/item")
@@ -90,7 +90,7 @@ struct NegotiateTests {
     #expect(responses.map(\.status) == [200, 401, 200, 200, 200, 401])
     #expect(responses[0].body == "in")
     #expect(responses[4].body == "in")
-    // The requests with the ticket used connections of their own.
+    // The requests with the ticket used separate connections.
     let (first, last) = (responses[0].port, responses[4].port)
     #expect(first != nil && first != last)
     #expect(responses.indices.filter { responses[$0].port == first } == [0])

@@ -55,7 +55,7 @@ import Testing
       ])
   }
 
-  @Test("Names are read as they were given", arguments: MultipartReader.allCases) func names(
+  @Test("Names are read unchanged", arguments: MultipartReader.allCases) func names(
     reader: MultipartReader
   )
     async throws

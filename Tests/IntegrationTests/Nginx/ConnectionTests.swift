@@ -56,7 +56,7 @@ import Testing
     try await expectBurst(of: 500, on: server, .h2)
   }
 
-  @Test("The limit of connections is that of the configuration", arguments: [NginxServer.Entrance.http, .h2])
+  @Test("The limit of connections comes from the configuration", arguments: [NginxServer.Entrance.http, .h2])
   func configuredLimit(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared
     try await expectBurst(of: 50, on: server, entrance, limit: 2)

@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(
-    "A large number of requests leaves no memory, thread or descriptor",
+    "A large number of requests leaks no memory, thread or descriptor",
     arguments: [NginxServer.Entrance.http, .h2])
   func requests(entrance: NginxServer.Entrance) async throws {
     let server = try await NginxServer.shared

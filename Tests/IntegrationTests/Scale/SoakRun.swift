@@ -1,6 +1,6 @@
 import Foundation
 
-/// One run of SoakClient, in a process of its own, so that no other test affects its measurements.
+/// One run of SoakClient, in a separate process, so that other tests do not affect its measurements.
 enum SoakRun {
   /// SwiftPM builds it beside the tests.
   private static let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()

@@ -10,7 +10,7 @@ import Testing
   }
 
   @Test(
-    "A thousand WebSocket connections leave no memory, thread or descriptor",
+    "A thousand WebSocket connections leak no memory, thread or descriptor",
     arguments: [WebSocketPeer.Entrance.compressed, .secure])
   func connections(entrance: WebSocketPeer.Entrance) async throws {
     let peer = try await WebSocketPeer.forScale

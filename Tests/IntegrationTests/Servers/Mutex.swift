@@ -1,4 +1,4 @@
-// Exported, so that the files that lock see its members without an import of their own.
+// Exported, so that files that lock see its members without another import.
 @_exported import struct HTTPWire.TrackedMutex
 
 /// The lock of this module; see ``TrackedMutex``.

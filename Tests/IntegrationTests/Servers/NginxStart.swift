@@ -9,7 +9,7 @@ struct NginxStart {
 
   /// Starts nginx, and waits until it listens on a port for each ``NginxServer/Entrance``.
   ///
-  /// - Throws: ``ServerFailure``, also if another process has taken a port.
+  /// - Throws: ``ServerFailure``, also if another process uses one of the ports.
   init(_ configuration: NginxConfiguration) async throws {
     let folder = try ServerProcess.makeFolder("nginx")
     certificates = try await Certificates(in: folder)

@@ -27,7 +27,7 @@ import Testing
     #expect(await eventually { !pids.contains(where: isRunning) })
   }
 
-  @Test("A server that ends by itself is reported with its output") func endedServer() async throws {
+  @Test("A server that ends on its own is reported with its output") func endedServer() async throws {
     let folder = try ServerProcess.makeFolder("quitter")
     let server = try ServerProcess(["/bin/bash", "-c", "echo no such luck; exit 3"], in: folder)
     let port = try Loopback.freePorts(1)

@@ -1,4 +1,4 @@
-// Exported, so that the files of the tests see the servers without an import of their own.
+// Exported, so that the files of the tests see the servers without another import.
 @_exported import ChildProcesses
 import Foundation
 import Testing

@@ -2,7 +2,7 @@ import Foundation
 
 /// A WebSocket server by other authors, with one port for each configuration.
 final class WebSocketPeer: Sendable {
-  /// A package of Python with a WebSocket implementation of its own.
+  /// A package of Python with its own WebSocket implementation.
   enum Package: CaseIterable {
     /// The package of Debian.
     case websockets
@@ -25,9 +25,9 @@ final class WebSocketPeer: Sendable {
   enum Entrance: Int, CaseIterable {
     case plain
     case secure
-    /// With permessage-deflate, whose context lasts for the connection.
+    /// With permessage-deflate, and one context for the whole connection.
     case compressed
-    /// With permessage-deflate, each message by itself, over TLS.
+    /// With permessage-deflate, each message independently, over TLS.
     case compressedAlone
     /// With permessage-deflate and windows of a kibibyte.
     case compressedSmall
@@ -37,7 +37,7 @@ final class WebSocketPeer: Sendable {
     /// Returns the parameters of the extension that the server accepts.
     func parameters(_ package: Package) -> Set<String> {
       let alone: Set = ["permessage-deflate", "server_no_context_takeover", "client_no_context_takeover"]
-      // wsproto always answers `client_max_window_bits`. It never names a window of its own that was not asked for.
+      // wsproto always answers `client_max_window_bits`. It never names its own window without being asked to.
       return switch (self, package) {
       case (.plain, _), (.secure, _): []
       case (.compressed, .websockets): ["permessage-deflate"]

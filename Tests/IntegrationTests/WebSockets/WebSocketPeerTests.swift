@@ -63,7 +63,7 @@ struct WebSocketPeerTests {
       .data(Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })),
     ] + [125, 126, 65_535, 65_536].map { .data(Data(repeating: 7, count: $0)) }
 
-  @Test("Messages return as they were sent", arguments: Package.allCases, WebSocketPeer.Entrance.allCases)
+  @Test("Messages return unchanged", arguments: Package.allCases, WebSocketPeer.Entrance.allCases)
   func echo(package: Package, entrance: WebSocketPeer.Entrance) async throws {
     let client = try await client(package, entrance, "/echo")
     try await expectEcho(client, Self.messages + Self.messages)
