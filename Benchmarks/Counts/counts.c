@@ -1,5 +1,5 @@
 // Counts what a client does between two marks. Preloaded (LD_PRELOAD), it intercepts the allocator, libdispatch, the C
-// library's system calls and `curl_multi_wakeup`, and hooks the queue of Swift's global executor. ../README.md says
+// library's system calls and `curl_multi_wakeup`. It also hooks the queue of Swift's global executor. ../README.md says
 // what each name means and what cannot be seen.
 //
 // It is built with clang: the hook has Swift's calling convention.
@@ -108,7 +108,7 @@ static void hook_executors(void) {
 
 // MARK: The loop's eventfd
 
-// Other threads wake the event loop by a write to the eventfd that it has created. libdispatch has eventfds, too; the
+// Other threads wake the event loop by a write to the eventfd that it has created. libdispatch has eventfds, too. The
 // name of the creating thread distinguishes them.
 static _Atomic int loop_eventfd = -1;
 

@@ -157,7 +157,7 @@ static options parse(int count, char **arguments) {
 
 int main(int count, char **arguments) {
   options options = parse(count, arguments);
-  // Both are there when Counts/counts.c is preloaded.
+  // Both exist when Counts/counts.c is preloaded.
   void (*counts_reset)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "counts_reset");
   void (*counts_read)(char *, size_t) = (void (*)(char *, size_t))dlsym(RTLD_DEFAULT, "counts_read");
   char counts[1024] = "null";

@@ -277,7 +277,7 @@ int main(int count, char **arguments) {
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
-  // Both are there when Counts/counts.c is preloaded.
+  // Both exist when Counts/counts.c is preloaded.
   void (*counts_reset)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "counts_reset");
   void (*counts_read)(char *, size_t) = (void (*)(char *, size_t))dlsym(RTLD_DEFAULT, "counts_read");
   char counts[1024] = "null";

@@ -1,4 +1,4 @@
-// A server for uploads that discards what it receives: the kernel drops the bytes, so that the server costs as little
+// A server for uploads that discards what it receives. The kernel drops the bytes, so that the server costs as little
 // as possible and the client never waits for it. HTTP/1.1, one connection at a time.
 //
 //   sink PORT

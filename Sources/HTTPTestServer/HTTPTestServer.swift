@@ -127,11 +127,11 @@ public enum ConnectionEffect: Sendable, Equatable {
   case none
   /// A handshake that is never answered: the server neither reads nor sends.
   case stall
-  /// Closed in good order (FIN) as soon as it is accepted.
+  /// Closed gracefully (FIN) as soon as it is accepted.
   case closeOnAccept
   /// Reset (RST) as soon as it is accepted.
   case resetOnAccept
-  /// Closed in good order after the first bytes of the client, its ClientHello.
+  /// Closed gracefully after the first bytes of the client, its ClientHello.
   case closeInHandshake
   /// Answers the first bytes of the client with a plain HTTP response, then closes.
   case plainText
@@ -140,8 +140,8 @@ public enum ConnectionEffect: Sendable, Equatable {
   case alert(UInt8)
 }
 
-/// A port on 127.0.0.1 that neither accepts nor refuses: connecting to it takes for ever, for tests of connection
-/// timeouts. The port is given back with its last reference.
+/// A port on 127.0.0.1 that neither accepts nor refuses: connecting to it takes forever, for tests of connection
+/// timeouts. The port is released with its last reference.
 ///
 /// ```swift
 /// let target = try UnresponsivePort()

@@ -11,8 +11,8 @@ struct BenchResult: Encodable {
   var medianMicroseconds: Double
   var p99Microseconds: Double
   var peakMegabytes: Double
-  /// Processor time as a multiple of the floor's, or of `get-data` for everyday requests, under the same protocol and
-  /// concurrency: the median of the ratios of all rounds.
+  /// Processor time as a multiple of the floor's, or of `get-data` for everyday requests. It is the median of the
+  /// ratios of all rounds, under the same protocol and concurrency.
   var ratioToFloor: Double?
   /// The largest number of connections that a run opened, as the server counted them.
   var connections: Int

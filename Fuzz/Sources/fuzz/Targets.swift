@@ -23,7 +23,7 @@ let targets: [String: Target] = [
       status: 302, location: text,
       request: Redirect.Request(
         url: "https://a.example/b/c?d#e", origin: origin, method: "POST", hasBody: true),
-      hopCount: 0, limit: 20, protectedHeaders: [])
+      redirectCount: 0, limit: 20, protectedHeaders: [])
   },
   "date": { bytes in
     let text = string(bytes)

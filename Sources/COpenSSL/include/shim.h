@@ -118,11 +118,11 @@ static inline long openssl_set_status_callback(
   if (SSL_CTX_set_tlsext_status_cb(context, callback) != 1) return 0;
   return SSL_CTX_set_tlsext_status_arg(context, argument);
 }
-// Called in the middle of a verification: the handshake stands still, and asks again when it goes on.
+// Called in the middle of a verification: the handshake pauses, and calls again when it continues.
 static inline int openssl_retry_verification(SSL *session) { return (int)SSL_set_retry_verify(session); }
 static inline void openssl_free(void *bytes) { OPENSSL_free(bytes); }
 static inline int openssl_error_reason(unsigned long code) { return ERR_GET_REASON(code); }
-// RFC 2253, with letters outside of ASCII as they are.
+// RFC 2253, with letters outside of ASCII unescaped.
 static inline unsigned long openssl_name_style(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }
 
 static inline int openssl_name_count(const GENERAL_NAMES *names) { return sk_GENERAL_NAME_num(names); }
@@ -180,7 +180,7 @@ static inline int openssl_signature_of(const OCSP_BASICRESP *response) {
 static inline const EVP_MD *openssl_digest_of(const ASN1_OBJECT *object) {
   return EVP_get_digestbynid(OBJ_obj2nid(object));
 }
-// OpenSSL takes over a copy of the bytes.
+// OpenSSL takes ownership of a copy of the bytes.
 static inline long openssl_staple(SSL *session, const unsigned char *bytes, size_t count) {
   void *copy = OPENSSL_memdup(bytes, count);
   if (!copy) return 0;

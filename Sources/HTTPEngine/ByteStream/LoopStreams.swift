@@ -62,7 +62,7 @@ final class LoopStreams {
 
   let contexts: TLSContexts
   @exclusivity(unchecked) private var links: [UInt64: StreamLink] = [:]
-  /// The streams that have changed since the loop last looked at them.
+  /// The streams that have changed since the loop last processed them.
   @exclusivity(unchecked) private var changed: [StreamLink] = []
   /// The streams that have more to do at once.
   @exclusivity(unchecked) private var busy: [StreamLink] = []

@@ -5,8 +5,8 @@ import HTTPWire
 
 /// An open connection that carries exchanges. Belongs to the loop's thread, and lasts until it is closed.
 ///
-/// A connection and the exchanges on it refer to each other. The exchange lets go when it ends, so that an idle
-/// connection keeps nothing of a request.
+/// A connection and the exchanges on it refer to each other. The exchange releases the connection when it ends, so that
+/// an idle connection does not retain a request.
 protocol Connection: AnyObject {
   var facts: ConnectionFacts { get }
   /// Whether the connection carries several exchanges at a time.
@@ -20,7 +20,7 @@ protocol Connection: AnyObject {
   func goOn(with exchange: Exchange)
   /// Sends the content of a request after waiting for the answer to `Expect: 100-continue` has timed out.
   func continueExpired(_ exchange: Exchange)
-  /// Lets go of an exchange that ends before its response is complete.
+  /// Releases an exchange that ends before its response is complete.
   func abandon(_ exchange: Exchange)
   /// Does what an earlier turn of the loop has left.
   func continueTurn()

@@ -249,7 +249,7 @@ final class HTTP1Connection: Connection {
 
   // MARK: Logins
 
-  /// Goes on with a login after a response that only continues it.
+  /// Continues a login after a response that only continues it.
   private func roundEnded(
     _ step: ExchangeLogin.ExchangeLoginStep, of exchange: Exchange, keepsConnection: Bool
   ) {
@@ -276,7 +276,7 @@ final class HTTP1Connection: Connection {
     receive()
   }
 
-  /// Lets go of the exchange.
+  /// Releases the exchange.
   private func leave(reuse: Bool) {
     exchange = nil
     machine = nil

@@ -77,7 +77,7 @@ final class StreamedExchange: HTTP2StreamOwner {
 
   // MARK: Ends
 
-  /// Lets go of the exchange; the stream is reset unless it has ended.
+  /// Releases the exchange; the stream is reset unless it has ended.
   private func leave() -> Exchange? {
     guard let exchange else { return nil }
     self.exchange = nil
@@ -122,7 +122,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     switch end {
     case .complete: complete()
     case .notSent:
-      // A server that has said goodbye takes the request on another connection.
+      // A server that has sent GOAWAY accepts the request on another connection.
       lost(nil, connection.session.goAway == nil ? .notSent : .refused)
     case .refused(let code):
       if code == HTTP2ErrorCode.http11Required { exchange.requiresHTTP1 = true }
@@ -153,7 +153,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     }
   }
 
-  /// Lets go of an exchange that got no response, and repeats the request if that is safe.
+  /// Releases an exchange that got no response, and repeats the request if that is safe.
   private func lost(
     _ failure: TransportFailure?, _ evidence: RepeatDecision.Evidence, isBusy: Bool = false
   ) {

@@ -117,7 +117,7 @@ extension TransportFailure {
 
 // The time limits of an exchange, and its bandwidth.
 extension Exchange {
-  /// The time at which a limit may end the exchange, or at which it goes on without an answer.
+  /// The time at which a limit may end the exchange, or at which it continues without an answer.
   var expiry: UInt64 {
     var expiry = min(timing.deadline, dropped?.deadline ?? .max, continueTime, repeatTime)
     guard phase.isAdmitted, flow.isMoving else { return expiry }

@@ -63,7 +63,7 @@ extension Exchange {
 
   private func reserve(_ length: Int64) {
     if let limit = request?.bodySizeLimit, length > limit { return }
-    // Without enough memory the exchange still goes on, because the server may send less than it announced.
+    // Without enough memory the exchange still continues, because the server may send less than it announced.
     _ = body.reserve(Int(length))
   }
 

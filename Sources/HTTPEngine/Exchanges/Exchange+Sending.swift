@@ -176,7 +176,7 @@ extension LoopExchanges {
     exchange.pool?.serve(exchange)
   }
 
-  /// Goes on with a login on another connection, because the last response has ended its own.
+  /// Continues a login on another connection, because the last response has ended its own.
   func reconnect(_ exchange: Exchange, for step: ExchangeLogin.ExchangeLoginStep) {
     exchange.restart()
     exchange.connection = nil

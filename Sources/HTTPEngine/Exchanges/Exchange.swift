@@ -93,7 +93,7 @@ final class Exchange {
   /// Whether the source of the body was started, and whether bytes of it were read since.
   @exclusivity(unchecked) var hasStartedSource = false
   @exclusivity(unchecked) var hasReadSource = false
-  /// The reply of the caller to the request for trailers; `nil` before the content has ended.
+  /// The caller's reply to the request for trailers; `nil` before the content has ended.
   @exclusivity(unchecked) var trailerReply: TrailerReply?
   /// The bytes of the head that was sent, for the observer of the bytes.
   @exclusivity(unchecked) var sentHead: [UInt8] = []

@@ -67,8 +67,8 @@ final class LoopExchanges {
   var isEmpty: Bool { exchanges.isEmpty }
   /// The time until which the loop may sleep.
   var expiry: UInt64 { min(nextSweep, nextIdleSweep) }
-  /// Whether something is to be done before the loop waits. A connection that settles needs a poll of the sockets, but
-  /// the loop has to stay awake for it only if an exchange waits for the connection.
+  /// Whether something is to be done before the loop waits. A connection that settles needs a poll of the sockets. The
+  /// loop has to stay awake for that only if an exchange waits for the connection.
   var isBusy: Bool {
     !continued.isEmpty || !changedPools.isEmpty || settling.contains { $0.pool.waiting.hasActive }
   }
@@ -252,7 +252,7 @@ final class LoopExchanges {
     for pool in pools.values { pool.closeAll() }
   }
 
-  /// Closes all connections, before the loop is freed. Pools and exchanges hold this table, so it lets go of them.
+  /// Closes all connections, before the loop is freed. Pools and exchanges hold this table, so it releases them.
   func close() {
     for pool in pools.values { pool.closeAll() }
     for connection in settling { connection.close() }

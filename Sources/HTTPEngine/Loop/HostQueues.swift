@@ -94,7 +94,7 @@ final class HostQueues {
     hostQueues = hostQueues.filter { !$0.value.admission.isForgettable(now) }
     last = nil
     lastProfile = nil
-    // The rest is looked at again when it has doubled, so that the cost of a request stays constant.
+    // The rest is examined again when it has doubled, so that the cost of a request stays constant.
     keptQueues = max(1024, hostQueues.count * 2)
   }
 

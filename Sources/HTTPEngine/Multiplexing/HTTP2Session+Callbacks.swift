@@ -94,7 +94,7 @@ extension HTTP2Session {
     case NGHTTP2_HEADERS.rawValue: blockSize = head.length
     case NGHTTP2_CONTINUATION.rawValue:
       blockSize += head.length
-      // Otherwise full frames without a field could go on without end.
+      // Otherwise full frames without a field could continue without end.
       if blockSize > 2 * headerSizeLimit + 65_536 {
         return stop(
           .violation("a head goes on beyond the limit of its size."), HTTP2ErrorCode.enhanceYourCalm)
@@ -290,7 +290,7 @@ extension HTTP2Session {
     frames.reserve(Self.frameHead + length).copyMemory(from: head)
     frames.commit(Self.frameHead + length)
     meter.dataSent(length)
-    // Otherwise nghttp2 would go on as long as there is content, and the windows are open.
+    // Otherwise nghttp2 would continue as long as content is available and the windows are open.
     return frames.count < Self.mostOutput ? 0 : NGHTTP2_ERR_PAUSE.rawValue
   }
 }

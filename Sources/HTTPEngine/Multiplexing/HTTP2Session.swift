@@ -40,7 +40,7 @@ package final class HTTP2Session {
   /// The bytes of the field block that is being received.
   @exclusivity(unchecked) var blockSize = 0
 
-  /// The reason for which the connection cannot go on. Then the owner writes the rest of ``output``, and closes the
+  /// The reason why the connection cannot continue. Then the owner writes the rest of ``output``, and closes the
   /// connection.
   @exclusivity(unchecked) package private(set) var failure: HTTP2Failure?
   /// The server's last GOAWAY; no streams are opened after it (RFC 9113 §6.8).
@@ -133,9 +133,9 @@ package final class HTTP2Session {
     }
   }
 
-  /// Appends frames to the output until there are no more, or enough wait for the connection; the owner calls it again
-  /// when the connection has accepted them all. Asks the owners of the streams for content. Afterwards ``failure`` is
-  /// set if nghttp2 has found a violation.
+  /// Appends frames to the output until all are in it, or enough wait for the connection. The owner calls it again when
+  /// the connection has accepted them all. Asks the owners of the streams for content. Afterwards ``failure`` is set if
+  /// nghttp2 has found a violation.
   package func makeOutput() {
     while frames.count < Self.mostOutput {
       var bytes: UnsafePointer<UInt8>?

@@ -64,7 +64,7 @@ package enum HTTP2StreamEnd: Sendable, Equatable {
   }
 }
 
-/// The reason for which a connection of HTTP/2 cannot go on.
+/// The reason why a connection of HTTP/2 cannot continue.
 package enum HTTP2Failure: Error, Sendable, Equatable {
   /// The server violated the protocol. The text follows "… is not valid HTTP: ".
   case violation(String)
@@ -72,7 +72,7 @@ package enum HTTP2Failure: Error, Sendable, Equatable {
   case flood
   /// The server ended the connection, with the code of its GOAWAY if there was one.
   case closed(code: UInt32?)
-  /// The client cannot go on, for example because memory is short.
+  /// The client cannot continue, for example because memory is short.
   case system(String)
 }
 

@@ -233,7 +233,7 @@ extension TransportFailure {
     case .cancelled, .shutDown: return self
     default: kind = self.kind
     }
-    // The request itself was not sent, so there are no metrics.
+    // The request itself was not sent, so it has no metrics.
     return TransportFailure(
       kind, "The name service \(service.host) could not be asked. \(message)",
       cause: cause, chain: chain, phase: phase)

@@ -6,7 +6,7 @@ import HTTPWire
 /// The addresses of names, as one loop knows them. Belongs to the loop's thread.
 ///
 /// A name is looked up once for all that wait for it. Its addresses are cached for a minute, or until a connection to
-/// them has failed, so that a host which moves is found at its new address. A failed look-up is not cached.
+/// them has failed. So a host that moves is found at its new address. A failed look-up is not cached.
 final class Resolver {
   typealias Answer = Result<[IPAddress], HostLookup.Failure>
 
@@ -52,7 +52,7 @@ final class Resolver {
     }
   }
 
-  /// Forgets an attempt that waits for a name. The look-up itself goes on, because the system cannot end it.
+  /// Forgets an attempt that waits for a name. The look-up itself continues, because the system cannot end it.
   func withdraw(_ waiter: any Waiter, from host: String) {
     waiting[host]?.removeAll { $0 === waiter }
   }

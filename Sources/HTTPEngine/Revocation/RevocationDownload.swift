@@ -37,7 +37,7 @@ package struct RevocationDownload: RevocationDownloads {
 
   package func list(at url: String) -> Data? { fetch(url, body: nil, sizeLimit: listSize) }
 
-  /// The transport of all downloads of the process, with a separate loop: the loop of a session that waits for an
+  /// The transport of all downloads of the process, with a separate loop. The loop of a session that waits for an
   /// evaluation could not carry them.
   private static let transport = HTTPTransport()
   private static let mostRedirects = 3

@@ -78,8 +78,8 @@ final class Poller {
   /// Whether a socket is watched.
   var isWatching: Bool { slots.count > freeSlots.count }
 
-  /// Asks the system for the descriptors, unless they are there. Without them, no socket can be watched, and the loop
-  /// only pauses between its turns: it still ends what it was given, with an error.
+  /// Asks the system for the descriptors, unless they exist. Without them, sockets cannot be watched, and the loop only
+  /// pauses between its turns: it still ends its transfers, with an error.
   @discardableResult
   func open() -> Bool {
     guard descriptor < 0 else { return true }

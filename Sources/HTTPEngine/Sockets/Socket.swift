@@ -22,7 +22,7 @@ final class Socket: PollTarget {
   /// Whether the peer may have ended the connection. Then a short read does not mean that the socket is empty.
   @exclusivity(unchecked) private var mayEnd = false
 
-  /// Takes over a descriptor.
+  /// Takes ownership of a descriptor.
   ///
   /// - Parameter host: The name of the peer in messages.
   init(adopting descriptor: Int32, host: String, _ poller: Poller) {
@@ -72,7 +72,7 @@ final class Socket: PollTarget {
     return nil
   }
 
-  /// The `errno` of the attempt to connect; 0 if it has succeeded, `nil` if it goes on.
+  /// The `errno` of the attempt to connect; 0 if it has succeeded, `nil` if it is still in progress.
   var connectResult: Int32? {
     var code: Int32 = 0
     var size = socklen_t(MemoryLayout<Int32>.size)

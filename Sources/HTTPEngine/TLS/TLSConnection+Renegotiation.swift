@@ -48,7 +48,7 @@ extension TLSConnection {
       renegotiation.isGoingOn = renegotiation.isAllowed
       guard renegotiation.isGoingOn else { return }
       SSL_set_msg_callback(session, Self.countMessage)
-      // Until the server presents a certificate, the session still has the one of the last handshake.
+      // Until the server presents a certificate, the session still has the certificate of the last handshake.
       if renegotiation.certificate == nil {
         renegotiation.certificate = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session)).first
       }

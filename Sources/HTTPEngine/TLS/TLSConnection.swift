@@ -341,7 +341,7 @@ final class TLSConnection {
     } ?? 0
   }
 
-  /// Counts the messages of the peer while a handshake goes on, and notes its request for a certificate.
+  /// Counts the messages of the peer during a handshake, and notes its request for a certificate.
   static let countMessage:
     @convention(c) (
       Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?

@@ -6,7 +6,7 @@ final class TLSPipe: Pipe {
   private let socket: Socket
   private let tls: TLSConnection
 
-  /// Takes over a connection after its handshake.
+  /// Takes ownership of a connection after its handshake.
   init(_ tls: TLSConnection, over socket: Socket) {
     self.tls = tls
     self.socket = socket
@@ -23,7 +23,7 @@ final class TLSPipe: Pipe {
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep { tls.read(into: room) }
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep { tls.write(bytes) }
 
-  /// Does nothing, because TLS has to read on.
+  /// Does nothing, because TLS has to continue reading.
   func shutReading() {}
 
   /// Sends `close_notify`. Without it, a proxy takes the end for a broken connection.

@@ -63,8 +63,8 @@ package enum BoundedFile {
   }
 }
 
-/// Regular files with a size in the file system that is not the number of their bytes, as in `/proc` (size 0) and
-/// `/sys` (size 4096). The kernel generates their bytes when they are read.
+/// Regular files with a reported size that is not the number of their bytes, as in `/proc` (size 0) and `/sys` (size
+/// 4096). The kernel generates their bytes when they are read.
 package enum GeneratedFile {
   /// Whether a file is one. `false` also for a file that cannot be opened.
   package static func isGenerated(_ path: String) -> Bool {

@@ -35,7 +35,7 @@ package enum TemporaryFiles {
     return "\(folder)/\(prefix)\(owner)_\(name)\(suffix)"
   }
 
-  /// The first digits of the identifier of this boot, which stand before each owner.
+  /// The first digits of the identifier of this boot, which precede each owner.
   private static let boot: String? = {
     let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
     return text.flatMap { $0.count >= 8 ? String($0.prefix(8)) : nil }

@@ -13,7 +13,7 @@ enum MultipartParser {
   /// Returns the parts that are complete and have a name; none where the boundary is missing.
   static func parts(of body: [UInt8], boundary: String) -> [Part] {
     guard !boundary.isEmpty else { return [] }
-    // Every delimiter starts with a line break, but for the first, which may open the body.
+    // Every delimiter starts with a line break, except for the first, which may open the body.
     let bytes = Array("\r\n".utf8) + body
     let delimiter = Array("\r\n--\(boundary)".utf8)
     var parts: [Part] = []

@@ -10,7 +10,7 @@ extension Reply {
     Reply.bytes(bytes + 1000).with(effect: .stallAfterBody(bytes: bytes))
   }
 
-  /// Closes the connection in good order without an answer. Clients may send the request again; see ``reset``.
+  /// Closes the connection gracefully without an answer. Clients may send the request again; see ``reset``.
   public static let closeBeforeReply = Reply(effect: .closeBeforeReply)
 
   /// Resets the connection without an answer.
@@ -82,13 +82,13 @@ extension Reply {
     case stallAfterHead
     /// The head and this many bytes are sent, then nothing more.
     case stallAfterBody(bytes: Int)
-    /// The connection is closed in good order (FIN) without a byte of an answer.
+    /// The connection is closed gracefully (FIN) without a byte of an answer.
     case closeBeforeReply
     /// The connection is reset (RST) without a byte of an answer.
     case reset
     /// The head and this many bytes are sent, then the connection is reset (RST).
     case resetAfterBody(bytes: Int)
-    /// The head and this many bytes are sent, then the connection is closed in good order.
+    /// The head and this many bytes are sent, then the connection is closed gracefully.
     case closeAfterBody(bytes: Int)
     /// An attacker's cut: `closeAfterBody`, but on TLS without the closing alert (RFC 8446 §6.1).
     case cutAfterBody(bytes: Int)

@@ -84,7 +84,7 @@ public struct Reply: Sendable {
     case held(Gate)
     /// The reply is sent first, then the body is read and recorded, and the connection lives on.
     case afterReply
-    /// The reply is sent with `Connection: close`; the body is never looked at.
+    /// The reply is sent with `Connection: close`; the body is never read.
     case ignored
 
     /// Compares the kind, and gates by identity.
@@ -168,7 +168,7 @@ extension Reply {
   public enum Part: Sendable, ExpressibleByStringLiteral {
     /// These bytes, as one chunk; an empty part sends nothing.
     case bytes([UInt8])
-    /// The given number of bytes of ``Reply/patternByte(at:)``, which begins anew with every such part.
+    /// The given number of bytes of ``Reply/patternByte(at:)``, which starts over with every such part.
     case pattern(Int)
     /// A pause of this duration.
     case pause(Duration)

@@ -161,7 +161,7 @@ enum WireStep: Sendable {
 /// The fate of a connection after the last step.
 enum ConnectionEnding: Sendable, Equatable {
   case keepAlive
-  /// In good order: the closing alert of TLS, then FIN.
+  /// Gracefully: the closing alert of TLS, then FIN.
   case close
   /// FIN without the closing alert of TLS.
   case cut

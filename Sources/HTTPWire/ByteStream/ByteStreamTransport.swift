@@ -3,8 +3,8 @@
 //  1. A session requests a connection to a host and a port by a ``WireRequest`` that only connects.
 //  2. At the first operation on the ``ByteStream``, the transport connects as for any request: with proxies,
 //     overrides, guards and timeouts.
-//  3. The stream reads only for pending reads, and writes in order. ``ByteStream/secure(_:)`` begins TLS. Nothing is
-//     sent over TLS before the server is accepted, by the evaluator of the profile, or by the ``ByteStreamWatcher`` if
+//  3. The stream reads only for pending reads, and writes in order. ``ByteStream/secure(_:)`` begins TLS. It sends no
+//     data over TLS before the server is accepted, by the evaluator of the profile, or by the ``ByteStreamWatcher`` if
 //     the evaluator returns ``TrustVerdict/ask``.
 //  4. The stream ends once; pending operations fail before.
 

@@ -156,8 +156,7 @@ package struct SetCookie: Sendable, Equatable {
   }
 }
 
-/// The dates of cookies (RFC 6265bis §5.1.1): read out of almost any text, since servers have always written
-/// them as they liked.
+/// The dates of cookies (RFC 6265bis §5.1.1): read from almost any text, because servers have never agreed on a format.
 package enum CookieDate {
   /// Returns the date in a text; `nil` if there is none, or the day does not exist.
   ///

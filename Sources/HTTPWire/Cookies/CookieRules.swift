@@ -223,7 +223,7 @@ extension PublicSuffixes {
     left.scheme == right.scheme && haveOneOwner(left.host, right.host)
   }
 
-  /// Whether two hosts are one, or lie in one registrable domain.
+  /// Whether two hosts are one, or belong to one registrable domain.
   package func haveOneOwner(_ left: String, _ right: String) -> Bool {
     if left == right { return true }
     guard let domain = registrableDomain(of: left) else { return false }

@@ -76,7 +76,7 @@ package struct CookieTarget: Sendable, Hashable {
   /// ASCII, lower case, without the brackets of an IPv6 address.
   package let host: String
   package let port: Int
-  /// Begins with a slash, as it is sent: percent-encoding is not undone.
+  /// Begins with a slash, and is not percent-decoded.
   package let path: String
   /// Whether the connection to the target is encrypted.
   package let isSecure: Bool
@@ -123,8 +123,8 @@ package struct CookieTarget: Sendable, Hashable {
   /// Whether the host is an address; no domain covers one but itself.
   package var isAddress: Bool { Self.isAddress(host) }
 
-  /// Whether a host is an address: one with colons, or one with a number as its last label, which is one of the
-  /// spellings of IPv4.
+  /// Whether a host is an address: one with colons, or one with a number as its last label, which is IPv4 in some
+  /// spelling.
   package static func isAddress(_ host: String) -> Bool {
     let host = host.utf8
     if host.contains(UInt8(ascii: ":")) { return true }

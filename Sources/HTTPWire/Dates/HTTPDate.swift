@@ -53,7 +53,7 @@ package struct HTTPDate: Equatable, Comparable, Sendable {
   }
 }
 
-/// The numbers of a date, as they were read.
+/// The numbers of a date, as read.
 private struct DateParts {
   enum Year {
     case full(Int64)
@@ -192,8 +192,8 @@ private struct DateReader {
 }
 
 extension HTTPDate {
-  /// The text in header fields (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`. Years from 0 to 9999; a date
-  /// outside of them is shown as the nearest within.
+  /// The text in header fields (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`. Years from 0 to 9999; a date outside
+  /// of them is written as the nearest one within.
   package var text: String {
     let seconds = min(max(secondsSince1970, -62_167_219_200), 253_402_300_799)
     var days = seconds / 86_400

@@ -46,7 +46,7 @@ package struct EventStreamReader: Sendable {
   /// The time of the last field `retry`, in milliseconds.
   package var retry: Int64? { event.retry }
 
-  /// Reads on at `position` up to the end of the next event. Returns `nil` after the last byte.
+  /// Continues at `position` up to the end of the next event. Returns `nil` after the last byte.
   package mutating func read(
     _ bytes: UnsafeRawBufferPointer, from position: inout Int
   ) throws(EventStreamError) -> ServerSentEvent? {

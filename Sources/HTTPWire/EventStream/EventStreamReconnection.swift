@@ -83,15 +83,15 @@ package struct EventStreamReconnection: Sendable, Equatable {
   /// Takes note of an event, which ends the series of failures.
   package mutating func eventReceived() { failureCount = 0 }
 
-  /// Takes over the last event ID and the field `retry` of a connection, and returns the delay to the next one.
+  /// Adopts the last event ID and the field `retry` of a connection, and returns the delay to the next one.
   ///
   /// - Parameters:
   ///   - reader: The reader of the connection; `nil` if it had no response.
   ///   - isClean: Whether the server has ended the response.
   ///   - random: A random number from 0 to 1.
   /// - Returns: After a clean end, the delay of the server, give or take a tenth. After a failure, and after the second
-  ///   connection in a row without an event, plus a random addition, with a range that doubles with each one in a row.
-  ///   Because of both, the clients of a server that restarts do not return at the same time.
+  ///   connection in a row without an event, there is a random addition. Its range doubles with each one in a row.
+  ///   Because of both, the clients of a restarted server do not return at the same time.
   package mutating func connectionEnded(
     _ reader: EventStreamReader?, isClean: Bool = false, random: Double
   ) -> Duration {

@@ -7,9 +7,9 @@ import FoundationEssentials
 /// let token = HTTPHeader.authorization(bearerToken: "secret")
 /// ```
 public struct HTTPHeader: Equatable, Hashable, Sendable, CustomStringConvertible {
-  /// The name as it is sent; compared without regard to case.
+  /// The name, in the spelling that is sent; compared case-insensitively.
   public let name: String
-  /// The value as it is sent.
+  /// The value, exactly as sent.
   public let value: String
 
   /// Makes a field. Neither part is checked here; a line break or another forbidden character makes
@@ -119,7 +119,7 @@ package enum FieldName {
     return UnsafeRawBufferPointer(rebasing: value[start..<end])
   }
 
-  /// Returns the lower-case letter of an ASCII capital, or any other byte as it is.
+  /// Returns the lower-case letter of an ASCII capital, or any other byte unchanged.
   @inline(__always)
   package static func lowercased(_ byte: UInt8) -> UInt8 {
     byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte

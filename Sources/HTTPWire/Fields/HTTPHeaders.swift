@@ -30,8 +30,8 @@ public struct HTTPHeaders: Equatable, Hashable, Sendable {
     for (name, value) in dictionary { update(name: name, value: value) }
   }
 
-  /// Makes a list of fields as they came. Values of a repeated name are joined by `, ` (RFC 9110 §5.3), under the
-  /// spelling that came first.
+  /// Makes a list of received fields. Values of a repeated name are joined by `, ` (RFC 9110 §5.3), under the spelling
+  /// that came first.
   package init(joining headers: [HTTPHeader]) {
     fields.reserveCapacity(headers.count)
     // Joined at the end, because a server may repeat a name thousands of times.

@@ -68,7 +68,7 @@ package struct FieldBlock: Sendable, Equatable {
     self.init(bytes: bytes, marks: FieldMarks(ofLines: bytes))
   }
 
-  /// Makes a block with the marks of all lines, where each line has been looked at already.
+  /// Makes a block with the marks of all lines, if each line has been parsed already.
   init(bytes: [UInt8], marks: FieldMarks) {
     self.bytes = bytes
     self.marks = marks

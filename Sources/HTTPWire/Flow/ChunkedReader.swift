@@ -1,5 +1,5 @@
-/// Strict reader of the chunked transfer coding (RFC 9112 §7.1). Pure: it is shown the bytes as they come, in pieces of
-/// any size, and says which of them are content.
+/// A strict reader of the chunked transfer coding (RFC 9112 §7.1). Pure: it receives the bytes as they arrive, in
+/// pieces of any size, and reports which of them are content.
 package struct ChunkedReader: Sendable {
   package enum ChunkStep: Sendable, Equatable {
     /// The range of bytes that are content. The bytes count as read once ``ChunkedReader/contentTaken(_:)`` was

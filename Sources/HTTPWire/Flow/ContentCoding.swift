@@ -19,7 +19,7 @@ package enum ContentCoding: String, Sendable, CaseIterable {
 
 /// The treatment of a body by the `Content-Encoding` field of its response (RFC 9110 §8.4).
 package enum ContentDecodingPlan: Sendable, Equatable {
-  /// The bytes are handed over as they come.
+  /// The bytes are delivered undecoded.
   case asReceived
   /// The codings are undone in this order, which is the reverse of the field's; at least one.
   case decoded([ContentCoding])

@@ -45,8 +45,8 @@ package struct PhaseTimer: Sendable, Equatable {
   /// The time at which the engine had passed the whole request to its library; `nil` before.
   private var handedOver: UInt64?
   private var pauseStart: UInt64?
-  /// The phase that exceeded its limit before the engine looked at the clock: one that has lasted too long when it
-  /// ended, or that was entered with a limit of zero.
+  /// The phase that exceeded its limit before the engine looked at the clock. Either it had lasted too long when it
+  /// ended, or it was entered with a limit of zero.
   package private(set) var overdue: Phase?
 
   package init(_ limits: PhaseLimits) { self.limits = limits }

@@ -27,7 +27,7 @@ package struct JSONFramer: Sendable {
     case begins
     /// The text ends with it.
     case endsWith
-    /// The text ended before it, and it is looked at again.
+    /// The text ended before it, and it is examined again.
     case endsBefore
   }
 

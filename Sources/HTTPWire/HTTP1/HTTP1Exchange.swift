@@ -26,7 +26,7 @@ package struct HTTP1Exchange: Sendable, Equatable {
     /// The connection has accepted the content of the request.
     case contentSent
     /// The connection accepts no more bytes. The server may have answered before it closed the connection, so the owner
-    /// reads on to the end.
+    /// continues reading to the end.
     case sendFailed
     /// The head of an informational response has arrived.
     case informational(Int)
@@ -52,7 +52,7 @@ package struct HTTP1Exchange: Sendable, Equatable {
     case sendContent
     /// Send the content when the server answers 100, or when it does not answer for ``HTTP1Exchange/continueTimeout``.
     case awaitContinue
-    /// Stop sending the request. The response goes on.
+    /// Stop sending the request. The response continues.
     case stopSending
     /// Close the connection, and send the request on another one without `Expect`.
     case sendAgainWithoutExpect

@@ -1,5 +1,5 @@
 /// Reads one response of HTTP/1.1 from the bytes of its connection, strictly (see `Documentation/HTTPReading.md`).
-/// Pure: it is shown the bytes as they arrive, in segments of any size, and says what they mean.
+/// Pure: it receives the bytes as they arrive, in segments of any size, and reports what they mean.
 ///
 /// Bytes are never copied, except for the fields of heads and for a line that is still incomplete.
 package struct HTTP1Reader: Sendable {

@@ -145,7 +145,7 @@ package struct RequestHeadWriter: Sendable {
     }
   }
 
-  /// Returns the request target as it is written; an empty text if it cannot be.
+  /// Returns the request target in the form that is written; an empty text if it is invalid.
   package var target: String {
     var line: [UInt8] = []
     var output = RequestHeadOutput(limit: Self.largestHead, start: 0)

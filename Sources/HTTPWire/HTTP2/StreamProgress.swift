@@ -204,7 +204,7 @@ package struct FloodMeter: Sendable {
     return isFlooded
   }
 
-  /// Handles a frame as soon as its head, and the length of the padding of DATA, are there.
+  /// Handles a frame as soon as its head, and the length of the padding of DATA, have arrived.
   private mutating func headGrew(at now: UInt64) {
     guard head.count >= Self.headSize else { return }
     let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])

@@ -2,7 +2,7 @@
 ///
 /// A session whose options have this object connects to an alternative service instead of the host and port of the URL.
 /// Nothing else changes: the URL still determines the `Host` field, the name in TLS and in the certificate, evaluators,
-/// pins, limits of connections, cookies and cache. The field `Alt-Used` names the service to the server.
+/// pins, connection limits, cookies and cache. The field `Alt-Used` names the service to the server.
 ///
 /// ```swift
 /// var options = TransportOptions()

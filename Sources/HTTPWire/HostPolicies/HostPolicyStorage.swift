@@ -47,7 +47,7 @@ public enum HostStorageError: Error, Sendable, Equatable, LocalizedError {
   case folderNotOurs
   /// The file is there and cannot be read, or is too large to be one.
   case unreadable
-  /// The file holds something else, and is left as it is.
+  /// The file holds something else, and is left unchanged.
   case otherFile
   /// A line of the file is invalid; lines count from 1. The next write replaces the file.
   case brokenLine(Int)

@@ -7,8 +7,8 @@ package import FoundationEssentials
 /// the bytes that are in the file, like resume data. A checkpoint of an upload has the upload.
 package enum JournalRecord: Codable, Sendable, Equatable {
   case described(TransferDescription)
-  /// The head of a response that has arrived. The body begins at `offset` of the file, which is then only appended to:
-  /// as long as the system runs, its size is the number of its valid bytes. It has no bytes beyond `offset` yet.
+  /// The head of a response that has arrived. The body begins at `offset` of the file, which is then only appended to.
+  /// As long as the system runs, its size is the number of its valid bytes. It has no bytes beyond `offset` yet.
   case responded(StoredHead, offset: Int64, boot: String)
   /// The representation of which the file gets bytes. It has none yet.
   case identified(Representation, boot: String)
@@ -132,7 +132,7 @@ package struct TransferDescription: Codable, Sendable, Equatable {
   package func age(at now: Double) -> Double { max(0, now - created) }
 }
 
-/// The status line and the fields of a response, as they came.
+/// The status line and the fields of a response, as received.
 package struct StoredHead: Codable, Sendable, Equatable {
   package let status: Int
   private let version: UInt8

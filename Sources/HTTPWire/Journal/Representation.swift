@@ -59,8 +59,8 @@ package struct Representation: Codable, Sendable, Equatable {
     else { return nil }
   }
 
-  /// Returns the length of the whole representation; `nil` if the response does not state it, or has a content coding,
-  /// with which lengths and ranges count other bytes.
+  /// Returns the length of the whole representation; `nil` if the response does not state it. It is also `nil` with a
+  /// content coding, because lengths and ranges then count other bytes.
   package static func length(of head: ResponseHead) -> Int64? {
     guard !isEncoded(head) else { return nil }
     switch head.status {

@@ -110,7 +110,7 @@ package struct LoginFlow: Sendable {
     return ask(Array(bytes))
   }
 
-  /// Begins again, once: some servers ask so before they have looked at the first token, and others close the
+  /// Begins again, once: some servers request that before they examine the first token, and others close the
   /// connection.
   private mutating func restart() -> LoginStep {
     guard !hasRestarted else { return end() }

@@ -58,7 +58,7 @@ package struct NTLMKeys: Sendable {
     text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
   }
 
-  /// Returns a name in capitals, converted character by character as on Windows: "ß" stays, because it has no single
+  /// Returns a name in capitals, converted character by character as on Windows. "ß" stays, because it has no single
   /// capital, and no character becomes an ASCII letter.
   package static func uppercased(_ name: String) -> String {
     var result = String.UnicodeScalarView()

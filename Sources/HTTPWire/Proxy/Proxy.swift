@@ -127,7 +127,7 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
   public var host: String
   /// The port of the proxy.
   public var port: Int
-  /// The user name; `nil` sends no credentials.
+  /// The user name; with `nil`, no credentials are sent.
   public var username: String?
   /// The password of the user.
   public var password: String?

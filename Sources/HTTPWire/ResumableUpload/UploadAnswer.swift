@@ -139,7 +139,7 @@ package struct UploadLimits: Sendable, Equatable {
     }
   }
 
-  /// Takes over the limits that another response names.
+  /// Adopts the limits that another response names.
   package mutating func update(with newer: UploadLimits) {
     maximumSize = newer.maximumSize ?? maximumSize
     minimumSize = newer.minimumSize ?? minimumSize

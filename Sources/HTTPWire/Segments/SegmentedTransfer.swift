@@ -63,7 +63,7 @@ package struct SegmentedTransfer: Sendable {
     var hasHead = false
     /// Whether bytes of its segment were received.
     var hasBytes = false
-    /// Whether all its bytes are there and only its end is awaited, so that its connection can be used again.
+    /// Whether all its bytes have arrived and only its end is awaited, so that its connection can be reused.
     var isDraining = false
   }
 
@@ -119,7 +119,7 @@ package struct SegmentedTransfer: Sendable {
   ///
   /// - Parameters:
   ///   - version: The version of the bytes that are in the file.
-  ///   - present: The bytes that are there already.
+  ///   - present: The bytes that exist already.
   package mutating func start(
     _ version: Representation?, present: ByteRanges = ByteRanges(), at now: Duration
   ) -> [Action] {
@@ -137,8 +137,8 @@ package struct SegmentedTransfer: Sendable {
   /// Sends further requests after a delay.
   package mutating func wake(at now: Duration) -> [Action] { isOver ? [] : fill(at: now) }
 
-  /// Returns the range that a request has to ask for now. `nil` is the whole file; the range is empty if all bytes of
-  /// the segment are there.
+  /// Returns the range that a request has to ask for now. `nil` stands for the whole file. The range is empty if all
+  /// bytes of the segment have arrived.
   package func range(of id: Int) -> Range<Int>? {
     guard let request = running[id], request.requestedEnd != nil else { return nil }
     guard let segment = plan?.segments[id] else { return 0..<minimum }

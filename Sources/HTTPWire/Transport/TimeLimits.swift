@@ -11,9 +11,9 @@ extension TransportOptions {
   /// ```
   ///
   /// All limits but ``total`` begin again with each redirect, answered challenge and retry. A request on a reused
-  /// connection has no look-up, no connecting and no handshake. Time in the queue of the session, and while the
-  /// request waits for a connection that another request makes, belongs to ``total`` alone. While a request is
-  /// suspended, or waits for the source of its body, only ``total`` goes on.
+  /// connection skips look-up, connecting and handshake. Time in the queue of the session, and while the request waits
+  /// for a connection that another request makes, belongs to ``total`` alone. While a request is suspended, or waits
+  /// for the source of its body, only ``total`` continues.
   ///
   /// A limit of zero, or a negative one, ends the request when its phase begins.
   public struct TimeLimits: Sendable, Equatable {

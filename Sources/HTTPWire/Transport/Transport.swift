@@ -124,7 +124,7 @@ package final class TransferMetrics: Sendable {
     package var requestHeaderBytes: Int64 = 0
     package var requestBodyBytes: Int64 = 0
     package var responseHeaderBytes: Int64 = 0
-    /// The body as it came over the wire, before decoding.
+    /// The body as received, before decoding.
     package var responseBodyBytes: Int64 = 0
     package var decodedBodyBytes: Int64 = 0
     package var isReusedConnection = false
@@ -139,7 +139,7 @@ package final class TransferMetrics: Sendable {
   package let version: HTTPVersion
   /// The facts that the transfers of one connection share.
   package let connection: ConnectionDetails
-  /// The head of the request as it was sent, if its bytes were observed.
+  /// The head of the request as sent, if its bytes were observed.
   package let requestHead: String?
 
   package init(
@@ -211,12 +211,12 @@ package protocol WireObserver: AnyObject, Sendable {
 
 /// A part of an exchange on a connection.
 package enum WirePart: Sendable, CaseIterable {
-  /// The head of the request, in one or several pieces. One of HTTP/2 is shown as lines of HTTP/1.1.
+  /// The head of the request, in one or several pieces. A head of HTTP/2 is written as lines of HTTP/1.1.
   case requestHead
   case requestBody
   /// A line of the head of a response, informational ones included, or a trailer.
   case responseHead
-  /// Bytes of the response's body as they arrived: encoded, and with the framing of chunks.
+  /// Bytes of the response's body as received: encoded, and with the framing of chunks.
   case responseBody
 }
 

@@ -196,10 +196,10 @@ public struct TransportOptions: Sendable, Equatable {
   /// Whether a `GET` may carry a body. Default: `false`, such a request fails with
   /// `AFError.urlRequestValidationFailed`.
   public var allowsBodyInGETRequests: Bool = false
-  /// Whether the credential of the request, of its URL or of ``netrcFile`` is sent preemptively as Basic (RFC 7617),
-  /// for servers that do not send a challenge. Every server then receives the password, over `http` in clear text.
-  /// Default: `false`: credentials answer challenges, and are sent preemptively to protection spaces that accepted
-  /// them.
+  /// Whether the credential of the request, of its URL or of ``netrcFile`` is sent preemptively as Basic (RFC 7617).
+  /// Some servers require that because they do not send a challenge. Every server then receives the password, over
+  /// `http` in clear text. Default: `false`: credentials answer challenges, and are sent preemptively to protection
+  /// spaces that accepted them.
   public var preemptiveBasicAuthentication: Bool = false
   /// The path of a netrc file with credentials by host: `machine`, `login`, `password`, `default`. A leading `~/` is
   /// the home folder. The file is read for each request, which fails with the error of the file (such as

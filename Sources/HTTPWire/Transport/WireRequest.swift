@@ -180,7 +180,7 @@ extension RequestBody {
     }
   }
 
-  /// Whether all of it can be looked at before it is sent.
+  /// Whether all of it can be read before it is sent.
   package var isStored: Bool {
     switch self {
     case .none, .bytes: true

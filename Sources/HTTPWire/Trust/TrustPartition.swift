@@ -34,7 +34,7 @@ struct TrustPartition: Hashable {
     let key = TrustPartition(options, proxies)
     return numbers.withLock { numbers in
       if let number = numbers.given[key] { return number }
-      // A program that makes its options anew each time must not fill the memory with them.
+      // A program that creates its options again each time must not fill the memory with them.
       if numbers.given.count >= 256 { numbers.given.removeAll() }
       numbers.next += 1
       numbers.given[key] = numbers.next

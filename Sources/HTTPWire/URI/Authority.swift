@@ -1,6 +1,6 @@
 /// The authority of a URL: `user:password@host:port` (RFC 3986 §3.2), parsed and validated.
 package struct Authority: Equatable, Sendable {
-  /// The text before the `@`, as it came; `nil` without one.
+  /// The text before the `@`, as received; `nil` without one.
   package let userInfo: String?
   /// ASCII, lower case, without the brackets of an IPv6 address. Names in other alphabets are encoded
   /// (RFC 3492), percent-encoding is undone.
@@ -42,7 +42,7 @@ package struct Authority: Equatable, Sendable {
     self.port = port
   }
 
-  /// The authority with its host as it is sent.
+  /// The authority, with its host in the form that is sent.
   package var text: String {
     (userInfo.map { $0 + "@" } ?? "") + (isIPv6 ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
   }

@@ -47,7 +47,7 @@ package struct PercentEncoding: Sendable, Equatable {
   /// Encodes a text.
   ///
   /// - Parameters:
-  ///   - text:          The text. One without a byte to encode is returned as it is.
+  ///   - text:          The text. One without a byte to encode is returned unchanged.
   ///   - spacesAsPluses: Whether a space becomes `+`, as in forms, even when it is allowed.
   package func encode(_ text: String, spacesAsPluses: Bool = false) -> String {
     var text = text

@@ -39,8 +39,8 @@ package struct URIReference: Equatable, Sendable {
     return text
   }
 
-  /// The text in which each byte of path, query and fragment that RFC 3986 does not allow there is escaped, and so is a
-  /// `%` that does not begin an escape. Escapes stay as they are.
+  /// The text with each byte of path, query and fragment escaped that RFC 3986 does not allow there. A `%` that does
+  /// not begin an escape is escaped, too. Existing escapes stay unchanged.
   package var strictText: String {
     var strict = self
     strict.path = PercentEncoding.path.repair(path)
@@ -101,7 +101,7 @@ extension URIReference {
     return String(text[start..<end])
   }
 
-  /// Escapes the bytes that RFC 3986 §2 does not know. Percent signs stay as they are.
+  /// Escapes the bytes that RFC 3986 §2 does not allow. Percent signs stay unchanged.
   private static func escaped(_ component: String) -> String {
     guard component.utf8.contains(where: mustBeEscaped) else { return component }
     let digits = Array("0123456789ABCDEF".utf8)

@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test("A sink that is full of decoded bytes gets no more") func decodedBytes() async throws {
+  @Test("A sink that is full of decoded bytes does not get more") func decodedBytes() async throws {
     let coded = Array(try #require(Deflater.compress(Data(Content.bytes(500_000)), .gzip)))
     try await ConnectionFixture.run { fixture in
       let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(coded.count)\r\n\r\n"

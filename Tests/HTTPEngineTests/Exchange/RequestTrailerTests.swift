@@ -280,7 +280,7 @@ import Testing
   }
 }
 
-/// Records the heads that it is shown.
+/// Records the heads that it receives.
 private final class HeadRecorder: WireObserver {
   private let parts = Mutex<[WirePart: [UInt8]]>([:])
 

@@ -122,7 +122,7 @@ final class FixedEvaluator: ServerEvaluator {
     let server = try HTTPTestServer(.tls(.localhost))
     let client = Client()
     let other = Client.profile { $0.trustStore = .pem(Data((Self.authority + Self.authority).utf8)) }
-    // Without keep-alive each request connects anew, and resumes if it may.
+    // Without keep-alive each request connects again, and resumes if it may.
     let close = [HTTPHeader(name: "Connection", value: "close")]
     for profile in [client.profile, client.profile, other, other, client.profile] {
       let request = try client.request(server.url("/get"), fields: close, profile: profile)

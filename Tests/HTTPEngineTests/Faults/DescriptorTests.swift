@@ -13,7 +13,7 @@ import Testing
     await #expect(processExitsWith: .success) { [host] in
       let server = try HTTPTestServer()
       let client = Client()
-      // The loop and its descriptors are there after the first request.
+      // The loop and its descriptors exist after the first request.
       _ = try await client.get(server.url("/get"))
       let url = "http://\(host):\(server.port)/get?other"
       let port = try HTTPTestServer.refusedPort()

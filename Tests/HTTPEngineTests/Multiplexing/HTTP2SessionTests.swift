@@ -135,7 +135,7 @@ import Testing
     #expect(request.events == [] && peer.session.streamCount == 0 && peer.session.failure == nil)
   }
 
-  @Test("The output may be taken in pieces of any size", arguments: [1, 5, 1_000, 16_393])
+  @Test("The output may be consumed in pieces of any size", arguments: [1, 5, 1_000, 16_393])
   func partialOutput(size: Int) throws {
     let peer = try SessionPeer()
     peer.takenAtOnce = size

@@ -21,7 +21,7 @@ final class SessionPeer {
   var now: UInt64 = 1_000_000_000
   /// The most bytes that the session sees at a time.
   var segmentSize = Int.max
-  /// The most bytes of output that are taken at a time.
+  /// The most bytes of output that are consumed at a time.
   var takenAtOnce = Int.max
   private(set) var sentPreface: [UInt8] = []
   private var received: [UInt8] = []

@@ -30,7 +30,7 @@ private final class ScriptedEvaluator: ServerEvaluator {
 }
 
 @Suite("Resumed TLS sessions", .timeLimit(.minutes(5))) struct ResumptionTests {
-  /// Without keep-alive each request connects anew, and resumes if it may.
+  /// Without keep-alive each request connects again, and resumes if it may.
   private static let close = [HTTPHeader(name: "Connection", value: "close")]
 
   private struct Chain {

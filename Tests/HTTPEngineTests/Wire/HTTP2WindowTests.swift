@@ -72,7 +72,7 @@ struct HTTP2WindowTests {
     #expect(sink.count <= 2 * 65_536)
     step("sink with room")
     sink.grant(.max / 2)
-    // The loop performs its commands in order, so it has read on before it answers.
+    // The loop performs its commands in order, so it has read more before it answers.
     _ = await client.transport.snapshot()
     hasRoom.open()
     #expect(try await response == 200)

@@ -4,7 +4,7 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Which connections are kept after a response, and how their sockets are set (RFC 9112 §9).
+/// Which connections are kept alive after a response, and how their sockets are configured (RFC 9112 §9).
 @Suite("Persistence of connections", .timeLimit(.minutes(5))) struct PersistenceTests {
   /// Answers every request of a connection with the same bytes.
   private static func server(_ response: String) throws -> StreamTestServer {

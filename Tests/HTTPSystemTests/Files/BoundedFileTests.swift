@@ -74,7 +74,7 @@ import Testing
     let path = pipe()
     let writer = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
     try #require(writer >= 0)
-    // More than a pipe holds, so that the reader is there before the last byte.
+    // More than a pipe holds, so that the reader has opened it before the last byte.
     let bytes = [UInt8](repeating: 7, count: 200_000)
     async let content = Task.detached { try BoundedFile.content(of: path) }.value
     await withCheckedContinuation { continuation in

@@ -11,7 +11,7 @@ struct PureUploadServer {
   let length: Int64
   var limits = UploadLimits()
   var uploads: [Upload] = []
-  /// The number of uploads that were processed because all their bytes were there.
+  /// The number of uploads that were processed because all their bytes had arrived.
   var processedCount = 0
   /// The number of bytes that were accepted.
   var takenCount: Int64 = 0

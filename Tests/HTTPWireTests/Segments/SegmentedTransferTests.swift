@@ -114,7 +114,7 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.ended(5, .complete, at: .zero) == [send(6)])
     #expect(transfer.range(of: 6) == 23..<35)
     #expect(transfer.range(of: 2) == 10..<23)
-    // The response of the divided segment goes on, so it is stopped at its new end.
+    // The response of the divided segment continues, so it is stopped at its new end.
     _ = transfer.receive(.part(10..<35, length: 100, validator: "\"1\""), for: 2, at: .zero)
     #expect(transfer.room(for: 20, in: 2) == 10..<23)
     #expect(transfer.wrote(10..<23, excess: 7, in: 2, at: .zero).first == .stop(2))

@@ -20,7 +20,7 @@ import Testing
     case refused
     /// `\` is a slash there, and tabs and line breaks vanish.
     case backslashOrControl
-    /// `http:x` and `http:/x` are read as if the slashes were there.
+    /// `http:x` and `http:/x` are read as if they had both slashes.
     case schemeWithoutSlashes
     /// `///host` is read as `//host`.
     case moreThanTwoSlashes

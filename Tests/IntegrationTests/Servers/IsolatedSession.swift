@@ -1,7 +1,7 @@
 import Alamofire
 
 extension URLSessionConfiguration {
-  /// The default configuration with its own cache and cookies, because it must not use those of other tests.
+  /// The default configuration with its own cache and cookies, because it must not share them with other tests.
   static var isolated: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.af.ephemeral
     configuration.urlCache = nil

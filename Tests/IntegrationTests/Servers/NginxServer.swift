@@ -102,8 +102,8 @@ final class NginxServer: Sendable {
     }
   }
 
-  /// Returns the number of connections of the server, without this request's own. `observer` is a session that sends no
-  /// other requests.
+  /// Returns the number of connections of the server, without this request's own. `observer` is a session that does not
+  /// send other requests.
   func connectionCount(observer: Session) async throws -> Int {
     let text = try await observer.request(url(.http, "/status")).serializingString().value
     let number = text.split(separator: "\n").first?.split(separator: " ").last.flatMap { Int($0) }

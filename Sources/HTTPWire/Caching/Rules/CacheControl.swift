@@ -119,7 +119,7 @@ private struct DirectiveReader {
         rest = rest.dropFirst()
         text = rest.first == UInt8(ascii: "\"") ? quoted() : word { $0 != 0x2C && !Self.isSpace($0) }
       }
-      // Anything else before the comma, but for whitespace at the end, breaks the grammar.
+      // Anything else before the comma, except for whitespace at the end, breaks the grammar.
       let remainder = word { $0 != 0x2C }
       let isMalformed = !remainder.allSatisfy { $0 == " " || $0 == "\t" }
       if !name.isEmpty { return (name.lowercased(), (text, isMalformed)) }

@@ -188,7 +188,7 @@ extension StoredResponse {
   }
 }
 
-/// Finds bytes that went wrong by chance; nothing against malice, for which the permissions of the files are there.
+/// Detects accidental corruption. The permissions of the files protect against malice.
 private enum Checksum {
   static func of(_ data: Data) -> UInt64 {
     data.withUnsafeBytes { bytes in

@@ -55,7 +55,7 @@ package struct WebSocketExtension: Sendable, Equatable {
     self.parameters = parameters
   }
 
-  /// The element as it is sent.
+  /// The element in the form that is sent.
   package var text: String { ([name] + parameters.map(\.text)).joined(separator: "; ") }
 
   /// Reads the value of a field, or the joined values of several fields. Returns `nil` if it is malformed.
