@@ -125,6 +125,15 @@ Sources/X/Functions.swift:33: the comment of an initializer begins with "-" inst
 Sources/X/Functions.swift:35: the comment of an initializer begins with "-" instead of a verb
 END
 
+# Phrases that stand for a noun
+begin
+plant Sources/X/Phrases.swift '// The size, or that of the file.\n// A comment about those offsets.\n'
+plant README.md 'The proxy in front of it.\n'
+prints 1 Scripts/words "$tree" <<'END'
+README.md:1: "in front of": repeat the noun, or leave it out
+Sources/X/Phrases.swift:1: "that of": repeat the noun, or leave it out
+END
+
 # Names of nested types
 begin
 plant Sources/X/Names.swift 'struct X {\n  enum Step { case next }\n  package struct State {}\n  final class Kind {}\n'

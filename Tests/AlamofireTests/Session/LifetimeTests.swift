@@ -179,7 +179,7 @@ func isSoon(_ condition: () -> Bool) async -> Bool {
   return condition()
 }
 
-/// A server, and the proxy in front of it.
+/// A server, and the proxy before it.
 private struct Stage {
   let server: HTTPTestServer
   private let protocols: LifetimeTests.Protocols

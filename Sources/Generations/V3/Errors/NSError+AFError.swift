@@ -15,7 +15,7 @@ import FoundationNetworking
 /// parameterEncodingFailed       the error inside · NSURLErrorDomain, bad URL
 /// parameterEncoderFailed        the error inside · NSURLErrorDomain, bad URL
 /// requestAdaptationFailed       the error inside
-/// requestRetryFailed            that of the first failure
+/// requestRetryFailed            the domain and code of the first failure
 /// responseValidationFailed      ContentTypeValidationFailed · StatusCodeValidationFailed · the error inside
 /// responseSerializationFailed   Data-, String-, JSONSerializationFailed · the error inside
 /// serverTrustEvaluationFailed   NSURLErrorDomain, cancelled; why is the underlying error
