@@ -67,6 +67,25 @@ import Testing
     #expect(names.values.count == 1 && names.values != ["http-engine"])
   }
 
+  @Test("A body that a redirect handler gives does not have the trailers of the upload") func otherBody()
+    async
+  {
+    server.enqueue(.redirect(to: "/there", status: 303), .ok)
+    let response = await Session.real(configuration: .isolated)
+      .upload(Data("body".utf8), to: server.url("/")).trailers { ["X-Length": "4"] }
+      .redirect(
+        using: .modify { _, request, _ in
+          var request = request
+          request.httpMethod = "PUT"
+          request.httpBody = Data("other".utf8)
+          return request
+        }
+      ).end()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map(\.bodyText) == ["body", "other"])
+    #expect(server.recordedRequests.map { Self.fields($0) } == [["X-Length: 4"], []])
+  }
+
   @Test("Each time that the body is sent has its own trailers") func repetitions() async throws {
     let challenge = Reply(
       status: 401, headers: [HTTPHeader(name: "WWW-Authenticate", value: #"Basic realm="r""#)])

@@ -173,6 +173,55 @@ struct RedirectHandlerTests {
     #expect(fake.urls == ["http://a.test/"])
   }
 
+  @Test("A request that its redirect handler suspends receives the next response once it is resumed")
+  func suspended() async {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let request = session(fake).request("http://a.test/")
+    request.redirect(
+      using: .modify { [weak request] _, next, _ in
+        request?.suspend()
+        return next
+      })
+    async let response = request.end()
+    #expect(
+      await eventually { fake.controls.count == 2 && (fake.controls[1].isClosed || request.isFinished) })
+    #expect(request.isSuspended && fake.controls.last?.isClosed == true, "its transfer is not suspended")
+    request.resume()
+    #expect(await response.response?.statusCode == 200)
+  }
+
+  @Test("The priority that a redirect handler sets is that of the next transfer") func priority() async {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let request = session(fake).request("http://a.test/")
+    request.redirect(
+      using: .modify { [weak request] _, next, _ in
+        request?.priority = URLSessionTask.highPriority
+        return next
+      })
+    #expect(await request.end().response?.statusCode == 200)
+    #expect(fake.controls.map(\.priority) == [nil, URLSessionTask.highPriority])
+  }
+
+  @Test(
+    "A method or field of a modified request that must not be sent ends the request",
+    arguments: [true, false])
+  func unsendable(isMethod: Bool) async {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        if isMethod {
+          request.httpMethod = "IN VALID"
+        } else {
+          request.setValue("1", forHTTPHeaderField: "X Own")
+        }
+        return request
+      })
+    let response = await session(fake, handler).request("http://a.test/").end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .badURL)
+    #expect(fake.urls == ["http://a.test/"])
+  }
+
   private struct Forgetful: RedirectHandler {
     func task(
       _ task: URLSessionTask, willBeRedirectedTo request: URLRequest, for response: HTTPURLResponse,

@@ -9,6 +9,7 @@ final class FakeTransferControl: TransferControl {
     var resumptions = 0
     var latch = Latch()
     var task: Task<Void, Never>?
+    var priority: Float?
   }
 
   private let state = Mutex(State())
@@ -51,6 +52,11 @@ final class FakeTransferControl: TransferControl {
   }
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+  /// The priority that was set; `nil` if none was.
+  var priority: Float? { state.withLock { $0.priority } }
+
+  func setPriority(_ priority: Float) { state.withLock { $0.priority = priority } }
 
   func resume() {
     state.withLock { state in
