@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
 
 /// Redirects of event sources, and the delay of their next connection.
@@ -70,6 +71,20 @@ import Testing
     #expect(other.recordedRequests.map { $0.header("Last-Event-ID") } == [nil, "7", "7"])
   }
 
+  @Test("A client certificate is not presented to the origin that a redirect named for later connections")
+  func clientCertificate() async throws {
+    func events(_ text: String) -> FakeReply { .text("retry: 1\n\n" + text, type: "text/event-stream") }
+    let fake = FakeTransport(
+      .redirect(301, to: "https://b.test/moved"), events("data: 1\n\n"), events("data: 2\n\n"), .status(204))
+    let identity = ClientIdentity(certificates: [], subject: "", privateKey: Data())
+    let request = Session.retained(fake: fake).eventSourceRequest("https://a.test/")
+      .authenticate(with: ClientIdentityCredential(identity))
+    #expect(try await data(of: request) == ["1", "2"])
+    #expect(
+      fake.urls == ["https://a.test/"] + Array(repeating: "https://b.test/moved", count: 3))
+    #expect(fake.requests.map { $0.profile.options.clientIdentity != nil } == [true, false, false, false])
+  }
+
   @Test("After a redirect that changes the method, the next connection repeats the original request")
   func changedMethod() async throws {
     let server = try HTTPTestServer(routes: .none)
@@ -84,6 +99,16 @@ import Testing
     #expect(
       server.recordedRequests.map { "\($0.method) \($0.target)" }
         == ["POST /a", "GET /b", "POST /a", "POST /c", "POST /c"])
+  }
+
+  @Test("A permanent redirect that a handler follows as proposed is remembered") func followedByHandler()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.redirect(to: "/b", status: 301), Self.events("data: 1\n\n"), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/a")).redirect(using: .follow)
+    #expect(try await data(of: request) == ["1"])
+    #expect(server.recordedRequests.map(\.target) == ["/a", "/b", "/b"])
   }
 
   @Test("A redirect that a handler has changed is not remembered") func changedRedirect() async throws {

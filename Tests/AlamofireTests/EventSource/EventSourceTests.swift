@@ -269,6 +269,17 @@ struct EventSourceTests {
     for number in 1...3 { #expect(try await server.takeRequest().header("X-Connection") == "\(number)") }
   }
 
+  @Test("The next connection continues after the last event, also if a retrier asks for it at once")
+  func immediateRetry() async throws {
+    let server = try HTTPTestServer(routes: Self.numbered(4, perConnection: 2))
+    let spy = SpyInterceptor(retries: 2)
+    let request = Session.real().eventSourceRequest(server.url("/events"), interceptor: spy)
+    var ids: [String] = []
+    for try await event in request.events() { ids.append(event.id) }
+    #expect(ids == ["1", "2", "3", "4"])
+    #expect(server.recordedRequests.map { $0.header("Last-Event-ID") } == [nil, "2", "4"])
+  }
+
   @Test("Decoded events come with type and ID, and bad data is a failure of one event") func decoded()
     async throws
   {
