@@ -26,6 +26,18 @@ import Testing
     #expect(await fixture.get().description == "200 two c")
   }
 
+  @Test("stale-if-error does not cover a server that is not trusted") func staleIfUntrusted() async {
+    let bench = CacheFixture(
+      FakeTransport(
+        .cacheable("one", "max-age=60, stale-if-error=600"), .failure(.certificateUntrusted),
+        .failure(.connectionLost)))
+    _ = await bench.get()
+    bench.clock.advance(70)
+    let untrusted = await bench.get()
+    #expect(untrusted.code == .serverCertificateUntrusted && untrusted.body.isEmpty, "\(untrusted)")
+    #expect(await bench.get().body == "one")
+  }
+
   @Test("stale-while-revalidate needs no validator") func staleWhileRevalidateWithoutValidator() async {
     let fixture = CacheFixture(
       FakeTransport(
@@ -72,6 +84,21 @@ import Testing
     let other = CacheFixture(FakeTransport(.ok), policy: .useProtocolCachePolicy)
     _ = await other.get()
     #expect(other.fake.requests[0].value("Cache-Control") == nil)
+  }
+
+  @Test("Directives for caches are sent beside cookies of the storage") func directivesAndCookies()
+    async throws
+  {
+    let configuration = URLSessionConfiguration.isolated
+    configuration.urlCache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+    let fake = FakeTransport(.status(200, headers: [("Set-Cookie", "a=1")]))
+    let session = Session.retained(fake: fake, configuration: configuration)
+    for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .reloadIgnoringLocalAndRemoteCacheData] {
+      _ = await session.request("http://a.test/x") { $0.cachePolicy = policy }.end()
+    }
+    let sent = try #require(fake.requests.last)
+    #expect(sent.value("Cookie") == "a=1")
+    #expect(sent.value("Cache-Control") == "no-cache" && sent.value("Pragma") == "no-cache")
   }
 
   // MARK: Removals

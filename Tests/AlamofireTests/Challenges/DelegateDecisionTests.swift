@@ -21,7 +21,9 @@ struct DelegateDecisionTests {
     return reply
   }
 
-  private func session(_ decision: Decision, _ challenge: FakeReply) -> Session {
+  private func session(
+    _ decision: Decision, _ challenge: FakeReply, then answer: FakeReply = .chunks(["i", "n"])
+  ) -> Session {
     let delegate = ChallengeDelegate { _ in
       switch decision {
       case .answer: (.useCredential, URLCredential(user: "user", password: "pass", persistence: .none))
@@ -30,7 +32,7 @@ struct DelegateDecisionTests {
       }
     }
     let fake = FakeTransport { request, _ in
-      request.value("Authorization") == nil ? challenge : .chunks(["i", "n"])
+      request.value("Authorization") == nil ? challenge : answer
     }
     return Session.retained(
       fake: fake, configuration: .uncached, observers: SessionObservers(delegate: delegate))
@@ -103,6 +105,32 @@ struct DelegateDecisionTests {
       let body = chunks.values.reduce(into: Data()) { $0 += $1 }
       #expect(body == expected(decision, length), "known: \(isKnown)")
     }
+  }
+
+  @Test("The body of an answered challenge is no progress") func progress() async {
+    let request = session(.answer, challenge(12), then: .status(204)).request("http://a.test/")
+    let received = Recorder<Int64>()
+    let queue = DispatchQueue(label: "test.progress")
+    request.downloadProgress(queue: queue) { received.add($0.completedUnitCount) }
+    #expect(await request.end().response?.statusCode == 204)
+    queue.sync {}
+    #expect(received.values.isEmpty && request.downloadProgress.completedUnitCount == 0)
+  }
+
+  @Test("A refused redirect after an answered challenge does not have the body of the challenge")
+  func refusedRedirect() async {
+    let response = await session(.answer, challenge(12), then: .redirect(302, to: "ftp://b.test/"))
+      .request("http://a.test/").end()
+    #expect(response.response?.statusCode == 302)
+    #expect(response.error != nil && response.data == nil, "\(String(describing: response.data))")
+  }
+
+  @Test("A challenge that breaks off before the decision is not shown") func broken() async {
+    var broken = challenge(12)
+    broken.failure = TransportFailure(.connectionLost, "The challenge breaks off.")
+    let response = await session(.answer, broken).request("http://a.test/").end()
+    #expect(response.error?.transferCode == .networkConnectionLost)
+    #expect(response.response == nil && response.data == nil)
   }
 
   @Test("Trust in a server does not answer a challenge for a password") func trust() async {

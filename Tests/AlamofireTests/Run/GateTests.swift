@@ -1,6 +1,8 @@
 import Alamofire
 import Foundation
+import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Synchronization
 import Testing
 
@@ -58,6 +60,29 @@ struct GateTests {
     request.resume()
     #expect(await eventually { request.isFinished })
     #expect(server.requestCount == 1)
+  }
+
+  @Test("A hop is sent when the cookies of the response before it are stored") func cookies() async throws {
+    let bench = try CookieFixture(FakeTransport(FakeReply.redirect(302, to: "/next").setting("a=1")))
+    let cookies = try #require(bench.session.core.cookies)
+    let url = try #require(URL(string: "http://other.test/"))
+    let origin = try #require(Origin(url: url.absoluteString))
+    let earlier = WireRequest(url: url.absoluteString, origin: origin, profile: ConnectionProfile())
+    // The queue on which cookies are stored waits from here on.
+    let isReleased = DispatchSemaphore(value: 0)
+    repeat {
+      cookies.store([Array("b=2".utf8)], of: earlier, for: URLRequest(url: url))
+    } while !cookies.stored({ isReleased.wait() })
+    let request = bench.session.request("http://a.test/")
+    async let response = request.end()
+    let isWaiting = await eventually {
+      let waits = cookies.areBeingStored && !request.core.storesCookies.load(ordering: .acquiring)
+      return waits && bench.fake.requests.count == 1 || bench.fake.requests.count == 2
+    }
+    #expect(isWaiting)
+    isReleased.signal()
+    #expect(await response.error == nil)
+    #expect(bench.sent == [nil, "a=1"])
   }
 
   // MARK: The position of a waiting run
