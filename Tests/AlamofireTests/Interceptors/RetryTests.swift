@@ -272,4 +272,17 @@ struct RetryTests {
     #expect(count.values == [500, 500, 200])
     #expect(request.retryCount == 2)
   }
+
+  @Test("The body of an attempt is not that of a later one which is not sent") func bodyOfEarlierAttempt()
+    async
+  {
+    let spy = SpyInterceptor(
+      adapt: { request, count in count == 1 ? .success(request) : .failure(TestError()) },
+      retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
+    let request = Session.retained(fake: Self.unauthorized, interceptor: spy).request("http://a.test/")
+      .validate()
+    let response = await request.end()
+    #expect(response.error?.isRequestAdaptationError == true && request.retryCount == 1)
+    #expect(response.response == nil && response.data == nil)
+  }
 }

@@ -203,6 +203,20 @@ import Testing
     #expect(response.error != nil && server.recordedRequests.count == 1)
   }
 
+  @Test("A reader without onRestart that is added before a retry gets no part of another response")
+  func readerBeforeRetry() async {
+    server.enqueue(.bytes(200_000).with(effect: .closeAfterBody(bytes: 100_000)), .bytes(200_000))
+    let late = Recorder<Data>()
+    let spy = SpyInterceptor(retry: { [queue] request, _, _ in
+      (request as? DataRequest)?.responseChunks(on: queue) { late.add($0) }
+      return .retry
+    })
+    let request = session.request(server.url("/"), interceptor: spy)
+    let response = await request.responseChunks(on: queue, onRestart: {}, perform: { _ in }).end()
+    #expect(response.error?.transferCode == .networkConnectionLost)
+    #expect(late.count == 0 && spy.retryCount == 1)
+  }
+
   @Test("A retry before the first chunk is not reported") func earlyRetry() async {
     let spy = SpyInterceptor(retries: 2)
     let failure = Reply(status: 503, body: .bytes(Array("not now".utf8)))

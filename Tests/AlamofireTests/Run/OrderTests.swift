@@ -272,6 +272,14 @@ import Testing
       Self.steps((.run(.serialize), .serialized(.failed))) == before + Self.run(.askRetriers, .serialize))
   }
 
+  @Test("An attempt after a failed serializer is settled as the first one is")
+  func failureAfterSerializer() {
+    let steps = Self.steps(
+      (.run(.serialize), .serialized(.failed)), (.run(.askRetriers), .retry(isRequested: true)),
+      (.attempt(.validate), .failed))
+    #expect(steps.suffix(5) == Self.failure + Self.end)
+  }
+
   @Test("Late handlers receive the outcome without another attempt, unless a retrier asks for one")
   func lateHandlers() {
     #expect(Self.steps(after: .begunForLateHandlers) == Self.run(.prepareLateHandlers, .serialize))
