@@ -146,4 +146,14 @@ struct RequestLifecycleTests {
     #expect(life.readyToSend() == false)
     #expect(life.resumed() == .proceed)
   }
+
+  @Test("A request that the end of its session has ended is not sent again") func abandonedRequest() {
+    var life = RequestLifecycle()
+    _ = life.resumed()
+    #expect(life.abandoned() == .cancel)
+    life.ended()
+    #expect(life.state == .finished)
+    #expect(life.sentAgain() == .nothing)
+    #expect(life.state == .finished && life.run == .ended)
+  }
 }

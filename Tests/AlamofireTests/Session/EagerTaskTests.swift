@@ -121,4 +121,14 @@ struct EagerTaskTests {
       request.cancel()
     }
   }
+
+  @Test("A monitor that is added while the request waits receives its task, and the end of the task")
+  func lateMonitor() async {
+    let request = session(monitors: false).request("http://a.test/")
+    #expect(await eventually { request.task != nil })
+    request.eventMonitor(spy)
+    #expect(await end(request) { $0.resume() } == nil)
+    let reported = spy.reported
+    #expect(reported.contains("didCreateTask") && reported.contains("didCompleteTask nil"), "\(reported)")
+  }
 }

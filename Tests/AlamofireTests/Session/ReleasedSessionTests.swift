@@ -257,6 +257,25 @@ struct ReleasedSessionTests {
     #expect(spy.reported.filter { $0 == "didBecomeInvalid" }.count == 1)
   }
 
+  @Test("A session that was invalidated while a request ran ends with that request")
+  func endAfterRunningRequest() async {
+    let (spy, gate, reached) = (EventSpy(), Latch(), Latch())
+    let session = Session.retained(
+      fake: FakeTransport(FakeReply.text("value").held(by: gate, reached: reached)),
+      observers: SessionObservers(eventMonitors: [spy]))
+    func ends() -> Int {
+      for _ in 0..<3 { session.rootQueue.sync {} }
+      return spy.reported.count { $0 == "didBecomeInvalid" }
+    }
+    async let response = session.request("http://a.test/").end()
+    await reached.wait()
+    session.session.finishTasksAndInvalidate()
+    #expect(ends() == 0, "a request is running")
+    gate.open()
+    #expect(await response.data == Data("value".utf8))
+    #expect(ends() == 1)
+  }
+
   @Test("A request that was never started ends its sequences when it is released")
   func releasedRequest() async {
     let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)

@@ -1,9 +1,10 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("Requests at the end of a session", .timeLimit(.minutes(5)))
 struct SessionEndTests {
@@ -45,6 +46,14 @@ struct SessionEndTests {
     let task = Session(fake: fake).request("http://a.test/").serializingString()
     #expect(await task.response.error?.isSessionDeinitializedError == true)
     #expect(fake.requests.isEmpty)
+  }
+
+  @Test("The first end of a session is the reason for later requests") func firstEnd() {
+    let registry = RunRegistry()
+    _ = registry.end(.sessionInvalidated(error: URLError(.badURL)))
+    _ = registry.end(.sessionDeinitialized)
+    #expect(registry.reasonOfEnd?.isSessionInvalidatedError == true)
+    #expect(registry.refuseMore().reason.isSessionInvalidatedError)
   }
 
   @Test("Requests are active while they run") func activeRequests() async throws {
