@@ -167,6 +167,26 @@ import Testing
     #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
   }
 
+  @Test("A transfer stays in its journal until its last handler has returned") func handlers() async throws {
+    let file = VersionedFile(size: 1000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let session = fixture.session(startRequestsImmediately: false)
+    let (first, last) = (DispatchQueue(label: "first"), DispatchQueue(label: "last"))
+    let calls = Recorder<String>()
+    last.suspend()
+    session.download(server.url("/file"), to: fixture.destination("file"))
+      .response(queue: first) { _ in calls.add("first") }
+      .response(queue: last) { _ in calls.add("last") }.resume()
+    #expect(await calls.wait(for: 1) == ["first"])
+    // The handler has returned, and so has the code after it.
+    first.sync {}
+    #expect(fixture.record != nil)
+    last.resume()
+    #expect(await calls.wait(for: 2) == ["first", "last"])
+    #expect(await fixture.isEmptied())
+    withExtendedLifetime(session) {}
+  }
+
   @Test("The URL of a redirected response is stored") func redirected() async throws {
     let file = VersionedFile(size: 1000)
     let server = try HTTPTestServer(

@@ -1,8 +1,10 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 /// Framing fields of the user. With a wrong length, the server would wait, or read the rest of the body as another
 /// request.
@@ -56,5 +58,15 @@ import Testing
     #expect(server.recordedRequests.count == 2)
     #expect(server.recordedRequests.last?.header("Content-Length") == nil)
     #expect(server.recordedRequests.last?.header("Transfer-Encoding") == nil)
+  }
+
+  @Test("The length that the caller announces for a stream counts, however the field is spelt")
+  func announcedLength() {
+    for name in ["Content-Length", "content-length", "CONTENT-LENGTH"] {
+      #expect(WireRequest.contentLength(["X-Own": "5", name: "4"]) == 4, "\(name)")
+    }
+    for fields in [nil, [:], ["Content-Length": "-4"], ["Content-Length": "4 "]] as [[String: String]?] {
+      #expect(WireRequest.contentLength(fields) == -1)
+    }
   }
 }

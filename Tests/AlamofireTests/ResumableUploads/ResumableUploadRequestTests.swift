@@ -39,6 +39,21 @@ struct ResumableUploadRequestTests {
     #expect(spy.retryCount == 1)
   }
 
+  @Test("No cache answers the question for the offset", arguments: dialects)
+  func cachePolicy(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try UploadFixture(dialect)
+    fixture.uploads.enqueue(.cut(afterBytes: 10))
+    let policies = Recorder<URLRequest.CachePolicy>()
+    let spy = SpyInterceptor(adapt: { request, _ in
+      if request.httpMethod == "HEAD" { policies.add(request.cachePolicy) }
+      return .success(request)
+    })
+    let request = fixture.session.upload(Data(Self.bytes), to: fixture.url, interceptor: spy)
+      .resumable(fixture.options())
+    #expect(await request.response().error == nil)
+    #expect(policies.values == [.reloadIgnoringLocalCacheData])
+  }
+
   @Test("Trailers are not sent, because a request has a part of the body", arguments: dialects)
   func trailers(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)
@@ -264,6 +279,24 @@ struct ResumableUploadRequestTests {
     queue.sync {}
     #expect(fixture.requests.count > 4, "\(fixture.requests)")
     #expect(checkpoints.count == 1)
+  }
+
+  @Test("An upload that is sent again calls the checkpoint handler for its new URL", arguments: dialects)
+  func checkpointOfUploadSentAgain(dialect: UploadEndpoint.Dialect) async throws {
+    let fixture = try UploadFixture(dialect)
+    let folder = try TemporaryFolder()
+    let file = try folder.file("file", Data(Self.bytes))
+    let checkpoints = Recorder<Data>()
+    let queue = DispatchQueue(label: "checkpoints")
+    let request = fixture.session.upload(file, to: fixture.url)
+      .resumable(fixture.options { $0.maximumPartSize = Int64(max(1, Self.bytes.count / 5)) })
+      .onUploadCheckpoint(on: queue) { checkpoints.add($0) }
+    #expect(await request.response().error == nil)
+    fixture.session.retryRequest(request, withDelay: nil)
+    #expect(await request.response().error == nil)
+    queue.sync {}
+    #expect(fixture.uploads.processedCount == 2)
+    #expect(Set(checkpoints.values).count == 2, "each upload has a URL, and a checkpoint")
   }
 
   @Test("Another session continues from a checkpoint", arguments: dialects)

@@ -99,4 +99,20 @@ import Testing
     #expect(stream.events.count == 5)
     socket.cancel()
   }
+
+  @Test("The first of two closures that wait for a connection counts")
+  func closures() async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    socket.resume()
+    let stream = await fake.streams.streams.wait(for: 1)[0]
+    socket.close(sending: .goingAway, reason: Data("first".utf8))
+    socket.close(sending: .normalClosure)
+    await stream.accept()
+    #expect(await eventually { stream.writes.count > 1 }, "no Close frame is sent")
+    let closure = stream.writes.values.dropFirst().reduce(into: Data()) { $0 += $1 }
+    // The mask of a client's frame hides its bytes, and the length tells which closure it is.
+    #expect(closure.first == 0x88 && closure.dropFirst().first == 0x80 | 7)
+    socket.cancel()
+  }
 }
