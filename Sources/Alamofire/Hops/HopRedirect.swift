@@ -56,6 +56,7 @@ extension HopLoop {
     guard let redirect = Exchange(url: shownURL(of: request), head: head).httpResponse,
       let question = delegate.question(about: redirect, to: followed)
     else {
+      noteRedirect(plan)
       follow(plan)
       return .event(.redirect(.followed))
     }

@@ -84,6 +84,39 @@ struct RedirectHandlerTests {
     #expect(names.last == (names.first ?? []) + added.sorted())
   }
 
+  @Test("The handler decides about a redirect back to the caller's URL", arguments: [["/"], ["/b", "/"]])
+  func backToFirst(targets: [String]) async {
+    let fake = FakeTransport { _, index in index < targets.count ? .redirect(302, to: targets[index]) : .ok }
+    let paths = Recorder<String>()
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        let path = request.url?.path ?? ""
+        paths.add(path)
+        return path == "/" ? nil : request
+      })
+    let response = await session(fake, handler).request("http://a.test/").end()
+    #expect(paths.values == targets)
+    #expect(response.response?.statusCode == 302 && fake.requests.count == targets.count)
+  }
+
+  @Test(
+    "A handler that changes each request is asked up to the limit of redirects", arguments: [false, true])
+  func limit(urlStays: Bool) async {
+    // It ends, so that a fault fails the test and does not hang it.
+    let fake = FakeTransport { _, index in
+      index < 40 ? .redirect(302, to: urlStays ? "/" : "/\(index)") : .ok
+    }
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.setValue("1", forHTTPHeaderField: "X-Changed")
+        return request
+      })
+    let response = await session(fake, handler).request("http://a.test/").end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .httpTooManyRedirects)
+    #expect(fake.requests.map { $0.value("X-Changed") } == [nil] + Array(repeating: "1", count: 20))
+  }
+
   @Test("A modified redirect sends the body of an upload again", arguments: [307, 308])
   func modifiedUpload(status: Int) async throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("body-\(UUID().uuidString)")
@@ -190,7 +223,7 @@ struct RedirectHandlerTests {
     #expect(await response.response?.statusCode == 200)
   }
 
-  @Test("The priority that a redirect handler sets is that of the next transfer") func priority() async {
+  @Test("The next transfer has the priority that a redirect handler sets") func priority() async {
     let fake = FakeTransport(.redirect(302, to: "/next"))
     let request = session(fake).request("http://a.test/")
     request.redirect(

@@ -127,8 +127,8 @@ struct RequestOwner: HopDelegate {
   }
 
   func question(about redirect: HTTPURLResponse, to next: WireRequest) -> RedirectQuestion? {
-    guard let task = request.tasks.last,
-      let proposed = URLRequest(hop: next, of: core.state.withLock { $0.results.request })
+    guard let task = request.tasks.last, let original = core.state.withLock({ $0.results.request }),
+      let proposed = URLRequest(proposing: next, to: original)
     else { return nil }
     return RedirectQuestion(proposed: proposed) { [session = request.session] in
       await session.delegateAnswer(whenForgotten: proposed, whenCancelled: nil) {

@@ -64,22 +64,31 @@ protocol RecordedTask: URLSessionTask {
 }
 
 extension URLRequest {
-  /// Makes the request of the current hop from the user's request, with the URL, method and fields of the hop.
+  /// Makes the request that a task shows for the current hop. `nil` if it differs from the user's request in neither
+  /// URL nor method, because the task shows the user's request then.
   init?(hop: WireRequest, of original: URLRequest?) {
-    guard let original, original.url?.absoluteString != hop.url || original.httpMethod != hop.method else {
-      return nil
-    }
-    let scheme = original.url?.scheme?.lowercased()
-    let text = scheme == "ws" || scheme == "wss" ? WebSocketURL.webSocket(hop.url) : hop.url
-    guard original.url?.absoluteString != text || original.httpMethod != hop.method,
-      let url = URL(wire: text)
-    else { return nil }
+    guard let original else { return nil }
+    let text = Self.shownURL(of: hop, original)
+    guard original.url?.absoluteString != text || original.httpMethod != hop.method else { return nil }
+    self.init(proposing: hop, to: original)
+  }
+
+  /// Makes the request that a redirect leads to from the user's request, with the URL, method and fields of the hop.
+  /// The redirect may lead back to the URL of the user's request. `nil` if Foundation cannot read the URL.
+  init?(proposing hop: WireRequest, to original: URLRequest) {
+    guard let url = URL(wire: Self.shownURL(of: hop, original)) else { return nil }
     self = original
     self.url = url
     httpMethod = hop.method
     allHTTPHeaderFields = nil
     for field in hop.fields { addValue(field.value, forHTTPHeaderField: field.name) }
     if !hop.body.isPresent { httpBody = nil }
+  }
+
+  /// Returns the URL of a hop, with the scheme of the user's request if that is for a WebSocket connection.
+  private static func shownURL(of hop: WireRequest, _ original: URLRequest) -> String {
+    let scheme = original.url?.scheme?.lowercased()
+    return scheme == "ws" || scheme == "wss" ? WebSocketURL.webSocket(hop.url) : hop.url
   }
 
   /// Whether both are equal on the wire. Foundation's comparison ignores the fields.
