@@ -107,7 +107,7 @@ struct DelegateDecisionTests {
     }
   }
 
-  @Test("The body of an answered challenge is no progress") func progress() async {
+  @Test("The body of an answered challenge does not count as progress") func progress() async {
     let request = session(.answer, challenge(12), then: .status(204)).request("http://a.test/")
     let received = Recorder<Int64>()
     let queue = DispatchQueue(label: "test.progress")

@@ -273,7 +273,8 @@ struct RetryTests {
     #expect(request.retryCount == 2)
   }
 
-  @Test("The body of an attempt is not that of a later one which is not sent") func bodyOfEarlierAttempt()
+  @Test("The body of an attempt is not shown for a later attempt that is not sent")
+  func bodyOfEarlierAttempt()
     async
   {
     let spy = SpyInterceptor(

@@ -108,7 +108,7 @@ import Testing
   }
 
   @Test(
-    "Names and values are checked like those of header fields",
+    "The same names and values are refused as in header fields",
     arguments: [("a b", "1"), ("", "1"), (":status", "1"), ("a", "b\r\nc: d"), ("a", "\u{0}")])
   func invalid(name: String, value: String) {
     let fields = [HTTPHeader(name: name, value: value)]
