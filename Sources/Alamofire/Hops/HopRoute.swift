@@ -266,11 +266,12 @@ enum HopHandler: Sendable {
 }
 
 extension WireRequest {
-  /// The alternative service to try, which speaks HTTP/2. The body has to be one that can be sent again to the origin.
+  /// The alternative service to try, which speaks HTTP/2. The body has to be stored, so that it can be sent again to
+  /// the origin after a 421. The body of a stream cannot be.
   fileprivate var alternativeToTry: AlternativeService? {
     let options = profile.options
     guard let services = options.alternativeServices, options.httpVersions != .http1Only,
-      options.unixSocket == nil, login == nil, body.isRepeatable, body.count >= 0,
+      options.unixSocket == nil, login == nil, body.isStored, body.count >= 0,
       !options.hostOverrides.contains(where: { $0.leads(origin) })
     else { return nil }
     return services.choice(for: origin)

@@ -103,7 +103,11 @@ struct AlternativeStageTests {
     var stream = try URLRequest(url: url, method: .post)
     stream.httpBodyStream = InputStream(data: Data("x".utf8))
     _ = await session(fake).request(stream).end()
-    #expect(fake.requests.count == 4)
+    // It can be read only once, so that it could not be repeated at the origin.
+    stream.httpBodyStream = InputStream(data: Data("x".utf8))
+    stream.setValue("1", forHTTPHeaderField: "Content-Length")
+    _ = await session(fake).request(stream).end()
+    #expect(fake.requests.count == 5)
     #expect(fake.requests.allSatisfy { $0.alternative == nil })
     var large = try URLRequest(url: url, method: .post)
     large.httpBody = Data(count: 1 << 20)
