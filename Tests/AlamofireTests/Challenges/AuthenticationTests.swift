@@ -58,6 +58,27 @@ struct AuthenticationTests {
     #expect(fake.requests.count == (isOfThisRealm ? 2 : 1))
   }
 
+  @Test("A credential that was removed from the storage is no longer sent") func removedCredential()
+    async throws
+  {
+    let host = "\(UUID().uuidString.lowercased()).test"
+    let configuration = URLSessionConfiguration.ephemeral
+    let space = URLProtectionSpace(
+      host: host, port: 80, protocol: "http", realm: "r",
+      authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
+    let storage = try #require(configuration.urlCredentialStorage)
+    storage.setDefaultCredential(credential, for: space)
+    let fake = FakeTransport(responder: Self.protected)
+    let session = Session(configuration: configuration, engine: Engine(transport: fake))
+    for status in [200, 200] {
+      #expect(await session.request("http://\(host)/").end().response?.statusCode == status)
+    }
+    storage.remove(credential, for: space)
+    #expect(await session.request("http://\(host)/").end().response?.statusCode == 401)
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true, false])
+  }
+
   @Test("Credentials of the request have priority over those of the URL") func priority() async {
     let fake = FakeTransport(responder: Self.protected)
     let response = await Session.retained(fake: fake).request("http://other:wrong@a.test/")

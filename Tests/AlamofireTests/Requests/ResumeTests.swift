@@ -36,14 +36,18 @@ import Testing
     let file = VersionedFile(size: 400_000, validator: validator)
     let server = try HTTPTestServer(routes: file.routes)
     let data = try await broken(file, server, after: 123_456)
-    let counts = Recorder<Int64>()
+    let (counts, totals) = (Recorder<Int64>(), Recorder<Int64>())
     let response = await end(
       session.download(resumingWith: data)
-        .downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) })
+        .downloadProgress(queue: .global()) {
+          counts.add($0.completedUnitCount)
+          totals.add($0.totalUnitCount)
+        })
     #expect(response.response?.statusCode == 206)
     #expect(try contents(response) == file.bytes)
     #expect(server.recordedRequests.last?.header("Range") == "bytes=123456-")
     #expect(counts.values.allSatisfy { $0 > 123_456 })
+    #expect(Set(totals.values) == [400_000], "the total has the bytes of the first download, too")
     // Also without an observer.
     let unwatched = session.download(resumingWith: try await broken(file, server, after: 123_456))
     #expect(try contents(await end(unwatched)) == file.bytes)

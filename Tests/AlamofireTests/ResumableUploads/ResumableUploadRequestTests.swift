@@ -265,15 +265,22 @@ struct ResumableUploadRequestTests {
     return data
   }
 
+  /// Makes an upload of a file in five parts.
+  private static func uploadInParts(
+    _ fixture: UploadFixture, _ folder: TemporaryFolder
+  ) throws -> UploadRequest {
+    let file = try folder.file("file", Data(bytes))
+    return fixture.session.upload(file, to: fixture.url)
+      .resumable(fixture.options { $0.maximumPartSize = Int64(max(1, bytes.count / 5)) })
+  }
+
   @Test("A checkpoint handler is called once for each URL of the upload", arguments: dialects)
   func checkpointCalls(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)
     let folder = try TemporaryFolder()
-    let file = try folder.file("file", Data(Self.bytes))
     let checkpoints = Recorder<Data>()
     let queue = DispatchQueue(label: "checkpoints")
-    let request = fixture.session.upload(file, to: fixture.url)
-      .resumable(fixture.options { $0.maximumPartSize = Int64(max(1, Self.bytes.count / 5)) })
+    let request = try Self.uploadInParts(fixture, folder)
       .onUploadCheckpoint(on: queue) { checkpoints.add($0) }
     #expect(await request.response().error == nil)
     queue.sync {}
@@ -285,11 +292,9 @@ struct ResumableUploadRequestTests {
   func checkpointOfUploadSentAgain(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)
     let folder = try TemporaryFolder()
-    let file = try folder.file("file", Data(Self.bytes))
     let checkpoints = Recorder<Data>()
     let queue = DispatchQueue(label: "checkpoints")
-    let request = fixture.session.upload(file, to: fixture.url)
-      .resumable(fixture.options { $0.maximumPartSize = Int64(max(1, Self.bytes.count / 5)) })
+    let request = try Self.uploadInParts(fixture, folder)
       .onUploadCheckpoint(on: queue) { checkpoints.add($0) }
     #expect(await request.response().error == nil)
     fixture.session.retryRequest(request, withDelay: nil)

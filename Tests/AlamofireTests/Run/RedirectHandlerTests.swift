@@ -99,6 +99,24 @@ struct RedirectHandlerTests {
     #expect(response.response?.statusCode == 302 && fake.requests.count == targets.count)
   }
 
+  @Test("A redirect that drops the body is proposed, and shown by the task, without it")
+  func droppedBody() async throws {
+    let fake = FakeTransport(.redirect(302, to: "/b"))
+    let bodies = Recorder<Data?>()
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        bodies.add(request.httpBody)
+        return request
+      })
+    var original = try URLRequest(url: "http://a.test/", method: .post)
+    original.httpBody = Data("secret".utf8)
+    let request = session(fake, handler).request(original)
+    _ = await request.end()
+    #expect(bodies.values == [nil])
+    #expect(request.task?.currentRequest?.url?.path == "/b")
+    #expect(request.task?.currentRequest?.httpBody == nil)
+  }
+
   @Test(
     "A handler that changes each request is asked up to the limit of redirects", arguments: [false, true])
   func limit(urlStays: Bool) async {
