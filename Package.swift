@@ -32,6 +32,7 @@ let package = Package(
     .library(name: "Alamofire", targets: ["Alamofire"]),
     .library(name: "AlamofireV4", targets: ["AlamofireV4"]),
     .library(name: "AlamofireV3", targets: ["AlamofireV3"]),
+    .library(name: "AlamofireImage", targets: ["AlamofireImage"]),
     .library(name: "HTTPTestServer", targets: ["HTTPTestServer"]),
     .executable(name: "af", targets: ["af"]),
   ],
@@ -74,6 +75,11 @@ let package = Package(
     .target(
       name: "AlamofireV3", dependencies: ["Alamofire"], path: "Sources/Generations/V3", packageAccess: false,
       swiftSettings: settings),
+    // It loads libvips when it runs. A system library would tell everyone who uses this package to install libvips.
+    .target(name: "CVips", exclude: ["functions.h"], linkerSettings: [.linkedLibrary("dl")]),
+    .target(
+      name: "AlamofireImage", dependencies: ["Alamofire", "CVips"], packageAccess: false,
+      swiftSettings: settings),
     .target(
       name: "HTTPTestServer", dependencies: ["HTTPWire", "COpenSSL", "CZlib"],
       swiftSettings: settings),
@@ -115,6 +121,12 @@ let package = Package(
       name: "IntegrationTests",
       dependencies: ["Alamofire", "ChildProcesses", "HTTPTestServer", "Randomness", "Scenarios"],
       swiftSettings: settings),
+    .testTarget(
+      name: "AlamofireImageTests",
+      dependencies: [
+        "Alamofire", "AlamofireImage", "ChildProcesses", "HTTPTestServer", "Randomness", "Scenarios",
+      ],
+      swiftSettings: settings),
     // What IntegrationTests and Scripts/soak measure: a separate process, undisturbed by other work.
     .executableTarget(
       name: "SoakClient", dependencies: ["Alamofire"], path: "Tests/SoakClient", swiftSettings: settings),
@@ -135,7 +147,8 @@ let package = Package(
     // The samples of documents and doc comments, which Scripts/samples writes as Swift files.
     .plugin(name: "SampleGenerator", capability: .buildTool(), path: "Tests/SampleGenerator"),
     .testTarget(
-      name: "Samples", dependencies: ["Alamofire", "HTTPTestServer", "HTTPWire"], path: "Tests/Samples",
+      name: "Samples", dependencies: ["Alamofire", "AlamofireImage", "HTTPTestServer", "HTTPWire"],
+      path: "Tests/Samples",
       swiftSettings: settings, plugins: ["SampleGenerator"]),
     // Who answers the samples of the older generations.
     .target(

@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 
 /// The environment of Python in `.build/venv`, which `Scripts/install httpbin` makes.

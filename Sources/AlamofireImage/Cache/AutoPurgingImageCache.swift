@@ -1,0 +1,161 @@
+import Foundation
+public import FoundationNetworking
+
+/// A cache in memory that removes the images that were not read for the longest time.
+///
+/// An image counts as much as its decoded pixels. When the sum exceeds ``memoryCapacity``, images are removed until the
+/// sum is at most ``preferredMemoryUsageAfterPurge``. If the memory of the system or of the container runs low, the
+/// cache is emptied; this is noticed when an image is added.
+///
+/// ```swift
+/// let cache = AutoPurgingImageCache(
+///   memoryCapacity: 50_000_000, preferredMemoryUsageAfterPurge: 30_000_000)
+/// let pixel = Data([255, 0, 0])
+/// cache.add(
+///   try Image(pixels: pixel, width: 1, height: 1, format: .rgb), withIdentifier: "red")
+/// print(cache.memoryUsage)
+/// ```
+open class AutoPurgingImageCache: ImageRequestCache, @unchecked Sendable {
+  // `@unchecked` because a class that is open cannot be proved to be Sendable; the properties here are constants, or
+  // protected by the lock.
+
+  /// The most bytes of decoded pixels.
+  public let memoryCapacity: UInt64
+  /// The bytes of decoded pixels that are left when images were removed because there were too many.
+  public let preferredMemoryUsageAfterPurge: UInt64
+
+  // A lock, because the cache is used from any thread.
+  private let entries: Mutex<RecentlyRead>
+  private let pressure: MemoryPressure?
+
+  /// Makes an empty cache.
+  ///
+  /// - Parameters:
+  ///   - memoryCapacity: In bytes. Default: 100 million.
+  ///   - preferredMemoryUsageAfterPurge: In bytes. More than the capacity counts as the capacity. Default: 60 million.
+  public convenience init(
+    memoryCapacity: UInt64 = 100_000_000, preferredMemoryUsageAfterPurge: UInt64 = 60_000_000
+  ) {
+    self.init(memoryCapacity, preferredMemoryUsageAfterPurge, pressure: MemoryPressure())
+  }
+
+  init(_ memoryCapacity: UInt64, _ preferred: UInt64, pressure: MemoryPressure?) {
+    self.memoryCapacity = memoryCapacity
+    preferredMemoryUsageAfterPurge = min(preferred, memoryCapacity)
+    entries = Mutex(RecentlyRead())
+    self.pressure = pressure
+  }
+
+  /// The bytes of the decoded pixels of all images.
+  public var memoryUsage: UInt64 { entries.withLock { $0.byteCount } }
+
+  /// Stores an image, in place of one with the same name.
+  open func add(_ image: Image, withIdentifier identifier: String) {
+    let isLow = pressure?.isLow() ?? false
+    entries.withLock { entries in
+      if isLow { entries.removeAll() }
+      entries.insert(image, identifier)
+      if entries.byteCount > memoryCapacity { entries.purge(to: preferredMemoryUsageAfterPurge) }
+    }
+  }
+
+  /// Stores the image of a request, in place of the one with the same identifier.
+  open func add(_ image: Image, for request: URLRequest, withIdentifier identifier: String? = nil) {
+    add(image, withIdentifier: imageCacheKey(for: request, withIdentifier: identifier))
+  }
+
+  /// Removes an image. Returns whether there was one.
+  @discardableResult
+  open func removeImage(withIdentifier identifier: String) -> Bool {
+    entries.withLock { $0.remove(identifier) }
+  }
+
+  /// Removes the image of a request. Returns whether there was one.
+  @discardableResult
+  open func removeImage(for request: URLRequest, withIdentifier identifier: String? = nil) -> Bool {
+    removeImage(withIdentifier: imageCacheKey(for: request, withIdentifier: identifier))
+  }
+
+  /// Removes the images of a request with all identifiers. Returns whether there were some.
+  @discardableResult
+  open func removeImages(matching request: URLRequest) -> Bool {
+    let key = imageCacheKey(for: request, withIdentifier: nil)
+    return entries.withLock { entries in
+      let names = entries.names.filter { $0 == key || $0.hasPrefix(key + "-") }
+      for name in names { entries.remove(name) }
+      return !names.isEmpty
+    }
+  }
+
+  /// Removes all images. Returns whether there were some.
+  @discardableResult
+  open func removeAllImages() -> Bool { entries.withLock { $0.removeAll() } }
+
+  /// Returns an image, or `nil`. The image counts as read now.
+  open func image(withIdentifier identifier: String) -> Image? { entries.withLock { $0.read(identifier) } }
+
+  /// Returns the image of a request, or `nil`. The image counts as read now.
+  open func image(for request: URLRequest, withIdentifier identifier: String? = nil) -> Image? {
+    image(withIdentifier: imageCacheKey(for: request, withIdentifier: identifier))
+  }
+
+  /// Returns the name of the image of a request: its absolute URL, and `-` with the identifier if there is one.
+  open func imageCacheKey(for request: URLRequest, withIdentifier identifier: String?) -> String {
+    let url = request.url?.absoluteString ?? ""
+    return identifier.map { "\(url)-\($0)" } ?? url
+  }
+}
+
+/// Images by name, in the order in which they were last read.
+struct RecentlyRead {
+  private struct Stored {
+    var image: Image
+    /// Grows with each time that an image is read.
+    var lastRead: UInt64
+  }
+
+  private var stored: [String: Stored] = [:]
+  private var reads: UInt64 = 0
+  private(set) var byteCount: UInt64 = 0
+
+  var names: some Sequence<String> { stored.keys }
+
+  mutating func insert(_ image: Image, _ name: String) {
+    remove(name)
+    reads &+= 1
+    stored[name] = Stored(image: image, lastRead: reads)
+    byteCount += Self.cost(image)
+  }
+
+  mutating func read(_ name: String) -> Image? {
+    guard let image = stored[name]?.image else { return nil }
+    reads &+= 1
+    stored[name]?.lastRead = reads
+    return image
+  }
+
+  @discardableResult
+  mutating func remove(_ name: String) -> Bool {
+    guard let removed = stored.removeValue(forKey: name) else { return false }
+    byteCount -= Self.cost(removed.image)
+    return true
+  }
+
+  @discardableResult
+  mutating func removeAll() -> Bool {
+    let hadSome = !stored.isEmpty
+    stored = [:]
+    byteCount = 0
+    return hadSome
+  }
+
+  /// Removes the images that were not read for the longest time, until the others have at most so many bytes.
+  mutating func purge(to target: UInt64) {
+    for (name, _) in stored.sorted(by: { $0.value.lastRead < $1.value.lastRead }) {
+      if byteCount <= target { return }
+      remove(name)
+    }
+  }
+
+  private static func cost(_ image: Image) -> UInt64 { UInt64(clamping: image.decodedByteCount) }
+}

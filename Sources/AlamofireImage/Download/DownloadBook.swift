@@ -1,0 +1,99 @@
+/// Which downloads are under way, which wait, and who waits for which: decisions without requests or threads.
+struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
+  /// A download that one or several receipts wait for.
+  struct Download: Sendable {
+    let key: Key
+    var waiters: [(receiptID: String, waiter: Waiter)]
+    var isActive = false
+  }
+
+  /// A change of a request. Changes are made in their order.
+  enum BookStep: Equatable, Sendable {
+    case start(UInt64)
+    case cancel(UInt64)
+  }
+
+  let prioritization: ImageDownloader.DownloadPrioritization
+  let maximumActive: Int
+  private(set) var downloads: [UInt64: Download] = [:]
+  private var numbers: [Key: UInt64] = [:]
+  /// The numbers of the downloads that wait, the next one first.
+  private var waiting: [UInt64] = []
+  private(set) var activeCount = 0
+  private(set) var isStopped = false
+
+  init(_ prioritization: ImageDownloader.DownloadPrioritization, maximumActive: Int) {
+    self.prioritization = prioritization
+    self.maximumActive = max(1, maximumActive)
+  }
+
+  var waitingCount: Int { waiting.count }
+
+  /// Adds a waiter to the download with a key, and returns its number, or `nil` if there is none.
+  mutating func join(_ key: Key, receiptID: String, _ waiter: Waiter) -> UInt64? {
+    guard let number = numbers[key] else { return nil }
+    downloads[number]?.waiters.append((receiptID, waiter))
+    return number
+  }
+
+  /// Adds a download, which begins when it is its turn.
+  mutating func add(_ number: UInt64, _ key: Key, receiptID: String, _ waiter: Waiter) {
+    downloads[number] = Download(key: key, waiters: [(receiptID, waiter)])
+    numbers[key] = number
+    switch prioritization {
+    case .fifo: waiting.append(number)
+    case .lifo: waiting.insert(number, at: 0)
+    }
+  }
+
+  /// Lets downloads begin, as many as may begin now.
+  mutating func takeStarts() -> [BookStep] {
+    var steps: [BookStep] = []
+    while !isStopped, activeCount < maximumActive, !waiting.isEmpty {
+      let number = waiting.removeFirst()
+      downloads[number]?.isActive = true
+      activeCount += 1
+      steps.append(.start(number))
+    }
+    return steps
+  }
+
+  /// Takes a waiter off its download. Without waiters, the download is cancelled.
+  mutating func cancel(_ number: UInt64, receiptID: String) -> (waiter: Waiter, steps: [BookStep])? {
+    guard let index = downloads[number]?.waiters.firstIndex(where: { $0.receiptID == receiptID }),
+      let waiter = downloads[number]?.waiters.remove(at: index).waiter
+    else { return nil }
+    guard downloads[number]?.waiters.isEmpty == true else { return (waiter, []) }
+    return (waiter, [.cancel(number)] + remove(number))
+  }
+
+  /// Notes that the response of a download has arrived, and returns its waiters. From now on, a request for the same
+  /// image is another download. This one stays active until ``finish(_:)``.
+  mutating func close(_ number: UInt64) -> [Waiter] {
+    guard let download = downloads[number] else { return [] }
+    if numbers[download.key] == number { numbers[download.key] = nil }
+    downloads[number]?.waiters = []
+    waiting.removeAll { $0 == number }
+    return download.waiters.map(\.waiter)
+  }
+
+  /// Removes a download, and lets others begin.
+  mutating func finish(_ number: UInt64) -> [BookStep] { remove(number) }
+
+  mutating func stop() { isStopped = true }
+
+  mutating func start() -> [BookStep] {
+    isStopped = false
+    return takeStarts()
+  }
+
+  /// Returns the waiters of a download.
+  func waiters(of number: UInt64) -> [Waiter] { downloads[number]?.waiters.map(\.waiter) ?? [] }
+
+  private mutating func remove(_ number: UInt64) -> [BookStep] {
+    guard let download = downloads.removeValue(forKey: number) else { return [] }
+    if numbers[download.key] == number { numbers[download.key] = nil }
+    if download.isActive { activeCount -= 1 } else { waiting.removeAll { $0 == number } }
+    return takeStarts()
+  }
+}

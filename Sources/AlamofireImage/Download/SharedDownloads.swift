@@ -1,0 +1,224 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+
+/// One caller who waits for an image.
+struct ImageWaiter: Sendable {
+  let cacheKey: String?
+  let serializer: ImageResponseSerializer
+  let filter: (any ImageFilter)?
+  let progress: (@Sendable (Progress) -> Void)?
+  let progressQueue: DispatchQueue
+  let completionQueue: DispatchQueue
+  let completion: (@Sendable (AFIDataResponse<Image>) -> Void)?
+
+  func complete(_ response: AFIDataResponse<Image>) {
+    guard let completion else { return }
+    completionQueue.async { completion(response) }
+  }
+}
+
+/// Requests for the same image: the same method, URL, header fields and body.
+///
+/// The URL alone would give one user what was sent to another.
+struct ImageRequestKey: Hashable {
+  let method: String?
+  let url: URL?
+  let fields: [String: String]
+  let body: Data?
+
+  init(_ request: URLRequest) {
+    method = request.httpMethod
+    url = request.url
+    fields = request.allHTTPHeaderFields ?? [:]
+    body = request.httpBody
+  }
+}
+
+/// The downloads of an ``ImageDownloader``. Their requests refer to it, so that callers are called after the downloader
+/// is gone.
+final class SharedDownloads: Sendable {
+  typealias Book = DownloadBook<ImageRequestKey, ImageWaiter>
+
+  private struct State {
+    var book: Book
+    var requests: [UInt64: DataRequest] = [:]
+    var lastNumber: UInt64 = 0
+  }
+
+  let cache: (any ImageRequestCache)?
+  // A lock, because callers and responses come on any thread. No caller and no request is called while it is held.
+  private let state: Mutex<State>
+
+  init(_ book: Book, cache: (any ImageRequestCache)?) {
+    state = Mutex(State(book: book))
+    self.cache = cache
+  }
+
+  var counts: (active: Int, waiting: Int) { state.withLock { ($0.book.activeCount, $0.book.waitingCount) } }
+
+  /// Joins a download that is under way.
+  func join(_ key: ImageRequestKey, _ receiptID: String, _ waiter: ImageWaiter) -> RequestReceipt? {
+    state.withLock { state in
+      state.book.join(key, receiptID: receiptID, waiter).flatMap { number in
+        state.requests[number].map { RequestReceipt(request: $0, receiptID: receiptID, number: number) }
+      }
+    }
+  }
+
+  /// Adds a download with a request that has not begun, unless another thread has added one for the same image.
+  func add(
+    _ request: DataRequest, _ key: ImageRequestKey, _ receiptID: String, _ waiter: ImageWaiter
+  ) -> RequestReceipt {
+    let (number, isNew, steps) = state.withLock { state -> (UInt64, Bool, [Book.BookStep]) in
+      if let number = state.book.join(key, receiptID: receiptID, waiter) { return (number, false, []) }
+      state.lastNumber += 1
+      state.requests[state.lastNumber] = request
+      state.book.add(state.lastNumber, key, receiptID: receiptID, waiter)
+      return (state.lastNumber, true, state.book.takeStarts())
+    }
+    guard isNew else {
+      request.cancel()
+      let shared = state.withLock { $0.requests[number] }
+      return RequestReceipt(request: shared ?? request, receiptID: receiptID, number: number)
+    }
+    observe(request, number)
+    perform(steps)
+    return RequestReceipt(request: request, receiptID: receiptID, number: number)
+  }
+
+  func cancel(_ receipt: RequestReceipt) {
+    let cancelled = state.withLock { state -> (waiter: ImageWaiter, steps: [Book.BookStep])? in
+      state.book.cancel(receipt.number, receiptID: receipt.receiptID)
+    }
+    guard let cancelled else { return }
+    cancelled.waiter.complete(
+      AFIDataResponse<Image>(
+        request: receipt.request.request, response: nil, data: nil, metrics: nil, serializationDuration: 0,
+        result: .failure(.requestCancelled)))
+    perform(cancelled.steps)
+  }
+
+  func stop() { state.withLock { $0.book.stop() } }
+  func start() { perform(state.withLock { $0.book.start() }) }
+
+  private func perform(_ steps: [Book.BookStep]) {
+    for step in steps {
+      switch step {
+      case .start(let number): state.withLock { $0.requests[number] }?.resume()
+      case .cancel(let number): state.withLock { $0.requests.removeValue(forKey: number) }?.cancel()
+      }
+    }
+  }
+
+  private func observe(_ request: DataRequest, _ number: UInt64) {
+    request.downloadProgress(queue: .global()) { [self] progress in
+      for waiter in state.withLock({ $0.book.waiters(of: number) }) {
+        guard let report = waiter.progress else { continue }
+        waiter.progressQueue.async { report(progress) }
+      }
+    }
+    request.response(queue: .global()) { [self] response in
+      ImageQueue.shared.run { self.deliver(response, number) }
+    }
+  }
+
+  /// Makes the images of a response for all who wait, and calls them.
+  private func deliver(_ response: AFDataResponse<Data?>, _ number: UInt64) {
+    let waiters = state.withLock { $0.book.close(number) }
+    var delivery = ImageDelivery(response, cache: cache)
+    for waiter in waiters { waiter.complete(delivery.response(for: waiter)) }
+    let steps = state.withLock { state in
+      state.requests[number] = nil
+      return state.book.finish(number)
+    }
+    perform(steps)
+  }
+}
+
+/// Makes the images of one response: each serializer and each filter is applied once.
+struct ImageDelivery {
+  private let response: AFDataResponse<Data?>
+  private let cache: (any ImageRequestCache)?
+  private var sources: [ObjectIdentifier: AFIResult<Image>] = [:]
+  private var results: [ResultKey: AFIResult<Image>] = [:]
+
+  private struct ResultKey: Hashable {
+    let serializer: ObjectIdentifier
+    let filter: String?
+  }
+
+  init(_ response: AFDataResponse<Data?>, cache: (any ImageRequestCache)?) {
+    self.response = response
+    self.cache = cache
+  }
+
+  mutating func response(for waiter: ImageWaiter) -> AFIDataResponse<Image> {
+    let start = ContinuousClock.now
+    let result = result(for: waiter)
+    if case .success(let image) = result, let request = response.request, let cache {
+      if let key = waiter.cacheKey {
+        cache.add(image, withIdentifier: key)
+      } else if request.mayShareImages {
+        cache.add(image, for: request, withIdentifier: waiter.filter?.identifier)
+      }
+    }
+    return AFIDataResponse<Image>(
+      request: response.request, response: response.response, data: response.data, metrics: response.metrics,
+      serializationDuration: (ContinuousClock.now - start) / .seconds(1), result: result)
+  }
+
+  private mutating func result(for waiter: ImageWaiter) -> AFIResult<Image> {
+    let key = ResultKey(serializer: ObjectIdentifier(waiter.serializer), filter: waiter.filter?.identifier)
+    if let known = results[key] { return known }
+    let result = Result { try ImageWork.$current.withValue(nil) { try image(for: waiter) } }.mapError(
+      Self.error)
+    results[key] = result
+    return result
+  }
+
+  private mutating func image(for waiter: ImageWaiter) throws -> Image {
+    let source = try source(of: waiter.serializer).get()
+    guard let filter = waiter.filter else {
+      if waiter.serializer.inflateResponseImage {
+        do { _ = try source.content.decoded() } catch { throw AFIError.imageSerializationFailed(error) }
+      }
+      return source
+    }
+    do {
+      return try filter.apply(source)
+    } catch let error as ImageError {
+      throw AFIError.imageSerializationFailed(error)
+    }
+  }
+
+  /// Makes the image of the response. The serializer of this module leaves decoding to the filters, which may need only
+  /// a part; a subclass is called as it is.
+  private mutating func source(of serializer: ImageResponseSerializer) -> AFIResult<Image> {
+    let key = ObjectIdentifier(serializer)
+    if let known = sources[key] { return known }
+    let isOwn = type(of: serializer) == ImageResponseSerializer.self
+    let make = isOwn ? serializer.makeImage : serializer.serialize
+    let result = Result {
+      try make(response.request, response.response, response.data, response.error)
+    }.mapError(Self.error)
+    sources[key] = result
+    return result
+  }
+
+  private static func error(_ error: any Error) -> AFIError {
+    switch error {
+    case let error as AFIError: error
+    case let error as AFError: AFIError(error)
+    case let error as ImageError: .imageSerializationFailed(error)
+    default: .alamofireError(.responseSerializationFailed(reason: .customSerializationFailed(error: error)))
+    }
+  }
+}
+
+extension URLRequest {
+  /// Whether another request for the URL may get the image of this one.
+  var mayShareImages: Bool {
+    value(forHTTPHeaderField: "Authorization") == nil && value(forHTTPHeaderField: "Cookie") == nil
+  }
+}

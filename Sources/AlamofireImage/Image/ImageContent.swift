@@ -1,0 +1,167 @@
+import CVips
+import Foundation
+
+/// The facts about an image in the head of its file, with the orientation applied.
+struct ImageFacts: Sendable {
+  /// The format of the file; `nil` for pixels.
+  var format: ImageFormat?
+  var width: Int
+  var height: Int
+  var frames: Int
+  var hasAlpha: Bool
+  var delays: [Int32]
+  var loop: Int
+}
+
+/// An image as all its copies share it: the bytes of a file until its pixels were needed, then these.
+final class ImageContent: Sendable {
+  private enum Form {
+    case encoded(Data)
+    case decoded(PixelBuffer)
+  }
+
+  let facts: ImageFacts
+  let limits: ImageLimits
+  // A lock, because copies of an image are used on any thread. It changes once, from encoded to decoded.
+  private let form: Mutex<Form>
+
+  /// Reads the head of a file.
+  init(_ data: Data, _ limits: ImageLimits) throws(ImageError) {
+    facts = try Self.readHead(data, limits)
+    self.limits = limits
+    form = Mutex(.encoded(data))
+  }
+
+  init(_ pixels: PixelBuffer, _ limits: ImageLimits) {
+    let layout = pixels.layout
+    facts = ImageFacts(
+      format: nil, width: layout.width, height: layout.height, frames: layout.frames,
+      hasAlpha: layout.hasAlpha,
+      delays: pixels.delays, loop: pixels.loop)
+    self.limits = limits
+    form = Mutex(.decoded(pixels))
+  }
+
+  var isDecoded: Bool { form.withLock { if case .decoded = $0 { true } else { false } } }
+
+  /// The bytes of the file, until it was decoded.
+  var data: Data? { form.withLock { if case .encoded(let data) = $0 { data } else { nil } } }
+
+  /// Decodes all pixels. They replace the bytes of the file; two threads that need them at once both decode.
+  func decoded() throws(ImageError) -> PixelBuffer {
+    let data: Data
+    switch form.withLock({ $0 }) {
+    case .decoded(let pixels): return pixels
+    case .encoded(let bytes): data = bytes
+    }
+    let pixels = try decode(data, width: 0, height: 0)
+    form.withLock { $0 = .decoded(pixels) }
+    return pixels
+  }
+
+  /// Returns the frames in another size. Of a file, only what this size needs is decoded, and its bytes stay.
+  func stretched(width: Int, height: Int) throws(ImageError) -> PixelBuffer {
+    try limits.check(width: width, height: height, frames: facts.frames)
+    let result: PixelBuffer
+    switch form.withLock({ $0 }) {
+    case .encoded(let data): result = try decode(data, width: width, height: height)
+    case .decoded(let pixels):
+      if (pixels.layout.width, pixels.layout.height) == (width, height) { return pixels }
+      let work = work
+      result = try pixels.withImage(work) { image throws(ImageError) in
+        try image.scaled(width: width, height: height).pixels(work)
+      }
+    }
+    guard (result.layout.width, result.layout.height, result.layout.frames) == (width, height, facts.frames)
+    else {
+      throw .damaged("the frames differ in size")
+    }
+    return result
+  }
+
+  /// The limits of the work that the code runs in, or of this image.
+  var work: ImageWork { ImageWork.current ?? ImageWork(limit: limits.time) }
+
+  private func decode(_ data: Data, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
+    let work = work
+    let options = LoaderOptions(facts, width: width, height: height).text
+    defer { withExtendedLifetime(work) {} }
+    return try Vips.call { () throws(ImageError) -> PixelBuffer in
+      try data.withBytes { bytes throws(ImageError) in
+        let image = try VipsImage(bytes, options: options)
+        image.watch(work)
+        return try image.scaled(width: width, height: height).pixels(work)
+      }
+    }
+  }
+
+  private static func readHead(_ data: Data, _ limits: ImageLimits) throws(ImageError) -> ImageFacts {
+    guard let format = ImageFormat(data: data) else { throw .unknownFormat }
+    try limits.check(.bytes, data.count, limit: limits.bytes)
+    return try Vips.call { () throws(ImageError) -> ImageFacts in
+      try data.withBytes { bytes throws(ImageError) in
+        // A decoder of another format could be one that is not meant for files of strangers.
+        guard let loader = cvips_loader(bytes.baseAddress, bytes.count) else {
+          _ = Vips.takeError()
+          throw .unsupportedFormat(format)
+        }
+        guard String(cString: loader).hasPrefix(format.loader) else { throw .unsupportedFormat(format) }
+        return try readFacts(bytes, format, limits)
+      }
+    }
+  }
+
+  private static func readFacts(
+    _ bytes: UnsafeRawBufferPointer, _ format: ImageFormat, _ limits: ImageLimits
+  ) throws(ImageError) -> ImageFacts {
+    let first = try VipsImage(bytes, options: "").facts
+    let frames = format.canBeAnimated ? max(1, Int(first.pages)) : 1
+    let width = Int(first.width)
+    let height = Int(first.height)
+    try limits.check(width: width, height: height, frames: frames)
+    let isTurned = first.orientation >= 5
+    var facts = ImageFacts(
+      format: format, width: isTurned ? height : width, height: isTurned ? width : height, frames: frames,
+      hasAlpha: first.has_alpha, delays: [], loop: 0)
+    if frames > 1 {
+      let all = try VipsImage(bytes, options: "[n=\(frames)]")
+      facts.hasAlpha = all.facts.has_alpha
+      facts.delays = all.delays(atMost: frames)
+      facts.loop = Int(cvips_loop(all.reference))
+    }
+    return facts
+  }
+}
+
+/// The options of a loader: the number of frames, and how much smaller it decodes.
+struct LoaderOptions {
+  private var options: [String] = []
+
+  /// Options to decode an image of which a size is needed; 0 by 0 stands for its own.
+  init(_ facts: ImageFacts, width: Int, height: Int) {
+    if facts.frames > 1 { options.append("n=\(facts.frames)") }
+    guard width > 0, height > 0 else { return }
+    let factor = min(Double(facts.width) / Double(width), Double(facts.height) / Double(height))
+    // The rest of the way, a factor of two at least, is scaled with a better filter than the loader has.
+    guard factor >= 4 else { return }
+    switch facts.format {
+    case .jpeg: options.append("shrink=\(factor >= 16 ? 8 : factor >= 8 ? 4 : 2)")
+    case .webp: options.append("scale=\(2 / factor)")
+    default: break
+    }
+  }
+
+  var text: String { options.isEmpty ? "" : "[\(options.joined(separator: ","))]" }
+}
+
+extension Data {
+  /// Calls a function with the bytes, which throws only errors of images.
+  func withBytes<Value>(
+    _ body: (UnsafeRawBufferPointer) throws(ImageError) -> Value
+  ) throws(ImageError) -> Value {
+    let result: Result<Value, ImageError> = withUnsafeBytes { bytes in
+      Result { () throws(ImageError) -> Value in try body(bytes) }
+    }
+    return try result.get()
+  }
+}

@@ -1,0 +1,89 @@
+public import Alamofire
+
+/// The reason why an image could not be read, changed or written.
+public enum ImageError: Error, Sendable, Equatable {
+  /// The bytes are of none of the formats in ``ImageFormat``.
+  case unknownFormat
+  /// The system's libvips cannot read or write this format.
+  case unsupportedFormat(ImageFormat)
+  /// The image exceeds one of its ``ImageLimits``. Nothing of it was decoded, unless the limit is the time.
+  case limitExceeded(ImageLimits.Kind, limit: Int, actual: Int)
+  /// The file is damaged or truncated. The text is what libvips says about it.
+  case damaged(String)
+  /// The pixels do not fit the width, height and format that were given for them.
+  case invalidPixels
+  /// A file could not be read or written. The text says why.
+  case fileFailed(String)
+  /// The image could not be written in the format. The text is what libvips says about it.
+  case encodingFailed(String)
+  /// The task that waited for the result was cancelled.
+  case cancelled
+  /// libvips cannot be loaded. The text is what the system says about it.
+  case libraryMissing(String)
+}
+
+extension ImageError: CustomStringConvertible {
+  /// The reason and, where there is one, the remedy.
+  public var description: String {
+    switch self {
+    case .unknownFormat: "The data is not an image of a known format."
+    case .unsupportedFormat(let format): "The installed libvips cannot read or write \(format.name) images."
+    case .limitExceeded(let kind, let limit, let actual):
+      "The image has \(actual) \(kind.unit), and the limit is \(limit). To accept it, pass larger ImageLimits."
+    case .damaged(let text): "The image is damaged: \(text)."
+    case .invalidPixels: "The number of bytes does not fit the width, height and format of the pixels."
+    case .fileFailed(let text): "The file of the image could not be used: \(text)"
+    case .encodingFailed(let text): "The image could not be encoded: \(text)."
+    case .cancelled: "The work on the image was cancelled."
+    case .libraryMissing(let text):
+      "libvips cannot be loaded: \(text). Install it, on Debian with: apt-get install libvips42"
+    }
+  }
+}
+
+/// The error of a download of an image.
+public enum AFIError: Error, Sendable {
+  /// The download was cancelled.
+  case requestCancelled
+  /// The response is no image that can be decoded. The associated value says why.
+  case imageSerializationFailed(ImageError)
+  /// The request failed.
+  case alamofireError(AFError)
+
+  /// Wraps an error of a request: an ``AFIError`` in it is returned as it is.
+  init(_ error: AFError) {
+    switch error {
+    case .explicitlyCancelled: self = .requestCancelled
+    case .responseSerializationFailed(reason: .customSerializationFailed(error: let cause as AFIError)):
+      self = cause
+    default: self = .alamofireError(error)
+    }
+  }
+}
+
+extension AFIError {
+  /// Whether the download was cancelled.
+  public var isRequestCancelledError: Bool { if case .requestCancelled = self { true } else { false } }
+  /// Whether the response could not be decoded.
+  public var isImageSerializationFailedError: Bool {
+    if case .imageSerializationFailed = self { true } else { false }
+  }
+  /// Whether the request failed.
+  public var isAlamofireError: Bool { if case .alamofireError = self { true } else { false } }
+}
+
+extension AFIError: CustomStringConvertible {
+  /// The reason of the failure.
+  public var description: String {
+    switch self {
+    case .requestCancelled: "The request for the image was cancelled."
+    case .imageSerializationFailed(let cause): "The response is no image. \(cause)"
+    case .alamofireError(let error): String(describing: error)
+    }
+  }
+}
+
+/// The response of a download of an image.
+public typealias AFIDataResponse<Value> = DataResponse<Value, AFIError>
+/// The result of a download of an image.
+public typealias AFIResult<Value> = Result<Value, AFIError>

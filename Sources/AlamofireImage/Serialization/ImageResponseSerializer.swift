@@ -1,0 +1,127 @@
+public import Alamofire
+public import Foundation
+public import FoundationNetworking
+
+/// A serializer that makes an image from the body of a response.
+///
+/// The content type of the response must be one of the accepted ones, unless the URL is a `file:` URL.
+///
+/// ```swift
+/// AF.request(url).response(responseSerializer: ImageResponseSerializer()) { response in
+///   print(response.result)
+/// }
+/// ```
+open class ImageResponseSerializer: ResponseSerializer, @unchecked Sendable {
+  // `@unchecked` because a class that is open cannot be proved to be Sendable; all properties here are constants.
+
+  /// The pixels per point of a screen, which is 1.
+  open class var deviceScreenScale: CGFloat { 1 }
+
+  /// The accepted content types. Add some with ``addAcceptableImageContentTypes(_:)``.
+  public static var acceptableImageContentTypes: Set<String> { types.withLock { $0 } }
+
+  // A lock, because types can be added on any thread.
+  private static let types = Mutex<Set<String>>([
+    "application/octet-stream", "image/avif", "image/bmp", "image/gif", "image/heic", "image/heif",
+    "image/ico",
+    "image/jp2", "image/jpeg", "image/jpg", "image/jxl", "image/png", "image/tiff", "image/webp",
+    "image/x-bmp",
+    "image/x-icon", "image/x-ms-bmp", "image/x-win-bitmap", "image/x-xbitmap",
+  ])
+
+  /// Accepts more content types, in the whole process.
+  ///
+  /// - Parameter contentTypes: Media types in lower case, without parameters.
+  public class func addAcceptableImageContentTypes(_ contentTypes: Set<String>) {
+    types.withLock { $0.formUnion(contentTypes) }
+  }
+
+  /// The pixels per point of the images.
+  public let imageScale: CGFloat
+  /// Whether the pixels are decoded by the serializer, which then finds damage of the whole file.
+  public let inflateResponseImage: Bool
+  /// The limits of the images.
+  public let limits: ImageLimits
+  /// The status codes for which an empty body is allowed.
+  public let emptyResponseCodes: Set<Int>
+  /// The methods for which an empty body is allowed.
+  public let emptyRequestMethods: Set<HTTPMethod>
+
+  /// Makes the serializer.
+  ///
+  /// - Parameters:
+  ///   - imageScale: The pixels per point of the images. Default: `DataRequest.imageScale`.
+  ///   - inflateResponseImage: Whether the pixels are decoded at once. Default: `true`.
+  ///   - limits: What an image may cost.
+  ///   - emptyResponseCodes: Default: 204 and 205. An image of one transparent pixel stands for an empty body.
+  ///   - emptyRequestMethods: Default: `HEAD`.
+  public init(
+    imageScale: CGFloat = DataRequest.imageScale, inflateResponseImage: Bool = true,
+    limits: ImageLimits = .default,
+    emptyResponseCodes: Set<Int> = ImageResponseSerializer.defaultEmptyResponseCodes,
+    emptyRequestMethods: Set<HTTPMethod> = ImageResponseSerializer.defaultEmptyRequestMethods
+  ) {
+    self.imageScale = imageScale
+    self.inflateResponseImage = inflateResponseImage
+    self.limits = limits
+    self.emptyResponseCodes = emptyResponseCodes
+    self.emptyRequestMethods = emptyRequestMethods
+  }
+
+  /// Makes the image.
+  ///
+  /// - Throws: `error` unchanged, if there is one; `.inputDataNilOrZeroLength` for an empty body that is not allowed;
+  ///   `AFError.responseValidationFailed` for another content type; ``AFIError/imageSerializationFailed(_:)``.
+  open func serialize(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> Image {
+    let image = try makeImage(request: request, response: response, data: data, error: error)
+    if inflateResponseImage { try image.inflateOrFail() }
+    return image
+  }
+
+  /// Makes the image without decoding its pixels.
+  func makeImage(
+    request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
+  ) throws -> Image {
+    if let error { throw error }
+    guard let data, !data.isEmpty else {
+      guard emptyResponseAllowed(forRequest: request, response: response) else {
+        throw AFError.responseSerializationFailed(reason: .inputDataNilOrZeroLength)
+      }
+      return try Image.make { () throws(ImageError) in
+        try Image(pixels: Data(count: 4), width: 1, height: 1, format: .rgba, scale: imageScale)
+      }
+    }
+    try Self.validateContentType(request: request, response: response)
+    return try Image.make { () throws(ImageError) in try Image(data: data, scale: imageScale, limits: limits)
+    }
+  }
+
+  /// Throws if the content type is not accepted.
+  private class func validateContentType(request: URLRequest?, response: HTTPURLResponse?) throws {
+    if let url = request?.url, url.isFileURL { return }
+    let accepted = acceptableImageContentTypes
+    guard let type = response?.mimeType?.lowercased() else {
+      throw AFError.responseValidationFailed(
+        reason: .missingContentType(acceptableContentTypes: accepted.sorted()))
+    }
+    guard accepted.contains(type) else {
+      throw AFError.responseValidationFailed(
+        reason: .unacceptableContentType(acceptableContentTypes: accepted.sorted(), responseContentType: type)
+      )
+    }
+  }
+}
+
+extension Image {
+  /// Turns an error of an image into an error of a serializer.
+  fileprivate static func make(_ body: () throws(ImageError) -> Image) throws -> Image {
+    do { return try body() } catch { throw AFIError.imageSerializationFailed(error) }
+  }
+
+  /// Decodes the pixels.
+  fileprivate func inflateOrFail() throws {
+    do { _ = try content.decoded() } catch { throw AFIError.imageSerializationFailed(error) }
+  }
+}

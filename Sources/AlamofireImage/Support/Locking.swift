@@ -1,0 +1,1 @@
+../../Generations/Shared/Locking.swift

@@ -1,0 +1,94 @@
+import CVips
+import Foundation
+
+/// The library: loading it, and its errors.
+enum Vips {
+  /// Loads the library, once for all.
+  static func load() throws(ImageError) {
+    if let problem = cvips_load(ImageWork.shouldStop) { throw .libraryMissing(String(cString: problem)) }
+  }
+
+  /// Calls the library, and frees afterwards what it stores for the thread.
+  static func call<Value>(_ body: () throws(ImageError) -> Value) throws(ImageError) -> Value {
+    try load()
+    defer { cvips_end_of_work() }
+    return try body()
+  }
+
+  /// Takes the text of the last errors, on one line without the final full stop. The library has one list for all
+  /// threads, so that it can contain the error of another image.
+  static func takeError() -> String {
+    guard let text = cvips_take_error() else { return "libvips gives no reason" }
+    defer { cvips_free(text) }
+    let lines = String(cString: text).split(whereSeparator: \.isNewline)
+    let joined = lines.map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: "; ")
+    return joined.isEmpty ? "libvips gives no reason" : String(joined.prefix(300))
+  }
+}
+
+/// A reference to an image of libvips. It is not `Sendable`: each stays within one call.
+struct VipsImage: ~Copyable {
+  let reference: VipsImageReference
+
+  /// Takes over a reference, which is `nil` if the library failed.
+  init(_ reference: VipsImageReference?, error: (String) -> ImageError = ImageError.damaged)
+    throws(ImageError)
+  {
+    guard let reference else { throw error(Vips.takeError()) }
+    self.reference = reference
+  }
+
+  deinit { cvips_release(reference) }
+
+  /// Opens a file. The bytes must stay valid until all that was made from it is released.
+  init(_ bytes: UnsafeRawBufferPointer, options: String) throws(ImageError) {
+    try self.init(cvips_open(bytes.baseAddress, bytes.count, options))
+  }
+
+  var facts: cvips_facts {
+    var facts = cvips_facts()
+    cvips_read_facts(reference, &facts)
+    return facts
+  }
+
+  /// Reads the durations of the frames, in milliseconds. The file may have more or fewer than it has frames.
+  func delays(atMost limit: Int) -> [Int32] {
+    guard limit > 0 else { return [] }
+    return [Int32](unsafeUninitializedCapacity: limit) { buffer, count in
+      count = min(limit, max(0, Int(cvips_delays(reference, buffer.baseAddress, Int32(clamping: limit)))))
+    }
+  }
+
+  /// Lets a piece of work, which must live as long as the image, end what is computed from it.
+  func watch(_ work: ImageWork) { cvips_watch(reference, Unmanaged.passUnretained(work).toOpaque()) }
+
+  /// Returns the image in another size, with its orientation applied; 0 by 0 stands for its own size.
+  func scaled(width: Int, height: Int) throws(ImageError) -> VipsImage {
+    try VipsImage(cvips_scaled(reference, Int32(clamping: width), Int32(clamping: height)))
+  }
+
+  /// Computes the pixels, which become 8-bit sRGB.
+  func pixels(_ work: ImageWork) throws(ImageError) -> PixelBuffer {
+    let plain = try VipsImage(cvips_plain(reference))
+    let facts = plain.facts
+    var count = 0
+    guard let memory = cvips_compute(plain.reference, &count) else {
+      throw work.failure ?? .damaged(Vips.takeError())
+    }
+    if let failure = work.failure {
+      cvips_free(memory)
+      throw failure
+    }
+    let height = Int(facts.height)
+    let pageHeight = Int(facts.page_height)
+    let layout = PixelLayout(
+      width: Int(facts.width), height: pageHeight > 0 && height % pageHeight == 0 ? pageHeight : height,
+      frames: pageHeight > 0 && height % pageHeight == 0 ? height / pageHeight : 1, bands: Int(facts.bands))
+    guard layout.byteCount == count else {
+      cvips_free(memory)
+      throw .damaged("the library returned \(count) bytes in place of \(layout.byteCount)")
+    }
+    return PixelBuffer(
+      adopting: memory, layout, delays: delays(atMost: layout.frames), loop: Int(cvips_loop(reference)))
+  }
+}

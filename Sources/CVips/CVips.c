@@ -1,0 +1,230 @@
+#define _GNU_SOURCE
+#include "include/CVips.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// The types of GLib and libvips, as their headers define them.
+typedef struct _VipsImage VipsImage;
+typedef int VipsBandFormat;
+typedef int VipsInterpretation;
+typedef size_t GType;
+typedef int gboolean;
+typedef char gchar;
+typedef unsigned int guint;
+typedef unsigned long gulong;
+typedef void *gpointer;
+typedef int GLogLevelFlags;
+typedef int GConnectFlags;
+typedef void (*GCallback)(void);
+typedef void (*GClosureNotify)(gpointer, void *);
+typedef void (*GLogFunc)(const gchar *, GLogLevelFlags, const gchar *, gpointer);
+
+enum { format_uchar = 0, interpretation_srgb = 22, access_sequential = 1, warnings_and_less = 0xf0 };
+enum { size_down = 2, size_force = 3 };
+enum { fail_on_truncated = 1, hevc = 1, av1 = 4, deflate = 2 };
+
+// Larger than the side of any image: the library's own maximum.
+static const int no_bound = 10000000;
+
+#define F(result, name, parameters) static result(*p_##name) parameters;
+#include "functions.h"
+#undef F
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+// Protected by the lock until it is set; then it never changes.
+static bool (*stop)(void *);
+static char problem[512];
+static const char *failure;
+
+static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer context) {}
+
+static void *library(void) {
+  void *handle = dlopen("libvips.so.42", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) snprintf(problem, sizeof problem, "%s", dlerror());
+  return handle;
+}
+
+static void load(void) {
+  failure = problem;
+  void *handle = library();
+  if (!handle) return;
+#define F(result, name, parameters)                                            \
+  if (!(p_##name = (result(*) parameters)dlsym(handle, #name))) {              \
+    snprintf(problem, sizeof problem, "libvips has no function %s", #name);    \
+    return;                                                                    \
+  }
+#include "functions.h"
+#undef F
+  if (p_vips_init("alamofire")) {
+    char *text = p_vips_error_buffer_copy();
+    snprintf(problem, sizeof problem, "%s", text ? text : "libvips cannot be initialised");
+    free(text);
+    return;
+  }
+  // Images are computed beside each other, each by one thread. A cache of operations would store pixels of requests.
+  p_vips_concurrency_set(1);
+  p_vips_cache_set_max(0);
+  // The library would write warnings about images of peers to the standard error.
+  p_g_log_set_handler("VIPS", warnings_and_less, ignore, NULL);
+  failure = NULL;
+}
+
+const char *cvips_load(bool (*should_stop)(void *)) {
+  pthread_mutex_lock(&lock);
+  if (!stop) stop = should_stop;
+  pthread_mutex_unlock(&lock);
+  pthread_once(&once, load);
+  return failure;
+}
+
+int cvips_version_part(int part) { return p_vips_version(part); }
+char *cvips_take_error(void) { return p_vips_error_buffer_copy(); }
+// GLib allocates with malloc() since version 2.46, so that memory of both kinds can be freed before anything is loaded.
+void cvips_free(void *memory) { free(memory); }
+void cvips_end_of_work(void) { p_vips_thread_shutdown(); }
+size_t cvips_memory(void) { return p_vips_tracked_get_mem(); }
+size_t cvips_most_memory(void) { return p_vips_tracked_get_mem_highwater(); }
+int cvips_threads(void) { return p_vips_concurrency_get(); }
+int cvips_cached_operations(void) { return p_vips_cache_get_size(); }
+bool cvips_has_operation(const char *name) { return p_vips_type_find("VipsOperation", name) != 0; }
+const char *cvips_loader(const void *bytes, size_t count) { return p_vips_foreign_find_load_buffer(bytes, count); }
+
+void cvips_release(VipsImageReference image) {
+  if (image) p_g_object_unref(image);
+}
+
+VipsImageReference cvips_open(const void *bytes, size_t count, const char *options) {
+  return p_vips_image_new_from_buffer(
+      bytes, count, options, "access", access_sequential, "fail_on", fail_on_truncated, NULL);
+}
+
+void cvips_read_facts(VipsImageReference image, struct cvips_facts *facts) {
+  facts->width = p_vips_image_get_width(image);
+  facts->height = p_vips_image_get_height(image);
+  facts->page_height = p_vips_image_get_page_height(image);
+  facts->pages = p_vips_image_get_n_pages(image);
+  facts->bands = p_vips_image_get_bands(image);
+  facts->orientation = p_vips_image_get_orientation(image);
+  facts->has_alpha = p_vips_image_hasalpha(image);
+  facts->is_srgb = p_vips_image_get_format(image) == format_uchar
+                   && p_vips_image_get_interpretation(image) == interpretation_srgb;
+  facts->has_profile = p_vips_image_get_typeof(image, "icc-profile-data") != 0;
+}
+
+int cvips_delays(VipsImageReference image, int *delays, int capacity) {
+  int *stored = NULL, count = 0;
+  if (!p_vips_image_get_typeof(image, "delay")) return 0;
+  if (p_vips_image_get_array_int(image, "delay", &stored, &count)) return 0;
+  for (int i = 0; i < count && i < capacity; i++) delays[i] = stored[i];
+  return count;
+}
+
+int cvips_loop(VipsImageReference image) {
+  int loop = 0;
+  if (p_vips_image_get_typeof(image, "loop")) p_vips_image_get_int(image, "loop", &loop);
+  return loop;
+}
+
+static int bounded(int side) { return side > 0 ? side : no_bound; }
+static int size_of(int width) { return width > 0 ? size_force : size_down; }
+
+VipsImageReference cvips_scaled(VipsImageReference image, int width, int height) {
+  VipsImage *out = NULL;
+  // Without a profile, the samples are in sRGB already, and converting them would change them.
+  bool has_profile = p_vips_image_get_typeof(image, "icc-profile-data") != 0;
+  int status = p_vips_thumbnail_image(
+      image, &out, bounded(width), "height", bounded(height), "size", size_of(width),
+      has_profile ? "export_profile" : NULL, "srgb", NULL);
+  return status ? NULL : out;
+}
+
+// Applies one step to an image that it releases.
+#define THEN(image, call)                \
+  do {                                   \
+    VipsImage *next = NULL;              \
+    int status = call;                   \
+    p_g_object_unref(image);             \
+    if (status) return NULL;             \
+    image = next;                        \
+  } while (0)
+
+VipsImageReference cvips_plain(VipsImageReference in) {
+  VipsImage *image = NULL;
+  if (p_vips_copy(in, &image, NULL)) return NULL;
+  if (p_vips_image_get_interpretation(image) != interpretation_srgb || p_vips_image_get_bands(image) < 3)
+    THEN(image, p_vips_colourspace(image, &next, interpretation_srgb, NULL));
+  if (p_vips_image_get_format(image) != format_uchar) THEN(image, p_vips_cast(image, &next, format_uchar, NULL));
+  return image;
+}
+
+VipsImageReference cvips_blurred(VipsImageReference in, double sigma) {
+  VipsImage *image = NULL;
+  bool has_alpha = p_vips_image_hasalpha(in);
+  if (p_vips_copy(in, &image, NULL)) return NULL;
+  if (has_alpha) THEN(image, p_vips_premultiply(image, &next, NULL));
+  THEN(image, p_vips_gaussblur(image, &next, sigma, NULL));
+  if (has_alpha) THEN(image, p_vips_unpremultiply(image, &next, NULL));
+  THEN(image, p_vips_cast(image, &next, format_uchar, NULL));
+  return image;
+}
+
+VipsImageReference cvips_wrap(
+    const void *pixels, size_t count, int width, int height, int bands, int page_height, const int *delays,
+    int delay_count, int loop) {
+  VipsImage *image = p_vips_image_new_from_memory(pixels, count, width, height, bands, format_uchar);
+  if (!image) return NULL;
+  THEN(image, p_vips_copy(image, &next, "interpretation", interpretation_srgb, NULL));
+  if (page_height < height) {
+    p_vips_image_set_int(image, "page-height", page_height);
+    p_vips_image_set_int(image, "n-pages", height / page_height);
+    p_vips_image_set_int(image, "loop", loop);
+    if (delay_count > 0) p_vips_image_set_array_int(image, "delay", delays, delay_count);
+  }
+  return image;
+}
+
+static void watched(VipsImage *image, void *progress, void *context) {
+  if (stop(context)) p_vips_image_set_kill(image, 1);
+}
+
+void cvips_watch(VipsImageReference image, void *context) {
+  p_vips_image_set_progress(image, 1);
+  p_g_signal_connect_data(image, "eval", (GCallback)watched, context, NULL, 0);
+}
+
+void *cvips_compute(VipsImageReference image, size_t *count) { return p_vips_image_write_to_memory(image, count); }
+
+static int encode(
+    VipsImage *image, enum cvips_file_format format, int quality, gboolean lossless, void **bytes, size_t *count) {
+  switch (format) {
+  case cvips_jpeg:
+    return p_vips_jpegsave_buffer(image, bytes, count, "Q", quality, "optimize_coding", 1, "strip", 1, NULL);
+  case cvips_png:
+    return p_vips_pngsave_buffer(image, bytes, count, "strip", 1, NULL);
+  case cvips_webp:
+    return p_vips_webpsave_buffer(image, bytes, count, "Q", quality, "lossless", lossless, "strip", 1, NULL);
+  case cvips_avif:
+    return p_vips_heifsave_buffer(
+        image, bytes, count, "Q", quality, "lossless", lossless, "compression", av1, "strip", 1, NULL);
+  case cvips_heic:
+    return p_vips_heifsave_buffer(
+        image, bytes, count, "Q", quality, "lossless", lossless, "compression", hevc, "strip", 1, NULL);
+  case cvips_gif:
+    return p_vips_gifsave_buffer(image, bytes, count, "strip", 1, NULL);
+  case cvips_tiff:
+    return p_vips_tiffsave_buffer(image, bytes, count, "compression", deflate, "strip", 1, NULL);
+  }
+  return -1;
+}
+
+void *cvips_encode(
+    VipsImageReference image, enum cvips_file_format format, int quality, bool lossless, size_t *count) {
+  void *bytes = NULL;
+  if (!encode(image, format, quality, lossless, &bytes, count)) return bytes;
+  free(bytes);
+  return NULL;
+}

@@ -1,0 +1,150 @@
+@testable import AlamofireImage
+import Randomness
+import Testing
+
+@Suite("Which downloads begin, and who waits for them")
+struct DownloadBookTests {
+  private typealias Book = DownloadBook<String, String>
+
+  private func book(_ prioritization: ImageDownloader.DownloadPrioritization, active: Int = 1) -> Book {
+    Book(prioritization, maximumActive: active)
+  }
+
+  /// Returns the order in which downloads begin if each ends before the next one.
+  private func order(_ book: inout Book) -> [UInt64] {
+    var order: [UInt64] = []
+    var steps = book.takeStarts()
+    while !steps.isEmpty {
+      guard case .start(let number) = steps.removeFirst() else { continue }
+      order.append(number)
+      steps += book.finish(number)
+    }
+    return order
+  }
+
+  @Test("The first or the last that waits begins next")
+  func prioritization() {
+    for (prioritization, expected) in [
+      (ImageDownloader.DownloadPrioritization.fifo, [1, 2, 3, 4]), (.lifo, [4, 3, 2, 1]),
+    ] {
+      var book = book(prioritization)
+      for number in UInt64(1)...4 { book.add(number, "\(number)", receiptID: "a", "") }
+      #expect(order(&book) == expected.map { UInt64($0) })
+    }
+  }
+
+  @Test("So many are active as are allowed, and at least one")
+  func limit() {
+    var book = book(.fifo, active: 2)
+    for number in UInt64(1)...3 { book.add(number, "\(number)", receiptID: "a", "") }
+    #expect(book.takeStarts() == [.start(1), .start(2)])
+    #expect((book.activeCount, book.waitingCount) == (2, 1))
+    #expect(book.finish(2) == [.start(3)])
+    #expect(Book(.fifo, maximumActive: 0).maximumActive == 1)
+  }
+
+  @Test("Who joins a download is among its waiters, until its response arrived")
+  func joining() {
+    var book = book(.fifo)
+    #expect(book.join("k", receiptID: "a", "A") == nil)
+    book.add(7, "k", receiptID: "a", "A")
+    _ = book.takeStarts()
+    #expect(book.join("k", receiptID: "b", "B") == 7)
+    #expect(book.join("other", receiptID: "c", "C") == nil)
+    #expect(book.waiters(of: 7) == ["A", "B"])
+    #expect(book.close(7) == ["A", "B"])
+    #expect(book.join("k", receiptID: "d", "D") == nil)
+    #expect(book.activeCount == 1, "it is active until its images are made")
+    #expect(book.cancel(7, receiptID: "a") == nil)
+    #expect(book.finish(7).isEmpty)
+    #expect(book.finish(7).isEmpty)
+    #expect(book.activeCount == 0)
+  }
+
+  @Test("A download is cancelled with its last waiter, and the next one begins")
+  func cancelling() {
+    var book = book(.fifo)
+    book.add(1, "k", receiptID: "a", "A")
+    _ = book.takeStarts()
+    book.add(2, "l", receiptID: "c", "C")
+    _ = book.join("k", receiptID: "b", "B")
+    let first = book.cancel(1, receiptID: "a")
+    #expect(first?.waiter == "A")
+    #expect(first?.steps == [])
+    #expect(book.cancel(1, receiptID: "a") == nil)
+    let second = book.cancel(1, receiptID: "b")
+    #expect(second?.steps == [.cancel(1), .start(2)])
+    #expect(book.join("k", receiptID: "a", "A") == nil)
+  }
+
+  @Test("A download that is cancelled while it waits never begins")
+  func cancelledInLine() {
+    var book = book(.fifo)
+    for number in UInt64(1)...3 { book.add(number, "\(number)", receiptID: "a", "") }
+    _ = book.takeStarts()
+    #expect(book.cancel(2, receiptID: "a")?.steps == [.cancel(2)])
+    #expect(book.finish(1) == [.start(3)])
+  }
+
+  @Test("While it is stopped, none begins")
+  func stopping() {
+    var book = book(.fifo)
+    book.stop()
+    book.add(1, "k", receiptID: "a", "A")
+    #expect(book.takeStarts().isEmpty)
+    #expect(book.start() == [.start(1)])
+    book.stop()
+    book.add(2, "l", receiptID: "a", "A")
+    #expect(book.finish(1).isEmpty)
+    #expect(book.start() == [.start(2)])
+  }
+
+  @Test("Whatever happens, the limit holds, and each waiter leaves once", .seeded, arguments: 0..<20)
+  func walk(index: Int) {
+    var generator = Seed.generator(index)
+    let limit = Int.random(in: 1...4, using: &generator)
+    var book = Book(Bool.random(using: &generator) ? .fifo : .lifo, maximumActive: limit)
+    var active: Set<UInt64> = []
+    var outstanding: [String: UInt64] = [:]
+    var last: UInt64 = 0
+    func perform(_ steps: [Book.BookStep]) {
+      for step in steps {
+        switch step {
+        case .start(let number): #expect(active.insert(number).inserted)
+        case .cancel(let number): active.remove(number)
+        }
+      }
+    }
+    for turn in 0..<500 {
+      switch Int.random(in: 0..<6, using: &generator) {
+      case 0, 1, 2:
+        let key = "\(Int.random(in: 0..<8, using: &generator))"
+        let receipt = "r\(turn)"
+        if let number = book.join(key, receiptID: receipt, receipt) {
+          outstanding[receipt] = number
+        } else {
+          last += 1
+          outstanding[receipt] = last
+          book.add(last, key, receiptID: receipt, receipt)
+          perform(book.takeStarts())
+        }
+      case 3:
+        guard let (receipt, number) = outstanding.randomElement(using: &generator) else { continue }
+        let cancelled = book.cancel(number, receiptID: receipt)
+        #expect(cancelled?.waiter == receipt)
+        outstanding[receipt] = nil
+        perform(cancelled?.steps ?? [])
+      case 4:
+        guard let number = active.randomElement(using: &generator) else { continue }
+        for waiter in book.close(number) { #expect(outstanding.removeValue(forKey: waiter) == number) }
+        active.remove(number)
+        perform(book.finish(number))
+      default:
+        if book.isStopped { perform(book.start()) } else { book.stop() }
+      }
+      #expect(active.count == book.activeCount)
+      #expect(active.count <= limit)
+      #expect(book.isStopped || active.count == limit || book.waitingCount == 0)
+    }
+  }
+}

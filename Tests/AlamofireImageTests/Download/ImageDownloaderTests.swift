@@ -1,0 +1,313 @@
+import Alamofire
+import AlamofireImage
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Randomness
+import Scenarios
+import Synchronization
+import Testing
+
+@Suite("Image downloader", .timeLimit(.minutes(2)))
+struct ImageDownloaderTests {
+  private let images: ImageServer
+  private var server: HTTPTestServer { images.server }
+
+  init() throws { images = try ImageServer() }
+
+  /// Downloads with a completion on a global queue, and collects the results.
+  private final class Results: Sendable {
+    let all = Mutex<[String: [AFIResult<Image>]]>([:])
+    private let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+
+    func completion(_ name: String) -> @Sendable (AFIDataResponse<Image>) -> Void {
+      { response in
+        self.all.withLock { $0[name, default: []].append(response.result) }
+        self.continuation.yield()
+      }
+    }
+
+    /// Waits until there are so many results.
+    func wait(for count: Int) async {
+      for await _ in stream where all.withLock({ $0.values.reduce(0) { $0 + $1.count } }) >= count { return }
+    }
+
+    subscript(name: String) -> [AFIResult<Image>] { all.withLock { $0[name] ?? [] } }
+  }
+
+  @discardableResult
+  private func download(
+    _ downloader: ImageDownloader, _ path: String, _ name: String, _ results: Results,
+    filter: (any ImageFilter)? = nil
+  ) throws -> RequestReceipt? {
+    downloader.download(
+      try images.request(path), receiptID: name, filter: filter, completionQueue: .global(),
+      completion: results.completion(name))
+  }
+
+  @Test("An image is downloaded once, then the cache answers")
+  func caching() async throws {
+    let downloader = ImageDownloader.isolated()
+    let request = try images.request("/image/30x20")
+    let first = try await downloader.image(for: request)
+    let second = try await downloader.image(for: request)
+    #expect(first == second)
+    #expect((first.pixelWidth, first.pixelHeight) == (30, 20))
+    #expect(first.af.isInflated)
+    #expect(server.requestCount == 1)
+    var reload = request
+    reload.cachePolicy = .reloadIgnoringLocalCacheData
+    _ = try await downloader.image(for: reload)
+    #expect(server.requestCount == 2)
+    let results = Results()
+    #expect(try download(downloader, "/image/30x20", "a", results) == nil)
+    await results.wait(for: 1)
+    #expect(try results["a"].first?.get() == first)
+  }
+
+  @Test("Results of filters are stored by their identifiers, or by the given key")
+  func filteredCaching() async throws {
+    let cache = AutoPurgingImageCache()
+    let downloader = ImageDownloader.isolated(cache: cache)
+    let request = try images.request("/image/40x40")
+    let filter = ScaledToSizeFilter(size: CGSize(width: 8, height: 6))
+    let scaled = try await downloader.image(for: request, filter: filter)
+    #expect((scaled.pixelWidth, scaled.pixelHeight) == (8, 6))
+    #expect(cache.image(for: request, withIdentifier: filter.identifier) == scaled)
+    #expect(cache.image(for: request) == nil)
+    _ = try await downloader.image(for: request, cacheKey: "mine", filter: CircleFilter())
+    #expect(cache.image(withIdentifier: "mine")?.af.containsAlphaComponent == true)
+    _ = try await downloader.image(for: request, cacheKey: "mine")
+    _ = try await downloader.image(for: request, filter: filter)
+    #expect(server.requestCount == 2)
+  }
+
+  @Test("One download serves all that ask meanwhile, each with its filter", .steps)
+  func sharing() async throws {
+    let downloader = ImageDownloader.isolated()
+    let gate = Gate()
+    let filtered = Counter()
+    let filter = DynamicImageFilter("count") { image in
+      filtered.add()
+      return image.af.imageRoundedIntoCircle()
+    }
+    server.enqueue(.image(try Drawing(gradientOf: 20, 10).file(.png)).held(by: gate))
+    let results = Results()
+    step("ask four times")
+    let a = try #require(try download(downloader, "/image/x", "a", results))
+    let b = try #require(try download(downloader, "/image/x", "b", results, filter: filter))
+    let c = try #require(try download(downloader, "/image/x", "c", results, filter: filter))
+    try download(downloader, "/image/x", "d", results)
+    #expect(a.request === b.request && b.request === c.request)
+    #expect(b.receiptID == "b")
+    await gate.waitUntilReached()
+    step("cancel one")
+    downloader.cancelRequest(with: c)
+    downloader.cancelRequest(with: c)
+    await results.wait(for: 1)
+    #expect(results["c"].first?.isCancelled == true)
+    step("answer")
+    gate.open()
+    await results.wait(for: 4)
+    #expect(server.requestCount == 1)
+    #expect(filtered.value == 1)
+    #expect(try results["a"].first?.get().pixelWidth == 20)
+    #expect(try results["b"].first?.get().pixelWidth == 10)
+    #expect(["a", "b", "c", "d"].allSatisfy { results[$0].count == 1 })
+  }
+
+  @Test("The last receipt cancels the request")
+  func cancelling() async throws {
+    let downloader = ImageDownloader.isolated()
+    let gate = Gate()
+    server.enqueue(.image(try Drawing(gradientOf: 20, 10).file(.png)).held(by: gate))
+    let results = Results()
+    let a = try #require(try download(downloader, "/image/x", "a", results))
+    let b = try #require(try download(downloader, "/image/x", "b", results))
+    await gate.waitUntilReached()
+    downloader.cancelRequest(with: a)
+    #expect(!a.request.isCancelled)
+    downloader.cancelRequest(with: b)
+    #expect(b.request.isCancelled)
+    await results.wait(for: 2)
+    #expect(results["a"].first?.isCancelled == true)
+    #expect(results["b"].first?.isCancelled == true)
+    #expect(downloader.counts == (0, 0))
+    gate.open()
+  }
+
+  @Test("A cancelled task cancels its receipt")
+  func cancelledTask() async throws {
+    let downloader = ImageDownloader.isolated()
+    let gate = Gate()
+    server.enqueue(.image(try Drawing(gradientOf: 20, 10).file(.png)).held(by: gate))
+    let request = try images.request("/image/x")
+    let task = Task { try await downloader.image(for: request) }
+    await gate.waitUntilReached()
+    task.cancel()
+    await #expect { try await task.value } throws: { ($0 as? AFIError)?.isRequestCancelledError == true }
+    #expect(downloader.counts == (0, 0))
+    gate.open()
+  }
+
+  @Test("Requests with other header fields, methods or bodies are not shared")
+  func separateRequests() async throws {
+    let downloader = ImageDownloader.isolated()
+    let request = try images.request("/image/4x4")
+    var withToken = request
+    withToken.setValue("Bearer one", forHTTPHeaderField: "Authorization")
+    var withOther = request
+    withOther.setValue("Bearer two", forHTTPHeaderField: "Authorization")
+    var post = request
+    post.httpMethod = "POST"
+    downloader.stop()
+    let receipts = [request, withToken, withOther, post, withToken].map { downloader.download($0) }
+    let requests = Set(receipts.compactMap { $0 }.map { ObjectIdentifier($0.request) })
+    #expect(requests.count == 4)
+  }
+
+  @Test("The image of a request with credentials is not in the cache of the URL")
+  func credentials() async throws {
+    let cache = AutoPurgingImageCache()
+    let downloader = ImageDownloader.isolated(cache: cache)
+    for field in ["Authorization", "Cookie"] {
+      var request = try images.request("/image/4x4")
+      request.setValue("secret", forHTTPHeaderField: field)
+      _ = try await downloader.image(for: request)
+      _ = try await downloader.image(for: request)
+      #expect(cache.memoryUsage == 0)
+    }
+    #expect(server.requestCount == 4)
+    var request = try images.request("/image/4x4")
+    request.setValue("secret", forHTTPHeaderField: "Authorization")
+    _ = try await downloader.image(for: request, cacheKey: "own")
+    #expect(cache.image(withIdentifier: "own") != nil)
+  }
+
+  @Test("Only so many downloads are under way, and the order is as asked for", arguments: [false, true])
+  func order(isLIFO: Bool) async throws {
+    let downloader = ImageDownloader.isolated(isLIFO ? .lifo : .fifo, active: 1)
+    let results = Results()
+    downloader.stop()
+    for side in 1...4 { try download(downloader, "/image/\(side)x1", "\(side)", results) }
+    #expect(downloader.counts == (0, 4))
+    downloader.start()
+    await results.wait(for: 4)
+    let paths = server.recordedRequests.map(\.path)
+    let expected = (1...4).map { "/image/\($0)x1" }
+    #expect(paths == (isLIFO ? expected.reversed() : expected))
+    #expect((1...4).allSatisfy { results["\($0)"].count == 1 })
+  }
+
+  @Test("Failures reach each receipt, and the next download begins")
+  func failures() async throws {
+    let downloader = ImageDownloader.isolated(active: 1)
+    server.enqueue(.status(500), .image(Data("no image".utf8)))
+    let results = Results()
+    downloader.stop()
+    try download(downloader, "/image/a", "a", results)
+    try download(downloader, "/image/a", "b", results, filter: CircleFilter())
+    try download(downloader, "/image/c", "c", results)
+    try download(downloader, "/image/5x5", "d", results)
+    downloader.start()
+    await results.wait(for: 4)
+    #expect(results["a"].first?.error?.isAlamofireError == true)
+    #expect(results["b"].first?.error?.isAlamofireError == true)
+    #expect(results["c"].first?.error?.isImageSerializationFailedError == true)
+    #expect(try results["d"].first?.get().pixelWidth == 5)
+    #expect(downloader.imageCache?.image(for: try images.request("/image/a"), withIdentifier: nil) == nil)
+  }
+
+  @Test("A request that cannot be created completes with an error")
+  func invalidRequest() async throws {
+    let results = Results()
+    let receipt = ImageDownloader.isolated().download(
+      Impossible(), completionQueue: .global(), completion: results.completion("a"))
+    #expect(receipt == nil)
+    await results.wait(for: 1)
+    #expect(results["a"].first?.error?.isAlamofireError == true)
+  }
+
+  @Test("Challenges are answered with the credential")
+  func authentication() async throws {
+    let challenge = Reply.status(401).with(header: "WWW-Authenticate", value: #"Basic realm="r""#)
+    server.enqueue(challenge, .image(try Drawing(gradientOf: 2, 2).file(.png)))
+    let downloader = ImageDownloader.isolated()
+    downloader.addAuthentication(user: "user", password: "pass")
+    #expect(downloader.credential?.user == "user")
+    _ = try await downloader.image(for: images.request("/image/x"))
+    #expect(server.recordedRequests.last?.header("Authorization") == "Basic dXNlcjpwYXNz")
+  }
+
+  @Test("Progress reaches all who wait")
+  func progress() async throws {
+    let downloader = ImageDownloader.isolated()
+    let file = try Drawing(gradientOf: 200, 200).file(.png)
+    let (totals, continuation) = AsyncStream.makeStream(of: Int64.self)
+    downloader.stop()
+    server.enqueue(.image(file))
+    for _ in 0..<2 {
+      downloader.download(
+        try images.request("/image/x"), progress: { continuation.yield($0.totalUnitCount) },
+        progressQueue: .global())
+    }
+    downloader.start()
+    var seen = 0
+    for await total in totals where total == Int64(file.count) {
+      seen += 1
+      if seen == 2 { break }
+    }
+    #expect(seen == 2)
+  }
+
+  @Test("Waiting downloads complete when the downloader is gone")
+  func released() async throws {
+    let results = Results()
+    do {
+      let downloader = ImageDownloader.isolated()
+      downloader.stop()
+      try download(downloader, "/image/5x5", "a", results)
+    }
+    await results.wait(for: 1)
+    #expect(results["a"].first?.error?.isAlamofireError == true)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test("With random cancellations, each receipt is completed once", .seeded)
+  func walk() async throws {
+    let downloader = ImageDownloader.isolated(active: 3, cache: nil)
+    let results = Results()
+    var generator = Seed.generator()
+    let count = 300
+    for index in 0..<count {
+      let path = "/image/\(Int.random(in: 1...12, using: &generator))x3"
+      let filter: (any ImageFilter)? = Bool.random(using: &generator) ? CircleFilter() : nil
+      let receipt = try download(downloader, path, "\(index)", results, filter: filter)
+      if let receipt, Int.random(in: 0..<3, using: &generator) == 0 {
+        if Bool.random(using: &generator) { await Task.yield() }
+        downloader.cancelRequest(with: receipt)
+      }
+    }
+    await results.wait(for: count)
+    for index in 0..<count { #expect(results["\(index)"].count == 1, "receipt \(index)") }
+    for index in 0..<count {
+      guard let error = results["\(index)"].first?.error else { continue }
+      #expect(error.isRequestCancelledError, "receipt \(index): \(error)")
+    }
+  }
+}
+
+private struct Impossible: URLRequestConvertible {
+  func asURLRequest() throws -> URLRequest { throw URLError(.badURL) }
+}
+
+private final class Counter: Sendable {
+  private let count = Atomic(0)
+  func add() { count.add(1, ordering: .relaxed) }
+  var value: Int { count.load(ordering: .relaxed) }
+}
+
+extension Result where Success == Image, Failure == AFIError {
+  fileprivate var error: AFIError? { if case .failure(let error) = self { error } else { nil } }
+  fileprivate var isCancelled: Bool { error?.isRequestCancelledError == true }
+}

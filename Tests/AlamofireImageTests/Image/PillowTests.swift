@@ -1,0 +1,257 @@
+import Alamofire
+import AlamofireImage
+import ChildProcesses
+import Foundation
+import Testing
+
+/// Pictures that Pillow, a library by other authors, draws and reads: what it says must be what this module says.
+@Suite("Images beside Pillow", .enabled(if: PythonEnvironment.has("pillow")))
+struct PillowTests {
+  /// A folder with what a program of Python writes to it.
+  private static func run(_ script: String) async throws -> URL {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pillow-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let run = try await ChildRun([PythonEnvironment.program, "-I", "-c", prelude + script, folder.path])
+    try #require(run.status == 0, "Pillow failed:\n\(run.complaints)")
+    return folder
+  }
+
+  /// The picture is smooth with a sharp edge, so that wrong places and wrong colours are both seen.
+  private static let prelude = """
+    import sys, os
+    from PIL import Image, ImageOps, ImageFilter, ImageCms
+    os.chdir(sys.argv[1])
+    def picture(w, h):
+        image = Image.new('RGB', (w, h))
+        image.putdata([(x * 255 // (w - 1), y * 255 // (h - 1), 220 if x > w // 3 and y > h // 4 else 40)
+                       for y in range(h) for x in range(w)])
+        return image
+    def keep(image, name):
+        with open(name, 'wb') as file: file.write(image.convert('RGBA').tobytes())
+
+    """
+
+  /// Asserts that an image has the samples in a file, but for small differences.
+  private func expect(
+    _ image: Image, _ raw: URL, mean limit: Double, greatest: Int = 255, _ comment: Comment,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let (ours, theirs) = (try image.pixels(as: .rgba), try Data(contentsOf: raw))
+    try #require(ours.count == theirs.count, comment, sourceLocation: sourceLocation)
+    // The colours of transparent pixels mean nothing.
+    var sum = 0
+    var largest = 0
+    for pixel in stride(from: 0, to: ours.count, by: 4) {
+      let (a, b) = (ours[pixel..<pixel + 4], theirs[pixel..<pixel + 4])
+      let isTransparent = a[pixel + 3] == 0 && b[pixel + 3] == 0
+      for index in pixel..<pixel + 4 where !isTransparent {
+        let difference = abs(Int(a[index]) - Int(b[index]))
+        sum += difference
+        largest = max(largest, difference)
+      }
+    }
+    let mean = Double(sum) / Double(ours.count)
+    #expect(
+      mean <= limit && largest <= greatest, "\(comment): mean \(mean), greatest \(largest)",
+      sourceLocation: sourceLocation)
+  }
+
+  @Test("Kinds of files are decoded to the same pixels")
+  func decoding() async throws {
+    let folder = try await Self.run(
+      """
+      image = picture(60, 45)
+      alpha = image.copy(); alpha.putalpha(Image.linear_gradient('L').resize((60, 45)))
+      files = {
+          'rgb.png': image, 'alpha.png': alpha, 'grey.png': image.convert('L'), 'palette.png': image.convert('P'),
+          'grey-alpha.png': alpha.convert('LA'), 'bilevel.png': image.convert('1'), 'rgb.tiff': image,
+          'grey.tiff': image.convert('L'), 'lossless.webp': alpha, 'palette.gif': image.convert('P'),
+          'grey.jpeg': image.convert('L'), 'baseline.jpeg': image, 'progressive.jpeg': image,
+      }
+      for name, file in files.items():
+          options = {'lossless': True} if 'webp' in name else {}
+          if 'jpeg' in name: options = {'quality': 95, 'subsampling': 0, 'progressive': 'progressive' in name}
+          file.save(name, **options)
+          keep(Image.open(name), name + '.raw')
+      clear = image.convert('P'); clear.info['transparency'] = 3; clear.save('clear.png', transparency=3)
+      keep(Image.open('clear.png'), 'clear.png.raw')
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter {
+      !$0.hasSuffix(".raw")
+    }
+    #expect(names.count == 14)
+    for name in names {
+      let image = try Image(contentsOf: folder.appendingPathComponent(name))
+      try expect(
+        image, folder.appendingPathComponent(name + ".raw"), mean: 0.6,
+        greatest: name.hasSuffix("jpeg") ? 6 : 1, "\(name)")
+    }
+  }
+
+  @Test("Samples of 16 bits and of CMYK become 8 bits of sRGB")
+  func otherSamples() async throws {
+    let folder = try await Self.run(
+      """
+      grey = Image.new('I;16', (40, 30)); grey.putdata([x * 1600 + y for y in range(30) for x in range(40)])
+      grey.save('sixteen.png')
+      keep(Image.new('L', (40, 30)), 'sixteen.raw')
+      eight = Image.new('L', (40, 30)); eight.putdata([(x * 1600 + y) >> 8 for y in range(30) for x in range(40)])
+      keep(eight, 'sixteen.raw')
+      Image.new('CMYK', (20, 20), (0, 255, 255, 0)).save('red.jpeg', quality=95)
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let sixteen = try Image(contentsOf: folder.appendingPathComponent("sixteen.png"))
+    try expect(sixteen, folder.appendingPathComponent("sixteen.raw"), mean: 1, greatest: 2, "16 bits")
+    let red = try Image(contentsOf: folder.appendingPathComponent("red.jpeg")).pixel(10, 10)
+    // The exact colour depends on the profile for printers, which the file does not name.
+    #expect(red[0] > 200 && red[1] < 80 && red[2] < 80 && red[3] == 255, "\(red)")
+  }
+
+  @Test("A profile is converted to sRGB")
+  func profile() async throws {
+    let folder = try await Self.run(
+      """
+      lab = ImageCms.createProfile('XYZ')
+      image = picture(40, 30)
+      profile = ImageCms.ImageCmsProfile(ImageCms.createProfile('sRGB')).tobytes()
+      image.save('tagged.png', icc_profile=profile)
+      keep(image, 'tagged.raw')
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let image = try Image(contentsOf: folder.appendingPathComponent("tagged.png"))
+    try expect(image, folder.appendingPathComponent("tagged.raw"), mean: 1, greatest: 4, "sRGB profile")
+  }
+
+  @Test("Each orientation is applied", arguments: [false, true])
+  func orientation(isScaled: Bool) async throws {
+    let folder = try await Self.run(
+      """
+      for value in range(1, 9):
+          image = picture(400, 240)
+          exif = Image.Exif(); exif[0x0112] = value
+          image.save(f'{value}.jpeg', exif=exif, quality=95, subsampling=0)
+          turned = ImageOps.exif_transpose(Image.open(f'{value}.jpeg'))
+          keep(turned, f'{value}.raw')
+          keep(turned.resize((turned.width // 10, turned.height // 10), Image.LANCZOS), f'{value}.small')
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    for value in 1...8 {
+      let image = try Image(contentsOf: folder.appendingPathComponent("\(value).jpeg"))
+      let isTurned = value >= 5
+      #expect((image.pixelWidth, image.pixelHeight) == (isTurned ? 240 : 400, isTurned ? 400 : 240))
+      if isScaled {
+        let size = CGSize(width: image.pixelWidth / 10, height: image.pixelHeight / 10)
+        let scaled = image.af.imageScaled(to: size)
+        try expect(
+          scaled, folder.appendingPathComponent("\(value).small"), mean: 1.5, "orientation \(value), scaled")
+      } else {
+        try expect(
+          image, folder.appendingPathComponent("\(value).raw"), mean: 0.6, greatest: 6, "orientation \(value)"
+        )
+      }
+    }
+  }
+
+  @Test("Filters make what Pillow makes")
+  func filters() async throws {
+    let folder = try await Self.run(
+      """
+      image = picture(600, 400); image.save('source.png')
+      keep(image.resize((90, 70), Image.LANCZOS), 'scaled')
+      keep(image.resize((1000, 700), Image.BICUBIC), 'enlarged')
+      keep(ImageOps.fit(image, (100, 100), Image.LANCZOS), 'filled')
+      canvas = Image.new('RGBA', (120, 120), (0, 0, 0, 0))
+      canvas.paste(image.resize((120, 80), Image.LANCZOS), (0, 20)); keep(canvas, 'fitted')
+      keep(image.filter(ImageFilter.GaussianBlur(6)), 'blurred')
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let image = try Image(contentsOf: folder.appendingPathComponent("source.png"))
+    let filters: [(String, any ImageFilter)] = [
+      ("scaled", ScaledToSizeFilter(size: CGSize(width: 90, height: 70))),
+      ("enlarged", ScaledToSizeFilter(size: CGSize(width: 1_000, height: 700))),
+      ("filled", AspectScaledToFillSizeFilter(size: CGSize(width: 100, height: 100))),
+      ("fitted", AspectScaledToFitSizeFilter(size: CGSize(width: 120, height: 120))),
+      ("blurred", BlurFilter(blurRadius: 6)),
+    ]
+    for (name, filter) in filters {
+      try expect(
+        try filter.apply(image), folder.appendingPathComponent(name), mean: 1.2, greatest: 100, "\(name)")
+    }
+  }
+
+  @Test("Animations have the same frames and durations", arguments: ["gif", "webp"])
+  func animations(format: String) async throws {
+    let folder = try await Self.run(
+      """
+      frames = [picture(50, 40).rotate(90 * turn) for turn in range(4)]
+      frames[0].save('a.\(format)', save_all=True, append_images=frames[1:], duration=[50, 120, 80, 200], loop=0,
+                     lossless=True)
+      file = Image.open('a.\(format)')
+      for index in range(4):
+          file.seek(index); keep(file, f'{index}.raw')
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let image = try Image(contentsOf: folder.appendingPathComponent("a.\(format)"))
+    #expect(image.frameCount == 4)
+    #expect(image.frameDurations == [50, 120, 80, 200].map { .milliseconds($0) })
+    #expect(image.loopCount == 0)
+    for index in 0..<4 {
+      let frame = try #require(try image.frame(index))
+      try expect(
+        frame, folder.appendingPathComponent("\(index).raw"), mean: 0.1, greatest: 1, "frame \(index)")
+    }
+  }
+
+  @Test("Pillow reads what is written", arguments: [ImageFormat.jpeg, .png, .webp, .gif, .tiff])
+  func writing(format: ImageFormat) async throws {
+    let image = try Drawing(gradientOf: 64, 48, bands: 4).image()
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("written-\(UUID().uuidString)")
+    try image.write(to: file, as: format, quality: 0.95)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let folder = try await Self.run(
+      "image = Image.open('\(file.path)'); print(image.format); keep(image, 'raw')")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let isLossless = format == .png || format == .tiff
+    try expect(
+      image, folder.appendingPathComponent("raw"), mean: format == .gif ? 8 : isLossless ? 0 : 2.5,
+      "\(format)")
+  }
+}
+
+@Suite("The library")
+struct VipsTests {
+  /// The flags of the compiler for the headers of libvips, or `nil` where they are not installed.
+  private static func flags() async throws -> [String]? {
+    let run = try? await ChildRun(["pkg-config", "--cflags", "vips"])
+    guard let run, run.status == 0 else { return nil }
+    return String(decoding: run.output, as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init)
+  }
+
+  @Test("The functions have the types in the headers")
+  func types() async throws {
+    guard let flags = try await Self.flags() else {
+      #expect(
+        ProcessInfo.processInfo.environment["ALAMOFIRE_REQUIRE_SERVERS"] == nil, "libvips-dev is missing")
+      return
+    }
+    let root = HTTPBinServer.packageRoot.path
+    let source = FileManager.default.temporaryDirectory.appendingPathComponent("types-\(UUID().uuidString).c")
+    let text = """
+      #include <vips/vips.h>
+      #define F(result, name, parameters) \\
+        _Static_assert(__builtin_types_compatible_p(__typeof__(&name), result(*) parameters), #name);
+      #include "\(root)/Sources/CVips/functions.h"
+      _Static_assert(VIPS_FORMAT_UCHAR == 0 && VIPS_INTERPRETATION_sRGB == 22 && VIPS_ACCESS_SEQUENTIAL == 1, "values");
+      _Static_assert(VIPS_SIZE_DOWN == 2 && VIPS_SIZE_FORCE == 3 && VIPS_FAIL_ON_TRUNCATED == 1, "values");
+      _Static_assert(VIPS_FOREIGN_HEIF_COMPRESSION_HEVC == 1 && VIPS_FOREIGN_HEIF_COMPRESSION_AV1 == 4, "values");
+      _Static_assert(VIPS_FOREIGN_TIFF_COMPRESSION_DEFLATE == 2 && VIPS_MAX_COORD >= 10000000, "values");
+      _Static_assert(sizeof(GType) == sizeof(size_t) && sizeof(gboolean) == sizeof(int), "values");
+      _Static_assert(sizeof(VipsBandFormat) == sizeof(int) && sizeof(VipsInterpretation) == sizeof(int), "values");
+      """
+    try Data(text.utf8).write(to: source)
+    defer { try? FileManager.default.removeItem(at: source) }
+    let run = try await ChildRun(["clang", "-fsyntax-only"] + flags + [source.path])
+    #expect(run.status == 0, "\(run.complaints)")
+  }
+}

@@ -1,0 +1,1 @@
+../../Generations/V4Tests/Support/Mutex.swift

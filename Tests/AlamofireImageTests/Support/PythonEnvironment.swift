@@ -1,0 +1,1 @@
+../../IntegrationTests/Servers/PythonEnvironment.swift
