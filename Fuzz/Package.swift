@@ -31,9 +31,12 @@ let package = Package(
       swiftSettings: settings),
     // The readers of the command's files, which do not need the rest of the command.
     .target(name: "AFFiles", swiftSettings: settings),
+    .target(name: "CVips", exclude: ["functions.h"], linkerSettings: [.linkedLibrary("dl")]),
+    // The part of AlamofireImage that does not need Alamofire.
+    .target(name: "ImageDecoding", dependencies: ["CVips"], swiftSettings: settings),
     .target(name: "CFuzzer"),
     .executableTarget(
-      name: "fuzz", dependencies: ["HTTPWire", "HTTPSystem", "HTTPEngine", "AFFiles", "CFuzzer"],
+      name: "fuzz", dependencies: ["HTTPWire", "HTTPSystem", "HTTPEngine", "AFFiles", "ImageDecoding", "CFuzzer"],
       swiftSettings: settings,
       // The default linker fails on the sections that the fuzzer adds.
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),

@@ -118,6 +118,7 @@ let targets: [String: Target] = [
     _ = X509PublicKey.all(in: data)
     _ = RevocationLists.of([data])
   },
+  "image": ImageReading.check,
   "identity": { bytes in
     let data = Data(bytes)
     _ = ClientIdentity.read(pkcs12: data, passphrase: "")

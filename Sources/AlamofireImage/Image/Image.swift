@@ -1,4 +1,3 @@
-public import Alamofire
 public import Foundation
 
 /// A picture, or an animation of several frames.
@@ -234,5 +233,3 @@ extension Image: CustomStringConvertible {
     return text
   }
 }
-
-extension Image: AlamofireExtended {}

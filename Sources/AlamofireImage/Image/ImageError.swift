@@ -1,5 +1,3 @@
-public import Alamofire
-
 /// The reason why an image could not be read, changed or written.
 public enum ImageError: Error, Sendable, Equatable {
   /// The bytes are of none of the formats in ``ImageFormat``.
@@ -40,50 +38,3 @@ extension ImageError: CustomStringConvertible {
     }
   }
 }
-
-/// The error of a download of an image.
-public enum AFIError: Error, Sendable {
-  /// The download was cancelled.
-  case requestCancelled
-  /// The response is no image that can be decoded. The associated value says why.
-  case imageSerializationFailed(ImageError)
-  /// The request failed.
-  case alamofireError(AFError)
-
-  /// Wraps an error of a request: an ``AFIError`` in it is returned as it is.
-  init(_ error: AFError) {
-    switch error {
-    case .explicitlyCancelled: self = .requestCancelled
-    case .responseSerializationFailed(reason: .customSerializationFailed(error: let cause as AFIError)):
-      self = cause
-    default: self = .alamofireError(error)
-    }
-  }
-}
-
-extension AFIError {
-  /// Whether the download was cancelled.
-  public var isRequestCancelledError: Bool { if case .requestCancelled = self { true } else { false } }
-  /// Whether the response could not be decoded.
-  public var isImageSerializationFailedError: Bool {
-    if case .imageSerializationFailed = self { true } else { false }
-  }
-  /// Whether the request failed.
-  public var isAlamofireError: Bool { if case .alamofireError = self { true } else { false } }
-}
-
-extension AFIError: CustomStringConvertible {
-  /// The reason of the failure.
-  public var description: String {
-    switch self {
-    case .requestCancelled: "The request for the image was cancelled."
-    case .imageSerializationFailed(let cause): "The response is no image. \(cause)"
-    case .alamofireError(let error): String(describing: error)
-    }
-  }
-}
-
-/// The response of a download of an image.
-public typealias AFIDataResponse<Value> = DataResponse<Value, AFIError>
-/// The result of a download of an image.
-public typealias AFIResult<Value> = Result<Value, AFIError>

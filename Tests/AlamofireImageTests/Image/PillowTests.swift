@@ -7,7 +7,7 @@ import Testing
 /// Pictures that Pillow, a library by other authors, draws and reads: what it says must be what this module says.
 @Suite("Images beside Pillow", .enabled(if: PythonEnvironment.has("pillow")))
 struct PillowTests {
-  /// A folder with what a program of Python writes to it.
+  /// Runs a program of Python, and returns the folder that it writes to.
   private static func run(_ script: String) async throws -> URL {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pillow-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -221,7 +221,7 @@ struct PillowTests {
 
 @Suite("The library")
 struct VipsTests {
-  /// The flags of the compiler for the headers of libvips, or `nil` where they are not installed.
+  /// Finds the flags of the compiler for the headers of libvips, or `nil` where they are not installed.
   private static func flags() async throws -> [String]? {
     let run = try? await ChildRun(["pkg-config", "--cflags", "vips"])
     guard let run, run.status == 0 else { return nil }

@@ -1,0 +1,107 @@
+import Alamofire
+@testable import AlamofireImage
+import Foundation
+import HTTPTestServer
+import Randomness
+import Testing
+
+@Suite("Streams of images", .timeLimit(.minutes(1)))
+struct ImageStreamTests {
+  private let server: HTTPTestServer
+  private let session = Session(configuration: .isolated)
+
+  init() throws { server = try HTTPTestServer(routes: .none) }
+
+  private func body(
+    _ contents: [Data], boundary: String = "frame", head: String = "Content-Type: image/png\r\n\r\n"
+  ) -> Data {
+    var body = Data("ignored\r\n".utf8)
+    for content in contents { body += Data("--\(boundary)\r\n\(head)".utf8) + content + Data("\r\n".utf8) }
+    return body + Data("--\(boundary)--\r\n".utf8)
+  }
+
+  private func reply(_ body: Data, type: String) -> Reply { .image(body, type: type) }
+
+  @Test("Each part is an image")
+  func parts() async throws {
+    let files = try (1...3).map { try Drawing(gradientOf: $0, 2).file(.png) }
+    server.enqueue(reply(body(files), type: "multipart/x-mixed-replace; boundary=\"frame\""))
+    var widths: [Int] = []
+    for try await image in session.streamRequest(server.url("/")).validate().streamImages(imageScale: 2) {
+      #expect(image.af.isInflated)
+      #expect(image.scale == 2)
+      widths.append(image.pixelWidth)
+    }
+    #expect(widths == [1, 2, 3])
+  }
+
+  @Test("A response that is not multipart is one image")
+  func single() async throws {
+    server.enqueue(.image(try Drawing(gradientOf: 7, 2).file(.png)))
+    var widths: [Int] = []
+    for try await image in session.streamRequest(server.url("/")).streamImages(inflateResponseImage: false) {
+      #expect(!image.af.isInflated)
+      widths.append(image.pixelWidth)
+    }
+    #expect(widths == [7])
+  }
+
+  @Test("A part that is no image, or too large, ends the loop with an error")
+  func badParts() async throws {
+    let type = "multipart/x-mixed-replace; boundary=frame"
+    server.enqueue(reply(body([Data("hello".utf8)]), type: type))
+    await #expect(throws: ImageError.unknownFormat) {
+      for try await _ in session.streamRequest(server.url("/")).streamImages() {}
+    }
+    server.enqueue(reply(body([Data(count: 5_000)]), type: type))
+    await #expect {
+      for try await _ in session.streamRequest(server.url("/")).streamImages(
+        limits: ImageLimits(bytes: 1_000))
+      {}
+    } throws: { error in
+      if case ImageError.limitExceeded(.bytes, limit: 1_000, actual: _) = error { true } else { false }
+    }
+    server.enqueue(.status(404))
+    await #expect(throws: AFError.self) {
+      for try await _ in session.streamRequest(server.url("/")).validate().streamImages() {}
+    }
+  }
+
+  @Test("Parts are the same however the body is cut into chunks", .seeded)
+  func cuts() throws {
+    let contents = [Data("one".utf8), Data("--frame?\r\n--fram".utf8), Data([0, 13, 10, 45, 45, 13, 10, 7])]
+    let whole = body(contents)
+    var generator = Seed.generator()
+    for _ in 0..<200 {
+      var parts = try #require(
+        MixedParts(contentType: "multipart/x-mixed-replace;boundary=frame", limit: 1_000))
+      var found: [Data] = []
+      var rest = whole
+      while !rest.isEmpty {
+        let count = Int.random(in: 1...min(20, rest.count), using: &generator)
+        found += try parts.append(Data(rest.prefix(count)))
+        rest = Data(rest.dropFirst(count))
+      }
+      #expect(found == contents)
+      #expect(parts.isOver)
+      #expect(try parts.append(whole).isEmpty)
+    }
+  }
+
+  @Test("Cameras that write hyphens into the boundary, or bare line feeds, are understood")
+  func cameras() throws {
+    var parts = try #require(MixedParts(contentType: "Multipart/mixed; x=y; Boundary=--cam", limit: 1_000))
+    #expect(
+      try parts.append(Data("--cam\nContent-Type: image/jpeg\n\nabc\n--cam\n\n\n--cam--".utf8)) == [
+        Data("abc".utf8)
+      ])
+  }
+
+  @Test(
+    "Other types have no parts",
+    arguments: [
+      "", "image/png", "multipart/mixed", "multipart/mixed; boundary=", "multipart/mixed; boundary=\"\"",
+      "multipart/mixed; boundary=\(String(repeating: "x", count: 71))",
+    ])
+  func otherTypes(type: String) { #expect(MixedParts(contentType: type, limit: 1) == nil) }
+}
