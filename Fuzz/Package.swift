@@ -36,7 +36,8 @@ let package = Package(
     .target(name: "ImageDecoding", dependencies: ["CVips"], swiftSettings: settings),
     .target(name: "CFuzzer"),
     .executableTarget(
-      name: "fuzz", dependencies: ["HTTPWire", "HTTPSystem", "HTTPEngine", "AFFiles", "ImageDecoding", "CFuzzer"],
+      name: "fuzz",
+      dependencies: ["HTTPWire", "HTTPSystem", "HTTPEngine", "AFFiles", "ImageDecoding", "CFuzzer"],
       swiftSettings: settings,
       // The default linker fails on the sections that the fuzzer adds.
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),

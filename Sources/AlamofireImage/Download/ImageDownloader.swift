@@ -129,7 +129,32 @@ open class ImageDownloader: @unchecked Sendable {
   ///   - cacheKey: The name of the result in the image cache. Default: the URL and the identifier of the filter.
   ///   - receiptID: The name of the receipt. Default: a new UUID.
   ///   - serializer: Makes the image from the response. Default: ``imageResponseSerializer``.
-  ///   - filter: Changes the image. What it returns is stored in the image cache.
+  ///   - filter: Changes the image. The result is stored in the image cache.
+  ///   - completionQueue: Default: the main queue.
+  ///   - completion: Called once on `completionQueue`, also if the receipt is cancelled.
+  /// - Returns: The receipt; `nil` if the image cache has answered, or if the request cannot be created.
+  @preconcurrency
+  @discardableResult
+  public func download(
+    _ urlRequest: any URLRequestConvertible, cacheKey: String? = nil, receiptID: String = UUID().uuidString,
+    serializer: ImageResponseSerializer? = nil, filter: (any ImageFilter)? = nil,
+    completionQueue: DispatchQueue = .main,
+    completion: (@Sendable (AFIDataResponse<Image>) -> Void)? = nil
+  ) -> RequestReceipt? {
+    download(
+      urlRequest, cacheKey: cacheKey, receiptID: receiptID, serializer: serializer, filter: filter,
+      progress: nil,
+      completionQueue: completionQueue, completion: completion)
+  }
+
+  /// Downloads an image, or takes it from the cache, and reports progress.
+  ///
+  /// - Parameters:
+  ///   - urlRequest: The request. Its cache policy decides whether the image cache is asked, too.
+  ///   - cacheKey: The name of the result in the image cache. Default: the URL and the identifier of the filter.
+  ///   - receiptID: The name of the receipt. Default: a new UUID.
+  ///   - serializer: Makes the image from the response. Default: ``imageResponseSerializer``.
+  ///   - filter: Changes the image. The result is stored in the image cache.
   ///   - progress: Called on `progressQueue` while the body is received, also if others wait for the same download.
   ///   - progressQueue: Default: the main queue.
   ///   - completionQueue: Default: the main queue.
@@ -140,9 +165,8 @@ open class ImageDownloader: @unchecked Sendable {
   open func download(
     _ urlRequest: any URLRequestConvertible, cacheKey: String? = nil, receiptID: String = UUID().uuidString,
     serializer: ImageResponseSerializer? = nil, filter: (any ImageFilter)? = nil,
-    progress: (@Sendable (Progress) -> Void)? = nil, progressQueue: DispatchQueue = .main,
-    completionQueue: DispatchQueue = .main,
-    completion: (@Sendable (AFIDataResponse<Image>) -> Void)? = nil
+    progress: (@Sendable (Progress) -> Void)?, progressQueue: DispatchQueue = .main,
+    completionQueue: DispatchQueue = .main, completion: (@Sendable (AFIDataResponse<Image>) -> Void)?
   ) -> RequestReceipt? {
     let waiter = ImageWaiter(
       cacheKey: cacheKey, serializer: serializer ?? imageResponseSerializer, filter: filter,
@@ -165,16 +189,38 @@ open class ImageDownloader: @unchecked Sendable {
       ?? downloads.add(makeRequest(request), key, receiptID, waiter)
   }
 
-  /// Downloads images with the same filter and handlers. Those that the cache has are not among the receipts.
+  /// Downloads images with the same filter and completion. Images from the cache have no receipts.
   ///
-  /// `filter`, `progress`, `completion` and their queues have the same meaning as for a single image.
+  /// - Parameters:
+  ///   - urlRequests: The requests.
+  ///   - filter: Changes the images.
+  ///   - completionQueue: Default: the main queue.
+  ///   - completion: Called once for each image.
+  @preconcurrency
+  @discardableResult
+  public func download(
+    _ urlRequests: [any URLRequestConvertible], filter: (any ImageFilter)? = nil,
+    completionQueue: DispatchQueue = .main, completion: (@Sendable (AFIDataResponse<Image>) -> Void)? = nil
+  ) -> [RequestReceipt] {
+    download(
+      urlRequests, filter: filter, progress: nil, completionQueue: completionQueue, completion: completion)
+  }
+
+  /// Downloads images with the same filter and handlers. Images from the cache have no receipts.
+  ///
+  /// - Parameters:
+  ///   - urlRequests: The requests.
+  ///   - filter: Changes the images.
+  ///   - progress: Called on `progressQueue` with the progress of each image.
+  ///   - progressQueue: Default: the main queue.
+  ///   - completionQueue: Default: the main queue.
+  ///   - completion: Called once for each image.
   @preconcurrency
   @discardableResult
   open func download(
     _ urlRequests: [any URLRequestConvertible], filter: (any ImageFilter)? = nil,
-    progress: (@Sendable (Progress) -> Void)? = nil, progressQueue: DispatchQueue = .main,
-    completionQueue: DispatchQueue = .main,
-    completion: (@Sendable (AFIDataResponse<Image>) -> Void)? = nil
+    progress: (@Sendable (Progress) -> Void)?, progressQueue: DispatchQueue = .main,
+    completionQueue: DispatchQueue = .main, completion: (@Sendable (AFIDataResponse<Image>) -> Void)?
   ) -> [RequestReceipt] {
     urlRequests.compactMap {
       download(

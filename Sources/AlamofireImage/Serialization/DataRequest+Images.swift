@@ -15,7 +15,7 @@ extension DataRequest {
   /// Adds a handler that gets the body as an image.
   ///
   /// - Parameters:
-  ///   - imageScale: The pixels per point. Default: ``imageScale``.
+  ///   - imageScale: The pixels per point. Default: `imageScale`.
   ///   - inflateResponseImage: Whether the pixels are decoded before the handler is called, on the queue for
   ///     serialization. Without it, damage behind the head is found later. Default: `true`.
   ///   - limits: What the image may cost.
@@ -45,7 +45,7 @@ extension DataRequest {
   ///
   /// - Parameters:
   ///   - automaticallyCancelling: Whether the request is cancelled with the task that awaits it. Default: `true`.
-  ///   - imageScale: The pixels per point. Default: ``imageScale``.
+  ///   - imageScale: The pixels per point. Default: `imageScale`.
   ///   - inflateResponseImage: Whether the pixels are decoded before. Default: `true`.
   ///   - limits: What the image may cost.
   ///   - emptyResponseCodes: Default: 204 and 205.

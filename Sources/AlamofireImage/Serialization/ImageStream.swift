@@ -23,7 +23,7 @@ extension DataStreamRequest {
   }
 }
 
-/// The images of a ``DataStreamRequest``, for `for try await`.
+/// The images of a `DataStreamRequest`, for `for try await`.
 ///
 /// While an image is decoded, the server waits. A part that is no image, a part that is too large, and an error of the
 /// request end the loop. Read it once, in one loop.

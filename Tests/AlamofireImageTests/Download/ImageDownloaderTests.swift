@@ -249,7 +249,8 @@ struct ImageDownloaderTests {
     for _ in 0..<2 {
       downloader.download(
         try images.request("/image/x"), progress: { continuation.yield($0.totalUnitCount) },
-        progressQueue: .global())
+        progressQueue: .global(),
+        completion: nil)
     }
     downloader.start()
     var seen = 0
