@@ -47,5 +47,9 @@ final class ValidationObserver: TransferObserver {
 
   func bytesMoved(_ count: ByteCount) { delegate.observer.bytesMoved(count) }
 
-  func transferEnded() { delegate.observer.transferEnded() }
+  func transferEnded() {
+    // The response that follows is for the caller, and its head is observed only for some requests.
+    if !hasShownHead { delegate.setIntermediate(false) }
+    delegate.observer.transferEnded()
+  }
 }

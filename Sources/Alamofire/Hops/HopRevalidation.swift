@@ -126,7 +126,6 @@ extension HopLoop {
     guard hasAnswer(stored, isConfirmed: isConfirmed) else {
       return removes ? send(without: stored, in: store) : .event(.cache(.send))
     }
-    delegate.setIntermediate(false)
     return .event(.cache(.replay))
   }
 }

@@ -99,6 +99,29 @@ struct LastProgressTests {
     #expect(last == ["100 true"])
   }
 
+  @Test(
+    "A late handler is called after the cache was asked, whichever response the server confirms",
+    arguments: ["1", "2"])
+  func lateAndRevalidated(confirmed: String) async {
+    let bench = CacheFixture(
+      FakeTransport(
+        .cacheable("body", "no-cache", tag: "1"), .status(304, headers: [("ETag", "\"\(confirmed)\"")]),
+        .text("next")))
+    _ = await bench.get()
+    let request = bench.session.request("http://a.test/x")
+    let seen = seen
+    // A validator runs after the last byte.
+    request.validate { [weak request] _, _, _ in
+      request?.downloadProgress(queue: queue) { seen.add(name($0)) }
+      return .success(())
+    }
+    let body = await withCheckedContinuation { continuation in
+      request.response(queue: queue) { continuation.resume(returning: $0.data) }
+    }
+    #expect(body == Data((confirmed == "1" ? "body" : "next").utf8))
+    #expect(seen.values.map { $0.first } == ["4"], "\(seen.values)")
+  }
+
   @Test("An empty body has no progress, and an unknown length no total")
   func others() async throws {
     let server = try HTTPTestServer()
