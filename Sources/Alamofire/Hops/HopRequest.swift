@@ -53,6 +53,7 @@ extension HopLoop {
     self.urlRequest = urlRequest.withURL(of: request, upgradedFrom: plain)
     redirects.begin(at: request.origin)
     followPermanentRedirects()
+    // The secrets belong to the origin of the caller's request, also after a remembered redirect.
     keepSecrets(at: kind.ownerOfSecrets(in: request))
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
     route.handler = try handler(of: request)
@@ -70,7 +71,6 @@ extension HopLoop {
         parts.origin = target.origin
       }.upgraded
     urlRequest.url = shownURL(of: self.request) ?? urlRequest.url
-    keepSecrets(at: request.origin)
   }
 
   /// Keeps the secrets of a request from another origin, as a redirect to it does.

@@ -103,7 +103,7 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
 
   func calls(with entries: [StreamEntry]) -> @Sendable () -> Void {
     { [self] in
-      for entry in entries where !runEnd.isMuted {
+      for entry in entries {
         if case .begin = entry { restart() }
         if let data = entry.data { handOut(data) }
       }
@@ -145,11 +145,8 @@ final class ResponseChunkReader: StreamHandler, ResponseSink {
   func replaceFailure(with error: AFError) {}
   func announce(to request: any RunOwner) {}
 
-  // Chunks that have not been delivered by now are dropped.
-  func deliver() {
-    runEnd.mute()
-    chunks?.flow.fanout.leave(runEnd, .left(self))
-  }
+  // The reader has all chunks: see ``receiveRest(of:)``.
+  func deliver() { chunks?.flow.fanout.leave(runEnd, .left(self)) }
 }
 
 extension RequestCore {
