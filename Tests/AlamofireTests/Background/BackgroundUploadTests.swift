@@ -130,6 +130,25 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("The URL of a redirected response is delivered by another session") func redirected() async throws {
+    let server = try HTTPTestServer(
+      routes: .none.adding("/start") { _, _ in .status(307).with(header: "Location", value: "/there") }
+        .adding("/there") { _, _ in .text("there") })
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      let request = session.upload(Data("body".utf8), to: server.url("/start")).resume()
+      #expect(await eventually { request.isFinished })
+      withExtendedLifetime(session) {}
+    }
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? UploadRequest)
+    let response = await request.ended()
+    #expect(response.data == Data("there".utf8))
+    #expect(response.response?.url?.absoluteString == server.url("/there"))
+    #expect(server.recordedRequests.map(\.path) == ["/start", "/there"])
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A response that no handler has received is delivered by another session")
   func undelivered() async throws {
     let server = try HTTPTestServer(routes: .standard)

@@ -50,6 +50,28 @@ import Testing
     #expect(await fixture.get().description == "200 two n")
   }
 
+  @Test(
+    "A response is not stored if a handler was added too late to be asked about it", arguments: [false, true])
+  func lateHandler(isLate: Bool) async {
+    let (gate, reached) = (Latch(), Latch())
+    let bench = CacheFixture(
+      FakeTransport(FakeReply.cacheable("one", "max-age=60").held(by: gate, reached: reached)))
+    let request = bench.session.request("http://a.test/x")
+    async let response = request.end()
+    await reached.wait()
+    let offers = Recorder<String>()
+    if isLate {
+      request.cacheResponse(
+        using: .modify { _, proposed in
+          offers.add("offer")
+          return proposed
+        })
+    }
+    gate.open()
+    #expect(await response.data == Data("one".utf8))
+    #expect(offers.count == 0 && (bench.cache.currentMemoryUsage == 0) == isLate)
+  }
+
   @Test("A redirect is passed to the cached response handler") func redirects() async {
     let offered = Recorder<String>()
     let fixture = CacheFixture(

@@ -180,6 +180,17 @@ struct DigestTests {
     }
   }
 
+  @Test("A stream is sent without the credential that would have to sign it") func unsignedStream() async {
+    let challenge = #"Digest realm="r", nonce="n", qop="auth-int""#
+    let fake = FakeTransport(.challenge(challenge))
+    let session = Session.retained(fake: fake)
+    #expect(await ask(session) == 200)
+    let response = await session.upload(InputStream(data: Data("abc".utf8)), to: "http://a.test/x")
+      .authenticate(username: "user", password: "pass").end()
+    #expect(response.response?.statusCode == 200, "\(String(describing: response.error))")
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false])
+  }
+
   @Test("The delegate is called for a Digest credential") func delegate() async throws {
     let server = try HTTPTestServer()
     let delegate = ChallengeDelegate { challenge in

@@ -1,10 +1,11 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPSystem
 import HTTPTestServer
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 /// The requests of resumable uploads: their fields, secrets, progress and checkpoints.
 @Suite("Requests of resumable uploads", .timeLimit(.minutes(5)))
@@ -231,6 +232,24 @@ struct ResumableUploadRequestTests {
     #expect(counts.values.allSatisfy { $0.total == 1_000_000 && $0.completed <= 1_000_000 })
     let second = counts.values.filter { $0.attempt == 1 }.map(\.completed)
     #expect(second == second.sorted() && second.allSatisfy { $0 >= 600_000 })
+  }
+
+  @Test("Progress does not fall if the server has fewer bytes than were sent") func keptProgress() throws {
+    let body = UploadBody(fileManager: .default, transfer: nil, runsUserCode: false) {
+      .data(Data(Self.bytes))
+    }
+    var policy = UploadResumption.Policy()
+    policy.dialect = .draft
+    let resumer = body.resumer(orAdd: UploadResumer(.success(policy)))
+    let kind = UploadKind(upload: body)
+    let request = try URLRequest(url: "http://a.test/files", method: .post)
+    _ = try resumer.request(from: request) { body.made() }
+    var (count, last) = (ByteCount(), ByteCount())
+    for (sent, total) in [(60, 60), (10, 60), (70, 70)] as [(Int64, Int64)] {
+      count.sent = sent
+      last = kind.count(count, after: last)
+      #expect(last.sent == total && last.expectedToSend == 100, "\(sent) bytes of a request were sent")
+    }
   }
 
   @Test("An upload that is suspended continues") func suspension() async throws {

@@ -276,6 +276,29 @@ struct ReleasedSessionTests {
     #expect(ends() == 1)
   }
 
+  @Test("A session that was invalidated ends with the last of its requests, not with the first")
+  func endAfterRunningRequests() async {
+    let spy = EventSpy()
+    let gates = [Latch(), Latch()]
+    let fake = FakeTransport { _, index in FakeReply.text("value").held(by: gates[index]) }
+    let session = Session.retained(fake: fake, observers: SessionObservers(eventMonitors: [spy]))
+    func ends() -> Int {
+      for _ in 0..<3 { session.rootQueue.sync {} }
+      return spy.reported.count { $0 == "didBecomeInvalid" }
+    }
+    async let first = session.request("http://a.test/1").end()
+    #expect(await eventually { fake.requests.count == 1 })
+    async let second = session.request("http://a.test/2").end()
+    #expect(await eventually { fake.requests.count == 2 })
+    session.session.finishTasksAndInvalidate()
+    gates[0].open()
+    #expect(await first.data == Data("value".utf8))
+    #expect(ends() == 0, "the second request is running")
+    gates[1].open()
+    #expect(await second.data == Data("value".utf8))
+    #expect(ends() == 1)
+  }
+
   @Test("A request that was never started ends its sequences when it is released")
   func releasedRequest() async {
     let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)

@@ -1,7 +1,8 @@
-import Alamofire
 import Foundation
 import HTTPTestServer
 import Testing
+
+@testable import Alamofire
 
 /// Several handlers of one stream on one queue.
 @Suite("The order of handlers of a stream", .timeLimit(.minutes(5)))
@@ -75,6 +76,39 @@ struct StreamOrderTests {
     #expect(await eventually { events.values.contains("b.") && events.values.contains("a.") })
     #expect(events.values.first == "a0")
     #expect(events.values.filter { $0.hasPrefix("a") } == ["a0", "a."])
+  }
+
+  /// A handler that a test adds to a flow.
+  private final class SpyHandler: StreamHandler {
+    let runEnd: RunEnd
+    let decodingQueue: DispatchQueue? = nil
+    let events: Recorder<String>
+
+    init(_ flow: StreamFlow, _ events: Recorder<String>) {
+      runEnd = RunEnd(flow.delivery)
+      self.events = events
+    }
+
+    func calls(with entries: [StreamEntry]) -> @Sendable () -> Void {
+      let texts = entries.compactMap { $0.data.map { String(decoding: $0, as: UTF8.self) } }
+      return { [events] in for text in texts { events.add(text) } }
+    }
+
+    func complete() { events.add(".") }
+  }
+
+  @Test("A handler that leaves while its queue is busy gets what was written before, and then its completion")
+  func leaving() {
+    let flow = StreamFlow(executor: nil)
+    let handler = SpyHandler(flow, events)
+    flow.add(handler, on: queue)
+    queue.suspend()
+    for text in ["a", "b"] { _ = Array(text.utf8).withUnsafeBytes { flow.receive($0) } }
+    flow.fanout.leave(handler.runEnd, .left(handler))
+    _ = Array("c".utf8).withUnsafeBytes { flow.receive($0) }
+    queue.resume()
+    queue.sync {}
+    #expect(events.values.joined() == "ab.")
   }
 
   @Test("A slow handler on another queue does not change the order")

@@ -100,6 +100,25 @@ import Testing
     socket.cancel()
   }
 
+  @Test("A closure of a finished request does not close the connection of its next run")
+  func closureBetweenRuns() async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    let first = socket.recorded()
+    let refused = await fake.streams.streams.wait(for: 1)[0]
+    await refused.writes.wait(for: 1)
+    refused.fail()
+    #expect(await first.wait(for: 1) == [.completed(.networkConnectionLost)])
+    socket.close(sending: .goingAway)
+    #expect(socket.isFinished)
+    fake.session.retryRequest(socket, withDelay: nil)
+    let stream = await fake.streams.streams.wait(for: 2)[1]
+    await stream.accept()
+    socket.send(.string("next"))
+    #expect(await stream.events(count: 1) == [.message(.text("next"))])
+    socket.cancel()
+  }
+
   @Test("The first of two closures that wait for a connection counts")
   func closures() async throws {
     let fake = FakeSocketSession()
