@@ -115,9 +115,8 @@ extension HopLoop {
     }
     made.allHTTPHeaderFields = fields
     switch request.body {
-    case .none:
-      made.httpBody = nil
-      made.httpBodyStream = nil
+    // This removes a stream, too.
+    case .none: made.httpBody = nil
     case .bytes(let data): made.httpBody = data
     case .source:
       if let content = kind.contentInMemory() {

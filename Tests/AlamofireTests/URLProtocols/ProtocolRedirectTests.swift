@@ -56,6 +56,20 @@ import Testing
     #expect(first.started.count == 1)
   }
 
+  @Test(
+    "A class that serves the target of a redirect does not see the body that the redirect drops",
+    arguments: [false, true])
+  func droppedBody(isStream: Bool) async throws {
+    let target = ProtocolScript(Self.echo)
+    var request = try URLRequest(url: "http://a.test/", method: .post)
+    let body = Data("abc".utf8)
+    if isStream { request.httpBodyStream = InputStream(data: body) } else { request.httpBody = body }
+    let session = Session.scripted(fake: FakeTransport(.redirect(303, to: target.url)))
+    #expect(await session.request(request).serializingString().response.value == "GET ")
+    let seen = target.calls.values + target.started.values
+    #expect(seen.count == 2 && seen.allSatisfy { $0.httpBody == nil && $0.httpBodyStream == nil })
+  }
+
   @Test("Line breaks in a field value add no field")
   func lineBreaks() async {
     let end = ProtocolScript(Self.echo)
