@@ -29,6 +29,13 @@ struct GateTests {
 
   private func hasTask(_ request: Request) -> Bool { request.core.state.withLock { $0.run.task != nil } }
 
+  /// Waits for the end of a request, and removes the file of a download.
+  private func isFinished(_ request: Request) async -> Bool {
+    guard await eventually({ request.isFinished }) else { return false }
+    if let file = (request as? DownloadRequest)?.fileURL { try? FileManager.default.removeItem(at: file) }
+    return true
+  }
+
   @Test("No kind of request needs a task while its server holds the response", arguments: Kind.allCases)
   func transfer(kind: Kind) async throws {
     let server = try HTTPTestServer(routes: .none)
@@ -37,7 +44,7 @@ struct GateTests {
     #expect(await eventually { server.requestCount == 1 })
     #expect(!hasTask(request), "a task waits for the transfer of a \(kind) request")
     gate.open()
-    #expect(await eventually { request.isFinished })
+    #expect(await isFinished(request))
     #expect(request.response?.statusCode == 200)
   }
 
@@ -58,7 +65,7 @@ struct GateTests {
     #expect(!hasTask(request))
     request.resume()
     request.resume()
-    #expect(await eventually { request.isFinished })
+    #expect(await isFinished(request))
     #expect(server.requestCount == 1)
   }
 

@@ -28,7 +28,7 @@ struct ReleasedSessionTests {
     if start != .never { request.suspend() }
     attach(waiter, to: request)
     session = nil
-    let error = await ends.wait(for: 1)[0]
+    let error = await ends.wait(for: 1).first ?? nil
     #expect(error?.isSessionDeinitializedError == true)
     #expect(request.isFinished)
     #expect(fake.requests.isEmpty)
@@ -135,7 +135,7 @@ struct ReleasedSessionTests {
     if obstacle == .suspension { request.suspend() }
     session = nil
     #expect(await error?.isSessionDeinitializedError == true)
-    #expect(await ends.wait(for: 1)[0]?.isSessionDeinitializedError == true)
+    #expect(await ends.wait(for: 1).first??.isSessionDeinitializedError == true)
     withExtendedLifetime(kept) {}
   }
 
@@ -196,7 +196,7 @@ struct ReleasedSessionTests {
   func handlerAddedLate() async {
     let request = Session(fake: FakeTransport(), startRequestsImmediately: false).request("http://a.test/")
     request.response(queue: .global()) { [ends] in ends.add($0.error) }
-    #expect(await ends.wait(for: 1)[0]?.isSessionDeinitializedError == true)
+    #expect(await ends.wait(for: 1).first??.isSessionDeinitializedError == true)
     let suspended = Session(fake: FakeTransport()).request("http://a.test/").suspend()
     #expect(await suspended.end().error?.isSessionDeinitializedError == true)
   }
@@ -219,7 +219,7 @@ struct ReleasedSessionTests {
     let request = session.request("http://a.test/")
     request.response(queue: .global()) { [ends] in ends.add($0.error) }
     session.session.finishTasksAndInvalidate()
-    guard case .sessionInvalidated = await ends.wait(for: 1)[0] else {
+    guard case .sessionInvalidated?? = await ends.wait(for: 1).first else {
       Issue.record("\(String(describing: ends.values))")
       return
     }
