@@ -43,6 +43,20 @@ import Testing
     #expect(try Data(contentsOf: url) == file.bytes)
   }
 
+  @Test("An outcome that the delegate has seen does not wait for a handler") func delegateAlone() async throws
+  {
+    final class Receiver: SessionDelegate, @unchecked Sendable {
+      override func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+      ) {}
+    }
+    let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
+    let session = fixture.session(delegate: Receiver(), startRequestsImmediately: false)
+    let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
+    #expect(await eventually { request.isFinished })
+    #expect(await fixture.isEmptied(), "\(fixture.files)")
+  }
+
   @Test("A download of a released session goes on where it was") func goesOn() async throws {
     let file = StallingFile(size: 300_000, stallingAfter: 120_000)
     let server = try HTTPTestServer(routes: file.routes)

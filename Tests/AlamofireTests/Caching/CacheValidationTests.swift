@@ -38,6 +38,36 @@ import Testing
     #expect(await bench.get().body == "one")
   }
 
+  @Test("stale-if-error has to hold when the request fails, not when it is sent") func staleAtFailure() async
+  {
+    let (gate, reached) = (Latch(), Latch())
+    let bench = CacheFixture(
+      FakeTransport(
+        .cacheable("one", "max-age=60, stale-if-error=60"),
+        .failure(.connectionLost).held(by: gate, reached: reached)))
+    _ = await bench.get()
+    bench.clock.advance(70)
+    async let late = bench.get()
+    await reached.wait()
+    bench.clock.advance(60)
+    gate.open()
+    let received = await late
+    #expect(received.code == .networkConnectionLost && received.body.isEmpty, "\(received)")
+  }
+
+  @Test("The time that a response took counts for its age") func responseDelay() async {
+    var slow = FakeReply.cacheable("one", "max-age=20", tag: nil, ("Age", "5"))
+    var values = TransferMetrics.Values()
+    values.end = 10_000_000
+    slow.metrics = TransferMetrics(values: values)
+    let bench = CacheFixture(FakeTransport(slow, .text("two")))
+    #expect(await bench.get().description == "200 one n")
+    bench.clock.advance(4)
+    #expect(await bench.get().description == "200 one c", "the response is 19 seconds old")
+    bench.clock.advance(2)
+    #expect(await bench.get().description == "200 two n", "the response is 21 seconds old")
+  }
+
   @Test("stale-while-revalidate needs no validator") func staleWhileRevalidateWithoutValidator() async {
     let fixture = CacheFixture(
       FakeTransport(

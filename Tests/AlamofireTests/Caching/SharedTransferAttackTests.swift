@@ -37,6 +37,26 @@ import Testing
     #expect(fake.requests.count == 3 && session.core.sharedTransfers.memberCount == 0)
   }
 
+  @Test("A request after a removal from the cache does not share an earlier transfer") func removal() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(FakeReply.text("0").held(by: gate, reached: reached)) { _, index in
+      .text("\(index)")
+    }
+    let cache = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+    let session = Session.retained(
+      fake: fake, configuration: .cached(by: cache), options: Self.sharing())
+    async let early = session.request("http://a.test/x").end()
+    await reached.wait()
+    cache.removeAllCachedResponses()
+    async let late = session.request("http://a.test/x").end()
+    // It is sent, or waits with the earlier one.
+    let shared = session.core.sharedTransfers
+    #expect(await eventually { fake.requests.count == 2 || shared.memberCount == 2 })
+    gate.open()
+    #expect(await early.data == Data("0".utf8))
+    #expect(await late.data == Data("1".utf8))
+  }
+
   @Test(
     "Requests with different credentials, fields, options or cookies do not share",
     arguments: ["credential", "letters", "options", "cookies"])

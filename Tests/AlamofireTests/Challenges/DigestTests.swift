@@ -228,7 +228,8 @@ struct DigestTests {
 
   @Test("A delegate that repeats the same wrong credential ends with the 401") func repeatedCredential() async
   {
-    let fake = FakeTransport { _, _ in .challenge() }
+    // The server gives up, so that a credential that is sent forever ends the test.
+    let fake = FakeTransport { _, index in index < 5 ? .challenge() : .text("gave up") }
     let delegate = ChallengeDelegate { _ in
       (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
     }
@@ -236,6 +237,29 @@ struct DigestTests {
     #expect(await session.request("http://a.test/").end().response?.statusCode == 401)
     #expect(fake.requests.count == 2)
     #expect(delegate.calls.values.last?.hasSuffix(" 1") == true)
+  }
+
+  @Test("A delegate is proposed the credential of the request, else that of the storage")
+  func proposedCredential() async {
+    let host = "\(UUID().uuidString.lowercased()).test"
+    let configuration = URLSessionConfiguration.ephemeral
+    let space = URLProtectionSpace(
+      host: host, port: 80, protocol: "http", realm: "r",
+      authenticationMethod: NSURLAuthenticationMethodHTTPDigest)
+    configuration.urlCredentialStorage?.setDefaultCredential(
+      URLCredential(user: "stored", password: "p", persistence: .forSession), for: space)
+    for password in ["pass", nil] {
+      let proposed = Recorder<String?>()
+      let delegate = ChallengeDelegate { challenge in
+        proposed.add(challenge.proposedCredential?.user)
+        return (.performDefaultHandling, nil)
+      }
+      let session = Session.retained(
+        fake: FakeTransport(responder: Self.protected()), configuration: configuration,
+        observers: SessionObservers(delegate: delegate))
+      #expect(await ask(session, "http://\(host)/", password: password) == 200)
+      #expect(proposed.values == [password == nil ? "stored" : "user"])
+    }
   }
 
   @Test("The credential storage answers Digest") func storage() async {

@@ -169,6 +169,11 @@ extension Fanout where Element == Int {
     let late = fanout.addConsumer()
     _ = fanout.write(weight: 10) { note($0, 6) }
     #expect(fanout.take(late) == [6] && fanout.take(first) == [5, 6])
+    _ = fanout.write(weight: 10) { note($0, 7) }
+    let reader = CountedConsumer()
+    fanout.join(CountedConsumer(), -1, new: reader) { $0 === reader }
+    _ = fanout.write(weight: 10) { note($0, 8) }
+    #expect(fanout.take(reader) == [8] && fanout.take(first) == [7, 8])
     #expect(sizes.withLock { $0 } == [2, 3])
   }
 

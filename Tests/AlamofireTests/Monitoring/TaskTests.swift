@@ -47,6 +47,23 @@ struct TaskTests {
     #expect(request.firstTask === tasks.first)
   }
 
+  @Test("The task of a retry does not show the response of the attempt before")
+  func responseOfEarlierAttempt() async throws {
+    let (reached, gate) = (Latch(), Latch())
+    let fake = FakeTransport(.status(500, "x"), .text("ok").held(by: gate, reached: reached))
+    let session = Session.retained(
+      fake: fake, interceptor: SpyInterceptor(retries: 1),
+      observers: SessionObservers(eventMonitors: [EventSpy()]))
+    let request = session.request("http://a.test/").validate()
+    async let response = request.end()
+    await reached.wait()
+    let tasks = request.tasks
+    #expect(tasks.map { ($0.response as? HTTPURLResponse)?.statusCode } == [500, nil])
+    gate.open()
+    #expect(await response.response?.statusCode == 200)
+    #expect(tasks.map { ($0.response as? HTTPURLResponse)?.statusCode } == [500, 200])
+  }
+
   @Test("Tasks that are first used after the end have the same values")
   func late() async throws {
     let fake = FakeTransport(.failure(.timedOut))

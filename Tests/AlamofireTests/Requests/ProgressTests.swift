@@ -82,6 +82,20 @@ struct ProgressTests {
     #expect(request.downloadProgress.fractionCompleted == 1)
   }
 
+  @Test("The response after a redirect has progress, also if nothing else is observed") func redirected()
+    async
+  {
+    let session = Session.retained(
+      fake: FakeTransport(.redirect(302, to: "/next"), .text("ok")),
+      observers: SessionObservers(eventMonitors: []))
+    let (counts, queue) = (Recorder<Int64>(), DispatchQueue(label: "progress"))
+    let request = session.request("http://a.test/")
+    request.downloadProgress(queue: queue) { counts.add($0.completedUnitCount) }
+    #expect(await request.end().data == Data("ok".utf8))
+    queue.sync {}
+    #expect(counts.values == [2])
+  }
+
   @Test("The handlers are properties of the request") func handlers() {
     let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
     #expect(request.uploadProgressHandler == nil)

@@ -85,9 +85,24 @@ import Testing
   @Test("A rest that ends early is an error with resume data") func shorterRest() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(Self.rest([("ETag", "\"v1\"")], "567").framed(.chunked), Self.rest([("ETag", "\"v1\"")]))
-    let response = await end(Session.real().download(resumingWith: try resumeData(server)))
+    let request = Session.real().download(resumingWith: try resumeData(server))
+    let response = await end(request)
     #expect(
       (response.error?.underlyingError as? URLError)?.code == .networkConnectionLost, "\(response.result)")
+    #expect(response.resumeData != nil)
+    // A handler that is added after the end gets the same, not the data that the download continued from.
+    #expect(await end(request).resumeData == response.resumeData)
+  }
+
+  @Test("The total of a rest without a length is not known") func unknownTotal() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.rest([("ETag", "\"v1\"")]).framed(.chunked))
+    let request = Session.real().download(resumingWith: try resumeData(server))
+    let (totals, queue) = (Recorder<Int64>(), DispatchQueue(label: "test.progress"))
+    request.downloadProgress(queue: queue) { totals.add($0.totalUnitCount) }
+    #expect(try text(await end(request)) == "0123456789")
+    queue.sync {}
+    #expect(Set(totals.values) == [-1], "\(totals.values)")
   }
 
   @Test("bodySizeLimit holds for the file, not for the rest of it", arguments: [true, false])

@@ -55,6 +55,21 @@ import Testing
     #expect(unwatched.downloadProgress.totalUnitCount == 400_000)
   }
 
+  @Test("An error of a retrier leaves the resume data") func refusedRetry() async throws {
+    let file = VersionedFile(size: 100_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    file.breakAfter(50_000)
+    let spy = SpyInterceptor(retry: { _, _, _ in .doNotRetryWithError(TestError()) })
+    let request = session.download(server.url("/file"), interceptor: spy)
+    let response = await withCheckedContinuation { continuation in
+      request.responseData(queue: .global()) { continuation.resume(returning: $0) }
+    }
+    defer { response.removeFile() }
+    #expect(
+      response.error?.isRequestRetryError == true && spy.retryCount == 2, "the serializer has failed, too")
+    #expect(response.resumeData != nil)
+  }
+
   @Test("The bytes of a failed download count until the machine restarts") func boots() async throws {
     let file = VersionedFile(size: 100_000)
     let server = try HTTPTestServer(routes: file.routes)

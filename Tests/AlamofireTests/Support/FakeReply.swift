@@ -9,6 +9,8 @@ struct FakeReply: Sendable {
   /// Ends the transfer, after the head if there are chunks, otherwise before it.
   var failure: TransportFailure?
   var hasHead = true
+  /// The metrics of a complete response.
+  var metrics = TransferMetrics()
   /// Opened when the request has arrived. The reply then waits for the gate.
   var reached: Latch?
   var gate: Latch?

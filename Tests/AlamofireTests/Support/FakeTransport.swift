@@ -107,7 +107,7 @@ final class FakeTransport: Transport {
     let disposition = observer.headReceived(reply.head)
     if disposition == .hold { control.suspend(unlessResumedSince: openings) }
     if disposition == .discard {
-      return WireResponse(head: reply.head, body: nil, metrics: TransferMetrics())
+      return WireResponse(head: reply.head, body: nil, metrics: reply.metrics)
     }
     count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
     var body = Data()
@@ -116,7 +116,7 @@ final class FakeTransport: Transport {
     } catch {
       throw error.with(partial: .init(head: reply.head, body: body.isEmpty ? nil : body))
     }
-    return WireResponse(head: reply.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
+    return WireResponse(head: reply.head, body: body.isEmpty ? nil : body, metrics: reply.metrics)
   }
 
   private func move(

@@ -26,6 +26,30 @@ import Testing
     #expect(script.stopped.count == 1)
   }
 
+  @Test("The measured time begins before the class loads the request") func beginning() async {
+    let times = Recorder<Date>()
+    let script = ProtocolScript { loader, client in
+      times.add(Date())
+      loader.respond(client)
+      loader.finish(client)
+    }
+    let response = await Session.scripted().request(script.url).end()
+    let (start, loaded) = (response.metrics?.taskInterval.start, times.values.first ?? .distantPast)
+    #expect(start.map { $0 <= loaded } == true, "\(String(describing: start)) \(loaded)")
+  }
+
+  @Test("A class sees the values of a repeated field as one") func repeatedFields() async {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.finish(client)
+    }
+    let request = Session.scripted().request(script.url, headers: ["X-A": "1"]).transportOptions {
+      $0.repeatedHeaders = [HTTPHeader(name: "X-A", value: "2"), HTTPHeader(name: "X-A", value: "3")]
+    }
+    #expect(await request.end().error == nil)
+    #expect(script.started.values.map { $0.value(forHTTPHeaderField: "X-A") } == ["1, 2, 3"])
+  }
+
   @Test("Data without a response is delivered, as Foundation does it") func dataAlone() async throws {
     let script = ProtocolScript { loader, client in
       loader.load(client, "Hello, ")

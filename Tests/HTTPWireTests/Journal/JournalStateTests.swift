@@ -71,6 +71,13 @@ struct JournalStateTests {
     #expect(continuation(again, fileSize: 90, boot: "new") == .send)
   }
 
+  @Test("A response without a URL does not have the URL of the one before") func location() throws {
+    let head = JournalRecord.responded(Self.head(), offset: 0, boot: "boot")
+    let located = try transfer("GET", head, .located(url: "https://example.com/there"))
+    #expect(located.location == "https://example.com/there")
+    #expect(try transfer("GET", head, .located(url: "https://example.com/there"), head).location == nil)
+  }
+
   @Test("A complete file is delivered if it has its size") func completed() throws {
     let complete = try transfer(
       "GET", .responded(Self.head(), offset: 0, boot: "boot"), .completed(size: 80))
