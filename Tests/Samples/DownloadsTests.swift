@@ -6,7 +6,9 @@ import Testing
 @Suite("Guide to downloads", .timeLimit(.minutes(1))) struct DownloadsGuideTests {
   @Test("The loop over the progress ends with the download") func progressSample() async throws {
     let server = try HTTPTestServer()
-    await DownloadsSamples().progress(url: server.url("/bytes/100000"))
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    defer { try? FileManager.default.removeItem(at: file) }
+    await DownloadsSamples().progress(url: server.url("/bytes/100000"), destination: { _, _ in (file, []) })
     #expect(server.requestCount == 1)
   }
 
