@@ -45,6 +45,19 @@ import Testing
     #expect(content() == (isRemoved ? nil : "12"))
   }
 
+  @Test("A file is free at the end of its download, also if a process that is being started has a copy of it")
+  func copiedDescriptor() throws {
+    var first: SavedFile? = try SavedFile(path: path)
+    let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+      .first { (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path }
+    let copy = dup(try #require(open))
+    defer { close(copy) }
+    #expect(throws: SavedFile.Failure.self) { try SavedFile(path: path) }
+    withExtendedLifetime(first) {}
+    first = nil
+    _ = try SavedFile(path: path)
+  }
+
   @Test("A file that another download writes is left alone", arguments: [false, true])
   func inUse(isContinued: Bool) throws {
     let first = try SavedFile(path: path)

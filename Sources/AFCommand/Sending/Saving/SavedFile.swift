@@ -100,7 +100,13 @@ final class SavedFile: Sendable {
     guard descriptor >= 0 else { throw Failure(candidate) }
   }
 
-  deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
+  deinit {
+    guard descriptor >= 0 else { return }
+    // The lock is released before, because a process that is being started has a copy of the descriptor until its
+    // program begins.
+    flock(descriptor, LOCK_UN)
+    Glibc.close(descriptor)
+  }
 
   /// Returns a name for the current folder, by the rule of `suggestedFilename`. It leaves room for a number and for the
   /// names of partial files.
