@@ -10,6 +10,7 @@ let package = Package(
       name: "tour",
       dependencies: [
         .product(name: "Alamofire", package: "alamofire-linux"),
+        .product(name: "AlamofireImage", package: "alamofire-linux"),
         .product(name: "HTTPTestServer", package: "alamofire-linux"),
       ]),
     .executableTarget(

@@ -6,8 +6,8 @@ import HTTPTestServer
   static let steps: [Step] = [
     getJSON, parameters, postJSON, validation, redirects, basicAuthentication, compression, concurrency,
     progress, downloads, segmentedDownloads, backgroundTransfers, uploads, resumableUploads, streams,
-    eventSources, webSockets, retries, cancellation, timeouts, limits, trust, pinning, storage, metrics,
-    monitors, curlDescription, failures,
+    eventSources, webSockets, retries, cancellation, timeouts, limits, trust, pinning, storage, images,
+    metrics, monitors, curlDescription, failures,
   ]
 
   static func main() async {
