@@ -20,6 +20,9 @@ let package = Package(
       dependencies: ["Scorecard", .product(name: "Alamofire", package: "alamofire-linux")],
       swiftSettings: settings),
     .executableTarget(
+      name: "thumbnails", dependencies: [.product(name: "AlamofireImage", package: "alamofire-linux")],
+      swiftSettings: settings),
+    .executableTarget(
       name: "path",
       dependencies: [
         .product(name: "Alamofire", package: "alamofire-linux"),
