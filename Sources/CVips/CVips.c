@@ -50,6 +50,8 @@ static void *library(void) {
 
 static void load(void) {
   failure = problem;
+  // A program that uses the library itself has its own settings.
+  void *present = dlopen("libvips.so.42", RTLD_NOW | RTLD_NOLOAD);
   void *handle = library();
   if (!handle) return;
 #define F(result, name, parameters)                                            \
@@ -65,12 +67,16 @@ static void load(void) {
     free(text);
     return;
   }
+  failure = NULL;
+  if (present) {
+    dlclose(present);
+    return;
+  }
   // Images are computed beside each other, each by one thread. A cache of operations would store pixels of requests.
   p_vips_concurrency_set(1);
   p_vips_cache_set_max(0);
   // The library would write warnings about images of peers to the standard error.
   p_g_log_set_handler("VIPS", warnings_and_less, ignore, NULL);
-  failure = NULL;
 }
 
 const char *cvips_load(bool (*should_stop)(void *)) {
@@ -110,9 +116,6 @@ void cvips_read_facts(VipsImageReference image, struct cvips_facts *facts) {
   facts->bands = p_vips_image_get_bands(image);
   facts->orientation = p_vips_image_get_orientation(image);
   facts->has_alpha = p_vips_image_hasalpha(image);
-  facts->is_srgb = p_vips_image_get_format(image) == format_uchar
-                   && p_vips_image_get_interpretation(image) == interpretation_srgb;
-  facts->has_profile = p_vips_image_get_typeof(image, "icc-profile-data") != 0;
 }
 
 int cvips_delays(VipsImageReference image, int *delays, int capacity) {
@@ -132,14 +135,20 @@ int cvips_loop(VipsImageReference image) {
 static int bounded(int side) { return side > 0 ? side : no_bound; }
 static int size_of(int width) { return width > 0 ? size_force : size_down; }
 
-VipsImageReference cvips_scaled(VipsImageReference image, int width, int height) {
+VipsImageReference cvips_scaled(VipsImageReference image, int width, int height, bool uses_profile) {
   VipsImage *out = NULL;
+  bool is_animated = p_vips_image_get_page_height(image) < p_vips_image_get_height(image);
   // Without a profile, the samples are in sRGB already, and converting them would change them.
-  bool has_profile = p_vips_image_get_typeof(image, "icc-profile-data") != 0;
   int status = p_vips_thumbnail_image(
-      image, &out, bounded(width), "height", bounded(height), "size", size_of(width),
-      has_profile ? "export_profile" : NULL, "srgb", NULL);
+      image, &out, bounded(width), "height", bounded(height), "size", size_of(width), "no_rotate", (gboolean)is_animated,
+      uses_profile ? "export_profile" : NULL, "srgb", NULL);
   return status ? NULL : out;
+}
+
+const void *cvips_profile(VipsImageReference image, size_t *count) {
+  const void *profile = NULL;
+  if (!p_vips_image_get_typeof(image, "icc-profile-data")) return NULL;
+  return p_vips_image_get_blob(image, "icc-profile-data", &profile, count) ? NULL : profile;
 }
 
 // Applies one step to an image that it releases.
@@ -157,6 +166,8 @@ VipsImageReference cvips_plain(VipsImageReference in) {
   if (p_vips_copy(in, &image, NULL)) return NULL;
   if (p_vips_image_get_interpretation(image) != interpretation_srgb || p_vips_image_get_bands(image) < 3)
     THEN(image, p_vips_colourspace(image, &next, interpretation_srgb, NULL));
+  // What is behind the alpha has no meaning for a screen.
+  if (p_vips_image_get_bands(image) > 4) THEN(image, p_vips_extract_band(image, &next, 0, "n", 4, NULL));
   if (p_vips_image_get_format(image) != format_uchar) THEN(image, p_vips_cast(image, &next, format_uchar, NULL));
   return image;
 }

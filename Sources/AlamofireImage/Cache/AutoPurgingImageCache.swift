@@ -3,9 +3,10 @@ public import FoundationNetworking
 
 /// A cache in memory that removes the images that were not read for the longest time.
 ///
-/// An image counts as much as its decoded pixels. When the sum exceeds ``memoryCapacity``, images are removed until the
-/// sum is at most ``preferredMemoryUsageAfterPurge``. If the memory of the system or of the container runs low, the
-/// cache is emptied; this is noticed when an image is added.
+/// An image counts as much as its decoded pixels, or as its file if that is larger. An image that is larger than
+/// ``memoryCapacity`` is not stored. When the sum exceeds ``memoryCapacity``, images are removed until it is at most
+/// ``preferredMemoryUsageAfterPurge``. If the memory of the system or of the container runs low, the cache is emptied;
+/// this is noticed when an image is added.
 ///
 /// ```swift
 /// let cache = AutoPurgingImageCache(
@@ -51,17 +52,25 @@ open class AutoPurgingImageCache: ImageRequestCache, @unchecked Sendable {
 
   /// Stores an image, in place of one with the same name.
   open func add(_ image: Image, withIdentifier identifier: String) {
+    insert(image, identifier, of: nil)
+  }
+
+  private func insert(_ image: Image, _ identifier: String, of request: String?) {
     let isLow = pressure?.isLow() ?? false
     entries.withLock { entries in
       if isLow { entries.removeAll() }
-      entries.insert(image, identifier)
+      // An image that does not fit would push out all others.
+      guard RecentlyRead.cost(image) <= memoryCapacity else { return _ = entries.remove(identifier) }
+      entries.insert(image, identifier, of: request)
       if entries.byteCount > memoryCapacity { entries.purge(to: preferredMemoryUsageAfterPurge) }
     }
   }
 
   /// Stores the image of a request, in place of the one with the same identifier.
   open func add(_ image: Image, for request: URLRequest, withIdentifier identifier: String? = nil) {
-    add(image, withIdentifier: imageCacheKey(for: request, withIdentifier: identifier))
+    insert(
+      image, imageCacheKey(for: request, withIdentifier: identifier),
+      of: imageCacheKey(for: request, withIdentifier: nil))
   }
 
   /// Removes an image. Returns whether there was one.
@@ -81,7 +90,7 @@ open class AutoPurgingImageCache: ImageRequestCache, @unchecked Sendable {
   open func removeImages(matching request: URLRequest) -> Bool {
     let key = imageCacheKey(for: request, withIdentifier: nil)
     return entries.withLock { entries in
-      let names = entries.names.filter { $0 == key || $0.hasPrefix(key + "-") }
+      let names = entries.names(of: key)
       for name in names { entries.remove(name) }
       return !names.isEmpty
     }
@@ -110,6 +119,10 @@ open class AutoPurgingImageCache: ImageRequestCache, @unchecked Sendable {
 struct RecentlyRead {
   private struct Stored {
     var image: Image
+    /// The name of the request without identifier, if the image was stored for one.
+    var request: String?
+    /// The bytes when it was stored, which may change when the image is decoded.
+    var cost: UInt64
     /// Grows with each time that an image is read.
     var lastRead: UInt64
   }
@@ -118,13 +131,17 @@ struct RecentlyRead {
   private var reads: UInt64 = 0
   private(set) var byteCount: UInt64 = 0
 
-  var names: some Sequence<String> { stored.keys }
+  /// Returns the names of all images of a request.
+  func names(of request: String) -> [String] {
+    stored.filter { $0.value.request == request || $0.key == request }.map(\.key)
+  }
 
-  mutating func insert(_ image: Image, _ name: String) {
+  mutating func insert(_ image: Image, _ name: String, of request: String? = nil) {
     remove(name)
     reads &+= 1
-    stored[name] = Stored(image: image, lastRead: reads)
-    byteCount += Self.cost(image)
+    let cost = Self.cost(image)
+    stored[name] = Stored(image: image, request: request, cost: cost, lastRead: reads)
+    byteCount += cost
   }
 
   mutating func read(_ name: String) -> Image? {
@@ -137,7 +154,7 @@ struct RecentlyRead {
   @discardableResult
   mutating func remove(_ name: String) -> Bool {
     guard let removed = stored.removeValue(forKey: name) else { return false }
-    byteCount -= Self.cost(removed.image)
+    byteCount -= removed.cost
     return true
   }
 
@@ -157,5 +174,7 @@ struct RecentlyRead {
     }
   }
 
-  private static func cost(_ image: Image) -> UInt64 { UInt64(clamping: image.decodedByteCount) }
+  static func cost(_ image: Image) -> UInt64 {
+    UInt64(clamping: max(image.decodedByteCount, image.content.data?.count ?? 0))
+  }
 }

@@ -44,7 +44,10 @@ final class MemoryPressure: Sendable {
     let group = text("/proc/self/cgroup").flatMap(groupPath) ?? ""
     let folder = "/sys/fs/cgroup" + group
     return Reading(
-      used: text(folder + "/memory.current").flatMap(number),
+      used: text(folder + "/memory.current").flatMap(number).map { total in
+        // Files that were read and can be dropped at any time.
+        total - min(total, text(folder + "/memory.stat").flatMap { field("inactive_file", $0) } ?? 0)
+      },
       limit: text(folder + "/memory.max").flatMap(number),
       stall: text("/proc/pressure/memory").flatMap(stall))
   }
@@ -58,6 +61,13 @@ final class MemoryPressure: Sendable {
   /// Reads a file that contains only a number; `max` is not a number.
   static func number(_ text: String) -> UInt64? {
     UInt64(text.trimmingCharacters(in: .whitespacesAndNewlines))
+  }
+
+  /// Reads a line with a name and a number.
+  static func field(_ name: String, _ text: String) -> UInt64? {
+    text.split(separator: "\n").first { $0.hasPrefix(name + " ") }.flatMap {
+      UInt64($0.dropFirst(name.count + 1))
+    }
   }
 
   /// Reads `avg10` in the line `full`.

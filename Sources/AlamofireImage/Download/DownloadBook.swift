@@ -67,14 +67,33 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     return (waiter, [.cancel(number)] + remove(number))
   }
 
-  /// Notes that the response of a download has arrived, and returns its waiters. From now on, a request for the same
-  /// image is another download. This one stays active until ``finish(_:)``.
-  mutating func close(_ number: UInt64) -> [Waiter] {
-    guard let download = downloads[number] else { return [] }
+  /// Notes that the response of a download has arrived. From now on, a request for the same image is another download.
+  /// This one stays active until ``finish(_:)``.
+  mutating func close(_ number: UInt64) {
+    guard let download = downloads[number] else { return }
     if numbers[download.key] == number { numbers[download.key] = nil }
-    downloads[number]?.waiters = []
     waiting.removeAll { $0 == number }
-    return download.waiters.map(\.waiter)
+  }
+
+  /// Returns the waiter of a download that is answered next. It can still be cancelled.
+  func next(_ number: UInt64) -> (receiptID: String, waiter: Waiter)? { downloads[number]?.waiters.first }
+
+  /// Takes a waiter off its download to answer it, unless it was cancelled.
+  mutating func take(_ number: UInt64, receiptID: String) -> Waiter? {
+    guard let index = downloads[number]?.waiters.firstIndex(where: { $0.receiptID == receiptID }) else {
+      return nil
+    }
+    return downloads[number]?.waiters.remove(at: index).waiter
+  }
+
+  /// Takes all downloads that have not begun, with their waiters.
+  mutating func takeWaiting() -> [(number: UInt64, waiters: [Waiter])] {
+    let numbers = waiting
+    return numbers.map { number in
+      let waiters = waiters(of: number)
+      _ = remove(number)
+      return (number, waiters)
+    }
   }
 
   /// Removes a download, and lets others begin.

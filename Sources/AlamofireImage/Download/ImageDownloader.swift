@@ -8,7 +8,8 @@ public import FoundationNetworking
 /// receipt and can have a filter of its own. Results of filters are stored in the ``imageCache``, which is asked first.
 ///
 /// Requests count as the same if their methods, URLs, header fields and bodies are equal. The image cache knows only
-/// the URL, so that requests with the header fields `Authorization` or `Cookie` use it only with a `cacheKey`.
+/// the URL. Therefore it is used without a `cacheKey` only for GET requests without a body, whose header fields cannot
+/// name a user. Do not share it between downloaders with different credentials.
 ///
 /// All functions may be called from any thread. Images are decoded and filtered on threads for images, as many at a
 /// time as there are processors.
@@ -42,10 +43,10 @@ open class ImageDownloader: @unchecked Sendable {
   public let imageResponseSerializer: ImageResponseSerializer
 
   /// The credential with which challenges are answered.
-  public var credential: URLCredential? { storedCredential.withLock { $0 } }
+  public var credential: URLCredential? { storedCredential.withLock { $0.credential } }
 
   // A lock, because the credential is set and read from any thread.
-  private let storedCredential = Mutex<URLCredential?>(nil)
+  private let storedCredential = Mutex<(credential: URLCredential?, changes: Int)>((nil, 0))
   private let downloads: SharedDownloads
 
   /// Returns the configuration of the default downloader: the default one of `Session`, with ``defaultURLCache()``.
@@ -100,6 +101,8 @@ open class ImageDownloader: @unchecked Sendable {
       DownloadBook(downloadPrioritization, maximumActive: maximumActiveDownloads), cache: imageCache)
   }
 
+  deinit { downloads.cancelWaiting() }
+
   /// Answers challenges of later downloads with a user and a password.
   open func addAuthentication(
     user: String, password: String, persistence: URLCredential.Persistence = .forSession
@@ -110,7 +113,7 @@ open class ImageDownloader: @unchecked Sendable {
 
   /// Answers challenges of later downloads with a credential, in place of an earlier one.
   open func addAuthentication(usingCredential credential: URLCredential) {
-    storedCredential.withLock { $0 = credential }
+    storedCredential.withLock { $0 = (credential, $0.changes + 1) }
   }
 
   /// Lets no further download begin, until ``start()``. Those under way go on.
@@ -128,7 +131,8 @@ open class ImageDownloader: @unchecked Sendable {
   ///   - urlRequest: The request. Its cache policy decides whether the image cache is asked, too.
   ///   - cacheKey: The name of the result in the image cache. Default: the URL and the identifier of the filter.
   ///   - receiptID: The name of the receipt. Default: a new UUID.
-  ///   - serializer: Makes the image from the response. Default: ``imageResponseSerializer``.
+  ///   - serializer: Makes the image from the response. With one, the image cache is used only with a `cacheKey`.
+  ///     Default: ``imageResponseSerializer``.
   ///   - filter: Changes the image. The result is stored in the image cache.
   ///   - completionQueue: Default: the main queue.
   ///   - completion: Called once on `completionQueue`, also if the receipt is cancelled.
@@ -153,7 +157,8 @@ open class ImageDownloader: @unchecked Sendable {
   ///   - urlRequest: The request. Its cache policy decides whether the image cache is asked, too.
   ///   - cacheKey: The name of the result in the image cache. Default: the URL and the identifier of the filter.
   ///   - receiptID: The name of the receipt. Default: a new UUID.
-  ///   - serializer: Makes the image from the response. Default: ``imageResponseSerializer``.
+  ///   - serializer: Makes the image from the response. With one, the image cache is used only with a `cacheKey`.
+  ///     Default: ``imageResponseSerializer``.
   ///   - filter: Changes the image. The result is stored in the image cache.
   ///   - progress: Called on `progressQueue` while the body is received, also if others wait for the same download.
   ///   - progressQueue: Default: the main queue.
@@ -168,23 +173,25 @@ open class ImageDownloader: @unchecked Sendable {
     progress: (@Sendable (Progress) -> Void)?, progressQueue: DispatchQueue = .main,
     completionQueue: DispatchQueue = .main, completion: (@Sendable (AFIDataResponse<Image>) -> Void)?
   ) -> RequestReceipt? {
-    let waiter = ImageWaiter(
-      cacheKey: cacheKey, serializer: serializer ?? imageResponseSerializer, filter: filter,
-      progress: progress,
-      progressQueue: progressQueue, completionQueue: completionQueue, completion: completion)
     let request: URLRequest
     do {
       request = try urlRequest.asURLRequest()
     } catch {
       let error = error as? AFError ?? .createURLRequestFailed(error: error)
-      waiter.complete(Self.response(to: nil, .failure(.alamofireError(error))))
+      if let completion {
+        completionQueue.async { completion(Self.response(to: nil, .failure(.alamofireError(error)))) }
+      }
       return nil
     }
+    let waiter = ImageWaiter(
+      request: request, sharesImages: serializer == nil && request.mayShareImages, cacheKey: cacheKey,
+      serializer: serializer ?? imageResponseSerializer, filter: filter, progress: progress,
+      progressQueue: progressQueue, completionQueue: completionQueue, completion: completion)
     if let image = cachedImage(for: request, waiter) {
       waiter.complete(Self.response(to: request, .success(image)))
       return nil
     }
-    let key = ImageRequestKey(request)
+    let key = ImageRequestKey(request, credential: storedCredential.withLock { $0.changes })
     return downloads.join(key, receiptID, waiter)
       ?? downloads.add(makeRequest(request), key, receiptID, waiter)
   }
@@ -241,7 +248,7 @@ open class ImageDownloader: @unchecked Sendable {
     default: return nil
     }
     if let key = waiter.cacheKey { return imageCache?.image(withIdentifier: key) }
-    guard request.mayShareImages else { return nil }
+    guard waiter.sharesImages else { return nil }
     return imageCache?.image(for: request, withIdentifier: waiter.filter?.identifier)
   }
 

@@ -4,6 +4,10 @@ import FoundationNetworking
 
 /// One caller who waits for an image.
 struct ImageWaiter: Sendable {
+  /// The request as the caller gave it, by which the cache knows the image.
+  let request: URLRequest
+  /// Whether the image may be taken from the cache and stored in it without a name from the caller.
+  let sharesImages: Bool
   let cacheKey: String?
   let serializer: ImageResponseSerializer
   let filter: (any ImageFilter)?
@@ -18,7 +22,7 @@ struct ImageWaiter: Sendable {
   }
 }
 
-/// Requests for the same image: the same method, URL, header fields and body.
+/// Requests for the same image: the same method, URL, header fields, body, policy, timeout and credential.
 ///
 /// The URL alone would give one user what was sent to another.
 struct ImageRequestKey: Hashable {
@@ -26,12 +30,22 @@ struct ImageRequestKey: Hashable {
   let url: URL?
   let fields: [String: String]
   let body: Data?
+  let policy: UInt
+  let timeout: TimeInterval
+  /// The number of times that the credential of the downloader was set before.
+  let credential: Int
+  /// Differs for each request with a stream, because a stream cannot be compared.
+  let stream: UUID?
 
-  init(_ request: URLRequest) {
+  init(_ request: URLRequest, credential: Int) {
     method = request.httpMethod
     url = request.url
     fields = request.allHTTPHeaderFields ?? [:]
     body = request.httpBody
+    policy = request.cachePolicy.rawValue
+    timeout = request.timeoutInterval
+    self.credential = credential
+    stream = request.httpBodyStream == nil ? nil : UUID()
   }
 }
 
@@ -47,6 +61,8 @@ final class SharedDownloads: Sendable {
   }
 
   let cache: (any ImageRequestCache)?
+  /// Keeps the order of progress.
+  private let progressQueue = DispatchQueue(label: "org.alamofire.image.progress")
   // A lock, because callers and responses come on any thread. No caller and no request is called while it is held.
   private let state: Mutex<State>
 
@@ -92,11 +108,27 @@ final class SharedDownloads: Sendable {
       state.book.cancel(receipt.number, receiptID: receipt.receiptID)
     }
     guard let cancelled else { return }
-    cancelled.waiter.complete(
-      AFIDataResponse<Image>(
-        request: receipt.request.request, response: nil, data: nil, metrics: nil, serializationDuration: 0,
-        result: .failure(.requestCancelled)))
+    cancelled.waiter.complete(Self.cancelled(cancelled.waiter.request))
     perform(cancelled.steps)
+  }
+
+  /// Completes the downloads that have not begun, because nothing will begin them any more.
+  func cancelWaiting() {
+    let waiting = state.withLock { state in
+      state.book.takeWaiting().map {
+        (request: state.requests.removeValue(forKey: $0.number), waiters: $0.waiters)
+      }
+    }
+    for (request, waiters) in waiting {
+      for waiter in waiters { waiter.complete(Self.cancelled(waiter.request)) }
+      request?.cancel()
+    }
+  }
+
+  private static func cancelled(_ request: URLRequest) -> AFIDataResponse<Image> {
+    AFIDataResponse<Image>(
+      request: request, response: nil, data: nil, metrics: nil, serializationDuration: 0,
+      result: .failure(.requestCancelled))
   }
 
   func stop() { state.withLock { $0.book.stop() } }
@@ -112,7 +144,7 @@ final class SharedDownloads: Sendable {
   }
 
   private func observe(_ request: DataRequest, _ number: UInt64) {
-    request.downloadProgress(queue: .global()) { [self] progress in
+    request.downloadProgress(queue: progressQueue) { [self] progress in
       for waiter in state.withLock({ $0.book.waiters(of: number) }) {
         guard let report = waiter.progress else { continue }
         waiter.progressQueue.async { report(progress) }
@@ -125,9 +157,12 @@ final class SharedDownloads: Sendable {
 
   /// Makes the images of a response for all who wait, and calls them.
   private func deliver(_ response: AFDataResponse<Data?>, _ number: UInt64) {
-    let waiters = state.withLock { $0.book.close(number) }
+    state.withLock { $0.book.close(number) }
     var delivery = ImageDelivery(response, cache: cache)
-    for waiter in waiters { waiter.complete(delivery.response(for: waiter)) }
+    while let next = state.withLock({ $0.book.next(number) }) {
+      let answer = delivery.response(for: next.waiter)
+      state.withLock { $0.book.take(number, receiptID: next.receiptID) }?.complete(answer)
+    }
     let steps = state.withLock { state in
       state.requests[number] = nil
       return state.book.finish(number)
@@ -156,11 +191,12 @@ struct ImageDelivery {
   mutating func response(for waiter: ImageWaiter) -> AFIDataResponse<Image> {
     let start = ContinuousClock.now
     let result = result(for: waiter)
-    if case .success(let image) = result, let request = response.request, let cache {
+    // The stand-in for an empty body is no image of the URL.
+    if case .success(let image) = result, response.data?.isEmpty == false, let cache {
       if let key = waiter.cacheKey {
         cache.add(image, withIdentifier: key)
-      } else if request.mayShareImages {
-        cache.add(image, for: request, withIdentifier: waiter.filter?.identifier)
+      } else if waiter.sharesImages {
+        cache.add(image, for: waiter.request, withIdentifier: waiter.filter?.identifier)
       }
     }
     return AFIDataResponse<Image>(
@@ -217,8 +253,13 @@ struct ImageDelivery {
 }
 
 extension URLRequest {
-  /// Whether another request for the URL may get the image of this one.
+  /// Whether another request for the URL may get the image of this one: it is a GET without a body, and none of its
+  /// header fields can name a user.
   var mayShareImages: Bool {
-    value(forHTTPHeaderField: "Authorization") == nil && value(forHTTPHeaderField: "Cookie") == nil
+    let harmless: Set = [
+      "accept", "accept-encoding", "accept-language", "cache-control", "pragma", "referer", "user-agent",
+    ]
+    return httpMethod == "GET" && httpBody == nil && httpBodyStream == nil
+      && (allHTTPHeaderFields ?? [:]).keys.allSatisfy { harmless.contains($0.lowercased()) }
   }
 }

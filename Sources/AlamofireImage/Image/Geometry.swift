@@ -35,6 +35,16 @@ struct ScalingPlan: Equatable {
     if mode == .fit { (width, height) = (min(width, toWidth), min(height, toHeight)) }
   }
 
+  /// Returns the part of a frame that is cut out before it is stretched, if the frame would become much larger than the
+  /// canvas. Otherwise it is stretched first, because then less is decoded.
+  func region(ofWidth fromWidth: Int, height fromHeight: Int) -> (x: Int, y: Int, width: Int, height: Int)? {
+    let stretched = Double(width) * Double(height)
+    guard stretched > 8 * Double(canvasWidth) * Double(canvasHeight) else { return nil }
+    let cutWidth = max(1, Int((Double(fromWidth) * Double(canvasWidth) / Double(width)).rounded()))
+    let cutHeight = max(1, Int((Double(fromHeight) * Double(canvasHeight) / Double(height)).rounded()))
+    return ((fromWidth - cutWidth) / 2, (fromHeight - cutHeight) / 2, cutWidth, cutHeight)
+  }
+
   /// Returns the size of a frame that is made smaller, if necessary, so that its longer side has this length.
   static func shrinking(width: Int, height: Int, toSide side: Int) -> (width: Int, height: Int) {
     let longest = max(width, height)

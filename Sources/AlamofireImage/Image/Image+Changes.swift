@@ -8,14 +8,20 @@ extension Image {
       mode, fromWidth: pixelWidth, height: pixelHeight, toWidth: size.width.pixels(scale: scale),
       height: size.height.pixels(scale: scale))
     try limits.check(width: plan.canvasWidth, height: plan.canvasHeight, frames: frameCount)
-    let stretched = try content.stretched(width: plan.width, height: plan.height)
-    let placed = try Image.placed(stretched, plan)
+    let placed = try Image.scaled(content, plan)
     return Image(mode == .fit ? try placed.withAlpha() : placed, like: self, scale: scale)
   }
 
-  /// Places a stretched image on the canvas of a plan.
-  static func placed(_ pixels: PixelBuffer, _ plan: ScalingPlan) throws(ImageError) -> PixelBuffer {
-    try pixels.placed(x: plan.x, y: plan.y, width: plan.canvasWidth, height: plan.canvasHeight)
+  /// Carries out a plan.
+  static func scaled(_ content: ImageContent, _ plan: ScalingPlan) throws(ImageError) -> PixelBuffer {
+    if let region = plan.region(ofWidth: content.facts.width, height: content.facts.height) {
+      let cut = try content.decoded().placed(
+        x: -region.x, y: -region.y, width: region.width, height: region.height)
+      return try ImageContent(cut, content.limits).stretched(
+        width: plan.canvasWidth, height: plan.canvasHeight)
+    }
+    return try content.stretched(width: plan.width, height: plan.height)
+      .placed(x: plan.x, y: plan.y, width: plan.canvasWidth, height: plan.canvasHeight)
   }
 
   /// Makes the corners of each frame transparent, with a radius in pixels.
@@ -37,29 +43,12 @@ extension Image {
   /// Blurs each frame with a standard deviation in pixels.
   func blurred(sigma: Double) throws(ImageError) -> Image {
     guard sigma > 0 else { return self }
-    var frames: [PixelBuffer] = []
-    for index in 0..<frameCount {
-      guard let frame = try frame(index) else { continue }
-      let work = frame.content.work
-      let pixels = try frame.content.decoded()
-      frames.append(
-        try pixels.withImage(work) { image throws(ImageError) in
-          try VipsImage(cvips_blurred(image.reference, sigma)).pixels(work)
-        })
-    }
-    return Image(try joined(frames), like: self)
-  }
-
-  /// Puts frames of one size together again.
-  private func joined(_ frames: [PixelBuffer]) throws(ImageError) -> PixelBuffer {
-    guard let first = frames.first else { return try content.decoded() }
-    guard frames.count > 1 else { return first }
-    var layout = first.layout
-    layout.frames = frames.count
-    return try PixelBuffer(layout, delays: content.facts.delays, loop: content.facts.loop) { target in
-      for (index, frame) in frames.enumerated() where frame.layout == first.layout {
-        frame.copy(to: target, at: index * layout.frameBytes)
+    let work = content.work
+    let pixels = try content.decoded().mapFrames { frame throws(ImageError) in
+      try frame.withImage(work) { image throws(ImageError) in
+        try VipsImage(cvips_blurred(image.reference, sigma)).pixels(work)
       }
     }
+    return Image(pixels, like: self)
   }
 }

@@ -26,8 +26,7 @@ extension Image {
       var count = 0
       let memory = cvips_encode(source.reference, format.encoder, percent, isLossless, &count)
       guard let memory else {
-        let text = Vips.takeError()
-        throw work.failure ?? Self.encodingError(format, text)
+        throw work.failure ?? .encodingFailed(Vips.takeError())
       }
       defer { cvips_free(memory) }
       return Data(bytes: memory, count: count)
@@ -60,11 +59,5 @@ extension Image {
     try await ImageQueue.shared.run(limit: limits.time) {
       try encode(as: format, quality: quality, isLossless: isLossless)
     }
-  }
-
-  private static func encodingError(_ format: ImageFormat, _ text: String) -> ImageError {
-    // The library knows only when it writes whether there is an encoder for the compression.
-    text.contains("Unsupported compression") || text.contains("Unsupported codec")
-      ? .unsupportedFormat(format) : .encodingFailed(text)
   }
 }

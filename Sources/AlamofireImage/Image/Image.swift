@@ -41,19 +41,21 @@ public struct Image: Sendable {
   /// Reads a file into memory, and its head.
   ///
   /// - Parameters:
-  ///   - url: The URL of a file.
+  ///   - url: The URL of a regular file.
   ///   - scale: Pixels per point. Default: 1.
-  ///   - limits: What the image may cost. A file of more bytes is not read.
+  ///   - limits: What the image may cost. Of a file with more bytes, no more than these are read.
   /// - Throws: ``ImageError``.
   public init(contentsOf url: URL, scale: CGFloat = 1, limits: ImageLimits = .default) throws(ImageError) {
     let data: Data
     do {
-      if let size = try FileManager.default.attributesOfItem(atPath: url.path)[.size] as? Int {
-        try limits.check(.bytes, size, limit: limits.bytes)
-      }
-      data = try Data(contentsOf: url)
-    } catch let error as ImageError {
-      throw error
+      guard url.isFileURL else { throw URLError(.unsupportedURL) }
+      let path = url.resolvingSymlinksInPath().path
+      guard
+        try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeRegular
+      else { throw URLError(.cannotOpenFile) }
+      let file = try FileHandle(forReadingFrom: url)
+      data = try file.read(upToCount: max(1, limits.bytes) &+ 1) ?? Data()
+      try file.close()
     } catch {
       throw .fileFailed(error.localizedDescription)
     }
@@ -160,20 +162,12 @@ public struct Image: Sendable {
 
   /// Returns one frame as an image, which is decoded with all others.
   ///
-  /// - Parameter index: From 0 to ``frameCount``.
+  /// - Parameter index: At least 0, and less than ``frameCount``.
   /// - Returns: `nil` if there is no such frame.
   /// - Throws: ``ImageError``.
   public func frame(_ index: Int) throws(ImageError) -> Image? {
     guard index >= 0, index < frameCount else { return nil }
-    let pixels = try content.decoded()
-    guard pixels.layout.frames > 1 else { return Image(pixels, like: self) }
-    var layout = pixels.layout
-    layout.frames = 1
-    let start = index * layout.frameBytes
-    let frame = try PixelBuffer(layout) { target in
-      pixels.withBytes { target.copyBytes(from: $0[start..<start + layout.frameBytes]) }
-    }
-    return Image(frame, like: self)
+    return Image(try content.decoded().frame(index), like: self)
   }
 
   /// Returns the raw pixels of all frames, one below the other. The image is decoded if it was not.

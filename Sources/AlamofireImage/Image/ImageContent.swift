@@ -54,7 +54,7 @@ final class ImageContent: Sendable {
     case .decoded(let pixels): return pixels
     case .encoded(let bytes): data = bytes
     }
-    let pixels = try decode(data, width: 0, height: 0)
+    let pixels = try checked(decode(data, width: 0, height: 0), width: facts.width, height: facts.height)
     form.withLock { $0 = .decoded(pixels) }
     return pixels
   }
@@ -62,21 +62,33 @@ final class ImageContent: Sendable {
   /// Returns the frames in another size. Of a file, only what this size needs is decoded, and its bytes stay.
   func stretched(width: Int, height: Int) throws(ImageError) -> PixelBuffer {
     try limits.check(width: width, height: height, frames: facts.frames)
-    let result: PixelBuffer
+    let work = work
+    let source: PixelBuffer
     switch form.withLock({ $0 }) {
-    case .encoded(let data): result = try decode(data, width: width, height: height)
-    case .decoded(let pixels):
-      if (pixels.layout.width, pixels.layout.height) == (width, height) { return pixels }
-      let work = work
-      result = try pixels.withImage(work) { image throws(ImageError) in
-        try image.scaled(width: width, height: height).pixels(work)
+    case .encoded(let data) where facts.frames == 1:
+      return try checked(decode(data, width: width, height: height), width: width, height: height)
+    case .encoded(let data):
+      source = try checked(decode(data, width: 0, height: 0), width: facts.width, height: facts.height)
+    case .decoded(let pixels): source = pixels
+    }
+    if (source.layout.width, source.layout.height) == (width, height) { return source }
+    // One after the other, because the edges of neighbours would be mixed.
+    let result = try source.mapFrames { frame throws(ImageError) in
+      try frame.withImage(work) { image throws(ImageError) in
+        try image.scaled(width: width, height: height, work).pixels(work)
       }
     }
-    guard (result.layout.width, result.layout.height, result.layout.frames) == (width, height, facts.frames)
-    else {
-      throw .damaged("the frames differ in size")
+    return try checked(result, width: width, height: height)
+  }
+
+  /// Returns pixels if they have this size and as many frames as the head of the file says. Everything else relies on
+  /// that.
+  private func checked(_ pixels: PixelBuffer, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
+    let layout = pixels.layout
+    guard (layout.width, layout.height, layout.frames) == (width, height, facts.frames) else {
+      throw .damaged("its pixels have another size than its head says")
     }
-    return result
+    return pixels
   }
 
   /// The limits of the work that the code runs in, or of this image.
@@ -90,13 +102,14 @@ final class ImageContent: Sendable {
       try data.withBytes { bytes throws(ImageError) in
         let image = try VipsImage(bytes, options: options)
         image.watch(work)
-        return try image.scaled(width: width, height: height).pixels(work)
+        return try image.scaled(width: width, height: height, work).pixels(work)
       }
     }
   }
 
   private static func readHead(_ data: Data, _ limits: ImageLimits) throws(ImageError) -> ImageFacts {
     guard let format = ImageFormat(data: data) else { throw .unknownFormat }
+    guard limits.formats.contains(format) else { throw .unsupportedFormat(format) }
     try limits.check(.bytes, data.count, limit: limits.bytes)
     return try Vips.call { () throws(ImageError) -> ImageFacts in
       try data.withBytes { bytes throws(ImageError) in
@@ -114,12 +127,17 @@ final class ImageContent: Sendable {
   private static func readFacts(
     _ bytes: UnsafeRawBufferPointer, _ format: ImageFormat, _ limits: ImageLimits
   ) throws(ImageError) -> ImageFacts {
+    let counted = format == .webp ? FileStructure.frames(ofWebP: bytes) : 1
+    try limits.check(width: 1, height: 1, frames: counted)
+    if format == .jpeg { try limits.check(.scans, FileStructure.scans(ofJPEG: bytes), limit: 100) }
     let first = try VipsImage(bytes, options: "").facts
-    let frames = format.canBeAnimated ? max(1, Int(first.pages)) : 1
+    let frames = format == .gif ? max(1, Int(first.pages)) : max(1, counted)
+    try limits.check(.samples, Int(first.bands), limit: 5)
     let width = Int(first.width)
     let height = Int(first.height)
     try limits.check(width: width, height: height, frames: frames)
-    let isTurned = first.orientation >= 5
+    // libvips would turn all frames of an animation as one image.
+    let isTurned = first.orientation >= 5 && frames == 1
     var facts = ImageFacts(
       format: format, width: isTurned ? height : width, height: isTurned ? width : height, frames: frames,
       hasAlpha: first.has_alpha, delays: [], loop: 0)

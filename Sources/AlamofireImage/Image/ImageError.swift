@@ -1,10 +1,12 @@
+public import Foundation
+
 /// The reason why an image could not be read, changed or written.
 public enum ImageError: Error, Sendable, Equatable {
   /// The bytes are of none of the formats in ``ImageFormat``.
   case unknownFormat
-  /// The system's libvips cannot read or write this format.
+  /// The system's libvips cannot read or write this format, or ``ImageLimits/formats`` does not contain it.
   case unsupportedFormat(ImageFormat)
-  /// The image exceeds one of its ``ImageLimits``. Nothing of it was decoded, unless the limit is the time.
+  /// The image, or what a filter would make of it, exceeds one of its ``ImageLimits``.
   case limitExceeded(ImageLimits.Kind, limit: Int, actual: Int)
   /// The file is damaged or truncated. The text is what libvips says about it.
   case damaged(String)
@@ -20,12 +22,16 @@ public enum ImageError: Error, Sendable, Equatable {
   case libraryMissing(String)
 }
 
-extension ImageError: CustomStringConvertible {
+extension ImageError: CustomStringConvertible, LocalizedError {
+  /// The text of ``description``.
+  public var errorDescription: String? { description }
+
   /// The reason and, where there is one, the remedy.
   public var description: String {
     switch self {
     case .unknownFormat: "The data is not an image of a known format."
-    case .unsupportedFormat(let format): "The installed libvips cannot read or write \(format.name) images."
+    case .unsupportedFormat(let format):
+      "The installed libvips cannot read or write \(format.name) images, or their limits do not allow the format."
     case .limitExceeded(let kind, let limit, let actual):
       "The image has \(actual) \(kind.unit), and the limit is \(limit). To accept it, pass larger ImageLimits."
     case .damaged(let text): "The image is damaged: \(text)."

@@ -33,8 +33,23 @@ public enum ImageFormat: String, Sendable, CaseIterable {
   /// Whether the installed libvips can write the format.
   public var canBeWritten: Bool {
     guard (try? Vips.load()) != nil else { return false }
-    return cvips_has_operation(self == .avif || self == .heic ? "heifsave_buffer" : "\(rawValue)save_buffer")
+    guard self == .avif || self == .heic else { return cvips_has_operation("\(rawValue)save_buffer") }
+    return Self.encoders.contains(self)
   }
+
+  /// The formats in HEIF that can be written: their encoders are plug-ins, which are known only when they are used.
+  private static let encoders: Set<ImageFormat> = Set(
+    [ImageFormat.avif, .heic].filter { format in
+      let layout = PixelLayout(width: 64, height: 64, frames: 1, bands: 3)
+      guard let pixels = try? PixelBuffer(layout, fill: { _ in }) else { return false }
+      let result = try? pixels.withImage(ImageWork(limit: .seconds(60))) { image throws(ImageError) in
+        var count = 0
+        let file = cvips_encode(image.reference, format.encoder, 50, false, &count)
+        cvips_free(file)
+        return file != nil
+      }
+      return result == true
+    })
 
   var name: String { self == .webp ? "WebP" : rawValue.uppercased() }
 
@@ -84,9 +99,12 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     } else if has([0x49, 0x49, 0x2a, 0]) || has([0x4d, 0x4d, 0, 0x2a]) {
       self = .tiff
     } else if has("ftyp", at: 4) {
-      let isHEIC = has("heic", at: 8) || has("heix", at: 8) || has("mif1", at: 8) || has("msf1", at: 8)
-      guard isHEIC || has("avif", at: 8) || has("avis", at: 8) else { return nil }
-      self = isHEIC ? .heic : .avif
+      // The brands: the major one, then, after a version, the compatible ones.
+      let places = [8] + Array(stride(from: 16, to: 32, by: 4))
+      let isAVIF = places.contains { has("avif", at: $0) || has("avis", at: $0) }
+      let isHEIC = places.contains { has("heic", at: $0) || has("heix", at: $0) || has("mif1", at: $0) }
+      guard isHEIC || isAVIF else { return nil }
+      self = isAVIF ? .avif : .heic
     } else {
       return nil
     }

@@ -9,21 +9,26 @@ public struct ImageLimits: Sendable, Equatable {
   /// The most pixels of all frames together, in a file or in the result of a filter. Default: 100 million, which take
   /// 400 megabytes of memory.
   public var pixels: Int
-  /// The most frames of an animated image. Default: 1,000.
+  /// The most frames of an animated image, at most 4,096. Default: 1,000.
   public var frames: Int
   /// The most bytes of a file. Default: 64 MiB.
   public var bytes: Int
+  /// The formats that are read. Default: all but AVIF and HEIC. These can contain a larger image than their heads say,
+  /// which no other limit notices before memory is taken; allow them for files that you trust.
+  public var formats: Set<ImageFormat>
   /// The most time for decoding, for one filter, or for encoding. It is checked between two parts of an image; some
   /// formats are decoded as one part. Default: 20 seconds.
   public var time: Duration
 
   /// Makes limits. Each parameter that is not given has its default.
   public init(
-    pixels: Int = 100_000_000, frames: Int = 1_000, bytes: Int = 64 << 20, time: Duration = .seconds(20)
+    pixels: Int = 100_000_000, frames: Int = 1_000, bytes: Int = 64 << 20,
+    formats: Set<ImageFormat> = [.jpeg, .png, .webp, .gif, .tiff], time: Duration = .seconds(20)
   ) {
     self.pixels = pixels
     self.frames = frames
     self.bytes = bytes
+    self.formats = formats
     self.time = time
   }
 
@@ -38,15 +43,26 @@ public struct ImageLimits: Sendable, Equatable {
     case frames
     /// ``ImageLimits/bytes``.
     case bytes
+    /// The scans of a JPEG file, which may have 100.
+    case scans
+    /// The samples of a pixel, of which there may be five: four colours and alpha.
+    case samples
     /// ``ImageLimits/time``, in milliseconds.
     case time
 
-    var unit: String { self == .time ? "milliseconds of work" : rawValue }
+    var unit: String {
+      switch self {
+      case .time: "milliseconds of work"
+      case .samples: "samples per pixel"
+      default: rawValue
+      }
+    }
   }
 
   /// Throws if an image would exceed the limits.
   func check(width: Int, height: Int, frames count: Int) throws(ImageError) {
-    try check(.frames, count, limit: frames)
+    // libvips does not read more frames of a GIF file.
+    try check(.frames, count, limit: min(frames, 4_096))
     let (area, areaOverflows) = width.multipliedReportingOverflow(by: height)
     let (total, totalOverflows) = area.multipliedReportingOverflow(by: count)
     // Eight bytes per pixel can always be counted.

@@ -70,6 +70,7 @@ public struct ImageVariants: Sendable, Equatable {
   ///
   /// - Throws: ``ImageError``.
   public func make(of image: Image) throws(ImageError) -> [String: Image] {
+    // A plan for a shape that is much longer than the image would make the source too large for the others.
     let plans = variants.map { ($0.name, $0.plan(width: image.pixelWidth, height: image.pixelHeight)) }
     guard let width = plans.map(\.1.width).max(), let height = plans.map(\.1.height).max() else { return [:] }
     for (_, plan) in plans {
@@ -81,8 +82,7 @@ public struct ImageVariants: Sendable, Equatable {
       image.limits)
     var results: [String: Image] = [:]
     for (name, plan) in plans {
-      let stretched = try source.stretched(width: plan.width, height: plan.height)
-      results[name] = Image(try Image.placed(stretched, plan), like: image, scale: 1)
+      results[name] = Image(try Image.scaled(source, plan), like: image, scale: 1)
     }
     return results
   }

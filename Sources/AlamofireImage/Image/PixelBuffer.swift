@@ -41,7 +41,7 @@ final class PixelBuffer: @unchecked Sendable {
     _ layout: PixelLayout, delays: [Int32] = [], loop: Int = 0, fill: (UnsafeMutableRawBufferPointer) -> Void
   ) throws(ImageError) {
     guard let memory = calloc(max(1, layout.byteCount), 1) else {
-      throw .limitExceeded(.bytes, limit: 0, actual: layout.byteCount)
+      throw .damaged("there is no memory for \(layout.byteCount) bytes")
     }
     fill(UnsafeMutableRawBufferPointer(start: memory, count: layout.byteCount))
     self.init(adopting: memory, layout, delays: delays, loop: loop)
@@ -76,6 +76,32 @@ final class PixelBuffer: @unchecked Sendable {
           Int32(clamping: loop)))
       image.watch(work)
       return try body(image)
+    }
+  }
+
+  /// Changes each frame by a function that returns frames of one size, and puts them together again.
+  func mapFrames(_ change: (PixelBuffer) throws(ImageError) -> PixelBuffer) throws(ImageError) -> PixelBuffer
+  {
+    guard layout.frames > 1 else { return try change(self) }
+    var changed: [PixelBuffer] = []
+    for index in 0..<layout.frames { changed.append(try change(frame(index))) }
+    guard var result = changed.first?.layout, changed.allSatisfy({ $0.layout == result }) else {
+      throw .damaged("the frames differ in size")
+    }
+    result.frames = changed.count
+    return try PixelBuffer(result, delays: delays, loop: loop) { target in
+      for (index, frame) in changed.enumerated() { frame.copy(to: target, at: index * result.frameBytes) }
+    }
+  }
+
+  /// Returns one of the frames, which must exist.
+  func frame(_ index: Int) throws(ImageError) -> PixelBuffer {
+    precondition(index >= 0 && index < layout.frames)
+    var single = layout
+    single.frames = 1
+    let start = index * layout.frameBytes
+    return try PixelBuffer(single) { target in
+      withBytes { target.copyBytes(from: $0[start..<start + layout.frameBytes]) }
     }
   }
 

@@ -1,4 +1,5 @@
 public import Alamofire
+import Foundation
 
 /// The error of a download of an image.
 public enum AFIError: Error, Sendable {
@@ -31,7 +32,10 @@ extension AFIError {
   public var isAlamofireError: Bool { if case .alamofireError = self { true } else { false } }
 }
 
-extension AFIError: CustomStringConvertible {
+extension AFIError: CustomStringConvertible, LocalizedError {
+  /// The text of ``description``.
+  public var errorDescription: String? { description }
+
   /// The reason of the failure.
   public var description: String {
     switch self {

@@ -16,8 +16,9 @@ extension DataRequest {
   ///
   /// - Parameters:
   ///   - imageScale: The pixels per point. Default: `imageScale`.
-  ///   - inflateResponseImage: Whether the pixels are decoded before the handler is called, on the queue for
-  ///     serialization. Without it, damage behind the head is found later. Default: `true`.
+  ///   - inflateResponseImage: Whether the pixels are decoded before the handler is called, where serializers run:
+  ///     on the session's `serializationQueue`, or else on Swift's pool. Pass `false`, and call `inflated()` later, to
+  ///     decode many images on threads for images. Then damage behind the head is found later. Default: `true`.
   ///   - limits: What the image may cost.
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - completionHandler: Called once. An error of the image is an ``AFIError`` in

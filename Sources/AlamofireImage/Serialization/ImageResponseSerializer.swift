@@ -17,7 +17,9 @@ open class ImageResponseSerializer: ResponseSerializer, @unchecked Sendable {
   /// The pixels per point of a screen, which is 1.
   open class var deviceScreenScale: CGFloat { 1 }
 
-  /// The accepted content types. Add some with ``addAcceptableImageContentTypes(_:)``.
+  /// The accepted content types. Files of some of them cannot be decoded; see ``ImageFormat``.
+  ///
+  /// Add some with ``addAcceptableImageContentTypes(_:)``.
   public static var acceptableImageContentTypes: Set<String> { types.withLock { $0 } }
 
   // A lock, because types can be added on any thread.
@@ -38,7 +40,7 @@ open class ImageResponseSerializer: ResponseSerializer, @unchecked Sendable {
 
   /// The pixels per point of the images.
   public let imageScale: CGFloat
-  /// Whether the pixels are decoded by the serializer, which then finds damage of the whole file.
+  /// Whether the pixels are decoded by the serializer, which then fails if the file is truncated.
   public let inflateResponseImage: Bool
   /// The limits of the images.
   public let limits: ImageLimits

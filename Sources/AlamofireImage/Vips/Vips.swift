@@ -63,8 +63,18 @@ struct VipsImage: ~Copyable {
   func watch(_ work: ImageWork) { cvips_watch(reference, Unmanaged.passUnretained(work).toOpaque()) }
 
   /// Returns the image in another size, with its orientation applied; 0 by 0 stands for its own size.
-  func scaled(width: Int, height: Int) throws(ImageError) -> VipsImage {
-    try VipsImage(cvips_scaled(reference, Int32(clamping: width), Int32(clamping: height)))
+  func scaled(width: Int, height: Int, _ work: ImageWork) throws(ImageError) -> VipsImage {
+    // An image that has to be turned is computed here, so that the work can end here.
+    try VipsImage(
+      cvips_scaled(reference, Int32(clamping: width), Int32(clamping: height), hasUsableProfile),
+      error: { work.failure ?? .damaged($0) })
+  }
+
+  /// Whether the colour profile of the image fits its samples.
+  private var hasUsableProfile: Bool {
+    var count = 0
+    guard let profile = cvips_profile(reference, &count) else { return false }
+    return FileStructure.profile(UnsafeRawBufferPointer(start: profile, count: count), fits: Int(facts.bands))
   }
 
   /// Computes the pixels, which become 8-bit sRGB.
@@ -72,7 +82,8 @@ struct VipsImage: ~Copyable {
     let plain = try VipsImage(cvips_plain(reference))
     let facts = plain.facts
     var count = 0
-    guard let memory = cvips_compute(plain.reference, &count) else {
+    let computed = withExtendedLifetime(work) { cvips_compute(plain.reference, &count) }
+    guard let memory = computed else {
       throw work.failure ?? .damaged(Vips.takeError())
     }
     if let failure = work.failure {
@@ -84,7 +95,7 @@ struct VipsImage: ~Copyable {
     let layout = PixelLayout(
       width: Int(facts.width), height: pageHeight > 0 && height % pageHeight == 0 ? pageHeight : height,
       frames: pageHeight > 0 && height % pageHeight == 0 ? height / pageHeight : 1, bands: Int(facts.bands))
-    guard layout.byteCount == count else {
+    guard layout.byteCount == count, layout.bands == 3 || layout.bands == 4 else {
       cvips_free(memory)
       throw .damaged("the library returned \(count) bytes in place of \(layout.byteCount)")
     }

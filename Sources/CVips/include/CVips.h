@@ -53,8 +53,6 @@ struct cvips_facts {
   int bands;
   int orientation;   // 1 to 8, as in EXIF
   bool has_alpha;
-  bool is_srgb;      // 8 bits per sample, in sRGB
-  bool has_profile;
 };
 
 // Reads the head of an image. What is computed from it fails if the file is truncated. The bytes must stay valid until
@@ -73,7 +71,11 @@ int cvips_loop(VipsImageReference image);
 
 // Applies the orientation, converts to sRGB and scales to exactly this size; 0 by 0 leaves the size as it is. The
 // height is that of a frame.
-VipsImageReference cvips_scaled(VipsImageReference image, int width, int height);
+// Animations are not turned.
+VipsImageReference cvips_scaled(VipsImageReference image, int width, int height, bool uses_profile);
+
+// The colour profile in the file, or NULL. It stays valid as long as the image.
+const void *cvips_profile(VipsImageReference image, size_t *count);
 
 // An image of 8 bits per sample, with 3 or 4 bands, in sRGB.
 VipsImageReference cvips_plain(VipsImageReference image);

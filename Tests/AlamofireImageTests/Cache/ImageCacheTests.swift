@@ -1,3 +1,4 @@
+import Alamofire
 @testable import AlamofireImage
 import Foundation
 import FoundationNetworking
@@ -47,7 +48,9 @@ struct ImageCacheTests {
   @Test("An image that is larger than the cache is not stored")
   func tooLarge() throws {
     let cache = cache()
+    cache.add(try image(100), withIdentifier: "small")
     cache.add(try image(2_000), withIdentifier: "a")
+    #expect(cache.removeImage(withIdentifier: "small"))
     #expect(cache.image(withIdentifier: "a") == nil)
     #expect(cache.memoryUsage == 0)
     #expect(
@@ -65,6 +68,8 @@ struct ImageCacheTests {
     cache.add(try image(100, 1), for: request, withIdentifier: "x")
     cache.add(try image(100, 2), for: request)
     cache.add(try image(100, 3), for: other)
+    let dashed = URLRequest(url: try #require(URL(string: "http://example.com/a?b=1#c-x.png")))
+    cache.add(try image(100, 3), for: dashed)
     #expect(cache.image(for: request, withIdentifier: "x") == (try image(100, 1)))
     #expect(cache.image(for: request) == (try image(100, 2)))
     #expect(cache.removeImage(for: request))
@@ -74,6 +79,19 @@ struct ImageCacheTests {
     #expect(!cache.removeImages(matching: request))
     #expect(cache.image(for: request, withIdentifier: "x") == nil)
     #expect(cache.image(for: other) != nil)
+    #expect(cache.image(for: dashed) != nil)
+  }
+
+  @Test("A file that is larger than its pixels counts, and what was counted is taken off again")
+  func largeFiles() throws {
+    let file = try Drawing(of: [1, 2, 3], 1, 1).file(.png)
+    let cache = cache()
+    let image = try Image(data: file)
+    cache.add(image, withIdentifier: "a")
+    #expect(cache.memoryUsage == UInt64(file.count))
+    image.af.inflate()
+    cache.removeImage(withIdentifier: "a")
+    #expect(cache.memoryUsage == 0)
   }
 
   @Test("When memory runs low, the cache is emptied with the next image")
@@ -106,6 +124,8 @@ struct ImageCacheTests {
     #expect(MemoryPressure.groupPath("12:cpu:/x\n0::/user.slice/a\n") == "/user.slice/a")
     #expect(MemoryPressure.groupPath("0::/\n") == "")
     #expect(MemoryPressure.stall("some avg10=9.00 avg60=0\nfull avg10=1.25 avg60=0.00\n") == 1.25)
+    #expect(MemoryPressure.field("inactive_file", "file 9\ninactive_file 77\n") == 77)
+    #expect(MemoryPressure.field("inactive_file", "") == nil)
     #expect(MemoryPressure.stall("nonsense") == nil)
     #expect(MemoryPressure.stall("full avg10=x") == nil)
   }

@@ -52,10 +52,15 @@ struct DownloadBookTests {
     #expect(book.join("k", receiptID: "b", "B") == 7)
     #expect(book.join("other", receiptID: "c", "C") == nil)
     #expect(book.waiters(of: 7) == ["A", "B"])
-    #expect(book.close(7) == ["A", "B"])
+    book.close(7)
     #expect(book.join("k", receiptID: "d", "D") == nil)
     #expect(book.activeCount == 1, "it is active until its images are made")
-    #expect(book.cancel(7, receiptID: "a") == nil)
+    #expect(book.next(7)?.waiter == "A")
+    #expect(book.cancel(7, receiptID: "a")?.waiter == "A", "it can be cancelled until it is answered")
+    #expect(book.take(7, receiptID: "a") == nil)
+    #expect(book.next(7)?.waiter == "B")
+    #expect(book.take(7, receiptID: "b") == "B")
+    #expect(book.next(7)?.waiter == nil)
     #expect(book.finish(7).isEmpty)
     #expect(book.finish(7).isEmpty)
     #expect(book.activeCount == 0)
@@ -99,6 +104,18 @@ struct DownloadBookTests {
     #expect(book.start() == [.start(2)])
   }
 
+  @Test("All that have not begun can be taken")
+  func takeWaiting() {
+    var book = book(.fifo)
+    for number in UInt64(1)...3 { book.add(number, "\(number)", receiptID: "a", "\(number)") }
+    _ = book.takeStarts()
+    let taken = book.takeWaiting()
+    #expect(taken.map(\.number) == [2, 3])
+    #expect(taken.map(\.waiters) == [["2"], ["3"]])
+    #expect(book.waitingCount == 0)
+    #expect(book.finish(1).isEmpty)
+  }
+
   @Test("Whatever happens, the limit holds, and each waiter leaves once", .seeded, arguments: 0..<20)
   func walk(index: Int) {
     var generator = Seed.generator(index)
@@ -136,7 +153,11 @@ struct DownloadBookTests {
         perform(cancelled?.steps ?? [])
       case 4:
         guard let number = active.randomElement(using: &generator) else { continue }
-        for waiter in book.close(number) { #expect(outstanding.removeValue(forKey: waiter) == number) }
+        book.close(number)
+        while let next = book.next(number) {
+          #expect(book.take(number, receiptID: next.receiptID) == next.waiter)
+          #expect(outstanding.removeValue(forKey: next.waiter) == number)
+        }
         active.remove(number)
         perform(book.finish(number))
       default:

@@ -161,9 +161,16 @@ struct ImageDownloaderTests {
     var post = request
     post.httpMethod = "POST"
     downloader.stop()
-    let receipts = [request, withToken, withOther, post, withToken].map { downloader.download($0) }
+    var reload = request
+    reload.cachePolicy = .reloadIgnoringLocalCacheData
+    var streamed = post
+    streamed.httpBodyStream = InputStream(data: Data("a".utf8))
+    let all = [request, withToken, withOther, post, withToken, reload, streamed, streamed]
+    var receipts = all.map { downloader.download($0) }
+    downloader.addAuthentication(user: "a", password: "b")
+    receipts.append(downloader.download(request))
     let requests = Set(receipts.compactMap { $0 }.map { ObjectIdentifier($0.request) })
-    #expect(requests.count == 4)
+    #expect(requests.count == 8)
   }
 
   @Test("The image of a request with credentials is not in the cache of the URL")
@@ -261,6 +268,84 @@ struct ImageDownloaderTests {
     #expect(seen == 2)
   }
 
+  @Test("Waiting downloads complete when the downloader is gone, also if its session stays")
+  func releasedBesideItsSession() async throws {
+    let results = Results()
+    let session = Session(configuration: .isolated, startRequestsImmediately: false)
+    do {
+      let downloader = ImageDownloader(session: session, imageCache: nil)
+      downloader.stop()
+      try download(downloader, "/image/5x5", "a", results)
+    }
+    await results.wait(for: 1)
+    #expect(results["a"].first?.isCancelled == true)
+    #expect(server.requestCount == 0)
+  }
+
+  @Test("A receipt that is cancelled while its image is made completes as cancelled", .steps)
+  func cancelledWhileFiltered() async throws {
+    let downloader = ImageDownloader.isolated()
+    let reached = AsyncStream.makeStream(of: Void.self)
+    let proceed = DispatchSemaphore(value: 0)
+    let slow = DynamicImageFilter("slow") { image in
+      reached.continuation.yield()
+      proceed.wait()
+      return image
+    }
+    let results = Results()
+    let receipt = try #require(try download(downloader, "/image/5x5", "a", results, filter: slow))
+    step("wait for the filter")
+    for await _ in reached.stream { break }
+    downloader.cancelRequest(with: receipt)
+    step("wait for the completion")
+    await results.wait(for: 1)
+    #expect(results["a"].first?.isCancelled == true)
+    proceed.signal()
+    let other = try await downloader.image(for: images.request("/image/6x6"))
+    #expect(other.pixelWidth == 6)
+    #expect(results["a"].count == 1)
+  }
+
+  @Test("What a POST or an empty response brings is not the image of the URL")
+  func otherMethods() async throws {
+    let downloader = ImageDownloader.isolated()
+    var post = try images.request("/image/x")
+    post.httpMethod = "POST"
+    for width in 1...2 {
+      post.httpBody = Data("\(width)".utf8)
+      server.enqueue(.image(try Drawing(gradientOf: width, 1).file(.png)))
+      #expect(try await downloader.image(for: post).pixelWidth == width)
+    }
+    var head = try images.request("/image/7x7")
+    head.httpMethod = "HEAD"
+    #expect(try await downloader.image(for: head).pixelWidth == 1)
+    server.enqueue(.status(204))
+    #expect(try await downloader.image(for: images.request("/image/7x7")).pixelWidth == 1)
+    #expect(try await downloader.image(for: images.request("/image/7x7")).pixelWidth == 7)
+    var withKey = try images.request("/image/7x7")
+    withKey.setValue("secret", forHTTPHeaderField: "X-Api-Key")
+    _ = try await downloader.image(for: withKey)
+    #expect(server.requestCount == 6)
+  }
+
+  @Test("A request that an interceptor changes is in the cache by its own URL")
+  func adaptedRequest() async throws {
+    let server = server
+    let session = Session(
+      configuration: .isolated, startRequestsImmediately: false,
+      interceptor: Adapter { request, _, completion in
+        completion(
+          Result {
+            var request = request
+            request.url = try server.url("/image/9x9").asURL()
+            return request
+          })
+      })
+    let downloader = ImageDownloader(session: session)
+    for _ in 0..<2 { #expect(try await downloader.image(for: images.request("/image/1x1")).pixelWidth == 9) }
+    #expect(server.requestCount == 1)
+  }
+
   @Test("Waiting downloads complete when the downloader is gone")
   func released() async throws {
     let results = Results()
@@ -270,7 +355,7 @@ struct ImageDownloaderTests {
       try download(downloader, "/image/5x5", "a", results)
     }
     await results.wait(for: 1)
-    #expect(results["a"].first?.error?.isAlamofireError == true)
+    #expect(results["a"].first?.isCancelled == true)
     #expect(server.requestCount == 0)
   }
 

@@ -88,6 +88,69 @@ struct HostileImageTests {
     }
   }
 
+  /// Makes an uncompressed TIFF of 8 by 8 pixels with so many samples of 8 bits, whose values are their numbers.
+  private func tiff(samples: Int, photometric: UInt16) -> Data {
+    let bits = 8 + 2 + 12 * 9 + 4
+    let pixels = bits + 2 * samples
+    var entries: [(tag: UInt16, type: UInt16, count: Int, value: Int)] = [
+      (256, 3, 1, 8), (257, 3, 1, 8), (258, 3, samples, bits), (259, 3, 1, 1), (262, 3, 1, Int(photometric)),
+      (273, 4, 1, pixels), (277, 3, 1, samples), (278, 3, 1, 8), (279, 4, 1, 64 * samples),
+    ]
+    var file = Data([0x49, 0x49, 42, 0, 8, 0, 0, 0, UInt8(entries.count), 0])
+    func append(_ value: Int, _ bytes: Int) {
+      for byte in 0..<bytes { file.append(UInt8(value >> (8 * byte) & 255)) }
+    }
+    while !entries.isEmpty {
+      let entry = entries.removeFirst()
+      append(Int(entry.tag), 2)
+      append(Int(entry.type), 2)
+      append(entry.count, 4)
+      append(entry.value, 4)
+    }
+    append(0, 4)
+    for _ in 0..<samples { append(8, 2) }
+    for _ in 0..<64 { for sample in 0..<samples { append((sample + 1) * 20 % 256, 1) } }
+    return file
+  }
+
+  @Test("More samples than colours and alpha are left out, or refused")
+  func samples() throws {
+    #expect(try Image(data: tiff(samples: 3, photometric: 2)).pixel(3, 3) == [20, 40, 60, 255])
+    let five = try Image(data: tiff(samples: 5, photometric: 2))
+    #expect(try five.pixels(as: .rgb).count == 64 * 3)
+    #expect(try five.pixels(as: .rgba).count == 64 * 4)
+    #expect(try Array(five.pixel(3, 3).prefix(3)) == [20, 40, 60])
+    #expect(try five.af.imageScaled(to: CGSize(width: 4, height: 4)).pixels(as: .rgba).count == 64)
+    #expect(throws: ImageError.limitExceeded(.samples, limit: 5, actual: 200)) {
+      try Image(data: tiff(samples: 200, photometric: 2))
+    }
+  }
+
+  @Test("A JPEG of many scans is refused by its structure")
+  func scans() throws {
+    let file = try Drawing(gradientOf: 16, 16).file(.jpeg)
+    let start = try #require(file.range(of: Data([0xff, 0xda])))
+    let length = Int(file[start.upperBound]) << 8 | Int(file[start.upperBound + 1])
+    let scan = file[start.lowerBound..<start.upperBound + length]
+    var hostile = Data(file.prefix(upTo: start.lowerBound))
+    for _ in 0..<5_000 { hostile += scan }
+    hostile += file.suffix(from: start.lowerBound)
+    #expect(throws: ImageError.limitExceeded(.scans, limit: 100, actual: 5_001)) { try Image(data: hostile) }
+  }
+
+  @Test("Filling a size with a very long image needs little memory")
+  func longImage() throws {
+    let long = try Drawing(gradientOf: 20_000, 1).image()
+    let filled = try AspectScaledToFillSizeFilter(size: CGSize(width: 100, height: 100)).apply(long)
+    #expect((filled.pixelWidth, filled.pixelHeight) == (100, 100))
+    let middle = try filled.pixel(50, 50)
+    #expect((125...130).contains(middle[0]), "\(middle)")
+    let high = try Drawing(gradientOf: 1, 20_000).image()
+    #expect(
+      (125...130).contains(
+        try AspectScaledToFillSizeFilter(size: CGSize(width: 90, height: 30)).apply(high).pixel(1, 1)[1]))
+  }
+
   @Test("Heads alone are errors")
   func heads() {
     let heads: [[UInt8]] = [
@@ -95,7 +158,10 @@ struct HostileImageTests {
       Array("RIFF\u{4}\0\0\0WEBP".utf8), [0x49, 0x49, 0x2a, 0], Array("\0\0\0\u{18}ftypavif".utf8),
       Array("\0\0\0\u{18}ftypheic".utf8),
     ]
-    for head in heads { #expect(throws: ImageError.self, "\(head)") { try Image(data: Data(head)) } }
+    let limits = ImageLimits(formats: Set(ImageFormat.allCases))
+    for head in heads {
+      #expect(throws: ImageError.self, "\(head)") { try Image(data: Data(head), limits: limits) }
+    }
   }
 
   @Test(

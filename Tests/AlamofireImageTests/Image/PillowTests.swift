@@ -153,6 +153,91 @@ struct PillowTests {
     }
   }
 
+  @Test("An animation with an orientation is not turned, and none of its frames is lost")
+  func turnedAnimation() async throws {
+    let folder = try await Self.run(
+      """
+      frames = [Image.new('RGB', (80, 40), (50 * index, 0, 200)) for index in range(5)]
+      for value in (3, 6):
+          exif = Image.Exif(); exif[0x0112] = value
+          frames[0].save(f'{value}.webp', save_all=True, append_images=frames[1:], exif=exif.tobytes(), lossless=True)
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    for value in [3, 6] {
+      let image = try Image(contentsOf: folder.appendingPathComponent("\(value).webp"))
+      #expect((image.pixelWidth, image.pixelHeight, image.frameCount) == (80, 40, 5))
+      for index in 0..<5 {
+        #expect(try image.frame(index)?.pixel(9, 9) == [UInt8(50 * index), 0, 200, 255], "frame \(index)")
+      }
+      let blurred = try BlurFilter(blurRadius: 2).apply(image)
+      #expect(try blurred.frame(4)?.pixel(9, 9) == [200, 0, 200, 255])
+    }
+  }
+
+  @Test("Frames do not mix when they are scaled", arguments: ["gif", "webp"])
+  func frameEdges(format: String) async throws {
+    let folder = try await Self.run(
+      """
+      frames = [Image.new('RGB', (50, 50), color) for color in ((255, 0, 0), (0, 255, 0))]
+      frames[0].save('a.\(format)', save_all=True, append_images=frames[1:], lossless=True)
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let image = try Image(contentsOf: folder.appendingPathComponent("a.\(format)"))
+    for side in [20, 200] {
+      let scaled = image.af.imageScaled(to: CGSize(width: side, height: side))
+      let (first, second) = (try #require(try scaled.frame(0)), try #require(try scaled.frame(1)))
+      for row in [0, side / 2, side - 1] {
+        #expect(try first.pixel(side / 2, row) == [255, 0, 0, 255], "\(side), row \(row)")
+        #expect(try second.pixel(side / 2, row) == [0, 255, 0, 255], "\(side), row \(row)")
+      }
+    }
+  }
+
+  @Test("A WebP of many frames is refused by its head")
+  func manyFrames() async throws {
+    let folder = try await Self.run(
+      """
+      image = Image.new('RGB', (1, 1)); image.save('a.webp', save_all=True, append_images=[Image.new('RGB', (1, 1), (9, 9, 9))])
+      data = open('a.webp', 'rb').read()
+      start = data.index(b'ANMF'); size = 8 + int.from_bytes(data[start + 4:start + 8], 'little'); frame = data[start:start + size]
+      body = data[8:start] + frame * 200000
+      open('b.webp', 'wb').write(b'RIFF' + len(body).to_bytes(4, 'little') + body)
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    #expect(throws: ImageError.limitExceeded(.frames, limit: 1_000, actual: 200_000)) {
+      try Image(contentsOf: folder.appendingPathComponent("b.webp"))
+    }
+  }
+
+  @Test("A profile that does not fit the samples is ignored")
+  func wrongProfile() async throws {
+    let folder = try await Self.run(
+      """
+      profile = ImageCms.ImageCmsProfile(ImageCms.createProfile('sRGB')).tobytes()
+      Image.new('L', (20, 20), 90).save('grey.jpeg', icc_profile=profile, quality=95)
+      picture(40, 30).save('short.png', icc_profile=b'too short')
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let grey = try Image(contentsOf: folder.appendingPathComponent("grey.jpeg")).pixel(5, 5)
+    #expect(grey == [90, 90, 90, 255])
+    #expect(try Image(contentsOf: folder.appendingPathComponent("short.png")).pixel(0, 0)[2] == 40)
+  }
+
+  @Test("The time limit ends work on an image that has to be turned, too")
+  func timeOfTurnedImage() async throws {
+    let folder = try await Self.run(
+      """
+      exif = Image.Exif(); exif[0x0112] = 6
+      picture(600, 400).resize((4000, 4000)).save('turned.jpeg', exif=exif)
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("turned.jpeg")
+    let image = try Image(contentsOf: file, limits: ImageLimits(time: .milliseconds(1)))
+    #expect { try image.pixels(as: .rgb) } throws: { error in
+      if case ImageError.limitExceeded(.time, limit: 1, actual: _) = error { true } else { false }
+    }
+  }
+
   @Test("Filters make what Pillow makes")
   func filters() async throws {
     let folder = try await Self.run(
