@@ -86,8 +86,9 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     return downloads[number]?.waiters.remove(at: index).waiter
   }
 
-  /// Takes all downloads that have not begun, with their waiters.
+  /// Takes all downloads that have not begun, with their waiters. None begins any more.
   mutating func takeWaiting() -> [(number: UInt64, waiters: [Waiter])] {
+    isStopped = true
     let numbers = waiting
     return numbers.map { number in
       let waiters = waiters(of: number)

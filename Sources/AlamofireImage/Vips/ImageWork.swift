@@ -14,11 +14,14 @@ final class ImageWork: Sendable {
   private let limit: Duration
   private let end: ContinuousClock.Instant
   private let cancellation: ImageCancellation?
+  /// Shows the thread sanitizer the order of the initialiser and the threads of libvips, whose locks it does not see.
+  private let order = Atomic(false)
 
   init(limit: Duration, cancellation: ImageCancellation? = nil) {
     self.limit = limit
     self.cancellation = cancellation
     end = .now + limit
+    order.store(true, ordering: .releasing)
   }
 
   /// The work that the code runs in, if it runs in a queue.
@@ -35,7 +38,9 @@ final class ImageWork: Sendable {
   /// The function that libvips calls while it computes, with the work as its context.
   static let shouldStop: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { context in
     guard let context else { return false }
-    return Unmanaged<ImageWork>.fromOpaque(context).takeUnretainedValue().failure != nil
+    let work = Unmanaged<ImageWork>.fromOpaque(context).takeUnretainedValue()
+    _ = work.order.load(ordering: .acquiring)
+    return work.failure != nil
   }
 }
 
