@@ -150,7 +150,8 @@ final class SharedDownloads: Sendable {
         waiter.progressQueue.async { report(progress) }
       }
     }
-    request.response(queue: .global()) { [self] response in
+    // On the same queue, because who waits is looked up there: the last progress comes before the response.
+    request.response(queue: progressQueue) { [self] response in
       ImageQueue.shared.run { self.deliver(response, number) }
     }
   }

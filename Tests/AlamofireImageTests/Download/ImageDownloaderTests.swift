@@ -268,6 +268,23 @@ struct ImageDownloaderTests {
     #expect(seen == 2)
   }
 
+  @Test("The last progress comes before the image")
+  func lastProgress() async throws {
+    let downloader = ImageDownloader.isolated(cache: nil)
+    let queue = DispatchQueue(label: "org.alamofire.tests.progress")
+    let request = try images.request("/image/3x3")
+    let count = Int64(try Drawing(gradientOf: 3, 3).file(.png).count)
+    for _ in 0..<100 {
+      let last = Mutex<Int64>(0)
+      await withCheckedContinuation { continuation in
+        downloader.download(
+          request, progress: { progress in last.withLock { $0 = progress.completedUnitCount } },
+          progressQueue: queue, completionQueue: queue, completion: { _ in continuation.resume() })
+      }
+      #expect(last.withLock { $0 } == count)
+    }
+  }
+
   @Test("Waiting downloads complete when the downloader is gone, also if its session stays")
   func releasedBesideItsSession() async throws {
     let results = Results()
