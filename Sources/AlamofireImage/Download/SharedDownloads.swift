@@ -162,13 +162,16 @@ final class SharedDownloads: Sendable {
     var delivery = ImageDelivery(response, cache: cache)
     while let next = state.withLock({ $0.book.next(number) }) {
       let answer = delivery.response(for: next.waiter)
-      state.withLock { $0.book.take(number, receiptID: next.receiptID) }?.complete(answer)
+      // The download ends before its last caller is called, who may ask how many there are.
+      let (waiter, steps) = state.withLock { state -> (ImageWaiter?, [Book.BookStep]) in
+        let waiter = state.book.take(number, receiptID: next.receiptID)
+        guard state.book.next(number) == nil else { return (waiter, []) }
+        state.requests[number] = nil
+        return (waiter, state.book.finish(number))
+      }
+      waiter?.complete(answer)
+      perform(steps)
     }
-    let steps = state.withLock { state in
-      state.requests[number] = nil
-      return state.book.finish(number)
-    }
-    perform(steps)
   }
 }
 

@@ -150,6 +150,20 @@ struct ImageDownloaderTests {
     gate.open()
   }
 
+  @Test("A download is over when its last caller is called")
+  func over() async throws {
+    let downloader = ImageDownloader.isolated(cache: nil)
+    let request = try images.request("/image/3x3")
+    for _ in 0..<100 {
+      let counts = await withCheckedContinuation { continuation in
+        downloader.download(
+          request, completionQueue: .global(qos: .userInteractive),
+          completion: { _ in continuation.resume(returning: downloader.counts) })
+      }
+      #expect(counts == (0, 0))
+    }
+  }
+
   @Test("Requests with other header fields, methods or bodies are not shared")
   func separateRequests() async throws {
     let downloader = ImageDownloader.isolated()
