@@ -53,6 +53,9 @@ struct ImageCacheTests {
     #expect(cache.removeImage(withIdentifier: "small"))
     #expect(cache.image(withIdentifier: "a") == nil)
     #expect(cache.memoryUsage == 0)
+    cache.add(try image(100), withIdentifier: "a")
+    cache.add(try image(2_000), withIdentifier: "a")
+    #expect(cache.image(withIdentifier: "a") == nil, "the image of before is not that of the name")
     #expect(
       AutoPurgingImageCache(memoryCapacity: 5, preferredMemoryUsageAfterPurge: 9)
         .preferredMemoryUsageAfterPurge == 5)

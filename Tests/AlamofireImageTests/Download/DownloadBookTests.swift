@@ -66,6 +66,19 @@ struct DownloadBookTests {
     #expect(book.activeCount == 0)
   }
 
+  @Test("The end of a download leaves a later one of the same image as it is")
+  func later() {
+    var book = book(.fifo, active: 2)
+    book.add(1, "k", receiptID: "a", "A")
+    _ = book.takeStarts()
+    book.close(1)
+    book.add(2, "k", receiptID: "b", "B")
+    _ = book.takeStarts()
+    #expect(book.take(1, receiptID: "a") == "A")
+    #expect(book.finish(1).isEmpty)
+    #expect(book.join("k", receiptID: "c", "C") == 2)
+  }
+
   @Test("A download is cancelled with its last waiter, and the next one begins")
   func cancelling() {
     var book = book(.fifo)

@@ -150,6 +150,35 @@ struct ImageDownloaderTests {
     gate.open()
   }
 
+  @Test("A task that was cancelled before it began does not wait for an image")
+  func cancelledBefore() async throws {
+    let downloader = ImageDownloader.isolated()
+    downloader.stop()
+    let request = try images.request("/image/x")
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await downloader.image(for: request)
+    }
+    await #expect { try await task.value } throws: { ($0 as? AFIError)?.isRequestCancelledError == true }
+    #expect(downloader.counts == (0, 0))
+  }
+
+  @Test("The image of an error page is not the image of the URL")
+  func errorPage() async throws {
+    let downloader = ImageDownloader.isolated()
+    server.enqueue(.image(try Drawing(gradientOf: 2, 2).file(.png)).with(status: 404))
+    let request = try images.request("/image/x")
+    await #expect { try await downloader.image(for: request) } throws: {
+      ($0 as? AFIError)?.isAlamofireError == true
+    }
+  }
+
+  @Test("A response may have as many bytes as an image")
+  func bodyLimit() {
+    let options = ImageDownloader.isolated().session.transportOptions
+    #expect(options.bodySizeLimit == Int64(ImageLimits.default.bytes))
+  }
+
   @Test("A download is over when its last caller is called")
   func over() async throws {
     let downloader = ImageDownloader.isolated(cache: nil)
@@ -179,12 +208,18 @@ struct ImageDownloaderTests {
     reload.cachePolicy = .reloadIgnoringLocalCacheData
     var streamed = post
     streamed.httpBodyStream = InputStream(data: Data("a".utf8))
-    let all = [request, withToken, withOther, post, withToken, reload, streamed, streamed]
+    var withBody = post
+    withBody.httpBody = Data("a".utf8)
+    var slower = request
+    slower.timeoutInterval = 7
+    let all = [
+      request, withToken, withOther, post, withToken, reload, streamed, streamed, withBody, slower,
+    ]
     var receipts = all.map { downloader.download($0) }
     downloader.addAuthentication(user: "a", password: "b")
     receipts.append(downloader.download(request))
     let requests = Set(receipts.compactMap { $0 }.map { ObjectIdentifier($0.request) })
-    #expect(requests.count == 8)
+    #expect(requests.count == 10)
   }
 
   @Test("The image of a request with credentials is not in the cache of the URL")

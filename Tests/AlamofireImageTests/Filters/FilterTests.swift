@@ -28,6 +28,10 @@ struct FilterTests {
         AspectScaledToFillSizeWithRoundedCornersFilter(size: size, radius: 3, divideRadiusByImageScale: true),
         "AspectScaledToFillSizeFilter-size:(100x50)_RoundedCornersFilter-radius:(3)-divided:(true)"
       ),
+      (
+        ScaledToSizeWithRoundedCornersFilter(size: size, radius: 3, divideRadiusByImageScale: true),
+        "ScaledToSizeFilter-size:(100x50)_RoundedCornersFilter-radius:(3)-divided:(true)"
+      ),
       (ScaledToSizeCircleFilter(size: size), "ScaledToSizeFilter-size:(100x50)_CircleFilter"),
       (
         AspectScaledToFillSizeCircleFilter(size: size),
@@ -113,6 +117,7 @@ struct FilterTests {
     let image = try Drawing(of: [9, 8, 7, 100], 20, 20).image()
     let rounded = image.af.imageRounded(withCornerRadius: 8)
     #expect(try rounded.pixel(10, 10)[3] == 100)
+    #expect(try rounded.pixel(3, 3)[3] == 100)
     #expect(try rounded.pixel(0, 0)[3] == 0)
   }
 
@@ -141,6 +146,24 @@ struct FilterTests {
     let edge = try blurred.pixel(21, 20)
     #expect(edge[0] < 5 && edge[2] > 190 && (50...160).contains(edge[3]))
     #expect(BlurFilter(blurRadius: 0).filter(image) == image)
+  }
+
+  @Test("A radius of more than 100 blurs as 100 does")
+  func largeRadius() throws {
+    let image = try Drawing(200, 2, bands: 3) { x, _ in x < 100 ? [0, 0, 0] : [255, 255, 255] }.image()
+    let blurred = try BlurFilter(blurRadius: 100).apply(image)
+    #expect(try BlurFilter(blurRadius: .max).apply(image) == blurred)
+    #expect(try BlurFilter(blurRadius: 1_000).apply(image) == blurred)
+    #expect(blurred != image)
+  }
+
+  @Test("An image of data has the scale that is asked for")
+  func threadSafeImage() throws {
+    let file = try Drawing(gradientOf: 6, 4).file(.png)
+    let image = try #require(Image.af.threadSafeImage(with: file, scale: 2))
+    #expect(image.size == CGSize(width: 3, height: 2))
+    #expect(Image.af.threadSafeImage(with: file)?.scale == 1)
+    #expect(Image.af.threadSafeImage(with: Data("hello".utf8)) == nil)
   }
 
   @Test("A composite filter applies its filters in order")

@@ -213,6 +213,7 @@ struct AnimatedImageTests {
     }
     #expect(read.frameCount == 2)
     #expect(read.frameDurations.first == .milliseconds(70))
+    #expect(read.loopCount == 4)
     #expect(try read.frame(1)?.pixel(0, 0) == green)
   }
 

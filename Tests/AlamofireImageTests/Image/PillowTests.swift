@@ -1,5 +1,6 @@
 import Alamofire
 import AlamofireImage
+import CVips
 import ChildProcesses
 import Foundation
 import Testing
@@ -121,6 +122,22 @@ struct PillowTests {
     defer { try? FileManager.default.removeItem(at: folder) }
     let image = try Image(contentsOf: folder.appendingPathComponent("tagged.png"))
     try expect(image, folder.appendingPathComponent("tagged.raw"), mean: 1, greatest: 4, "sRGB profile")
+  }
+
+  @Test("The colours of a profile are followed, also with alpha", arguments: ["RGB", "RGBA"])
+  func otherPrimaries(mode: String) async throws {
+    let folder = try await Self.run(
+      """
+      profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile('sRGB')).tobytes())
+      # The table of tags: a name, an offset and a size each. Red and blue change places.
+      tags = {bytes(profile[at:at + 4]): at for at in range(132, 132 + 12 * profile[131], 12)}
+      red, blue = tags[b'rXYZ'], tags[b'bXYZ']
+      profile[red + 4:red + 12], profile[blue + 4:blue + 12] = profile[blue + 4:blue + 12], profile[red + 4:red + 12]
+      Image.new('\(mode)', (20, 20), (255, 0, 0)).save('a.png', icc_profile=bytes(profile))
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let pixel = try Image(contentsOf: folder.appendingPathComponent("a.png")).pixel(9, 9)
+    #expect(pixel[0] < 10 && pixel[1] < 10 && pixel[2] > 245, "\(pixel)")
   }
 
   @Test("Each orientation is applied", arguments: [false, true])
@@ -306,6 +323,14 @@ struct PillowTests {
 
 @Suite("The library")
 struct VipsTests {
+  @Test("Each image is computed by one thread, and no pixels of requests are cached")
+  func settings() throws {
+    let file = try Drawing(gradientOf: 8, 8).file(.png)
+    _ = try BlurFilter(blurRadius: 2).apply(Image(data: file))
+    #expect(cvips_threads() == 1)
+    #expect(cvips_cached_operations() == 0)
+  }
+
   /// Finds the flags of the compiler for the headers of libvips, or `nil` where they are not installed.
   private static func flags() async throws -> [String]? {
     let run = try? await ChildRun(["pkg-config", "--cflags", "vips"])

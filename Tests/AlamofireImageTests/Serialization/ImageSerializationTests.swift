@@ -1,5 +1,5 @@
 import Alamofire
-import AlamofireImage
+@testable import AlamofireImage
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
@@ -86,6 +86,20 @@ struct ImageSerializationTests {
     let image = try await session.request(server.url("/")).serializingImage().value
     #expect(image.pixelWidth == 1)
     #expect(try image.pixel(0, 0) == [0, 0, 0, 0])
+    server.enqueue(.image(Data()), .image(Data()))
+    let allowed = session.request(server.url("/")).serializingImage(imageScale: 2, emptyResponseCodes: [200])
+    #expect(try await allowed.value.scale == 2)
+    let byMethod = session.request(server.url("/")).serializingImage(emptyRequestMethods: [.get])
+    #expect(try await byMethod.value.pixelWidth == 1)
+  }
+
+  @Test("A cancellation is one of the image, whoever cancelled")
+  func cancellation() {
+    #expect(AFIError(AFError.explicitlyCancelled).isRequestCancelledError)
+    #expect(AFIError(AFError.sessionDeinitialized).isAlamofireError)
+    let cause = AFError.responseSerializationFailed(
+      reason: .customSerializationFailed(error: AFIError.imageSerializationFailed(.unknownFormat)))
+    #expect(AFIError(cause).isImageSerializationFailedError)
   }
 
   @Test("The limits hold for responses")
@@ -94,6 +108,13 @@ struct ImageSerializationTests {
     let result = await session.request(server.url("/")).serializingImage(limits: ImageLimits(pixels: 100))
       .result
     #expect("\(try #require(result.failure))".contains("900 pixels, and the limit is 100"))
+    server.enqueue(.image(try Drawing(gradientOf: 30, 30).file(.png)))
+    let response = await withCheckedContinuation { continuation in
+      session.request(server.url("/")).responseImage(limits: ImageLimits(pixels: 200), queue: .global()) {
+        continuation.resume(returning: $0)
+      }
+    }
+    #expect("\(try #require(response.error))".contains("900 pixels, and the limit is 200"))
   }
 
   @Test("A file URL needs no content type")

@@ -69,7 +69,10 @@ struct ImageStreamTests {
 
   @Test("Parts are the same however the body is cut into chunks", .seeded)
   func cuts() throws {
-    let contents = [Data("one".utf8), Data("--frame?\r\n--fram".utf8), Data([0, 13, 10, 45, 45, 13, 10, 7])]
+    let contents = [
+      Data("one".utf8), Data("--frame?\r\n--fram".utf8), Data("a--frame\r\nb".utf8),
+      Data([0, 13, 10, 45, 45, 13, 10, 7]),
+    ]
     let whole = body(contents)
     var generator = Seed.generator()
     for _ in 0..<200 {
@@ -85,6 +88,27 @@ struct ImageStreamTests {
       #expect(found == contents)
       #expect(parts.isOver)
       #expect(try parts.append(whole).isEmpty)
+    }
+  }
+
+  @Test("A part without an end is refused as soon as it is too large")
+  func endless() throws {
+    var parts = try #require(MixedParts(contentType: "multipart/mixed; boundary=x", limit: 100))
+    #expect(try parts.append(Data("--x\r\n\r\n".utf8) + Data(count: 80)).isEmpty)
+    #expect(throws: ImageError.self) { try parts.append(Data(count: 80)) }
+  }
+
+  @Test("A response that is not multipart is refused as soon as it is too large")
+  func endlessBody() async throws {
+    var reply = Reply.stallAfterBody(bytes: 5_000)
+    reply.headers = [HTTPHeader(name: "Content-Type", value: "image/png")]
+    server.enqueue(reply)
+    await #expect {
+      for try await _ in session.streamRequest(server.url("/")).streamImages(
+        limits: ImageLimits(bytes: 1_000))
+      {}
+    } throws: { error in
+      if case ImageError.limitExceeded(.bytes, limit: 1_000, actual: _) = error { true } else { false }
     }
   }
 
