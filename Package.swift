@@ -124,7 +124,7 @@ let package = Package(
     .testTarget(
       name: "AlamofireImageTests",
       dependencies: [
-        "Alamofire", "AlamofireImage", "ChildProcesses", "HTTPTestServer", "Randomness", "Scenarios",
+        "Alamofire", "AlamofireImage", "CVips", "ChildProcesses", "HTTPTestServer", "Randomness", "Scenarios",
       ],
       swiftSettings: settings),
     // What IntegrationTests and Scripts/soak measure: a separate process, undisturbed by other work.
