@@ -10,8 +10,8 @@ struct ScalingPlan: Equatable {
   var canvasHeight: Int
 
   /// The place of the stretched frame on the canvas; it is centred.
-  var x: Int { Self.half(canvasWidth - width) }
-  var y: Int { Self.half(canvasHeight - height) }
+  var x: Int { (canvasWidth - width) / 2 }
+  var y: Int { (canvasHeight - height) / 2 }
 
   enum Mode {
     /// The proportions may change.
@@ -55,10 +55,6 @@ struct ScalingPlan: Equatable {
 
   private static func scaled(_ side: Int, _ factor: Double, atLeast least: Int) -> Int {
     max(least, Int((Double(side) * factor).rounded()))
-  }
-
-  private static func half(_ difference: Int) -> Int {
-    difference >= 0 ? difference / 2 : -(-difference / 2)
   }
 }
 

@@ -14,18 +14,21 @@ final class ImageWork: Sendable {
   private let limit: Duration
   private let end: ContinuousClock.Instant
   private let cancellation: ImageCancellation?
-  /// Shows the thread sanitizer the order of the initialiser and the threads of libvips, whose locks it does not see.
-  private let order = Atomic(false)
+  /// The number of times that libvips has asked whether to stop. It also shows the thread sanitizer the order of the
+  /// initialiser and the threads of libvips, whose locks it does not see.
+  private let questions = Atomic(0)
 
   init(limit: Duration, cancellation: ImageCancellation? = nil) {
     self.limit = limit
     self.cancellation = cancellation
     end = .now + limit
-    order.store(true, ordering: .releasing)
+    questions.store(0, ordering: .releasing)
   }
 
   /// The work that the code runs in, if it runs in a queue.
   @TaskLocal static var current: ImageWork?
+
+  var questionCount: Int { questions.load(ordering: .acquiring) }
 
   /// The reason why the work must not go on.
   var failure: ImageError? {
@@ -39,7 +42,7 @@ final class ImageWork: Sendable {
   static let shouldStop: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { context in
     guard let context else { return false }
     let work = Unmanaged<ImageWork>.fromOpaque(context).takeUnretainedValue()
-    _ = work.order.load(ordering: .acquiring)
+    work.questions.add(1, ordering: .acquiringAndReleasing)
     return work.failure != nil
   }
 }

@@ -1,6 +1,7 @@
 import Alamofire
 @testable import AlamofireImage
 import Foundation
+import Scenarios
 import Testing
 
 @Suite("Structures, places and sizes of images")
@@ -199,18 +200,23 @@ struct ImageWorkTests {
     }
   }
 
-  @Test("Decoding a file ends soon after its time limit")
-  func soon() throws {
-    let file = try Image(pixels: Data(count: 3_000 * 3_000 * 3), width: 3_000, height: 3_000, format: .rgb)
-      .encode(as: .png)
-    let image = try Image(data: file)
-    let whole = try ContinuousClock().measure { _ = try image.content.decoded() }
-    let shortest = try (0..<5).map { _ in
-      let limited = try Image(data: file, limits: ImageLimits(time: .zero))
-      return ContinuousClock().measure {
-        #expect(throws: ImageError.self) { try limited.content.decoded() }
+  @Test("Decoding, scaling and encoding ask whether to stop, and end if they should", .steps)
+  func questions() throws {
+    let file = try Drawing(gradientOf: 600, 600).file(.png)
+    for (name, use) in [
+      ("decode", { _ = try $0.content.decoded() }),
+      ("scale", { _ = try $0.content.stretched(width: 50, height: 50) }),
+      ("encode", { _ = try $0.encode(as: .png) }),
+    ] as [(String, (Image) throws -> Void)] {
+      step(name)
+      let image = try Image(data: file)
+      let work = ImageWork(limit: .seconds(60))
+      try ImageWork.$current.withValue(work) { try use(image) }
+      #expect(work.questionCount > 0)
+      let late = ImageWork(limit: .zero)
+      #expect(throws: ImageError.self) {
+        try ImageWork.$current.withValue(late) { try use(Image(data: file)) }
       }
-    }.min()
-    #expect(try #require(shortest) < whole / 2)
+    }
   }
 }
