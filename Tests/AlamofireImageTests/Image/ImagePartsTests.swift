@@ -209,9 +209,11 @@ struct ImageWorkTests {
       ("encode", { _ = try $0.encode(as: .png) }),
     ] as [(String, (Image) throws -> Void)] {
       step(name)
-      let image = try Image(data: file)
+      // libvips does not ask if a thread of it is done before another one looks, which is rare.
       let work = ImageWork(limit: .seconds(60))
-      try ImageWork.$current.withValue(work) { try use(image) }
+      for _ in 0..<50 where work.questionCount == 0 {
+        try ImageWork.$current.withValue(work) { try use(Image(data: file)) }
+      }
       #expect(work.questionCount > 0)
       let late = ImageWork(limit: .zero)
       #expect(throws: ImageError.self) {
