@@ -17,8 +17,8 @@ public import FoundationNetworking
 /// print(cache.memoryUsage)
 /// ```
 open class AutoPurgingImageCache: ImageRequestCache, @unchecked Sendable {
-  // `@unchecked` because a class that is open cannot be proved to be Sendable; the properties here are constants, or
-  // protected by the lock.
+  // `@unchecked` because a class that is open cannot be proved to be Sendable; its properties are
+  // constants, or protected by a lock. Subclasses must protect their own.
 
   /// The most bytes of decoded pixels.
   public let memoryCapacity: UInt64

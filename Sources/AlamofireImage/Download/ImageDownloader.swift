@@ -21,8 +21,8 @@ public import FoundationNetworking
 /// print(avatar.size)
 /// ```
 open class ImageDownloader: @unchecked Sendable {
-  // `@unchecked` because a class that is open cannot be proved to be Sendable; the properties here are constants, or
-  // protected by the lock.
+  // `@unchecked` because a class that is open cannot be proved to be Sendable; its properties are
+  // constants, or protected by a lock. Subclasses must protect their own.
 
   /// Which of the waiting downloads begins next.
   public enum DownloadPrioritization: Sendable {

@@ -61,7 +61,7 @@ final class SharedDownloads: Sendable {
   }
 
   let cache: (any ImageRequestCache)?
-  /// Keeps the order of progress.
+  /// Serial, so that progress is reported in its order, and before the response.
   private let progressQueue = DispatchQueue(label: "org.alamofire.image.progress")
   // A lock, because callers and responses come on any thread. No caller and no request is called while it is held.
   private let state: Mutex<State>
@@ -195,7 +195,7 @@ struct ImageDelivery {
   mutating func response(for waiter: ImageWaiter) -> AFIDataResponse<Image> {
     let start = ContinuousClock.now
     let result = result(for: waiter)
-    // The stand-in for an empty body is no image of the URL.
+    // The image that stands for an empty body must not be stored for the URL.
     if case .success(let image) = result, response.data?.isEmpty == false, let cache {
       if let key = waiter.cacheKey {
         cache.add(image, withIdentifier: key)
@@ -233,7 +233,7 @@ struct ImageDelivery {
   }
 
   /// Makes the image of the response. The serializer of this module leaves decoding to the filters, which may need only
-  /// a part; a subclass is called as it is.
+  /// a part. A subclass decodes as it likes.
   private mutating func source(of serializer: ImageResponseSerializer) -> AFIResult<Image> {
     let key = ObjectIdentifier(serializer)
     if let known = sources[key] { return known }

@@ -14,7 +14,7 @@ public import Foundation
 /// print(TopHalf().identifier)
 /// ```
 public protocol ImageFilter: Sendable {
-  /// The change. What it cannot change it returns as it is.
+  /// The change. If it fails, it returns the image unchanged.
   var filter: @Sendable (_ image: Image) -> Image { get }
   /// The name. Two filters with the same name must have the same results. Default: the name of the type.
   var identifier: String { get }
@@ -56,7 +56,7 @@ extension Image {
 protocol ThrowingImageFilter: ImageFilter {}
 
 extension ThrowingImageFilter {
-  /// Calls `apply(_:)`, and returns the image as it is if that throws.
+  /// Calls `apply(_:)`, and returns the image unchanged if that throws.
   public var filter: @Sendable (_ image: Image) -> Image {
     { image in (try? apply(image)) ?? image }
   }

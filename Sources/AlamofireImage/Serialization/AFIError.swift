@@ -5,12 +5,12 @@ import Foundation
 public enum AFIError: Error, Sendable {
   /// The download was cancelled.
   case requestCancelled
-  /// The response is no image that can be decoded. The associated value says why.
+  /// The response cannot be decoded as an image. The associated value says why.
   case imageSerializationFailed(ImageError)
   /// The request failed.
   case alamofireError(AFError)
 
-  /// Wraps an error of a request: an ``AFIError`` in it is returned as it is.
+  /// Wraps an error of a request, or returns the ``AFIError`` in it.
   init(_ error: AFError) {
     switch error {
     case .explicitlyCancelled: self = .requestCancelled
@@ -40,7 +40,7 @@ extension AFIError: CustomStringConvertible, LocalizedError {
   public var description: String {
     switch self {
     case .requestCancelled: "The request for the image was cancelled."
-    case .imageSerializationFailed(let cause): "The response is no image. \(cause)"
+    case .imageSerializationFailed(let cause): "The response cannot be decoded as an image. \(cause)"
     case .alamofireError(let error): String(describing: error)
     }
   }

@@ -12,7 +12,8 @@ public import FoundationNetworking
 /// }
 /// ```
 open class ImageResponseSerializer: ResponseSerializer, @unchecked Sendable {
-  // `@unchecked` because a class that is open cannot be proved to be Sendable; all properties here are constants.
+  // `@unchecked` because a class that is open cannot be proved to be Sendable; all its properties are
+  // constants. Subclasses must protect their own.
 
   /// The pixels per point of a screen, which is 1.
   open class var deviceScreenScale: CGFloat { 1 }

@@ -25,8 +25,8 @@ extension DataStreamRequest {
 
 /// The images of a `DataStreamRequest`, for `for try await`.
 ///
-/// While an image is decoded, the server waits. A part that is no image, a part that is too large, and an error of the
-/// request end the loop. Read it once, in one loop.
+/// While an image is decoded, the server waits. The loop ends with an error if a part cannot be decoded or is too
+/// large, or if the request fails. Read it once, in one loop.
 public struct ImageStream: AsyncSequence, Sendable {
   /// An image.
   public typealias Element = Image

@@ -9,7 +9,7 @@ struct MixedParts {
   private var buffer = Data()
   /// The number of bytes at the beginning of the buffer that contain no delimiter, so that none is read twice.
   private var searched = 0
-  /// Whether the first delimiter has been seen; what precedes it is no part.
+  /// Whether the first delimiter has been seen. The text before it belongs to no part.
   private var hasBegun = false
   private(set) var isOver = false
 

@@ -69,8 +69,8 @@ int cvips_delays(VipsImageReference image, int *delays, int capacity);
 // How often an animation is repeated; 0 means without end.
 int cvips_loop(VipsImageReference image);
 
-// Applies the orientation, converts to sRGB and scales to exactly this size; 0 by 0 leaves the size as it is. The
-// height is that of a frame.
+// Applies the orientation, converts to sRGB and scales to exactly this size; 0 by 0 keeps the size. The
+// height is the height of one frame.
 // Animations are not turned.
 VipsImageReference cvips_scaled(VipsImageReference image, int width, int height, bool uses_profile);
 

@@ -55,7 +55,7 @@ struct ImageCacheTests {
     #expect(cache.memoryUsage == 0)
     cache.add(try image(100), withIdentifier: "a")
     cache.add(try image(2_000), withIdentifier: "a")
-    #expect(cache.image(withIdentifier: "a") == nil, "the image of before is not that of the name")
+    #expect(cache.image(withIdentifier: "a") == nil, "an image that was stored before must not be left")
     #expect(
       AutoPurgingImageCache(memoryCapacity: 5, preferredMemoryUsageAfterPurge: 9)
         .preferredMemoryUsageAfterPurge == 5)

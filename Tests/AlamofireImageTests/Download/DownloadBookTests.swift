@@ -66,7 +66,7 @@ struct DownloadBookTests {
     #expect(book.activeCount == 0)
   }
 
-  @Test("The end of a download leaves a later one of the same image as it is")
+  @Test("The end of a download does not end a later one of the same image")
   func later() {
     var book = book(.fifo, active: 2)
     book.add(1, "k", receiptID: "a", "A")

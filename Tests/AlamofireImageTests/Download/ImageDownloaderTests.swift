@@ -82,7 +82,7 @@ struct ImageDownloaderTests {
     #expect(server.requestCount == 2)
   }
 
-  @Test("One download serves all that ask meanwhile, each with its filter", .steps)
+  @Test("Requests for the same image share one download, each with its filter", .steps)
   func sharing() async throws {
     let downloader = ImageDownloader.isolated()
     let gate = Gate()

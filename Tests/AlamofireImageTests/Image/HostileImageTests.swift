@@ -44,7 +44,7 @@ struct HostileImageTests {
   }
 
   @Test(
-    "A side that is no number or not positive becomes one pixel",
+    "A side that is not a positive number becomes one pixel",
     arguments: [0, -5, CGFloat.nan, -CGFloat.infinity, 0.2])
   func strangeSizes(side: CGFloat) throws {
     let image = try Drawing(gradientOf: 10, 10).image()
@@ -76,7 +76,7 @@ struct HostileImageTests {
     }
   }
 
-  @Test("What is no image of a known format is refused")
+  @Test("Files of unknown formats are refused")
   func unknownFormats() {
     let files: [String] = [
       "", "GIF", "hello", "%PDF-1.7", "P6 1 1 255 aaa", "<svg xmlns='http://www.w3.org/2000/svg'/>",

@@ -40,7 +40,7 @@ struct ImageSerializationTests {
     #expect(response.response?.statusCode == 200)
   }
 
-  @Test("What is no image is an error that says why")
+  @Test("A body that cannot be decoded is an error that says why")
   func noImage() async throws {
     let error = try #require(await error(.image(Data("hello".utf8))))
     guard case .responseSerializationFailed(reason: .customSerializationFailed(error: let cause)) = error
@@ -51,7 +51,9 @@ struct ImageSerializationTests {
     let afiError = try #require(cause as? AFIError)
     #expect(afiError.isImageSerializationFailedError)
     #expect(!afiError.isRequestCancelledError && !afiError.isAlamofireError)
-    #expect("\(afiError)" == "The response is no image. The data is not an image of a known format.")
+    #expect(
+      "\(afiError)"
+        == "The response cannot be decoded as an image. The data is not an image of a known format.")
   }
 
   @Test("A truncated image is an error when it is decoded, and not before")

@@ -46,7 +46,7 @@ struct ImageStreamTests {
     #expect(widths == [7])
   }
 
-  @Test("A part that is no image, or too large, ends the loop with an error")
+  @Test("A part that cannot be decoded, or is too large, ends the loop with an error")
   func badParts() async throws {
     let type = "multipart/x-mixed-replace; boundary=frame"
     server.enqueue(reply(body([Data("hello".utf8)]), type: type))

@@ -2,7 +2,7 @@ import Alamofire
 import AlamofireImage
 import HTTPTestServer
 
-let images = Step("An image, its thumbnail, and something to show meanwhile") { stage in
+let images = Step("An image, its thumbnail, and a placeholder") { stage in
   let evening = try Image(pixels: evening(width: 1_200, height: 800), width: 1_200, height: 800, format: .rgb)
   var reply = Reply.data(Array(try evening.encode(as: .jpeg, quality: 0.9)))
   reply.headers = [HTTPHeader(name: "Content-Type", value: "image/jpeg")]
