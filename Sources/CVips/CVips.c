@@ -14,12 +14,8 @@ typedef size_t GType;
 typedef int gboolean;
 typedef char gchar;
 typedef unsigned int guint;
-typedef unsigned long gulong;
 typedef void *gpointer;
 typedef int GLogLevelFlags;
-typedef int GConnectFlags;
-typedef void (*GCallback)(void);
-typedef void (*GClosureNotify)(gpointer, void *);
 typedef void (*GLogFunc)(const gchar *, GLogLevelFlags, const gchar *, gpointer);
 
 enum { format_uchar = 0, interpretation_srgb = 22, access_sequential = 1, warnings_and_less = 0xf0 };
@@ -34,9 +30,6 @@ static const int no_bound = 10000000;
 #undef F
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-// Protected by the lock until it is set; then it never changes.
-static bool (*stop)(void *);
 static char problem[512];
 static const char *failure;
 
@@ -79,10 +72,7 @@ static void load(void) {
   p_g_log_set_handler("VIPS", warnings_and_less, ignore, NULL);
 }
 
-const char *cvips_load(bool (*should_stop)(void *)) {
-  pthread_mutex_lock(&lock);
-  if (!stop) stop = should_stop;
-  pthread_mutex_unlock(&lock);
+const char *cvips_load(void) {
   pthread_once(&once, load);
   return failure;
 }
@@ -198,14 +188,7 @@ VipsImageReference cvips_wrap(
   return image;
 }
 
-static void watched(VipsImage *image, void *progress, void *context) {
-  if (stop(context)) p_vips_image_set_kill(image, 1);
-}
-
-void cvips_watch(VipsImageReference image, void *context) {
-  p_vips_image_set_progress(image, 1);
-  p_g_signal_connect_data(image, "eval", (GCallback)watched, context, NULL, 0);
-}
+void cvips_kill(VipsImageReference image) { p_vips_image_set_kill(image, 1); }
 
 void *cvips_compute(VipsImageReference image, size_t *count) { return p_vips_image_write_to_memory(image, count); }
 

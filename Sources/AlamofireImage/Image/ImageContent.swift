@@ -97,10 +97,9 @@ final class ImageContent: Sendable {
   private func decode(_ data: Data, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
     let work = work
     let options = LoaderOptions(facts, width: width, height: height).text
-    defer { withExtendedLifetime(work) {} }
     return try Vips.call { () throws(ImageError) -> PixelBuffer in
       try data.withBytes { bytes throws(ImageError) in
-        let image = try VipsImage(bytes, options: options)
+        var image = try VipsImage(bytes, options: options)
         image.watch(work)
         return try image.scaled(width: width, height: height, work).pixels(work)
       }

@@ -16,9 +16,8 @@ public struct ImageLimits: Sendable, Equatable {
   /// The formats that are read. Default: all but AVIF and HEIC. These can contain a larger image than their heads say,
   /// which no other limit notices before memory is taken; allow them for files that you trust.
   public var formats: Set<ImageFormat>
-  /// The most time for decoding, for one filter, or for encoding. It is checked between two parts of an image. Some
-  /// formats are decoded as one part, and small results are made as one, so that work can end later. Default: 20
-  /// seconds.
+  /// The most time for decoding, for one filter, or for encoding. Work ends with the next rows of the image. The
+  /// frames of some formats are decoded as a whole, so that it can end later there. Default: 20 seconds.
   public var time: Duration
 
   /// Makes limits. Each parameter that is not given has its default.

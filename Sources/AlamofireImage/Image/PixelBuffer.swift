@@ -66,9 +66,9 @@ final class PixelBuffer: @unchecked Sendable {
   func withImage<Value>(
     _ work: ImageWork, _ body: (borrowing VipsImage) throws(ImageError) -> Value
   ) throws(ImageError) -> Value {
-    defer { withExtendedLifetime((self, work)) {} }
+    defer { withExtendedLifetime(self) {} }
     return try Vips.call { () throws(ImageError) -> Value in
-      let image = try VipsImage(
+      var image = try VipsImage(
         cvips_wrap(
           memory, layout.byteCount, Int32(clamping: layout.width),
           Int32(clamping: layout.height * layout.frames),

@@ -1,3 +1,4 @@
+import CVips
 import Foundation
 import Synchronization
 
@@ -14,21 +15,14 @@ final class ImageWork: Sendable {
   private let limit: Duration
   private let end: ContinuousClock.Instant
   private let cancellation: ImageCancellation?
-  /// The number of times that libvips has asked whether to stop. It also shows the thread sanitizer the order of the
-  /// initialiser and the threads of libvips, whose locks it does not see.
-  private let questions = Atomic(0)
-
   init(limit: Duration, cancellation: ImageCancellation? = nil) {
     self.limit = limit
     self.cancellation = cancellation
     end = .now + limit
-    questions.store(0, ordering: .releasing)
   }
 
   /// The work that the code runs in, if it runs in a queue.
   @TaskLocal static var current: ImageWork?
-
-  var questionCount: Int { questions.load(ordering: .acquiring) }
 
   /// The reason why the work must not go on.
   var failure: ImageError? {
@@ -37,13 +31,42 @@ final class ImageWork: Sendable {
     guard now > end else { return nil }
     return .limitExceeded(.time, limit: limit.milliseconds, actual: (limit + (now - end)).milliseconds)
   }
+}
 
-  /// The function that libvips calls while it computes, with the work as its context.
-  static let shouldStop: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { context in
-    guard let context else { return false }
-    let work = Unmanaged<ImageWork>.fromOpaque(context).takeUnretainedValue()
-    work.questions.add(1, ordering: .acquiringAndReleasing)
-    return work.failure != nil
+/// Ends what libvips computes when it takes too long or was cancelled.
+///
+/// libvips could ask on its own, but only between parts of a result, and a thumbnail is one part.
+final class ImageWatch: Sendable {
+  static let shared = ImageWatch()
+
+  // A lock, because work begins and ends on any thread. An image is killed while the lock is held, so that it cannot be
+  // released at the same time. The images are known by their addresses.
+  private let watched = Mutex<[UInt: ImageWork]>([:])
+
+  /// Watches an image until ``end(_:)``.
+  func begin(_ image: VipsImageReference, _ work: ImageWork) {
+    let isFirst = watched.withLock { watched in
+      watched[UInt(bitPattern: image)] = work
+      return watched.count == 1
+    }
+    if isFirst { lookLater() }
+  }
+
+  func end(_ image: VipsImageReference) {
+    watched.withLock { _ = $0.removeValue(forKey: UInt(bitPattern: image)) }
+  }
+
+  /// Looks every 20 milliseconds while there is something to watch.
+  private func lookLater() {
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) { [self] in
+      let goesOn = watched.withLock { watched in
+        for (address, work) in watched where work.failure != nil {
+          if let image = VipsImageReference(bitPattern: address) { cvips_kill(image) }
+        }
+        return !watched.isEmpty
+      }
+      if goesOn { lookLater() }
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import Foundation
 enum Vips {
   /// Loads the library, once for all.
   static func load() throws(ImageError) {
-    if let problem = cvips_load(ImageWork.shouldStop) { throw .libraryMissing(String(cString: problem)) }
+    if let problem = cvips_load() { throw .libraryMissing(String(cString: problem)) }
   }
 
   /// Calls the library, and frees afterwards what it stores for the thread.
@@ -38,7 +38,12 @@ struct VipsImage: ~Copyable {
     self.reference = reference
   }
 
-  deinit { cvips_release(reference) }
+  private var isWatched = false
+
+  deinit {
+    if isWatched { ImageWatch.shared.end(reference) }
+    cvips_release(reference)
+  }
 
   /// Opens a file. The bytes must stay valid until all that was made from it is released.
   init(_ bytes: UnsafeRawBufferPointer, options: String) throws(ImageError) {
@@ -59,8 +64,11 @@ struct VipsImage: ~Copyable {
     }
   }
 
-  /// Lets a piece of work, which must live as long as the image, end what is computed from it.
-  func watch(_ work: ImageWork) { cvips_watch(reference, Unmanaged.passUnretained(work).toOpaque()) }
+  /// Lets a piece of work end what is computed from the image.
+  mutating func watch(_ work: ImageWork) {
+    isWatched = true
+    ImageWatch.shared.begin(reference, work)
+  }
 
   /// Returns the image in another size, with its orientation applied; 0 by 0 stands for its own size.
   func scaled(width: Int, height: Int, _ work: ImageWork) throws(ImageError) -> VipsImage {
@@ -82,8 +90,7 @@ struct VipsImage: ~Copyable {
     let plain = try VipsImage(cvips_plain(reference))
     let facts = plain.facts
     var count = 0
-    let computed = withExtendedLifetime(work) { cvips_compute(plain.reference, &count) }
-    guard let memory = computed else {
+    guard let memory = cvips_compute(plain.reference, &count) else {
       throw work.failure ?? .damaged(Vips.takeError())
     }
     if let failure = work.failure {

@@ -14,10 +14,7 @@
 typedef struct _VipsImage *VipsImageReference;
 
 // Loads the library and prepares it. Returns NULL, or the reason why the library cannot be used, which stays valid.
-//
-// `should_stop` is called with the context of an image while it is computed, on any thread. If it returns true, the
-// computation fails. Only the function of the first call counts.
-const char *cvips_load(bool (*should_stop)(void *context));
+const char *cvips_load(void);
 
 // The version of the library: 8, 14 and 1 for the parts 0, 1 and 2.
 int cvips_version_part(int part);
@@ -59,8 +56,8 @@ struct cvips_facts {
 // all images that were made from it are released.
 VipsImageReference cvips_open(const void *bytes, size_t count, const char *options);
 
-// Lets `should_stop` be called with this context while something is computed from an image.
-void cvips_watch(VipsImageReference image, void *context);
+// Lets everything fail that is computed from an image, now and later. It may be computed on another thread.
+void cvips_kill(VipsImageReference image);
 
 void cvips_read_facts(VipsImageReference image, struct cvips_facts *facts);
 

@@ -1,7 +1,6 @@
 import Alamofire
 @testable import AlamofireImage
 import Foundation
-import Scenarios
 import Testing
 
 @Suite("Structures, places and sizes of images")
@@ -200,23 +199,22 @@ struct ImageWorkTests {
     }
   }
 
-  @Test("Decoding and encoding ask whether to stop, and end if they should", .steps)
-  func questions() throws {
-    let file = try Drawing(gradientOf: 1_000, 1_000).file(.png)
-    for (name, use) in [
-      ("decode", { _ = try $0.content.decoded() }),
-      ("encode", { _ = try $0.encode(as: .png) }),
-    ] as [(String, (Image) throws -> Void)] {
-      step(name)
-      // libvips does not ask if a thread of it is done before another one looks, which is rare.
-      let work = ImageWork(limit: .seconds(60))
-      for _ in 0..<50 where work.questionCount == 0 {
-        try ImageWork.$current.withValue(work) { try use(Image(data: file)) }
-      }
-      #expect(work.questionCount > 0)
-      let late = ImageWork(limit: .zero)
-      #expect(throws: ImageError.self) {
-        try ImageWork.$current.withValue(late) { try use(Image(data: file)) }
+  @Test("An image is killed when its work is over, so that nothing more is computed from it")
+  func killed() throws {
+    let pixels = try Drawing(gradientOf: 30, 30).image().content.decoded()
+    let endless = try pixels.withImage(ImageWork(limit: .seconds(60))) { image throws(ImageError) in
+      try image.scaled(width: 5, height: 5, ImageWork(limit: .seconds(60))).pixels(
+        ImageWork(limit: .seconds(60)))
+    }
+    #expect(endless.layout.width == 5)
+    let cancellation = ImageCancellation()
+    let work = ImageWork(limit: .seconds(60), cancellation: cancellation)
+    let other = ImageWork(limit: .seconds(60))
+    // Another piece of work is asked for the reason, so that only the killed image makes it fail.
+    #expect(throws: ImageError.self) {
+      try pixels.withImage(work) { image throws(ImageError) in
+        cancellation.cancel()
+        for _ in 0..<20_000 { _ = try image.scaled(width: 5, height: 5, other).pixels(other) }
       }
     }
   }
