@@ -5,9 +5,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 // The types of GLib and libvips, as their headers define them.
 typedef struct _VipsImage VipsImage;
+typedef struct _VipsSource VipsSource;
+typedef struct _VipsRegion VipsRegion;
+typedef unsigned char VipsPel;
 typedef int VipsBandFormat;
 typedef int VipsInterpretation;
 typedef size_t GType;
@@ -96,6 +100,26 @@ void cvips_release(VipsImageReference image) {
 VipsImageReference cvips_open(const void *bytes, size_t count, const char *options) {
   return p_vips_image_new_from_buffer(
       bytes, count, options, "access", access_sequential, "fail_on", fail_on_truncated, NULL);
+}
+
+VipsImageReference cvips_open_file(int file, enum cvips_file_format format, int shrink) {
+  // The library reads from the place where the descriptor is.
+  if (lseek(file, 0, SEEK_SET)) return NULL;
+  VipsSource *source = p_vips_source_new_from_descriptor(file);
+  if (!source) return NULL;
+  VipsImage *image = NULL;
+  int status = -1;
+  if (format == cvips_jpeg)
+    status = p_vips_jpegload_source(
+        source, &image, "shrink", shrink, "access", access_sequential, "fail_on", fail_on_truncated, NULL);
+  if (format == cvips_png)
+    status = p_vips_pngload_source(source, &image, "access", access_sequential, "fail_on", fail_on_truncated, NULL);
+  p_g_object_unref(source);
+  return status ? NULL : image;
+}
+
+bool cvips_is_interlaced(VipsImageReference image) {
+  return p_vips_image_get_typeof(image, "interlaced") != 0;
 }
 
 void cvips_read_facts(VipsImageReference image, struct cvips_facts *facts) {
@@ -190,7 +214,15 @@ VipsImageReference cvips_wrap(
 
 void cvips_kill(VipsImageReference image) { p_vips_image_set_kill(image, 1); }
 
-void *cvips_compute(VipsImageReference image, size_t *count) { return p_vips_image_write_to_memory(image, count); }
+VipsRegionReference cvips_region(VipsImageReference image) { return p_vips_region_new(image); }
+
+void *cvips_compute(VipsRegionReference region, int width, int top, int rows, size_t *count) {
+  return p_vips_region_fetch(region, 0, top, width, rows, count);
+}
+
+void cvips_release_region(VipsRegionReference region) {
+  if (region) p_g_object_unref(region);
+}
 
 static int encode(
     VipsImage *image, enum cvips_file_format format, int quality, gboolean lossless, void **bytes, size_t *count) {

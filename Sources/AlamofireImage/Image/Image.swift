@@ -43,23 +43,16 @@ public struct Image: Sendable {
   /// - Parameters:
   ///   - url: The URL of a regular file.
   ///   - scale: Pixels per point. Default: 1.
-  ///   - limits: What the image may cost. Of a file with more bytes, no more than these are read.
+  ///   - limits: What the image may cost. A file with more bytes is not read.
   /// - Throws: ``ImageError``.
   public init(contentsOf url: URL, scale: CGFloat = 1, limits: ImageLimits = .default) throws(ImageError) {
-    let data: Data
-    do {
-      guard url.isFileURL else { throw URLError(.unsupportedURL) }
-      let path = url.resolvingSymlinksInPath().path
-      guard
-        try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeRegular
-      else { throw URLError(.cannotOpenFile) }
-      let file = try FileHandle(forReadingFrom: url)
-      data = try file.read(upToCount: max(1, limits.bytes) &+ 1) ?? Data()
-      try file.close()
-    } catch {
-      throw .fileFailed(error.localizedDescription)
-    }
+    let data = try ImageFile(url, limits).bytes(limits)
     try self.init(data: data, scale: scale, limits: limits)
+  }
+
+  /// Reads the head of a file, which stays open if it can be decoded row by row.
+  init(streaming url: URL, _ limits: ImageLimits) throws(ImageError) {
+    self.init(try ImageContent(streaming: ImageFile(url, limits), limits), scale: 1)
   }
 
   /// The order of the samples of raw pixels: 8 bits each, in sRGB, row by row without gaps.

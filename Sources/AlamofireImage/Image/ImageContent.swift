@@ -9,14 +9,25 @@ struct ImageFacts: Sendable {
   var height: Int
   var frames: Int
   var hasAlpha: Bool
-  var delays: [Int32]
-  var loop: Int
+  var delays: [Int32] = []
+  var loop = 0
+}
+
+extension ImageFacts {
+  /// Reads the facts from the head of a file.
+  init(_ head: cvips_facts, _ format: ImageFormat, frames: Int = 1) {
+    // libvips would turn all frames of an animation as one image.
+    let isTurned = head.orientation >= 5 && frames == 1
+    self.init(
+      format: format, width: Int(isTurned ? head.height : head.width),
+      height: Int(isTurned ? head.width : head.height), frames: frames, hasAlpha: head.has_alpha)
+  }
 }
 
 /// An image as all its copies share it: the bytes of a file until its pixels were needed, then these.
 final class ImageContent: Sendable {
   private enum Form {
-    case encoded(Data)
+    case encoded(ImageSource)
     case decoded(PixelBuffer)
   }
 
@@ -29,7 +40,20 @@ final class ImageContent: Sendable {
   init(_ data: Data, _ limits: ImageLimits) throws(ImageError) {
     facts = try Self.readHead(data, limits)
     self.limits = limits
-    form = Mutex(.encoded(data))
+    form = Mutex(.encoded(.memory(data)))
+  }
+
+  /// Reads the head of a file. If the file can be decoded row by row, it stays open, and its bytes are not read.
+  init(streaming file: ImageFile, _ limits: ImageLimits) throws(ImageError) {
+    self.limits = limits
+    if file.hasRows, let head = try file.facts(limits) {
+      facts = head
+      form = Mutex(.encoded(.file(file)))
+    } else {
+      let data = try file.bytes(limits)
+      facts = try Self.readHead(data, limits)
+      form = Mutex(.encoded(.memory(data)))
+    }
   }
 
   init(_ pixels: PixelBuffer, _ limits: ImageLimits) {
@@ -44,17 +68,17 @@ final class ImageContent: Sendable {
 
   var isDecoded: Bool { form.withLock { if case .decoded = $0 { true } else { false } } }
 
-  /// The bytes of the file, until it was decoded.
-  var data: Data? { form.withLock { if case .encoded(let data) = $0 { data } else { nil } } }
+  /// The bytes of the file in memory, until it was decoded.
+  var data: Data? { form.withLock { if case .encoded(.memory(let data)) = $0 { data } else { nil } } }
 
   /// Decodes all pixels. They replace the bytes of the file; two threads that need them at once both decode.
   func decoded() throws(ImageError) -> PixelBuffer {
-    let data: Data
+    let source: ImageSource
     switch form.withLock({ $0 }) {
     case .decoded(let pixels): return pixels
-    case .encoded(let bytes): data = bytes
+    case .encoded(let encoded): source = encoded
     }
-    let pixels = try checked(decode(data, width: 0, height: 0), width: facts.width, height: facts.height)
+    let pixels = try checked(decode(source, width: 0, height: 0), width: facts.width, height: facts.height)
     form.withLock { $0 = .decoded(pixels) }
     return pixels
   }
@@ -65,10 +89,10 @@ final class ImageContent: Sendable {
     let work = work
     let source: PixelBuffer
     switch form.withLock({ $0 }) {
-    case .encoded(let data) where facts.frames == 1:
-      return try checked(decode(data, width: width, height: height), width: width, height: height)
-    case .encoded(let data):
-      source = try checked(decode(data, width: 0, height: 0), width: facts.width, height: facts.height)
+    case .encoded(let encoded) where facts.frames == 1:
+      return try checked(decode(encoded, width: width, height: height), width: width, height: height)
+    case .encoded(let encoded):
+      source = try checked(decode(encoded, width: 0, height: 0), width: facts.width, height: facts.height)
     case .decoded(let pixels): source = pixels
     }
     if (source.layout.width, source.layout.height) == (width, height) { return source }
@@ -94,15 +118,11 @@ final class ImageContent: Sendable {
   /// The limits of the work that the code runs in, or of this image.
   var work: ImageWork { ImageWork.current ?? ImageWork(limit: limits.time) }
 
-  private func decode(_ data: Data, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
+  private func decode(_ source: ImageSource, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
     let work = work
-    let options = LoaderOptions(facts, width: width, height: height).text
-    return try Vips.call { () throws(ImageError) -> PixelBuffer in
-      try data.withBytes { bytes throws(ImageError) in
-        var image = try VipsImage(bytes, options: options)
-        image.watch(work)
-        return try image.scaled(width: width, height: height, work).pixels(work)
-      }
+    return try source.withImage(LoaderOptions(facts, width: width, height: height), work, limits) {
+      image throws(ImageError) in
+      try image.scaled(width: width, height: height, work).pixels(work)
     }
   }
 
@@ -132,14 +152,8 @@ final class ImageContent: Sendable {
     let first = try VipsImage(bytes, options: "").facts
     let frames = format == .gif ? max(1, Int(first.pages)) : max(1, counted)
     try limits.check(.samples, Int(first.bands), limit: 5)
-    let width = Int(first.width)
-    let height = Int(first.height)
-    try limits.check(width: width, height: height, frames: frames)
-    // libvips would turn all frames of an animation as one image.
-    let isTurned = first.orientation >= 5 && frames == 1
-    var facts = ImageFacts(
-      format: format, width: isTurned ? height : width, height: isTurned ? width : height, frames: frames,
-      hasAlpha: first.has_alpha, delays: [], loop: 0)
+    try limits.check(width: Int(first.width), height: Int(first.height), frames: frames)
+    var facts = ImageFacts(first, format, frames: frames)
     if frames > 1 {
       let all = try VipsImage(bytes, options: "[n=\(frames)]")
       facts.hasAlpha = all.facts.has_alpha
@@ -153,6 +167,8 @@ final class ImageContent: Sendable {
 /// The options of a loader: the number of frames, and how much smaller it decodes.
 struct LoaderOptions {
   private var options: [String] = []
+  /// By how much a JPEG file is shrunk when it is loaded: 1, 2, 4 or 8.
+  private(set) var shrink = 1
 
   /// Options to decode an image of which a size is needed; 0 by 0 stands for its own.
   init(_ facts: ImageFacts, width: Int, height: Int) {
@@ -162,7 +178,9 @@ struct LoaderOptions {
     // The rest of the way, a factor of two at least, is scaled with a better filter than the loader has.
     guard factor >= 4 else { return }
     switch facts.format {
-    case .jpeg: options.append("shrink=\(factor >= 16 ? 8 : factor >= 8 ? 4 : 2)")
+    case .jpeg:
+      shrink = factor >= 16 ? 8 : factor >= 8 ? 4 : 2
+      options.append("shrink=\(shrink)")
     case .webp: options.append("scale=\(2 / factor)")
     default: break
     }

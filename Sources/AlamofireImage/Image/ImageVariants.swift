@@ -109,4 +109,43 @@ public struct ImageVariants: Sendable, Equatable {
       try make(of: image).mapValues { try $0.encode(as: format, quality: quality) }
     }
   }
+
+  /// Returns a file's image in all sizes, by name, made on a thread for images.
+  ///
+  /// JPEG and PNG files are decoded row by row, so that the memory does not grow with the file. Progressive and
+  /// interlaced ones are read into memory, and so are files of other formats. Ends early if the task is cancelled.
+  ///
+  /// - Parameters:
+  ///   - url: The URL of a regular file. It is open until the function returns. If it changes during that time, the
+  ///     result is a mixture or an error.
+  ///   - limits: What the image may cost.
+  /// - Throws: ``ImageError``.
+  public func images(ofFile url: URL, limits: ImageLimits = .default) async throws -> [String: Image] {
+    try await ImageQueue.shared.run(limit: limits.time) { try make(of: Image(streaming: url, limits)) }
+  }
+
+  /// Returns the bytes of a file for each size of another file's image, by name. It is read as
+  /// ``images(ofFile:limits:)`` does.
+  ///
+  /// ```swift
+  /// let sizes = ImageVariants(.init("list", longestSide: 400))
+  /// let photo = URL(fileURLWithPath: "photo.jpeg")
+  /// if let thumbnail = try? await sizes.files(ofFile: photo, as: .webp)["list"] {
+  ///   print(thumbnail.count)
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - url: The URL of a regular file.
+  ///   - format: The format of the files.
+  ///   - quality: From 0 to 1, for formats that lose details. Default: 0.8.
+  ///   - limits: What the image may cost.
+  /// - Throws: ``ImageError``.
+  public func files(
+    ofFile url: URL, as format: ImageFormat, quality: Double = 0.8, limits: ImageLimits = .default
+  ) async throws -> [String: Data] {
+    try await ImageQueue.shared.run(limit: limits.time) {
+      try make(of: Image(streaming: url, limits)).mapValues { try $0.encode(as: format, quality: quality) }
+    }
+  }
 }

@@ -38,12 +38,18 @@ final class PixelBuffer: @unchecked Sendable {
 
   /// Makes memory of zeros, which a function fills.
   convenience init(
-    _ layout: PixelLayout, delays: [Int32] = [], loop: Int = 0, fill: (UnsafeMutableRawBufferPointer) -> Void
+    _ layout: PixelLayout, delays: [Int32] = [], loop: Int = 0,
+    fill: (UnsafeMutableRawBufferPointer) throws(ImageError) -> Void
   ) throws(ImageError) {
     guard let memory = calloc(max(1, layout.byteCount), 1) else {
       throw .damaged("there is no memory for \(layout.byteCount) bytes")
     }
-    fill(UnsafeMutableRawBufferPointer(start: memory, count: layout.byteCount))
+    do {
+      try fill(UnsafeMutableRawBufferPointer(start: memory, count: layout.byteCount))
+    } catch {
+      cvips_free(memory)
+      throw error
+    }
     self.init(adopting: memory, layout, delays: delays, loop: loop)
   }
 

@@ -56,6 +56,9 @@ struct VipsImage: ~Copyable {
     return facts
   }
 
+  /// Whether the rows of a JPEG or PNG file come several times, each time with more details.
+  var isInterlaced: Bool { cvips_is_interlaced(reference) }
+
   /// Reads the durations of the frames, in milliseconds. The file may have more or fewer than it has frames.
   func delays(atMost limit: Int) -> [Int32] {
     guard limit > 0 else { return [] }
@@ -85,28 +88,47 @@ struct VipsImage: ~Copyable {
     return FileStructure.profile(UnsafeRawBufferPointer(start: profile, count: count), fits: Int(facts.bands))
   }
 
-  /// Computes the pixels, which become 8-bit sRGB.
+  /// Computes the pixels, which become 8-bit sRGB, on the calling thread.
   func pixels(_ work: ImageWork) throws(ImageError) -> PixelBuffer {
     let plain = try VipsImage(cvips_plain(reference))
     let facts = plain.facts
-    var count = 0
-    guard let memory = cvips_compute(plain.reference, &count) else {
-      throw work.failure ?? .damaged(Vips.takeError())
-    }
-    if let failure = work.failure {
-      cvips_free(memory)
-      throw failure
-    }
-    let height = Int(facts.height)
-    let pageHeight = Int(facts.page_height)
+    let (height, pageHeight) = (Int(facts.height), Int(facts.page_height))
+    let hasPages = pageHeight > 0 && height % pageHeight == 0
     let layout = PixelLayout(
-      width: Int(facts.width), height: pageHeight > 0 && height % pageHeight == 0 ? pageHeight : height,
-      frames: pageHeight > 0 && height % pageHeight == 0 ? height / pageHeight : 1, bands: Int(facts.bands))
-    guard layout.byteCount == count, layout.bands == 3 || layout.bands == 4 else {
-      cvips_free(memory)
-      throw .damaged("the library returned \(count) bytes in place of \(layout.byteCount)")
+      width: Int(facts.width), height: hasPages ? pageHeight : height,
+      frames: hasPages ? height / pageHeight : 1,
+      bands: Int(facts.bands))
+    guard layout.bands == 3 || layout.bands == 4 else {
+      throw .damaged("the library returned \(layout.bands) samples per pixel")
     }
-    return PixelBuffer(
-      adopting: memory, layout, delays: delays(atMost: layout.frames), loop: Int(cvips_loop(reference)))
+    let delays = delays(atMost: layout.frames)
+    return try PixelBuffer(layout, delays: delays, loop: Int(cvips_loop(reference))) {
+      target throws(ImageError) in
+      try plain.compute(layout.width, height, to: target, work)
+    }
+  }
+
+  /// Computes all rows, some at a time, because the library would compute all at once with threads of its own.
+  private func compute(
+    _ width: Int, _ height: Int, to target: UnsafeMutableRawBufferPointer, _ work: ImageWork
+  ) throws(ImageError) {
+    guard let region = cvips_region(reference) else { throw .damaged(Vips.takeError()) }
+    defer { cvips_release_region(region) }
+    var place = 0
+    for top in stride(from: 0, to: height, by: 16) {
+      let rows = min(16, height - top)
+      var count = 0
+      let memory = cvips_compute(region, Int32(clamping: width), Int32(clamping: top), Int32(rows), &count)
+      defer { cvips_free(memory) }
+      if let failure = work.failure { throw failure }
+      guard let memory else { throw .damaged(Vips.takeError()) }
+      let bytes = UnsafeRawBufferPointer(start: memory, count: count)
+      guard count <= target.count - place else { throw .damaged("the library returned too many bytes") }
+      target[place...].copyBytes(from: bytes)
+      place += count
+    }
+    guard place == target.count else {
+      throw .damaged("the library returned \(place) bytes in place of \(target.count)")
+    }
   }
 }

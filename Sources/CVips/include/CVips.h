@@ -56,6 +56,15 @@ struct cvips_facts {
 // all images that were made from it are released.
 VipsImageReference cvips_open(const void *bytes, size_t count, const char *options);
 
+enum cvips_file_format { cvips_jpeg, cvips_png, cvips_webp, cvips_avif, cvips_heic, cvips_gif, cvips_tiff };
+
+// Reads the head of a JPEG or PNG file, whose rows are read when they are needed: decoding takes no memory for its bytes.
+// Each image of a descriptor must be released before the next is opened. JPEG files can be shrunk by 1, 2, 4 or 8.
+VipsImageReference cvips_open_file(int file, enum cvips_file_format format, int shrink);
+
+// Whether the rows of an opened JPEG or PNG file come several times, each time with more details.
+bool cvips_is_interlaced(VipsImageReference image);
+
 // Lets everything fail that is computed from an image, now and later. It may be computed on another thread.
 void cvips_kill(VipsImageReference image);
 
@@ -84,10 +93,14 @@ VipsImageReference cvips_wrap(
     const void *pixels, size_t count, int width, int height, int bands, int page_height, const int *delays,
     int delay_count, int loop);
 
-// Computes the pixels.
-void *cvips_compute(VipsImageReference image, size_t *count);
+// What a thread computes pixels with. Only the thread that made it may use it.
+typedef struct _VipsRegion *VipsRegionReference;
+VipsRegionReference cvips_region(VipsImageReference image);
+void cvips_release_region(VipsRegionReference region);
 
-enum cvips_file_format { cvips_jpeg, cvips_png, cvips_webp, cvips_avif, cvips_heic, cvips_gif, cvips_tiff };
+// Computes rows of pixels, on the calling thread. Free them with cvips_free(). The rows must be asked for from top to
+// bottom.
+void *cvips_compute(VipsRegionReference region, int width, int top, int rows, size_t *count);
 
 // Encodes without metadata. `quality` is 1 to 100.
 void *cvips_encode(

@@ -167,6 +167,27 @@ struct ImagePartsTests {
   }
 }
 
+/// Counts pieces of work.
+private final class WorkCounts: Sendable {
+  private let counts = Mutex((now: 0, most: 0, all: 0))
+
+  var values: (now: Int, most: Int, all: Int) { counts.withLock { $0 } }
+
+  func begin() {
+    counts.withLock { counts in
+      counts.now += 1
+      counts.most = max(counts.most, counts.now)
+    }
+  }
+
+  func end() {
+    counts.withLock { counts in
+      counts.now -= 1
+      counts.all += 1
+    }
+  }
+}
+
 @Suite("Work on images", .timeLimit(.minutes(1)))
 struct ImageWorkTests {
   @Test("Work that is cancelled while it waits does not begin")
@@ -180,6 +201,38 @@ struct ImageWorkTests {
     proceed.signal()
     await #expect(throws: ImageError.cancelled) { try await task.value }
     #expect(!hasRun.withLock { $0 })
+  }
+
+  @Test("Work runs on as many threads as the queue has, and each piece of it once", arguments: [1, 3])
+  func threads(width: Int) async throws {
+    let queue = ImageQueue(width: width, idleLimit: .microseconds(200))
+    let counts = WorkCounts()
+    // The threads end now and then, because the pauses are about as long as they wait.
+    for _ in 0..<200 {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<5 {
+          group.addTask {
+            try await queue.run(limit: .seconds(20)) {
+              counts.begin()
+              sched_yield()
+              counts.end()
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(queue.threadCount <= width)
+    }
+    #expect(counts.values.all == 1_000)
+    #expect(counts.values.most <= width)
+  }
+
+  @Test("A thread without work ends")
+  func idleThread() async throws {
+    let queue = ImageQueue(width: 2, idleLimit: .microseconds(1))
+    try await queue.run(limit: .seconds(20)) { #expect(queue.threadCount == 1) }
+    while queue.threadCount > 0 { await Task.yield() }
+    #expect(try await queue.run(limit: .seconds(20)) { queue.threadCount } == 1)
   }
 
   @Test("What is done within a piece of work belongs to it")

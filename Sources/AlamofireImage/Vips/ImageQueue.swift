@@ -1,0 +1,97 @@
+import Foundation
+
+/// Runs work on images on threads of its own, as many at a time as there are processors.
+///
+/// They are no threads of a pool, because each thread that worked on an image keeps some megabytes of freed memory for
+/// the next one.
+final class ImageQueue: Sendable {
+  static let shared = ImageQueue(width: ProcessInfo.processInfo.activeProcessorCount)
+
+  private struct State {
+    var waiting: [@Sendable () -> Void] = []
+    /// Work that has been started and has not ended.
+    var running = 0
+    var threads = 0
+
+    enum Next {
+      case work(@Sendable () -> Void)
+      case wait
+      case end
+    }
+
+    /// Decides what a thread does after it has waited, for too long or for work that arrived.
+    mutating func next(_ isLate: Bool) -> Next {
+      guard isLate else {
+        running += 1
+        return .work(waiting.removeFirst())
+      }
+      // What has just been added was counted on this thread, and will be announced.
+      guard waiting.isEmpty else { return .wait }
+      threads -= 1
+      return .end
+    }
+  }
+
+  private let width: Int
+  private let idleLimit: DispatchTimeInterval
+  // A lock, because work comes from any thread.
+  private let state = Mutex(State())
+  /// Its value is the number of pieces of work that no thread has taken.
+  private let arrivals = DispatchSemaphore(value: 0)
+
+  /// Makes a queue without threads. A thread ends after a time without work.
+  init(width: Int, idleLimit: DispatchTimeInterval = .seconds(10)) {
+    self.width = max(1, width)
+    self.idleLimit = idleLimit
+  }
+
+  /// The number of threads that work or wait for work.
+  var threadCount: Int { state.withLock { $0.threads } }
+
+  /// Runs a function on a thread of the queue, without waiting for it.
+  func run(_ body: @escaping @Sendable () -> Void) {
+    let needsThread = state.withLock { state in
+      state.waiting.append(body)
+      guard state.threads < width, state.threads < state.running + state.waiting.count else { return false }
+      state.threads += 1
+      return true
+    }
+    arrivals.signal()
+    if needsThread { Thread.detachNewThread { [self] in serve() } }
+  }
+
+  /// Runs what arrives, until nothing has arrived for a time.
+  private func serve() {
+    while true {
+      let isLate = arrivals.wait(timeout: .now() + idleLimit) == .timedOut
+      switch state.withLock({ $0.next(isLate) }) {
+      case .work(let body):
+        body()
+        state.withLock { $0.running -= 1 }
+      case .wait: continue
+      case .end: return
+      }
+    }
+  }
+
+  /// Runs a function on a thread of the queue. It ends early if the calling task is cancelled.
+  func run<Value: Sendable>(
+    limit: Duration, _ body: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    let cancellation = ImageCancellation()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        run {
+          continuation.resume(
+            with: Result {
+              let work = ImageWork(limit: limit, cancellation: cancellation)
+              if let failure = work.failure { throw failure }
+              return try ImageWork.$current.withValue(work) { try body() }
+            })
+        }
+      }
+    } onCancel: {
+      cancellation.cancel()
+    }
+  }
+}
