@@ -9,10 +9,33 @@ enum ImageReading {
     guard let image = try? Image(data: Data(bytes), limits: limits) else { return }
     let count = image.pixelWidth * image.pixelHeight * image.frameCount
     precondition(image.frameCount <= limits.frames && count <= limits.pixels, "the limits do not hold")
-    let small = try? ImageVariants(.init("small", longestSide: 7)).make(of: image)
+    let variants = ImageVariants(.init("small", longestSide: 7))
+    let small = try? variants.make(of: image)
+    let streamed = inFile(bytes) { file in try await variants.images(ofFile: file, limits: limits) }
+    precondition(streamed == small, "a file of \(image) gives \(streamed as Any), its bytes \(small as Any)")
     precondition(small.map { $0["small"]?.pixelWidth ?? 8 <= 7 } ?? true, "the small image is large")
     guard let pixels = try? image.pixels(as: .rgba) else { return }
     precondition(pixels.count == count * 4, "\(pixels.count) bytes for \(image)")
     precondition(image.frameDurations.count == (image.frameCount > 1 ? image.frameCount : 0), "\(image)")
+  }
+
+  /// A file without a name, for one input after the other.
+  private static let descriptor = fileno(tmpfile())
+
+  /// Calls a function with the URL of a file with the bytes, and returns `nil` if it throws.
+  private static func inFile<Value: Sendable>(
+    _ bytes: UnsafeRawBufferPointer, _ body: @escaping @Sendable (URL) async throws -> Value
+  ) -> Value? {
+    precondition(ftruncate(descriptor, 0) == 0)
+    precondition(pwrite(descriptor, bytes.baseAddress, bytes.count, 0) == bytes.count)
+    let url = URL(fileURLWithPath: "/proc/self/fd/\(descriptor)")
+    let done = DispatchSemaphore(value: 0)
+    nonisolated(unsafe) var result: Value?
+    Task {
+      result = try? await body(url)
+      done.signal()
+    }
+    done.wait()
+    return result
   }
 }
