@@ -83,7 +83,7 @@ let package = Package(
     .target(
       name: "HTTPTestServer", dependencies: ["HTTPWire", "COpenSSL", "CZlib"],
       swiftSettings: settings),
-    .target(name: "AFCommand", dependencies: ["Alamofire"], swiftSettings: settings),
+    .target(name: "AFCommand", dependencies: ["Alamofire", "AlamofireImage"], swiftSettings: settings),
     .executableTarget(name: "af", dependencies: ["AFCommand"], swiftSettings: settings),
 
     // The random numbers of tests.
@@ -166,7 +166,8 @@ let package = Package(
     .testTarget(
       name: "AFCommandTests",
       dependencies: [
-        "AFCommand", "Alamofire", "ChildProcesses", "HTTPSystem", "HTTPTestServer", "HTTPWire", "Randomness",
+        "AFCommand", "Alamofire", "AlamofireImage", "ChildProcesses", "HTTPSystem", "HTTPTestServer",
+        "HTTPWire", "Randomness",
         "Scenarios", "af",
       ],
       swiftSettings: settings),

@@ -116,6 +116,10 @@ package enum Command {
         environment: environment, invocation: invocation, request: outgoing.requestWithBody(),
         archive: archive
       ).run(kept)
+    case .imageInfo, .imageResize:
+      return try await ImageExchange(
+        environment: environment, invocation: invocation, outgoing: outgoing, archive: archive
+      ).run(kept)
     case .request: break
     }
     if let output = invocation.output, invocation.usesSegments {

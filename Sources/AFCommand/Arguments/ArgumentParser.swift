@@ -66,11 +66,9 @@ package struct ArgumentParser {
   private func finished() throws(UsageError) -> Invocation {
     var invocation = invocation
     var positionals = positionals[...]
-    if positionals.count > 1, let action = positionals.first.flatMap({ Invocation.Action(rawValue: $0) }),
-      action != .request
-    {
+    if let (action, words) = try Self.action(positionals) {
       invocation.action = action
-      positionals = positionals.dropFirst()
+      positionals = positionals.dropFirst(words)
     }
     if invocation.action != .webSocket, positionals.count > 1, let first = positionals.first,
       Self.isMethod(first)
@@ -109,6 +107,21 @@ package struct ArgumentParser {
     return invocation
   }
 
+  /// Returns the action that the first words name, and how many they are. One word alone is a host.
+  private static func action(
+    _ words: ArraySlice<String>
+  ) throws(UsageError) -> (action: Invocation.Action, words: Int)? {
+    guard words.count > 1, let first = words.first else { return nil }
+    if first == "image" {
+      guard let action = Invocation.Action(rawValue: words.prefix(2).joined(separator: " ")) else {
+        throw UsageError("'af image' is followed by info or resize, and a URL; for a host, write image/.")
+      }
+      return (action, 2)
+    }
+    guard let action = Invocation.Action(rawValue: first), action != .request else { return nil }
+    return (action, 1)
+  }
+
   private static let knownMethods = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY",
   ]
@@ -139,13 +152,14 @@ package struct ArgumentParser {
     if invocation.action == .webSocket, invocation.hasBody {
       throw UsageError("'af ws' takes a URL, header fields and query items.")
     }
-    if invocation.action != .request,
+    if invocation.action.isStream,
       invocation.output != nil || invocation.isOffline || invocation.printsCurl
     {
       throw UsageError(
         "'af \(invocation.action.rawValue)' does not support --output, --download, --offline and --curl.")
     }
     try checkOneResponse(invocation)
+    try checkImage(invocation)
     if invocation.isContinued {
       guard case .file = invocation.output else {
         throw UsageError("--continue needs the partial file: --output FILE.")
@@ -180,7 +194,7 @@ package struct ArgumentParser {
 
   /// Options of a response that a stream of messages or a download in segments does not have.
   private static func checkOneResponse(_ invocation: Invocation) throws(UsageError) {
-    let isStream = invocation.action != .request
+    let isStream = invocation.action.isStream
     if invocation.retryLimit != nil, isStream || invocation.usesSegments {
       throw UsageError("--retry is not for ws, sse, --segments and --checksum; leave it out.")
     }
@@ -192,6 +206,37 @@ package struct ArgumentParser {
     }
     if isStream, invocation.showsTiming {
       throw UsageError("--timing is for one response; --har records the times of 'af ws' and 'af sse'.")
+    }
+  }
+
+  private static func checkImage(_ invocation: Invocation) throws(UsageError) {
+    guard invocation.action.isImage else {
+      if invocation.imageSize != nil { throw UsageError("--size is for 'af image resize'.") }
+      return
+    }
+    let isPlain = invocation.shown == .automatic || invocation.isQuiet
+    guard isPlain, !invocation.showsStatus, !invocation.showsTiming, !invocation.usesSegments,
+      !invocation.isContinued, !invocation.isPaged, invocation.retryLimit == nil
+    else {
+      throw UsageError(
+        "'af image' shows facts or writes a file; leave out -h, -b, -p, -v, --status, --timing, --pager, --retry, --continue, --segments and --checksum."
+      )
+    }
+    if invocation.action == .imageInfo {
+      guard invocation.output == nil, invocation.imageSize == nil else {
+        throw UsageError("'af image info' writes facts; leave out --output, --download and --size.")
+      }
+      return
+    }
+    guard invocation.imageSize != nil else {
+      throw UsageError("'af image resize' needs --size, such as --size 400 or --size 400x300.")
+    }
+    guard case .file(let path) = invocation.output else {
+      throw UsageError("'af image resize' needs a file: --output FILE.")
+    }
+    guard ImageExchange.format(ofFile: path) != nil else {
+      throw UsageError(
+        "The name '\(path)' needs a known ending: .jpeg, .png, .webp, .gif, .tiff, .avif or .heic.")
     }
   }
 

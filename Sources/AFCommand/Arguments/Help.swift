@@ -15,6 +15,8 @@ package enum Help {
            af [OPTION ...] ws URL    messages: lines of the input and of the output
            af [OPTION ...] sse [METHOD] URL [ITEM ...]
                events; over as many connections as it takes, with data over one
+           af [OPTION ...] image info|resize [METHOD] URL [ITEM ...]
+               facts about an image; a file with it in another size
 
     METHOD is GET, or POST when there is data. URL may be short: :8080/path stands
     for http://localhost:8080/path, example.com for https://example.com.
@@ -41,6 +43,7 @@ package enum Help {
     ("af -A digest -a ann example.com", "asks for the password"),
     ("af --offline -p HB example.com a[b]:=1", "shows what would be sent"),
     ("af ws example.com/chat", "a WebSocket connection"),
+    ("af image resize --size 400 -o small.webp example.com/a.jpg", "a thumbnail"),
     ("af -c -o file.iso example.com/file.iso", "gets the rest of a file"),
   ]
 
@@ -92,6 +95,9 @@ package enum ManualPage {
     .br
     .B af
     [\\fIOPTION\\fR ...] sse [\\fIMETHOD\\fR] \\fIURL\\fR [\\fIITEM\\fR ...]
+    .br
+    .B af
+    [\\fIOPTION\\fR ...] image info|resize [\\fIMETHOD\\fR] \\fIURL\\fR [\\fIITEM\\fR ...]
     .SH DESCRIPTION
     .B af
     sends a request. On a terminal it shows the head of the response and its body, with JSON laid out.
@@ -104,6 +110,10 @@ package enum ManualPage {
     of the server is written as a line. At the end of the input the connection is closed.
     \\fBaf sse\\fR writes the data of server-sent events, and connects again when a connection ends.
     With data it sends one POST, and ends with the events of the response.
+    .PP
+    \\fBaf image info\\fR writes the format, the size and other facts of an image, a line for each.
+    \\fBaf image resize\\fR writes it to the file of \\fB\\-\\-output\\fR, whose ending names the format, in the size of
+    \\fB\\-\\-size\\fR, turned as the camera was held and without metadata. Both need libvips.
     .SH ITEMS
     \(items.map { ".TP\n.B \(escaped($0.0))\n\(escaped($0.1))" }.joined(separator: "\n"))
     .SH OPTIONS

@@ -85,6 +85,18 @@ package struct Invocation: Equatable, Sendable {
     case request
     case webSocket = "ws"
     case events = "sse"
+    case imageInfo = "image info"
+    case imageResize = "image resize"
+
+    /// Whether messages or events come in place of one response.
+    var isStream: Bool { self == .webSocket || self == .events }
+    var isImage: Bool { self == .imageInfo || self == .imageResize }
+  }
+
+  /// The size of an image: the length of its longer side, or what it fills.
+  package enum ImageSize: Equatable, Sendable {
+    case longestSide(Int)
+    case filling(width: Int, height: Int)
   }
 
   package var action = Action.request
@@ -106,6 +118,7 @@ package struct Invocation: Equatable, Sendable {
   /// Whether control characters of bodies reach a terminal.
   package var passesControlCodes = false
   package var isDownload = false
+  package var imageSize: ImageSize?
   package var isContinued = false
   /// The number of requests at a time for one file.
   package var segments: Int?

@@ -100,6 +100,9 @@ extension Option {
     Option(
       "--checksum", .files, "with -o or -d, verify sha256:HEX or sha512:HEX",
       effect: .value("HASH", OptionValue.setChecksum)),
+    Option(
+      "--size", .files, "of image resize: 400 (longer side), 400x300 (to fill)",
+      effect: .value("SIZE", OptionValue.setImageSize)),
   ]
 
   private static let accessOptions: [Option] = [

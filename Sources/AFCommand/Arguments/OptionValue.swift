@@ -134,6 +134,15 @@ enum OptionValue {
     invocation.segments = count
   }
 
+  static func setImageSize(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
+    let sides = text.lowercased().split(separator: "x", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+    guard sides.allSatisfy({ (1...100_000).contains($0) }), sides.count <= 2 else {
+      throw UsageError("--size needs a number of pixels, or two as in 400x300, not '\(text)'.")
+    }
+    invocation.imageSize =
+      sides.count == 2 ? .filling(width: sides[0], height: sides[1]) : .longestSide(sides[0])
+  }
+
   static func setChecksum(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
     let parts = text.split(separator: ":", maxSplits: 1).map { $0.lowercased() }
     let digits = parts.last ?? ""

@@ -110,20 +110,11 @@ struct Delivery {
   private func request(_ resumption: Resumption?, in session: Session) -> DataRequest {
     var request = outgoing.request
     resumption?.apply(to: &request)
-    let sending = made(request, in: session)
+    let sending = outgoing.sent(request, in: session, retrier: retry)
     guard invocation.authentication == .digest, let credentials = invocation.credentials else {
       return sending
     }
     return sending.authenticate(username: credentials.user, password: credentials.password ?? "")
-  }
-
-  private func made(_ request: URLRequest, in session: Session) -> DataRequest {
-    switch outgoing.body {
-    case .ofRequest: session.request(request, interceptor: retry)
-    case .file(let url): session.upload(url, with: request, interceptor: retry)
-    case .stream(let stream): session.upload(stream, with: request)
-    case .form(let form): session.upload(multipartFormData: form, with: request, interceptor: retry)
-    }
   }
 
   /// The body of the request as it is shown.
@@ -238,6 +229,7 @@ enum FailureMessage {
 
   /// The library's names, and the names of the options.
   private static let names = [
+    (" Raise bodySizeLimit if such responses are expected.", ""),
     (" Raise TransportOptions.redirectLimit to follow more.", ""),
     ("TransportOptions.trustStore", "--ca FILE"),
     (" or the proxy variable", " or the variable of the proxy"),

@@ -29,6 +29,16 @@ package struct OutgoingRequest {
     }
     return request
   }
+
+  /// Makes the request of a session, with the body.
+  func sent(_ request: URLRequest, in session: Session, retrier: TransientRetry?) -> DataRequest {
+    switch body {
+    case .ofRequest: session.request(request, interceptor: retrier)
+    case .file(let url): session.upload(url, with: request, interceptor: retrier)
+    case .stream(let stream): session.upload(stream, with: request)
+    case .form(let form): session.upload(multipartFormData: form, with: request, interceptor: retrier)
+    }
+  }
 }
 
 /// Makes the request that an invocation describes.

@@ -1,4 +1,5 @@
 import Alamofire
+import AlamofireImage
 import Foundation
 
 extension Session {
@@ -52,6 +53,7 @@ extension Session {
     options.sessionBandwidth = .init(download: invocation.bandwidth, upload: invocation.bandwidth)
     options.connectTimeout = invocation.connectTimeout.map { .seconds($0) }
     options.preemptiveBasicAuthentication = invocation.authentication == .basic
+    if invocation.action.isImage { options.bodySizeLimit = Int64(ImageLimits.default.bytes) }
     if case .follow(let limit?) = invocation.redirects { options.redirectLimit = limit }
     return options
   }
