@@ -73,6 +73,9 @@ final class SharedDownloads: Sendable {
 
   var counts: (active: Int, waiting: Int) { state.withLock { ($0.book.activeCount, $0.book.waitingCount) } }
 
+  /// The number of requests that are retained, because their downloads have not ended.
+  var requestCount: Int { state.withLock { $0.requests.count } }
+
   /// Joins a download that is under way.
   func join(_ key: ImageRequestKey, _ receiptID: String, _ waiter: ImageWaiter) -> RequestReceipt? {
     state.withLock { state in
