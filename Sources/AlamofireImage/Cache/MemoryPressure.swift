@@ -41,6 +41,13 @@ final class MemoryPressure: Sendable {
 
   /// Reads the files of the control group (version 2) and of the pressure stall information.
   static func readFiles() -> Reading {
+    reading { path in
+      FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+  }
+
+  /// Takes the numbers from the texts of files, each of which may be missing.
+  static func reading(_ text: (_ path: String) -> String?) -> Reading {
     let group = text("/proc/self/cgroup").flatMap(groupPath) ?? ""
     let folder = "/sys/fs/cgroup" + group
     return Reading(
@@ -74,9 +81,5 @@ final class MemoryPressure: Sendable {
   static func stall(_ text: String) -> Double? {
     text.split(separator: "\n").first { $0.hasPrefix("full ") }?.split(separator: " ")
       .first { $0.hasPrefix("avg10=") }.flatMap { Double($0.dropFirst(6)) }
-  }
-
-  private static func text(_ path: String) -> String? {
-    FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
   }
 }

@@ -85,6 +85,26 @@ struct ImageCacheTests {
     #expect(cache.image(for: dashed) != nil)
   }
 
+  @Test("An image of a request is removed by its identifier alone, and the others of the request stay")
+  func removingByIdentifier() throws {
+    let cache = cache()
+    let request = URLRequest(url: try #require(URL(string: "http://example.com/a")))
+    cache.add(try image(100, 1), for: request, withIdentifier: "x")
+    cache.add(try image(100, 2), for: request)
+    #expect(cache.removeImage(for: request, withIdentifier: "x"))
+    #expect(cache.image(for: request, withIdentifier: "x") == nil)
+    #expect(cache.image(for: request) == (try image(100, 2)))
+    #expect(!cache.removeImage(for: request, withIdentifier: "x"), "it is removed already")
+    #expect(cache.image(for: request) != nil, "the image without an identifier is another one")
+  }
+
+  @Test("All frames of an animation count")
+  func animations() throws {
+    let cache = cache()
+    cache.add(try Image(frames: [image(100, 1), image(100, 2), image(100, 3)]), withIdentifier: "a")
+    #expect(cache.memoryUsage == 300)
+  }
+
   @Test("A file that is larger than its pixels counts, and what was counted is taken off again")
   func largeFiles() throws {
     let file = try Drawing(of: [1, 2, 3], 1, 1).file(.png)
@@ -122,6 +142,7 @@ struct ImageCacheTests {
     #expect(!MemoryPressure.Reading(used: 0, limit: 0).isLow)
     #expect(MemoryPressure.Reading(stall: 10).isLow)
     #expect(!MemoryPressure.Reading(stall: 9.9).isLow)
+    #expect(MemoryPressure.Reading(used: 10, limit: 1_000, stall: 10).isLow, "the system waits for memory")
     #expect(MemoryPressure.number("max\n") == nil)
     #expect(MemoryPressure.number("123\n") == 123)
     #expect(MemoryPressure.groupPath("12:cpu:/x\n0::/user.slice/a\n") == "/user.slice/a")
@@ -131,6 +152,19 @@ struct ImageCacheTests {
     #expect(MemoryPressure.field("inactive_file", "") == nil)
     #expect(MemoryPressure.stall("nonsense") == nil)
     #expect(MemoryPressure.stall("full avg10=x") == nil)
+  }
+
+  @Test("Files that can be dropped are no memory in use")
+  func droppableFiles() {
+    let files = [
+      "/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/memory.current": "1000\n",
+      "/sys/fs/cgroup/a/memory.stat": "anon 100\ninactive_file 700\n",
+      "/sys/fs/cgroup/a/memory.max": "2000\n",
+      "/proc/pressure/memory": "full avg10=0.50 avg60=0.00\n",
+    ]
+    #expect(
+      MemoryPressure.reading { files[$0] } == MemoryPressure.Reading(used: 300, limit: 2_000, stall: 0.5))
+    #expect(MemoryPressure.reading { _ in nil } == MemoryPressure.Reading())
   }
 
   @Test("The usage is the sum of what is stored, and never above the capacity", .seeded)
