@@ -107,7 +107,7 @@ final class ImageContent: Sendable {
 
   /// Returns pixels if they have this size and as many frames as the head of the file says. Everything else relies on
   /// that.
-  private func checked(_ pixels: PixelBuffer, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
+  func checked(_ pixels: PixelBuffer, width: Int, height: Int) throws(ImageError) -> PixelBuffer {
     let layout = pixels.layout
     guard (layout.width, layout.height, layout.frames) == (width, height, facts.frames) else {
       throw .damaged("its pixels have another size than its head says")

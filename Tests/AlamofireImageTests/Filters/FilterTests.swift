@@ -199,5 +199,45 @@ struct FilterTests {
     #expect(try await image.filtered(by: CircleFilter()) == image.af.imageRoundedIntoCircle())
     #expect(try await image.inflated() == image)
     #expect(try await image.encoded(as: .png) == image.encode(as: .png))
+    let file = try Image(data: image.encode(as: .png))
+    #expect(!file.af.isInflated)
+    _ = try await file.inflated()
+    #expect(file.af.isInflated)
+  }
+
+  @Test("The filter of round corners divides the radius as its option says", arguments: [false, true])
+  func dividedRadius(isDivided: Bool) throws {
+    let image = try Drawing(of: [9, 8, 7], 40, 30).image(scale: 2)
+    let expected = image.af.imageRounded(withCornerRadius: 8, divideRadiusByImageScale: isDivided)
+    let filter = RoundedCornersFilter(radius: 8, divideRadiusByImageScale: isDivided)
+    #expect(try filter.apply(image) == expected)
+    #expect(try expected.pixel(0, 8)[3] == (isDivided ? 255 : expected.pixel(8, 0)[3]))
+  }
+
+  @Test("Results of filters with a size have the scale of the process, whatever the scale of the image")
+  func scaleOfResults() throws {
+    let image = try Drawing(gradientOf: 40, 30).image(scale: 3)
+    let size = CGSize(width: 10, height: 10)
+    let filters: [any ImageFilter] = [
+      ScaledToSizeFilter(size: size), AspectScaledToFitSizeFilter(size: size),
+      AspectScaledToFillSizeFilter(size: size),
+    ]
+    for filter in filters {
+      let result = try filter.apply(image)
+      #expect((result.scale, result.pixelWidth) == (1, 10), "\(filter.identifier)")
+    }
+  }
+
+  @Test("The scale of the call is that of the result")
+  func scaleOfCalls() throws {
+    let image = try Drawing(gradientOf: 40, 30).image()
+    let size = CGSize(width: 10, height: 20)
+    for result in [
+      image.af.imageScaled(to: size, scale: 2), image.af.imageAspectScaled(toFit: size, scale: 2),
+      image.af.imageAspectScaled(toFill: size, scale: 2),
+    ] {
+      #expect(result.scale == 2)
+      #expect((result.pixelWidth, result.pixelHeight) == (20, 40))
+    }
   }
 }

@@ -271,4 +271,55 @@ struct ImageWorkTests {
       }
     }
   }
+
+  @Test("The watch begins with one image, and looks again as long as there is something to watch")
+  func lookingAgain() throws {
+    let pixels = try Drawing(gradientOf: 30, 30).image().content.decoded()
+    let watch = ImageWatch()
+    let other = ImageWork(limit: .seconds(60))
+    /// Watches a new image, and computes from it until it is killed.
+    func computeUntilKilled(_ cancellation: ImageCancellation) throws(ImageError) {
+      let work = ImageWork(limit: .seconds(60), cancellation: cancellation)
+      try pixels.withImage(other) { image throws(ImageError) in
+        watch.begin(image.reference, work)
+        defer { watch.end(image.reference) }
+        cancellation.cancel()
+        for _ in 0..<20_000 { _ = try image.scaled(width: 5, height: 5, other).pixels(other) }
+      }
+    }
+    #expect(throws: ImageError.self, "a single image") { try computeUntilKilled(ImageCancellation()) }
+    // This image is watched throughout, so that only the first look can be the beginning of a watch.
+    try pixels.withImage(other) { image throws(ImageError) in
+      watch.begin(image.reference, other)
+      defer { watch.end(image.reference) }
+      for turn in 1...2 {
+        #expect(throws: ImageError.self, "look \(turn)") { try computeUntilKilled(ImageCancellation()) }
+      }
+    }
+  }
+
+  @Test("Work is released when nothing is computed for it any more")
+  func released() throws {
+    let pixels = try Drawing(gradientOf: 30, 30).image().content.decoded()
+    weak var released: ImageWork?
+    do {
+      let work = ImageWork(limit: .seconds(60))
+      released = work
+      _ = try pixels.withImage(work) { image throws(ImageError) in try image.pixels(work) }
+    }
+    #expect(
+      released == nil, "an image that is watched after its end could be killed at the address of another")
+  }
+
+  @Test("Pixels that are complete after the end of their work are not used")
+  func late() throws {
+    let pixels = try Drawing(gradientOf: 30, 30).image().content.decoded()
+    let cancellation = ImageCancellation()
+    cancellation.cancel()
+    #expect(throws: ImageError.cancelled) {
+      try pixels.withImage(ImageWork(limit: .seconds(60))) { image throws(ImageError) in
+        try image.pixels(ImageWork(limit: .seconds(60), cancellation: cancellation))
+      }
+    }
+  }
 }

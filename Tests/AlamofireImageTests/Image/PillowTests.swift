@@ -191,6 +191,19 @@ struct PillowTests {
     }
   }
 
+  @Test("The image of a file of several pages is its first page")
+  func pages() async throws {
+    let folder = try await Self.run(
+      """
+      first = picture(40, 30); keep(first, 'first.raw')
+      first.save('a.tiff', save_all=True, append_images=[Image.new('RGB', (40, 30), (9, 9, 9))])
+      """)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let image = try Image(contentsOf: folder.appendingPathComponent("a.tiff"))
+    #expect((image.pixelWidth, image.pixelHeight, image.frameCount) == (40, 30, 1))
+    try expect(image, folder.appendingPathComponent("first.raw"), mean: 0, "the first page")
+  }
+
   @Test("Frames do not mix when they are scaled", arguments: ["gif", "webp"])
   func frameEdges(format: String) async throws {
     let folder = try await Self.run(
@@ -329,6 +342,21 @@ struct VipsTests {
     _ = try BlurFilter(blurRadius: 2).apply(Image(data: file))
     #expect(cvips_threads() == 1)
     #expect(cvips_cached_operations() == 0)
+  }
+
+  @Test("Images of the library are released, with their memory")
+  func released() throws {
+    let file = try Drawing(gradientOf: 500, 500).file(.jpeg)
+    // The library copies an image that has to be turned, here by a quarter, into memory that it counts.
+    let orientation = Data(
+      "Exif\0\0MM\0*\0\0\0\u{8}\0\u{1}\u{1}\u{12}\0\u{3}\0\0\0\u{1}\0\u{6}\0\0\0\0\0\0".utf8)
+    let turned =
+      file.prefix(2) + Data([0xff, 0xe1, 0, UInt8(orientation.count + 2)]) + orientation + file.dropFirst(2)
+    let before = cvips_memory()
+    for _ in 0..<300 { _ = try Image(data: turned).pixels(as: .rgb) }
+    let growth = (Int(cvips_memory()) - Int(before)) / 1_000_000
+    // The images of other tests are counted, too. Together, the copies of these have 225 MB.
+    #expect(growth < 100, "\(growth) MB are left")
   }
 
   /// Finds the flags of the compiler for the headers of libvips, or `nil` where they are not installed.
