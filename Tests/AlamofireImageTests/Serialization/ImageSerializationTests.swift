@@ -38,6 +38,50 @@ struct ImageSerializationTests {
     }
     #expect(response.value?.pixelWidth == 3)
     #expect(response.response?.statusCode == 200)
+    let key = DispatchSpecificKey<Bool>()
+    let queue = DispatchQueue(label: "org.alamofire.tests.handler")
+    queue.setSpecific(key: key, value: true)
+    server.enqueue(.image(try Drawing(gradientOf: 3, 3).file(.png)))
+    let isOnQueue = await withCheckedContinuation { continuation in
+      session.request(server.url("/")).responseImage(queue: queue) { _ in
+        continuation.resume(returning: DispatchQueue.getSpecific(key: key) == true)
+      }
+    }
+    #expect(isOnQueue)
+  }
+
+  @Test(
+    "A request goes on when its task is cancelled, unless it is cancelled with it", arguments: [false, true])
+  func automaticCancellation(isCancelled: Bool) async throws {
+    let gate = Gate()
+    server.enqueue(.image(try Drawing(gradientOf: 3, 3).file(.png)).held(by: gate))
+    let request = session.request(server.url("/"))
+    let image = request.serializingImage(automaticallyCancelling: isCancelled)
+    let (began, continuation) = AsyncStream.makeStream(of: Void.self)
+    let task = Task {
+      continuation.yield()
+      return await image.result
+    }
+    await gate.waitUntilReached()
+    for await _ in began { break }
+    task.cancel()
+    // A request that is cancelled ends without its response.
+    if !isCancelled { gate.open() }
+    #expect((await task.value.failure == nil) == !isCancelled)
+    gate.open()
+    #expect(request.isCancelled == isCancelled)
+  }
+
+  @Test("The failure of a request is passed on, also if it has a body")
+  func failureWithBody() throws {
+    let file = try Drawing(gradientOf: 3, 3).file(.png)
+    let request = URLRequest(url: URL(fileURLWithPath: "/picture.png"))
+    for data in [file, nil] {
+      #expect(throws: URLError(.networkConnectionLost)) {
+        try ImageResponseSerializer().serialize(
+          request: request, response: nil, data: data, error: URLError(.networkConnectionLost))
+      }
+    }
   }
 
   @Test("A body that cannot be decoded is an error that says why")
@@ -76,6 +120,7 @@ struct ImageSerializationTests {
     #expect(await self.error(.image(file, type: own)) != nil)
     ImageResponseSerializer.addAcceptableImageContentTypes([own])
     #expect(await self.error(.image(file, type: own)) == nil)
+    #expect(await self.error(.image(file)) == nil, "the other types are still accepted")
     var untyped = Reply.data(Array(file))
     untyped.headers = []
     #expect(await self.error(untyped) != nil)
