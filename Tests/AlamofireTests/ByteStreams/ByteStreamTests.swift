@@ -300,7 +300,7 @@ extension ByteStreamRequest {
     #expect(server.receivedByteCount == received)
     stream.resume()
     #expect(await written.wait(for: 1) == [true])
-    #expect(try await read.wait(for: 1)[0].get().data == Data("abc".utf8))
+    #expect(try await read.value(0).get().data == Data("abc".utf8))
   }
 
   @Test("A fast sender is slowed down by back-pressure", .steps) func backPressure() async throws {

@@ -33,11 +33,11 @@ import Testing
     return (request, ends)
   }
 
-  @Test("Identical requests share one transfer") func identicalRequests() async {
+  @Test("Identical requests share one transfer") func identicalRequests() async throws {
     let (session, fake) = session(.text("shared"))
     let all = [await begun(session), await begun(session), await begun(session)]
     gate.open()
-    for (_, ends) in all { #expect(await ends.wait(for: 1)[0].data == Data("shared".utf8)) }
+    for (_, ends) in all { #expect(try await ends.value(0).data == Data("shared".utf8)) }
     #expect(fake.requests.count == 1 && session.core.sharedTransfers.memberCount == 0)
     #expect(await session.request("http://a.test/x").end().data == Data("ok".utf8))
   }
@@ -82,7 +82,7 @@ import Testing
     #expect(fake.requests.count == 6)
   }
 
-  @Test("Downloads and streams have their own transfers") func sinks() async {
+  @Test("Downloads and streams have their own transfers") func sinks() async throws {
     let (session, fake) = session(.text("shared"))
     let first = await begun(session)
     async let file = session.download("http://a.test/x").serializingData().response
@@ -95,20 +95,20 @@ import Testing
     #expect(download.value == Data("ok".utf8))
     download.removeFile()
     #expect(await bytes == Data("ok".utf8))
-    #expect(await first.1.wait(for: 1)[0].data == Data("shared".utf8))
+    #expect(try await first.1.value(0).data == Data("shared".utf8))
     #expect(fake.requests.count == 3)
   }
 
   @Test("Cancelling one request does not affect the others", arguments: [0, 1]) func cancelOne(index: Int)
-    async
+    async throws
   {
     let (session, fake) = session(.text("shared"))
     let all = [await begun(session), await begun(session)]
     await reached.wait()
     all[index].0.cancel()
-    #expect(await all[index].1.wait(for: 1)[0].error?.isExplicitlyCancelledError == true)
+    #expect(try await all[index].1.value(0).error?.isExplicitlyCancelledError == true)
     gate.open()
-    #expect(await all[1 - index].1.wait(for: 1)[0].data == Data("shared".utf8))
+    #expect(try await all[1 - index].1.value(0).data == Data("shared".utf8))
     #expect(fake.requests.count == 1 && fake.controls.allSatisfy { !$0.isCancelled })
   }
 
@@ -172,24 +172,24 @@ import Testing
     #expect(await ends.wait(for: 2).allSatisfy { $0.data == Data("in".utf8) })
   }
 
-  @Test("A failure is delivered to all requests") func failure() async {
+  @Test("A failure is delivered to all requests") func failure() async throws {
     let (session, _) = session(.failure(.connectionLost))
     let all = [await begun(session), await begun(session)]
     gate.open()
     for (_, ends) in all {
-      let error = await ends.wait(for: 1)[0].error?.underlyingError as? URLError
+      let error = try await ends.value(0).error?.underlyingError as? URLError
       #expect(error?.code == .networkConnectionLost)
     }
   }
 
-  @Test("Suspending one request does not hold the others") func suspendOne() async {
+  @Test("Suspending one request does not hold the others") func suspendOne() async throws {
     let (session, _) = session(.text("shared"))
     let all = [await begun(session), await begun(session)]
     all[0].0.suspend()
     gate.open()
-    #expect(await all[1].1.wait(for: 1)[0].data == Data("shared".utf8))
+    #expect(try await all[1].1.value(0).data == Data("shared".utf8))
     #expect(all[0].1.count == 0)
     all[0].0.resume()
-    #expect(await all[0].1.wait(for: 1)[0].data == Data("shared".utf8))
+    #expect(try await all[0].1.value(0).data == Data("shared".utf8))
   }
 }

@@ -165,7 +165,7 @@ import Testing
     socket.streamMessageEvents(on: .global()) { event in
       if case .completed(let completion) = event.kind { ends.add(completion.error) }
     }
-    let error = try #require(await ends.wait(for: 1)[0])
+    let error = try #require(try await ends.value(0))
     #expect(socket.data == Data(Self.reason.utf8))
     #expect(error.localizedDescription.contains("context too long"), "\(error)")
     #expect(error.responseCode == (validates ? 403 : nil))

@@ -117,7 +117,7 @@ struct AdaptationTests {
     let odd = Odd(.keeps)
     let request = Session.retained(fake: fake, interceptor: odd).request("http://a.test/")
     async let response = request.end()
-    let completion = await odd.kept.wait(for: 1)[0]
+    let completion = try await odd.kept.value(0)
     DispatchQueue.global().async {
       completion(Result { try URLRequest(url: "http://b.test/", method: .get) })
     }

@@ -93,10 +93,10 @@ struct BrokenResponseTests {
   }
 
   @Test("The completion of a broken stream has the head")
-  func stream() async {
+  func stream() async throws {
     let recorder = DataRecorder()
     Session.real().streamRequest(server.url("/broken")).responseStream(on: .global(), stream: recorder.note)
-    let completion = await recorder.end()
+    let completion = try await recorder.end()
     #expect(completion.error != nil)
     #expect(completion.response?.statusCode == 200)
     #expect(recorder.data == received)

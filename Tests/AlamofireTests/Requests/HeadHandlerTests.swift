@@ -45,7 +45,7 @@ struct HeadHandlerTests {
     #expect(response.data?.count ?? 0 == size)
   }
 
-  @Test("The body is not read before the decision") func body() async {
+  @Test("The body is not read before the decision") func body() async throws {
     let decisions = Recorder<Decide>()
     let fake = FakeTransport(.text("body"))
     let request = Session.retained(fake: fake).request("http://a.test/")
@@ -53,7 +53,7 @@ struct HeadHandlerTests {
     request.downloadProgress(queue: .global()) { counts.add($0.completedUnitCount) }
     request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
     async let response = request.end()
-    let decide = await decisions.wait(for: 1)[0]
+    let decide = try await decisions.value(0)
     #expect(counts.count == 0)
     request.suspend()
     decide(.allow)
@@ -63,13 +63,13 @@ struct HeadHandlerTests {
     #expect(await response.value == Data("body".utf8))
   }
 
-  @Test("Resuming the request does not decide") func resume() async {
+  @Test("Resuming the request does not decide") func resume() async throws {
     let decisions = Recorder<Decide>()
     let fake = FakeTransport(.text("body"))
     let request = Session.retained(fake: fake).request("http://a.test/")
     request.onHTTPResponse(on: .global()) { _, decide in decisions.add(decide) }
     async let response = request.end()
-    let decide = await decisions.wait(for: 1)[0]
+    let decide = try await decisions.value(0)
     request.suspend()
     request.resume()
     #expect(fake.controls[0].isClosed)

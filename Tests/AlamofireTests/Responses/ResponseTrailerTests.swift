@@ -66,12 +66,12 @@ import Testing
     response.removeFile()
   }
 
-  @Test("A stream has them in its completion") func stream() async {
+  @Test("A stream has them in its completion") func stream() async throws {
     server.enqueue(Self.reply())
     let recorder = DataRecorder()
     let request = Session.real(configuration: .isolated).streamRequest(server.url("/"))
     request.responseStream(on: .global(), stream: recorder.note)
-    let completion = await recorder.end()
+    let completion = try await recorder.end()
     #expect(recorder.text == "body" && completion.trailers == Self.expected)
     #expect(request.responseTrailers == Self.expected)
   }

@@ -113,7 +113,7 @@ struct RedirectFollowingTests {
   }
 
   @Test("Options that are changed during an attempt apply to the next one")
-  func optionsOfTheAttempt() async {
+  func optionsOfTheAttempt() async throws {
     let changed = Recorder<Request>()
     let fake = FakeTransport { _, index in
       for request in changed.values { request.transportOptions { $0.redirectLimit = 0 } }
@@ -123,7 +123,7 @@ struct RedirectFollowingTests {
     changed.add(request)
     let ends = Recorder<AFDataResponse<Data?>>()
     request.response(queue: .global()) { ends.add($0) }.resume()
-    #expect(await ends.wait(for: 1)[0].data == Data("ok".utf8))
+    #expect(try await ends.value(0).data == Data("ok".utf8))
     #expect(fake.requests.count == 2)
   }
 

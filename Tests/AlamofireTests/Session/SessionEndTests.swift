@@ -64,12 +64,12 @@ struct SessionEndTests {
     let lazy = session.request("http://a.test/")
     let seen = Recorder<Set<Request>>()
     session.withAllRequests { seen.add($0) }
-    #expect(await seen.wait(for: 1)[0] == Set(requests))
+    #expect(try await seen.value(0) == Set(requests))
     #expect(!seen.values[0].contains(lazy))
     gate.open()
     for request in requests { _ = await request.end() }
     session.withAllRequests { seen.add($0) }
-    #expect(await seen.wait(for: 2)[1].isEmpty)
+    #expect(try await seen.value(1).isEmpty)
     #expect(session.core.activeCount == 0)
   }
 

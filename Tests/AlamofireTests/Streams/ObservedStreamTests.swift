@@ -21,7 +21,7 @@ struct ObservedStreamTests {
     monitor.taskDidComplete = { [hasEnded] _, _, _ in hasEnded.open() }
   }
 
-  @Test("A full stream reports each chunk once") func fullStream() async {
+  @Test("A full stream reports each chunk once") func fullStream() async throws {
     server.enqueue(.bytes(Self.size))
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
@@ -34,7 +34,7 @@ struct ObservedStreamTests {
     await recorder.results.wait(for: 1)
     #expect(await eventually { request.flow.isFull })
     gate.signal()
-    #expect(await recorder.end().error == nil)
+    #expect(try await recorder.end().error == nil)
     await hasEnded.wait()
     #expect(check.isRight(Self.size) && seen.isRight(Self.size))
   }

@@ -11,23 +11,25 @@ struct SentAgainStreamTests {
   private let queue = DispatchQueue(label: "test.handlers")
 
   /// Reads a run to its end. A gate is opened when the reader is there, which would miss a run that was over before.
-  private func end(of request: DataStreamRequest, afterOpening gate: Latch? = nil) async -> DataRecorder {
+  private func end(of request: DataStreamRequest, afterOpening gate: Latch? = nil) async throws
+    -> DataRecorder
+  {
     let recorder = DataRecorder()
     request.responseStream(on: queue, stream: recorder.note)
     gate?.open()
-    _ = await recorder.end()
+    _ = try await recorder.end()
     return recorder
   }
 
   @Test("A loop that has not begun reads the response of its own run, and its outcome")
-  func unreadLoop() async {
+  func unreadLoop() async throws {
     let session = Session.retained(
       fake: FakeTransport(.chunks(["first"]), .chunks(["second"], failure: .connectionLost)))
     let request = session.streamRequest("http://a.test/")
     let loop = request.streamTask().streamingData()
-    _ = await end(of: request)
+    _ = try await end(of: request)
     session.retryRequest(request, withDelay: nil)
-    let second = await end(of: request)
+    let second = try await end(of: request)
     let recorder = DataRecorder()
     for await stream in loop { try? recorder.note(stream) }
     #expect(recorder.text == "first")
@@ -37,19 +39,19 @@ struct SentAgainStreamTests {
   }
 
   @Test("Releasing a loop of an earlier run cancels nothing")
-  func releasedLoop() async {
+  func releasedLoop() async throws {
     let gate = Latch()
     let session = Session.retained(
       fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
     let request = session.streamRequest("http://a.test/")
     do {
       let loop = request.streamTask().streamingData()
-      _ = await end(of: request)
+      _ = try await end(of: request)
       session.retryRequest(request, withDelay: nil)
       withExtendedLifetime(loop) {}
     }
     #expect(!request.isCancelled)
-    #expect(await end(of: request, afterOpening: gate).text == "second")
+    #expect(try await end(of: request, afterOpening: gate).text == "second")
   }
 
   @Test("The token of an earlier run cancels nothing")
@@ -61,11 +63,11 @@ struct SentAgainStreamTests {
     let tokens = Recorder<DataStreamRequest.CancellationToken>()
     let recorder = DataRecorder { tokens.add($0.token) }
     request.responseStream(on: queue, stream: recorder.note)
-    _ = await recorder.end()
+    _ = try await recorder.end()
     session.retryRequest(request, withDelay: nil)
     for token in tokens.values { token.cancel() }
     #expect(!request.isCancelled)
-    #expect(await end(of: request, afterOpening: gate).text == "second")
+    #expect(try await end(of: request, afterOpening: gate).text == "second")
   }
 
   @Test("An InputStream that was not read gives the response of its own run")
@@ -75,9 +77,9 @@ struct SentAgainStreamTests {
       fake: FakeTransport(.chunks(["first"]), .chunks(["second"], failure: .connectionLost).held(by: gate)))
     let request = session.streamRequest("http://a.test/")
     let stream = try #require(request.asInputStream())
-    _ = await end(of: request)
+    _ = try await end(of: request)
     session.retryRequest(request, withDelay: nil)
-    #expect(await end(of: request, afterOpening: gate).text == "second")
+    #expect(try await end(of: request, afterOpening: gate).text == "second")
     stream.open()
     #expect(await onAThread(stream) { $0.bytes(100) } == Data("first".utf8))
     #expect(stream.streamError == nil)
@@ -91,15 +93,15 @@ struct SentAgainStreamTests {
     let session = Session.real()
     let request = session.streamRequest(server.url("/"))
     let stream = try #require(request.asInputStream())
-    _ = await end(of: request)
+    _ = try await end(of: request)
     session.retryRequest(request, withDelay: nil)
-    let second = await end(of: request)
+    let second = try await end(of: request)
     #expect(second.completions.values.map { $0.error == nil } == [true])
     withExtendedLifetime(stream) {}
   }
 
   @Test("A cancellation during the delay of a retry keeps the failure of the stream")
-  func cancelledDelay() async {
+  func cancelledDelay() async throws {
     let isCalled = Latch()
     let spy = SpyInterceptor(retry: { _, _, _ in
       isCalled.open()
@@ -111,7 +113,7 @@ struct SentAgainStreamTests {
     request.responseStream(on: queue, stream: recorder.note)
     await isCalled.wait()
     request.cancel()
-    let error = await recorder.end().error
+    let error = try await recorder.end().error
     #expect((error?.underlyingError as? URLError)?.code == .networkConnectionLost)
     #expect(recorder.text == "part")
     #expect(request.isCancelled && request.retryCount == 0)

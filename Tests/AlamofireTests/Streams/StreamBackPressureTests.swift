@@ -31,7 +31,7 @@ struct StreamBackPressureTests {
     #expect(sent.reachedCount == 0)
   }
 
-  @Test("A handler that blocks stops the server") func blockingHandler() async {
+  @Test("A handler that blocks stops the server") func blockingHandler() async throws {
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
     let recorder = DataRecorder { stream in
@@ -41,11 +41,11 @@ struct StreamBackPressureTests {
     await recorder.results.wait(for: 1)
     await expectServerWaits()
     gate.signal()
-    #expect(await recorder.end().error == nil)
+    #expect(try await recorder.end().error == nil)
     #expect(check.isRight(Self.size))
   }
 
-  @Test("The slowest handler determines the speed") func slowestHandler() async {
+  @Test("The slowest handler determines the speed") func slowestHandler() async throws {
     let gate = DispatchSemaphore(value: 0)
     let slow = PatternCheck()
     let slowRecorder = DataRecorder { stream in
@@ -58,7 +58,7 @@ struct StreamBackPressureTests {
     await slowRecorder.results.wait(for: 1)
     await expectServerWaits()
     gate.signal()
-    _ = await (slowRecorder.end(), fastRecorder.end())
+    _ = try await (slowRecorder.end(), fastRecorder.end())
     #expect(slow.isRight(Self.size) && fast.isRight(Self.size))
   }
 
@@ -104,18 +104,18 @@ struct StreamBackPressureTests {
     #expect(request.flow.heldBytes == 0)
   }
 
-  @Test("Cancelling ends the wait") func cancel() async {
+  @Test("Cancelling ends the wait") func cancel() async throws {
     let gate = DispatchSemaphore(value: 0)
     let recorder = DataRecorder { stream in if stream.value != nil { gate.wait() } }
     request.responseStream(on: DispatchQueue(label: "test.slow"), stream: recorder.note).resume()
     await expectServerWaits()
     request.cancel()
     for _ in 0..<1000 { gate.signal() }
-    #expect(await recorder.end().error?.isExplicitlyCancelledError == true)
+    #expect(try await recorder.end().error?.isExplicitlyCancelledError == true)
     #expect(request.flow.heldBytes == 0)
   }
 
-  @Test("A suspended stream continues after resume") func suspend() async {
+  @Test("A suspended stream continues after resume") func suspend() async throws {
     let gate = DispatchSemaphore(value: 0)
     let check = PatternCheck()
     let recorder = DataRecorder { stream in
@@ -128,11 +128,11 @@ struct StreamBackPressureTests {
     #expect(await eventually { request.flow.heldBytes == 0 })
     #expect(recorder.completions.count == 0)
     request.resume()
-    #expect(await recorder.end().error == nil)
+    #expect(try await recorder.end().error == nil)
     #expect(check.isRight(Self.size))
   }
 
-  @Test("Without a handler no bytes are buffered") func noHandler() async {
+  @Test("Without a handler no bytes are buffered") func noHandler() async throws {
     request.resume()
     await request.finished()
     #expect(request.isFinished)
@@ -140,7 +140,7 @@ struct StreamBackPressureTests {
     #expect(sent.reachedCount == 1)
     let recorder = DataRecorder()
     request.responseStream(on: .global(), stream: recorder.note)
-    #expect(await recorder.end().response?.statusCode == 200)
+    #expect(try await recorder.end().response?.statusCode == 200)
     #expect(recorder.values.isEmpty)
   }
 
@@ -152,7 +152,7 @@ struct StreamBackPressureTests {
     _ = try await server.takeRequest()
     let recorder = DataRecorder()
     Session.real().streamRequest(server.url("/")).responseStream(on: .global(), stream: recorder.note)
-    #expect(await recorder.end().error == nil)
+    #expect(try await recorder.end().error == nil)
     #expect(recorder.text == (0..<1000).map { "\($0)\n" }.joined())
   }
 }

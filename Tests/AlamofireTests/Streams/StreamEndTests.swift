@@ -19,45 +19,45 @@ struct StreamEndTests {
       "http://a.test/", automaticallyCancelOnStreamError: cancelsOnError, interceptor: interceptor)
   }
 
-  @Test("An error of a handler ends the request") func handlerError() async {
+  @Test("An error of a handler ends the request") func handlerError() async throws {
     let recorder = DataRecorder { stream in if stream.value != nil { throw TestError() } }
     let other = DataRecorder()
     let request = request(.chunks(["a", "b", "c"])).responseStream(on: queue, stream: recorder.note)
       .responseStream(on: queue, stream: other.note)
-    let error = await recorder.end().error
+    let error = try await recorder.end().error
     guard case .responseSerializationFailed(.customSerializationFailed(let cause)) = error else {
       Issue.record("\(String(describing: error))")
       return
     }
     #expect(cause as? TestError == TestError())
     #expect(String(recorder.kinds.values) == "sc")
-    #expect(await other.end().error?.isResponseSerializationError == true)
+    #expect(try await other.end().error?.isResponseSerializationError == true)
     #expect(request.isCancelled)
   }
 
   @Test("An AFError of a handler is not wrapped, and an error of a completion is ignored") func afError()
-    async
+    async throws
   {
     let recorder = DataRecorder { stream in
       throw stream.value != nil ? AFError.sessionDeinitialized : AFError.explicitlyCancelled
     }
     let request = request(.chunks(["a"])).responseStream(on: queue, stream: recorder.note)
-    #expect(await recorder.end().error?.isSessionDeinitializedError == true)
+    #expect(try await recorder.end().error?.isSessionDeinitializedError == true)
     #expect(request.error?.isSessionDeinitializedError == true)
     #expect(recorder.completions.count == 1)
   }
 
-  @Test("A failed serializer ends the request if that is chosen") func serializerFailure() async {
+  @Test("A failed serializer ends the request if that is chosen") func serializerFailure() async throws {
     let recorder = StreamRecorder<Point, AFError>()
     let request = request(.chunks([#"{"x":1}"#, #"{"y":2}"#, #"{"x":3}"#]), cancelsOnError: true)
     request.responseStreamDecodable(on: queue, stream: recorder.note)
-    #expect(await recorder.end().error?.isExplicitlyCancelledError == true)
+    #expect(try await recorder.end().error?.isExplicitlyCancelledError == true)
     #expect(recorder.values.map(\.x) == [1])
     #expect(recorder.results.count == 2)
     #expect(request.isCancelled)
   }
 
-  @Test("Tokens cancel on any thread and repeatedly") func tokens() async {
+  @Test("Tokens cancel on any thread and repeatedly") func tokens() async throws {
     let tokens = Recorder<DataStreamRequest.CancellationToken>()
     let recorder = DataRecorder { stream in
       tokens.add(stream.token)
@@ -65,21 +65,21 @@ struct StreamEndTests {
       onManyThreads { stream.token.cancel() }
     }
     let request = request(.chunks(["a", "b"])).responseStream(on: queue, stream: recorder.note)
-    #expect(await recorder.end().error?.isExplicitlyCancelledError == true)
+    #expect(try await recorder.end().error?.isExplicitlyCancelledError == true)
     #expect(String(recorder.kinds.values) == "sc")
     for token in tokens.values { token.cancel() }
     #expect(request.isCancelled)
     #expect(recorder.completions.count == 1)
   }
 
-  @Test("A stream that is cancelled before its start is not sent") func cancelledBeforeStart() async {
+  @Test("A stream that is cancelled before its start is not sent") func cancelledBeforeStart() async throws {
     let fake = FakeTransport()
     let request = Session.retained(fake: fake, startRequestsImmediately: false).streamRequest(
       "http://a.test/")
     let recorder = DataRecorder()
     request.responseStream(on: queue, stream: recorder.note)
     request.cancel()
-    #expect(await recorder.end().error?.isExplicitlyCancelledError == true)
+    #expect(try await recorder.end().error?.isExplicitlyCancelledError == true)
     #expect(fake.requests.isEmpty)
   }
 
@@ -89,7 +89,7 @@ struct StreamEndTests {
     Session.real().streamRequest(server.url("/bytes/100000"))
       .onHTTPResponse(on: queue) { _, decide in decide(.cancel) }
       .responseStream(on: queue, stream: recorder.note)
-    #expect(await recorder.end().error?.isExplicitlyCancelledError == true)
+    #expect(try await recorder.end().error?.isExplicitlyCancelledError == true)
     #expect(recorder.values.isEmpty)
   }
 
@@ -103,11 +103,11 @@ struct StreamEndTests {
       decide(.allow)
     }
     request.responseStream(on: queue, stream: recorder.note)
-    #expect(await recorder.end().error == nil)
+    #expect(try await recorder.end().error == nil)
     #expect(order.values == ["head 200", "chunk"])
   }
 
-  @Test("A retry delivers the new response from its beginning") func retry() async {
+  @Test("A retry delivers the new response from its beginning") func retry() async throws {
     let recorder = DataRecorder()
     let values = StreamRecorder<Point, AFError>()
     let texts = StreamRecorder<String, Never>()
@@ -119,8 +119,8 @@ struct StreamEndTests {
     request.responseStream(on: queue, stream: recorder.note)
       .responseStreamDecodable(on: queue, stream: values.note)
       .responseStreamString(on: queue, stream: texts.note)
-    #expect(await values.end().error == nil)
-    _ = await (recorder.end(), texts.end())
+    #expect(try await values.end().error == nil)
+    _ = try await (recorder.end(), texts.end())
     #expect(request.retryCount == 1)
     #expect(recorder.values.count == 2)
     #expect(values.values.map(\.x) == [1, 7])
@@ -138,7 +138,7 @@ struct StreamEndTests {
     await recorder.results.wait(for: 1)
     await gate.waitUntilReached()
     session = nil
-    #expect(await recorder.end().error?.isSessionDeinitializedError == true)
+    #expect(try await recorder.end().error?.isSessionDeinitializedError == true)
   }
 
   @Test("Handlers of a stream that is not started are released") func unstartedHandlers() {
@@ -152,7 +152,7 @@ struct StreamEndTests {
     #expect(request == nil)
   }
 
-  @Test("Handlers of a stream that has ended are released") func endedHandlers() async {
+  @Test("Handlers of a stream that has ended are released") func endedHandlers() async throws {
     final class Token: Sendable {}
     nonisolated(unsafe) weak var token: Token?
     let request = Session.retained(fake: FakeTransport(.chunks(["a"]))).streamRequest("http://a.test/")
@@ -165,7 +165,7 @@ struct StreamEndTests {
         withExtendedLifetime(held) {}
       }
     }
-    _ = await recorder.end()
+    _ = try await recorder.end()
     #expect(await eventually { token == nil })
     #expect(request.isFinished)
   }
@@ -182,7 +182,7 @@ struct StreamEndTests {
     }
     Session.real().streamRequest(server.url("/bytes/100000"))
       .responseStream(using: Place(), on: .global(), stream: recorder.note)
-    _ = await recorder.end()
+    _ = try await recorder.end()
     #expect(!names.values.contains("http-engine"))
     #expect(names.count > 2)
   }

@@ -81,13 +81,13 @@ struct StreamSequenceTests {
   }
 
   @Test("A buffering policy drops elements", arguments: [true, false])
-  func policies(isNewest: Bool) async {
+  func policies(isNewest: Bool) async throws {
     let request = request(.chunks((0..<100).map { "\($0)," }))
     let stream = request.streamTask().streamingStrings(
       bufferingPolicy: isNewest ? .bufferingNewest(3) : .bufferingOldest(3))
     let recorder = DataRecorder()
     request.responseStream(on: .global(), stream: recorder.note)
-    _ = await recorder.end()
+    _ = try await recorder.end()
     // All chunks were added to the buffer or dropped. The completion may still fit.
     var kinds = ""
     for await event in stream { kinds += event.completion == nil ? "s" : "c" }
@@ -105,7 +105,7 @@ struct StreamSequenceTests {
     #expect(request.error?.isExplicitlyCancelledError == true)
   }
 
-  @Test("The request waits for a loop that has begun") func backPressure() async {
+  @Test("The request waits for a loop that has begun") func backPressure() async throws {
     for _ in 0..<50 {
       let request = request(.chunks(["a", "b"]))
       let other = DataRecorder()
@@ -119,11 +119,11 @@ struct StreamSequenceTests {
       #expect(other.completions.count == 0)
       iterator = nil
       #expect(request.isCancelled)
-      #expect(await other.end().error?.isExplicitlyCancelledError == true)
+      #expect(try await other.end().error?.isExplicitlyCancelledError == true)
     }
   }
 
-  @Test("A cancelled request does not wait for a loop") func cancelled() async {
+  @Test("A cancelled request does not wait for a loop") func cancelled() async throws {
     let request = request(.chunks(["a", "b", "c"]))
     let other = DataRecorder()
     request.suspend()
@@ -134,7 +134,7 @@ struct StreamSequenceTests {
     await other.results.wait(for: 3)
     #expect(other.completions.count == 0)
     request.cancel()
-    #expect(await other.end().error?.isExplicitlyCancelledError == true)
+    #expect(try await other.end().error?.isExplicitlyCancelledError == true)
     _ = await iterator.next()
   }
 
@@ -151,7 +151,7 @@ struct StreamSequenceTests {
     request.resume()
     _ = await iterator.next()
     request.cancel()
-    #expect(await other.end().error?.isExplicitlyCancelledError == true)
+    #expect(try await other.end().error?.isExplicitlyCancelledError == true)
     _ = await iterator.next()
   }
 
@@ -167,7 +167,7 @@ struct StreamSequenceTests {
     request.resume()
     for await _ in stream { break }
     gate.open()
-    #expect(await recorder.end().error == nil)
+    #expect(try await recorder.end().error == nil)
     #expect(recorder.text == "firstsecond")
   }
 

@@ -112,7 +112,7 @@ struct StreamValuesTests {
     gate.open()
     let recorder = DataRecorder()
     request.responseStream(on: .global(), stream: recorder.note)
-    #expect(await recorder.end().error?.isExplicitlyCancelledError ?? false == cancels)
+    #expect(try await recorder.end().error?.isExplicitlyCancelledError ?? false == cancels)
   }
 
   @Test("A cancelled request and a cancelled task throw") func cancellation() async throws {

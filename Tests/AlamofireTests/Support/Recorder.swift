@@ -54,6 +54,14 @@ final class Recorder<Value: Sendable>: Sendable {
     return values
   }
 
+  /// Waits for the value with this index, as ``wait(for:)`` does. Throws if there is none in the end, so that a test
+  /// whose time is over fails alone.
+  func value(_ index: Int) async throws -> Value {
+    let values = await wait(for: index + 1)
+    guard values.count > index else { throw CancellationError() }
+    return values[index]
+  }
+
   private func endWait(_ id: Int) {
     let waiter = state.withLock { state in
       state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }

@@ -24,7 +24,7 @@ final class StreamRecorder<Success: Sendable, Failure: Error>: Sendable {
   }
 
   /// Waits for the completion.
-  func end() async -> DataStreamRequest.Completion { await completions.wait(for: 1)[0] }
+  func end() async throws -> DataStreamRequest.Completion { try await completions.value(0) }
 
   /// Records an event. Used as the handler of a stream.
   @Sendable func note(_ stream: Stream) throws {

@@ -184,13 +184,13 @@ final class FakeByteStream: ByteStream {
 
 extension FakeByteStream {
   /// Answers the handshake, which is the first write, and sends more bytes after the head.
-  func accept(fields: String = "", then bytes: Data = Data()) async {
-    send(Data(await acceptance(fields: fields).utf8) + bytes)
+  func accept(fields: String = "", then bytes: Data = Data()) async throws {
+    send(Data(try await acceptance(fields: fields).utf8) + bytes)
   }
 
   /// Returns the head of the response that accepts the handshake.
-  func acceptance(fields: String = "") async -> String {
-    let head = String(decoding: await writes.wait(for: 1)[0], as: UTF8.self)
+  func acceptance(fields: String = "") async throws -> String {
+    let head = String(decoding: try await writes.value(0), as: UTF8.self)
     let line = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }
     let key = line.map { String($0.dropFirst(19)) } ?? ""
     let accept = WebSocketKey.accept(key) { OpenSSLHashes.sha1($0) } ?? ""
@@ -249,11 +249,11 @@ struct FakeSocketSession {
   /// Opens a connection whose handshake is accepted.
   func connected(
     _ configuration: WebSocketRequest.Configuration = .default
-  ) async -> (WebSocketRequest, Recorder<SocketEvent>, FakeByteStream) {
+  ) async throws -> (WebSocketRequest, Recorder<SocketEvent>, FakeByteStream) {
     let socket = session.webSocketRequest(to: "ws://a.test/", configuration: configuration)
     let events = socket.recorded()
-    let stream = await streams.streams.wait(for: 1)[0]
-    await stream.accept()
+    let stream = try await streams.streams.value(0)
+    try await stream.accept()
     await events.wait(for: 1)
     return (socket, events, stream)
   }

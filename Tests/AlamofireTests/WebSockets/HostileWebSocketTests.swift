@@ -11,23 +11,23 @@ import Testing
 @Suite("Hostile WebSocket servers", .timeLimit(.minutes(5))) struct HostileWebSocketTests {
   private func opened(
     _ configuration: WebSocketRequest.Configuration = .default, fields: String = ""
-  ) async -> (FakeSocketSession, WebSocketRequest, Recorder<SocketEvent>, FakeByteStream) {
+  ) async throws -> (FakeSocketSession, WebSocketRequest, Recorder<SocketEvent>, FakeByteStream) {
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/", configuration: configuration)
     let events = socket.recorded()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
-    await stream.accept(fields: fields)
+    let stream = try await fake.streams.streams.value(0)
+    try await stream.accept(fields: fields)
     return (fake, socket, events, stream)
   }
 
   // MARK: The handshake
 
-  private func outcome(of response: String, repeating rest: String = "") async -> [SocketEvent] {
+  private func outcome(of response: String, repeating rest: String = "") async throws -> [SocketEvent] {
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     let events = socket.recorded()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
-    let head = await stream.acceptance()
+    let stream = try await fake.streams.streams.value(0)
+    let head = try await stream.acceptance()
     let accept = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Accept") } ?? ""
     stream.send(Data(response.replacingOccurrences(of: "$accept", with: accept).utf8))
     if !rest.isEmpty {
@@ -55,15 +55,15 @@ import Testing
       "Upgrade: websocket\r\nConnection: Upgrade\r\n$accept\r\nSec-WebSocket-Extensions: ,;\r\n",
       "Upgrade: websocket\r\nConnection: Upgrade\r\n$accept\r\n folded\r\n",
     ])
-  func invalidHandshake(fields: String) async {
-    let events = await outcome(of: "HTTP/1.1 101 Switching Protocols\r\n\(fields)\r\n")
+  func invalidHandshake(fields: String) async throws {
+    let events = try await outcome(of: "HTTP/1.1 101 Switching Protocols\r\n\(fields)\r\n")
     #expect(events == [.completed(.badServerResponse)])
   }
 
   @Test("Another version of HTTP is refused", arguments: ["HTTP/1.0", "HTTP/2", "HTTP/1.1x", "ICY"])
-  func version(text: String) async {
+  func version(text: String) async throws {
     let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\n$accept\r\n"
-    #expect(await outcome(of: "\(text) 101 X\r\n\(fields)\r\n") == [.completed(.badServerResponse)])
+    #expect(try await outcome(of: "\(text) 101 X\r\n\(fields)\r\n") == [.completed(.badServerResponse)])
   }
 
   @Test(
@@ -72,8 +72,8 @@ import Testing
       ["HTTP/1.1 101 Switching Protocols\r\n", "X-Field: value\r\n"], ["HTTP/1.1 101 ", "reason "],
       ["", "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"], ["HTTP/1.1 101 X\r\nName: ", "value"],
     ])
-  func endlessHead(parts: [String]) async {
-    #expect(await outcome(of: parts[0], repeating: parts[1]) == [.completed(.dataLengthExceedsMaximum)])
+  func endlessHead(parts: [String]) async throws {
+    #expect(try await outcome(of: parts[0], repeating: parts[1]) == [.completed(.dataLengthExceedsMaximum)])
   }
 
   @Test(
@@ -82,8 +82,8 @@ import Testing
       ["\r\n", "rest of the body "], ["Content-Length: 9223372036854775807\r\n\r\n", "rest of the body "],
       ["Transfer-Encoding: chunked\r\n\r\n", "4\r\nbody\r\n"],
     ])
-  func endlessBody(parts: [String]) async {
-    let events = await outcome(of: "HTTP/1.1 403 Forbidden\r\n" + parts[0], repeating: parts[1])
+  func endlessBody(parts: [String]) async throws {
+    let events = try await outcome(of: "HTTP/1.1 403 Forbidden\r\n" + parts[0], repeating: parts[1])
     #expect(events == [.completed(.badServerResponse)])
   }
 
@@ -109,18 +109,18 @@ import Testing
   ]
 
   @Test("A violation is answered by a Close frame, whatever follows it", arguments: [1002, 1007, 1009])
-  func violation(code: Int) async {
-    for bytes in Self.violations[code] ?? [] { await expectViolation(Data(bytes), code) }
+  func violation(code: Int) async throws {
+    for bytes in Self.violations[code] ?? [] { try await expectViolation(Data(bytes), code) }
   }
 
   @Test(
     "A Close frame with an invalid code is a violation",
     arguments: [0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65_535])
-  func closeCode(code: Int) async { await expectViolation(closeFrame(code), 1002) }
+  func closeCode(code: Int) async throws { try await expectViolation(closeFrame(code), 1002) }
 
-  private func expectViolation(_ bytes: Data, _ code: Int) async {
+  private func expectViolation(_ bytes: Data, _ code: Int) async throws {
     for isSplit in [false, true] {
-      let (_, socket, events, stream) = await opened()
+      let (_, socket, events, stream) = try await opened()
       if isSplit { for byte in bytes { stream.send(Data([byte])) } } else { stream.send(bytes) }
       // Bytes after the violation are not delivered.
       stream.send(serverFrame(0x81, Array("late".utf8)) + closeFrame() + Data(repeating: 0xFF, count: 1000))
@@ -133,7 +133,7 @@ import Testing
   }
 
   @Test("Text that is not UTF-8 is found at every split", arguments: 1..<12)
-  func splitText(position: Int) async {
+  func splitText(position: Int) async throws {
     let invalid: [[UInt8]] = [
       [0x61, 0xC0, 0x80, 0x62], [0xE2, 0x82, 0x28], [0xF0, 0x9F, 0x91, 0x61], [0xED, 0xA0, 0x80], [0xFF],
       [0xF4, 0x90, 0x80, 0x80],
@@ -141,7 +141,7 @@ import Testing
     for text in invalid {
       let bytes = Array("grüße ".utf8) + text
       let split = min(position, bytes.count - 1)
-      let (_, _, events, stream) = await opened()
+      let (_, _, events, stream) = try await opened()
       stream.send(serverFrame(0x01, Array(bytes[..<split])) + serverFrame(0x80, Array(bytes[split...])))
       #expect(await events.wait(for: 2) == [.connected(nil), .completed(.badServerResponse)])
       #expect(stream.events == [.closed(WebSocketClosure(code: .invalidFramePayloadData))])
@@ -149,8 +149,8 @@ import Testing
   }
 
   @Test("Frames after a Close frame are skipped")
-  func dataAfterClose() async {
-    let (_, _, events, stream) = await opened()
+  func dataAfterClose() async throws {
+    let (_, _, events, stream) = try await opened()
     stream.send(closeFrame(4000, "end") + serverFrame(0x81, Array("late".utf8)) + Data([0xFF, 0xFF]))
     stream.send(serverFrame(0x89, [1]) + closeFrame(1001))
     #expect(await events.wait(for: 2) == [.connected(nil), .disconnected(4000, "end")])
@@ -160,8 +160,8 @@ import Testing
   }
 
   @Test("A server that ends nothing after its Close frame is left", arguments: [false, true])
-  func openAfterClose(isViolation: Bool) async {
-    let (_, _, events, stream) = await opened()
+  func openAfterClose(isViolation: Bool) async throws {
+    let (_, _, events, stream) = try await opened()
     // The server reads nothing either.
     stream.holdWrites()
     stream.send(isViolation ? Data([0xC1, 0]) : closeFrame())
@@ -175,7 +175,7 @@ import Testing
 
   @Test("A compressed message that expands beyond the limit is refused", arguments: [false, true])
   func bomb(isText: Bool) async throws {
-    let (_, _, events, stream) = await opened(
+    let (_, _, events, stream) = try await opened(
       .init(compressesMessages: true), fields: "Sec-WebSocket-Extensions: permessage-deflate\r\n")
     var server = WebSocketConnection(
       WebSocketOptions(role: .server, deflate: WebSocketDeflate()), compression: ZlibMessageCompression()
@@ -195,8 +195,8 @@ import Testing
   }
 
   @Test("Fragments together are limited")
-  func fragments() async {
-    let (_, _, events, stream) = await opened(.maximumMessageSize(1000))
+  func fragments() async throws {
+    let (_, _, events, stream) = try await opened(.maximumMessageSize(1000))
     stream.send(serverFrame(0x02, [UInt8](repeating: 1, count: 500)))
     for _ in 0..<2000 { stream.send(serverFrame(0x00) + serverFrame(0x89)) }
     stream.send(serverFrame(0x00, [UInt8](repeating: 1, count: 500)) + serverFrame(0x80, [1]))
@@ -205,7 +205,7 @@ import Testing
 
   @Test("An awaited send waits for a server that reads slowly")
   func slowReader() async throws {
-    let (_, socket, _, stream) = await opened()
+    let (_, socket, _, stream) = try await opened()
     stream.holdWrites()
     let sent = Recorder<Int>()
     let ends = Recorder<Bool>()
@@ -234,18 +234,18 @@ import Testing
 
   @Test(
     "Calls from many threads end the request once, and complete each send once", .steps, arguments: 0..<40)
-  func manyThreads(seed: Int) async {
+  func manyThreads(seed: Int) async throws {
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     let events = socket.recorded()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
+    let stream = try await fake.streams.streams.value(0)
     let sends = Recorder<Bool>()
     let pings = Recorder<Bool>()
     step("handshake")
     // A request that is cancelled before its handshake was written would leave nothing to answer.
     await stream.writes.wait(for: 1)
     // The connection opens.
-    let opening = Task { await stream.accept(then: serverFrame(0x81, [0x61]) + serverFrame(0x89, [1])) }
+    let opening = Task { try await stream.accept(then: serverFrame(0x81, [0x61]) + serverFrame(0x89, [1])) }
     let threads = 8
     step("calls from the threads")
     await withCheckedContinuation { done in
@@ -266,7 +266,7 @@ import Testing
     }
     step("completions")
     socket.cancel()
-    await opening.value
+    try await opening.value
     #expect(await sends.wait(for: threads * 20).count == threads * 20)
     #expect(await pings.wait(for: threads * 20).count == threads * 20)
     _ = await eventually { events.values.contains(.cancelled) || events.values.contains(.completed(nil)) }
@@ -277,7 +277,7 @@ import Testing
   }
 
   @Test("A request that has ended is released")
-  func release() async {
+  func release() async throws {
     let fake = FakeSocketSession()
     weak var released: WebSocketRequest?
     weak var stream: FakeByteStream?
@@ -285,9 +285,9 @@ import Testing
       let socket = fake.session.webSocketRequest(to: "ws://a.test/")
       released = socket
       let events = socket.recorded()
-      let opened = await fake.streams.streams.wait(for: 1)[0]
+      let opened = try await fake.streams.streams.value(0)
       stream = opened
-      await opened.accept(then: serverFrame(0x81, [0x61]) + closeFrame())
+      try await opened.accept(then: serverFrame(0x81, [0x61]) + closeFrame())
       await events.wait(for: 3)
       opened.send(Data(), isLast: true)
       await events.wait(for: 4)

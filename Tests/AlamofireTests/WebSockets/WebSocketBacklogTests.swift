@@ -28,7 +28,7 @@ import Testing
   @Test("Cancelling drops the backlog, and the completion is next", arguments: [false, true])
   func backlog(isConcurrent: Bool) async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     let (events, gate) = stopped(socket, on: isConcurrent ? .global() : queue)
     stream.send(Self.messages)
     await events.wait(for: 1)
@@ -45,7 +45,7 @@ import Testing
     arguments: [false, true])
   func byEvent(hasEnded: Bool) async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     let events = Recorder<SocketEvent>()
     let gate = DispatchSemaphore(value: 0)
     socket.streamMessageEvents(on: queue) { event in
@@ -67,7 +67,7 @@ import Testing
   func concurrentQueue() async throws {
     let queue = DispatchQueue(label: "test.concurrent", attributes: .concurrent)
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     let (events, gate) = stopped(socket, on: queue)
     stream.send(serverFrame(0x81, Array("1".utf8)))
     await events.wait(for: 1)
@@ -83,7 +83,7 @@ import Testing
 
   @Test("Cancelling ends a loop at once, although messages are there") func loop() async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     let messages = socket.webSocketTask().streamingMessages()
     stream.send(Self.messages)
     var count = 0
@@ -99,7 +99,7 @@ import Testing
   func closing() async throws {
     for cancels in [false, true] {
       let fake = FakeSocketSession()
-      let (socket, _, stream) = await fake.connected()
+      let (socket, _, stream) = try await fake.connected()
       let (events, gate) = stopped(socket, on: queue)
       stream.send(Self.messages)
       await events.wait(for: 1)
@@ -147,7 +147,7 @@ import Testing
     async throws
   {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     let (events, gate) = stopped(socket, on: queue)
     let order = Recorder<String>()
     socket.streamMessages(on: queue) { message in if case .string(let text) = message { order.add(text) } }
@@ -168,7 +168,7 @@ import Testing
 
   @Test("A pong answers its ping and earlier ones, but no later one") func pongs() async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     let answers = Recorder<Int>()
     for number in 1...4 {
       socket.sendPing(respondingOn: queue) { response in
@@ -198,7 +198,7 @@ import Testing
 
   @Test("All pings of one read are answered, in their order") func pingsOfOneRead() async throws {
     let fake = FakeSocketSession()
-    let (socket, events, stream) = await fake.connected()
+    let (socket, events, stream) = try await fake.connected()
     let payloads = (0..<500).map { [UInt8]("payload \($0)".utf8) }
     stream.send(payloads.reduce(into: Data()) { $0 += serverFrame(0x89, $1) } + serverFrame(0x81, [0x78]))
     await events.wait(for: 2)
@@ -226,8 +226,8 @@ import Testing
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     let events = socket.recorded()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
-    let head = await stream.acceptance()
+    let stream = try await fake.streams.streams.value(0)
+    let head = try await stream.acceptance()
     for (index, byte) in head.utf8.prefix(20).enumerated() {
       // A byte for each read.
       await stream.timeouts.wait(for: index + 1)
@@ -252,8 +252,8 @@ import Testing
     let start = ContinuousClock.now
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     let events = socket.recorded()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
-    let head = await stream.acceptance()
+    let stream = try await fake.streams.streams.value(0)
+    let head = try await stream.acceptance()
     await stream.timeouts.wait(for: 1)
     socket.suspend()
     #expect(await eventually { stream.isSuspended })
@@ -262,7 +262,7 @@ import Testing
     let pause = held.duration(to: .now)
     socket.resume()
     stream.send(Data(head.utf8.prefix(1)))
-    let left = try #require(await stream.timeouts.wait(for: 2)[1])
+    let left = try #require(try await stream.timeouts.value(1))
     // Whatever a busy machine takes is counted, but not the pause.
     #expect(.seconds(60) - left <= start.duration(to: .now) - pause)
     socket.cancel()

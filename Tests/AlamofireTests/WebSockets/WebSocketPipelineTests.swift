@@ -14,15 +14,15 @@ import Testing
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "\(isSecure ? "wss" : "ws")://ann:pw@a.test/chat?x#y")
     let events = socket.recorded()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
-    let head = String(decoding: await stream.writes.wait(for: 1)[0], as: UTF8.self)
+    let stream = try await fake.streams.streams.value(0)
+    let head = String(decoding: try await stream.writes.value(0), as: UTF8.self)
     #expect(head.hasPrefix("GET /chat?x HTTP/1.1\r\nHost: a.test\r\n") && head.hasSuffix("\r\n\r\n"))
     #expect(!head.contains("Accept-Encoding") && !head.contains("pw@"))
     #expect(stream.isSecure == isSecure)
     let (scheme, port) = isSecure ? ("https", 443) : ("http", 80)
     #expect(stream.request.origin == Origin(scheme: scheme, host: "a.test", port: port))
     #expect(stream.request.fields.isEmpty)
-    await stream.accept(then: closeFrame())
+    try await stream.accept(then: closeFrame())
     #expect(await events.wait(for: 3) == [.connected(nil)] + Self.ended)
     #expect(await stream.ends.wait(for: 1).count == 1)
   }
@@ -33,10 +33,10 @@ import Testing
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     let events = socket.recorded()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
+    let stream = try await fake.streams.streams.value(0)
     let text = String(repeating: "grüße 👋 ", count: 40)
     var bytes = Data("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".utf8)
-    bytes += Data(await stream.acceptance(fields: "X: y\r\n").utf8)
+    bytes += Data(try await stream.acceptance(fields: "X: y\r\n").utf8)
     bytes += Self.hello + serverFrame(0x89, [1, 2]) + serverFrame(0x01, Array(text.utf8.prefix(5)))
     bytes += serverFrame(0x8A) + serverFrame(0x80, Array(text.utf8.dropFirst(5)))
     bytes += serverFrame(0x82, [UInt8](repeating: 9, count: 700)) + closeFrame(4001, "moved")
@@ -54,7 +54,7 @@ import Testing
   @Test("One write is under way at a time, and later messages gather")
   func writes() async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     stream.holdWrites()
     let completed = Recorder<Int>()
     for index in 0..<100 {
@@ -76,7 +76,7 @@ import Testing
   @Test("A large message is written in pieces, and completes after the last one")
   func largeMessage() async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected()
+    let (socket, _, stream) = try await fake.connected()
     stream.holdWrites()
     let completed = Recorder<Int>()
     let queue = DispatchQueue(label: "test")
@@ -100,7 +100,7 @@ import Testing
   @Test("Sends that were not written complete with the error, once each")
   func failedWrites() async throws {
     let fake = FakeSocketSession()
-    let (socket, events, stream) = await fake.connected()
+    let (socket, events, stream) = try await fake.connected()
     stream.holdWrites()
     let failed = Recorder<URLError.Code?>()
     for _ in 0..<50 {
@@ -122,8 +122,8 @@ import Testing
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     var messages = socket.webSocketTask().streamingMessages().makeAsyncIterator()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
-    await stream.accept()
+    let stream = try await fake.streams.streams.value(0)
+    try await stream.accept()
     let frame = serverFrame(0x82, [UInt8](repeating: 1, count: 65_000))
     for _ in 0..<100 { stream.send(frame) }
     var count = 0
@@ -148,7 +148,7 @@ import Testing
   @Test("Pings of a server that reads nothing take no memory")
   func pingFlood() async throws {
     let fake = FakeSocketSession()
-    let (socket, events, stream) = await fake.connected()
+    let (socket, events, stream) = try await fake.connected()
     stream.holdWrites()
     socket.send(.string("first"))
     await stream.writes.wait(for: 2)
@@ -177,17 +177,17 @@ import Testing
   /// Leads a connection to a moment.
   private func reach(
     _ moment: Moment, _ fake: FakeSocketSession
-  ) async -> (WebSocketRequest, Recorder<SocketEvent>, FakeByteStream) {
+  ) async throws -> (WebSocketRequest, Recorder<SocketEvent>, FakeByteStream) {
     var configuration = WebSocketRequest.Configuration.default
     configuration.closeTimeout = .seconds(3600)
     guard moment != .connecting, moment != .waiting else {
       let socket = fake.session.webSocketRequest(to: "ws://a.test/", configuration: configuration)
       let events = socket.recorded()
-      let stream = await fake.streams.streams.wait(for: 1)[0]
+      let stream = try await fake.streams.streams.value(0)
       if moment == .waiting { await stream.writes.wait(for: 1) }
       return (socket, events, stream)
     }
-    let (socket, events, stream) = await fake.connected(configuration)
+    let (socket, events, stream) = try await fake.connected(configuration)
     switch moment {
     case .sending:
       stream.holdWrites()
@@ -207,7 +207,7 @@ import Testing
   @Test("Cancelling ends the stream at once", arguments: Moment.allCases)
   func cancellation(moment: Moment) async throws {
     let fake = FakeSocketSession()
-    let (socket, events, stream) = await reach(moment, fake)
+    let (socket, events, stream) = try await reach(moment, fake)
     socket.cancel()
     _ = await eventually { socket.error != nil || events.values.last == .completed(nil) }
     await stream.ends.wait(for: 1)
@@ -221,7 +221,7 @@ import Testing
   @Test("A lost connection ends the request", arguments: Moment.allCases)
   func loss(moment: Moment) async throws {
     let fake = FakeSocketSession()
-    let (_, events, stream) = await reach(moment, fake)
+    let (_, events, stream) = try await reach(moment, fake)
     stream.fail()
     let last: SocketEvent = moment == .closed ? .completed(nil) : .completed(.networkConnectionLost)
     _ = await eventually { events.values.last == last }
@@ -231,7 +231,7 @@ import Testing
   @Test("The end of the stream ends the request", arguments: Moment.allCases)
   func end(moment: Moment) async throws {
     let fake = FakeSocketSession()
-    let (_, events, stream) = await reach(moment, fake)
+    let (_, events, stream) = try await reach(moment, fake)
     stream.send(Data(), isLast: true)
     if moment == .sending { stream.finishWrites() }
     let last: SocketEvent = moment == .closed ? .completed(nil) : .completed(.networkConnectionLost)
@@ -243,10 +243,10 @@ import Testing
   @Test("Suspending suspends the stream", arguments: [Moment.waiting, .accepted])
   func suspension(moment: Moment) async throws {
     let fake = FakeSocketSession()
-    let (socket, events, stream) = await reach(moment, fake)
+    let (socket, events, stream) = try await reach(moment, fake)
     socket.suspend()
     _ = await eventually { stream.isSuspended }
-    if moment == .waiting { await stream.accept(then: Self.hello) } else { stream.send(Self.hello) }
+    if moment == .waiting { try await stream.accept(then: Self.hello) } else { stream.send(Self.hello) }
     await stream.settle()
     #expect(events.values == (moment == .waiting ? [] : [.connected(nil)]))
     socket.resume()

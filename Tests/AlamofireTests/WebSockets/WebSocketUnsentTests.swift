@@ -28,7 +28,7 @@ import Testing
   @Test("A message above the limit is refused, and one after the others were sent is not")
   func connected() async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected(Self.configuration)
+    let (socket, _, stream) = try await fake.connected(Self.configuration)
     stream.holdWrites()
     // The fourth message finds 1,800,000 bytes, of which 262,144 are being written.
     let results = send(4, over: socket)
@@ -43,7 +43,7 @@ import Testing
   @Test("Many small messages are limited by their memory")
   func small() async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected(Self.configuration)
+    let (socket, _, stream) = try await fake.connected(Self.configuration)
     stream.holdWrites()
     let results = Recorder<URLError.Code?>()
     for _ in 0..<20_000 {
@@ -63,8 +63,8 @@ import Testing
     let results = send(3, over: socket)
     #expect(await results.wait(for: 1) == [.dataLengthExceedsMaximum])
     socket.resume()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
-    await stream.accept()
+    let stream = try await fake.streams.streams.value(0)
+    try await stream.accept()
     #expect(await results.wait(for: 3).dropFirst() == [nil, nil])
     socket.cancel()
   }
@@ -75,8 +75,8 @@ import Testing
     let socket = fake.session.webSocketRequest(to: "ws://a.test/", configuration: Self.configuration)
     if isConnected {
       let events = socket.recorded()
-      let stream = await fake.streams.streams.wait(for: 1)[0]
-      await stream.accept()
+      let stream = try await fake.streams.streams.value(0)
+      try await stream.accept()
       await events.wait(for: 1)
       stream.holdWrites()
     }
@@ -88,7 +88,7 @@ import Testing
   @Test("The async form waits instead of an error")
   func waits() async throws {
     let fake = FakeSocketSession()
-    let (socket, _, stream) = await fake.connected(Self.configuration)
+    let (socket, _, stream) = try await fake.connected(Self.configuration)
     stream.holdWrites()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<5 { group.addTask { try await socket.webSocketTask().send(Self.message) } }
@@ -105,15 +105,15 @@ import Testing
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     let first = socket.recorded()
-    let refused = await fake.streams.streams.wait(for: 1)[0]
+    let refused = try await fake.streams.streams.value(0)
     await refused.writes.wait(for: 1)
     refused.fail()
     #expect(await first.wait(for: 1) == [.completed(.networkConnectionLost)])
     socket.close(sending: .goingAway)
     #expect(socket.isFinished)
     fake.session.retryRequest(socket, withDelay: nil)
-    let stream = await fake.streams.streams.wait(for: 2)[1]
-    await stream.accept()
+    let stream = try await fake.streams.streams.value(1)
+    try await stream.accept()
     socket.send(.string("next"))
     #expect(await stream.events(count: 1) == [.message(.text("next"))])
     socket.cancel()
@@ -124,10 +124,10 @@ import Testing
     let fake = FakeSocketSession()
     let socket = fake.session.webSocketRequest(to: "ws://a.test/")
     socket.resume()
-    let stream = await fake.streams.streams.wait(for: 1)[0]
+    let stream = try await fake.streams.streams.value(0)
     socket.close(sending: .goingAway, reason: Data("first".utf8))
     socket.close(sending: .normalClosure)
-    await stream.accept()
+    try await stream.accept()
     #expect(await eventually { stream.writes.count > 1 }, "no Close frame is sent")
     let closure = stream.writes.values.dropFirst().reduce(into: Data()) { $0 += $1 }
     // The mask of a client's frame hides its bytes, and the length tells which closure it is.

@@ -58,7 +58,7 @@ struct AuthenticationInterceptorTests {
     #expect(interceptor.credential?.text == "a+")
   }
 
-  @Test("Requests wait for a refresh that began earlier") func runningRefresh() async {
+  @Test("Requests wait for a refresh that began earlier") func runningRefresh() async throws {
     let fake = FakeTransport.accepting("a+")
     let (authenticator, completions) = Self.held()
     let session = Session.retained(
@@ -69,7 +69,7 @@ struct AuthenticationInterceptorTests {
         responses.add($0.error)
       }
     }
-    let completion = await completions.wait(for: 1)[0]
+    let completion = try await completions.value(0)
     #expect(fake.requests.isEmpty)
     completion(.success(Token(text: "a+")))
     completion(.failure(TestError()))
@@ -87,7 +87,7 @@ struct AuthenticationInterceptorTests {
     #expect(request.retryCount == 1)
   }
 
-  @Test("New requests do not wait for a refresh after a rejection") func newRequests() async {
+  @Test("New requests do not wait for a refresh after a rejection") func newRequests() async throws {
     let fake = FakeTransport { request, _ in
       request.url.hasSuffix("/open") ? .text("ok") : .status(401)
     }
@@ -96,7 +96,7 @@ struct AuthenticationInterceptorTests {
       fake: fake, interceptor: Interceptor(authenticator: authenticator, credential: Token(text: "a")))
     let refused = session.request("http://a.test/").validate()
     async let response = refused.end()
-    let completion = await completions.wait(for: 1)[0]
+    let completion = try await completions.value(0)
     #expect(await session.request("http://a.test/open").validate().end().error == nil)
     completion(.failure(TestError()))
     let error = await response.error
@@ -218,14 +218,14 @@ struct AuthenticationInterceptorTests {
     #expect(authenticator.refreshed.values.isEmpty)
   }
 
-  @Test("A cancelled request does not wait for the refresh") func cancelled() async {
+  @Test("A cancelled request does not wait for the refresh") func cancelled() async throws {
     let (authenticator, completions) = Self.held()
     let session = Session.retained(
       fake: FakeTransport(),
       interceptor: Interceptor(authenticator: authenticator, credential: Self.expired))
     let request = session.request("http://a.test/")
     async let response = request.end()
-    let completion = await completions.wait(for: 1)[0]
+    let completion = try await completions.value(0)
     request.cancel()
     #expect(await response.error?.isExplicitlyCancelledError == true)
     completion(.success(Token(text: "b")))

@@ -71,7 +71,7 @@ struct AuthenticationOnServerTests {
     let (requests, responses) = responses(of: session, server, count: 500)
     // The refresh ends when all requests wait for it.
     await order.calls.wait(for: 500)
-    let completion = await completions.wait(for: 1)[0]
+    let completion = try await completions.value(0)
     #expect(order.answered.values.isEmpty)
     completion(.success(Token(text: "a+")))
     let results = await responses.wait(for: 500)
@@ -90,7 +90,7 @@ struct AuthenticationOnServerTests {
     let order = Order(Authentication(authenticator: authenticator, credential: Token(text: "a")))
     let (requests, responses) = responses(of: Session.real(interceptor: order), server, count: 50)
     await order.calls.wait(for: 50)
-    await completions.wait(for: 1)[0](.failure(TestError(text: "log in again")))
+    try await completions.value(0)(.failure(TestError(text: "log in again")))
     for response in await responses.wait(for: 50) {
       guard case .requestRetryFailed(let error, _)? = response.error else {
         Issue.record("\(response)")
