@@ -143,7 +143,7 @@ public struct Image: Sendable {
     }
     layout.frames = frames.count
     let delays = durations.prefix(frames.count).map {
-      Int32(clamping: Int(($0 / .milliseconds(1)).rounded()))
+      Int32(min(max(0, ($0 / .milliseconds(1)).rounded()), Double(Int32.max)))
     }
     let buffer = try PixelBuffer(layout, delays: delays, loop: max(0, loopCount)) { target in
       for (index, pixels) in buffers.enumerated() {

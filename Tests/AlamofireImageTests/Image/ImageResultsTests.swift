@@ -36,6 +36,77 @@ struct ImageResultsTests {
     }
   }
 
+  @Test("What runs on another thread has the time of the image")
+  func time() async throws {
+    let image = try Drawing(gradientOf: 4, 4).image(limits: ImageLimits(time: .seconds(-1)))
+    let variants = ImageVariants(.init("a", longestSide: 4))
+    let calls: [(String, () async throws -> Void)] = [
+      ("inflated", { _ = try await image.inflated() }),
+      ("encoded", { _ = try await image.encoded(as: .png) }),
+      ("images of variants", { _ = try await variants.images(of: image) }),
+      ("files of variants", { _ = try await variants.files(of: image, as: .png) }),
+    ]
+    for (name, call) in calls {
+      await #expect("\(name)") { try await call() } throws: { error in
+        if case .limitExceeded(.time, limit: -1_000, actual: _)? = error as? ImageError {
+          true
+        } else {
+          false
+        }
+      }
+    }
+  }
+
+  @Test("An image that is fitted into a size has alpha, also if it fills the size")
+  func alphaOfFitted() throws {
+    let image = try Drawing(gradientOf: 30, 20).image()
+    for size in [CGSize(width: 15, height: 10), CGSize(width: 30, height: 20), size] {
+      let fitted = image.af.imageAspectScaled(toFit: size)
+      #expect(fitted.af.containsAlphaComponent, "\(size)")
+      #expect(try fitted.pixel(fitted.pixelWidth / 2, fitted.pixelHeight / 2)[3] == 255, "\(size)")
+      #expect(image.af.imageAspectScaled(toFill: size).af.isOpaque, "\(size)")
+      #expect(image.af.imageScaled(to: size).af.isOpaque, "\(size)")
+    }
+  }
+
+  @Test("A side that follows from the other is the nearest number of pixels")
+  func nearestSides() throws {
+    let image = try Drawing(gradientOf: 30, 20).image()
+    for (side, height) in [(16, 11), (20, 13), (1, 1)] {
+      let result = try ImageVariants(.init("a", longestSide: side)).make(of: image)["a"]
+      #expect((result?.pixelWidth, result?.pixelHeight) == (side, height))
+    }
+    let fitted = ScalingPlan(.fit, fromWidth: 30, height: 20, toWidth: 16, height: 16)
+    #expect((fitted.width, fitted.height, fitted.x, fitted.y) == (16, 11, 0, 2))
+    let filling = ScalingPlan(.fill, fromWidth: 30, height: 20, toWidth: 17, height: 17)
+    #expect((filling.width, filling.height, filling.x, filling.y) == (26, 17, -4, 0))
+  }
+
+  @Test("A frame is cut before it is stretched if it would become over eight times larger than its canvas")
+  func regions() throws {
+    func region(_ width: Int, _ height: Int) -> [Int]? {
+      ScalingPlan(.fill, fromWidth: width, height: height, toWidth: 10, height: 10)
+        .region(ofWidth: width, height: height).map { [$0.x, $0.y, $0.width, $0.height] }
+    }
+    #expect(region(80, 10) == nil)
+    #expect(region(10, 80) == nil)
+    #expect(region(81, 10) == [35, 0, 10, 10])
+    #expect(region(10, 81) == [0, 35, 10, 10])
+    #expect(region(162, 20) == [71, 0, 20, 20])
+  }
+
+  @Test("A circle is cut out of the middle", arguments: [false, true])
+  func centredCircle(isTall: Bool) throws {
+    let drawing = Drawing(isTall ? 20 : 60, isTall ? 60 : 20, bands: 3) { x, y in
+      (20..<40).contains(isTall ? y : x) ? [0, 255, 0] : [255, 0, 0]
+    }
+    let circle = try drawing.image().af.imageRoundedIntoCircle()
+    #expect((circle.pixelWidth, circle.pixelHeight) == (20, 20))
+    for (x, y) in [(10, 10), (1, 10), (18, 10), (10, 1), (10, 18)] {
+      #expect(try circle.pixel(x, y) == [0, 255, 0, 255], "(\(x), \(y))")
+    }
+  }
+
   @Test("A circle of an odd diameter reaches all sides, and no pixel is masked twice")
   func oddCircle() throws {
     let side = 31
@@ -85,6 +156,64 @@ struct ImageResultsTests {
     #expect(throws: ImageError.invalidPixels) { try Image(frames: frames.reversed()) }
   }
 
+  @Test("Durations are the nearest milliseconds, within their bounds, and a negative loop has no end")
+  func durations() throws {
+    let frame = try Drawing(of: [1, 2, 3], 4, 3).image()
+    let durations: [Duration] = [
+      .microseconds(1_600), .microseconds(1_400), .zero, .milliseconds(-5), .seconds(Int64.max),
+      .seconds(1),
+    ]
+    let image = try Image(frames: Array(repeating: frame, count: 5), durations: durations, loopCount: -3)
+    let longest = Duration.milliseconds(Int(Int32.max))
+    #expect(
+      image.frameDurations
+        == [.milliseconds(2), .milliseconds(1), .milliseconds(100), .milliseconds(100), longest])
+    #expect(image.loopCount == 0)
+    #expect(try image.content.decoded().delays.count == 5, "the sixth has no frame")
+  }
+
+  @Test("An animation is made of the first frames of others, and keeps to the limits of the first")
+  func nestedFrames() throws {
+    let frames = try [Drawing(of: [200, 0, 0], 4, 3).image(), Drawing(of: [0, 100, 0], 4, 3).image()]
+    let image = try Image(frames: [frames[1], Image(frames: frames)])
+    #expect(try image.frame(0)?.pixel(0, 0) == [0, 100, 0, 255])
+    #expect(try image.frame(1)?.pixel(0, 0) == [200, 0, 0, 255])
+    let limited = try Drawing(of: [200, 0, 0], 4, 3).image(limits: ImageLimits(frames: 1))
+    #expect(throws: ImageError.limitExceeded(.frames, limit: 1, actual: 2)) {
+      try Image(frames: [limited, frames[0]])
+    }
+    #expect(throws: ImageError.limitExceeded(.pixels, limit: 11, actual: 12)) {
+      try Drawing(of: [200, 0, 0], 4, 3).image(limits: ImageLimits(pixels: 11))
+    }
+    #expect(frames[0].frameDurations.isEmpty, "a still image has no durations")
+  }
+
+  @Test("Two images of the same damaged file are equal")
+  func sameDamage() throws {
+    let file = try Drawing(gradientOf: 200, 200).file(.png)
+    let damaged = file.prefix(file.count / 2)
+    #expect(try Image(data: damaged) == Image(data: damaged))
+    #expect(try Image(data: damaged) != Image(data: damaged, scale: 2))
+    #expect(try Image(data: damaged) != Image(data: file))
+  }
+
+  @Test("The head of an animation tells whether one of its frames has alpha", arguments: [false, true])
+  func alphaOfAnimations(isFirst: Bool) throws {
+    let (opaque, clear) = try (
+      Drawing(of: [1, 2, 3, 255], 4, 3).image(), Drawing(of: [1, 2, 3, 0], 4, 3).image()
+    )
+    let frames = isFirst ? [clear, opaque] : [opaque, clear]
+    for format in [ImageFormat.gif, .webp] {
+      let file = try Image(frames: frames).encode(as: format, isLossless: true)
+      let image = try Image(data: file)
+      #expect(!image.af.isInflated)
+      #expect(image.af.containsAlphaComponent, "\(format)")
+      image.af.inflate()
+      #expect(image.frameCount == 2 && image.af.containsAlphaComponent, "\(format)")
+      #expect(try image.frame(isFirst ? 0 : 1)?.pixel(1, 1)[3] == 0, "\(format)")
+    }
+  }
+
   @Test("Pixels with another size or number of frames than the head says are damage")
   func mismatch() throws {
     let content = try Drawing(gradientOf: 4, 3).image().content
@@ -125,6 +254,67 @@ struct ImageFilesTests {
     }
   }
 
+  @Test("A file that is encoded on another thread, or written, is the same")
+  func encoded() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("images-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("a")
+    let image = try Drawing(gradientOf: 60, 40).image()
+    let choices: [(ImageFormat, Double, Bool)] = [
+      (.jpeg, 0.1, false), (.jpeg, 0.95, false), (.webp, 0.1, false), (.webp, 0.1, true), (.png, 0.5, false),
+    ]
+    for (format, quality, isLossless) in choices {
+      let expected = try image.encode(as: format, quality: quality, isLossless: isLossless)
+      #expect(
+        try await image.encoded(as: format, quality: quality, isLossless: isLossless) == expected,
+        "\(format), \(quality), \(isLossless)")
+      try image.write(to: file, as: format, quality: quality, isLossless: isLossless)
+      #expect(try Data(contentsOf: file) == expected, "\(format), \(quality), \(isLossless)")
+    }
+    let usual = try image.encode(as: .jpeg, quality: 0.8)
+    #expect(try image.encode(as: .jpeg) == usual)
+    #expect(try await image.encoded(as: .jpeg) == usual)
+    try image.write(to: file, as: .jpeg)
+    #expect(try Data(contentsOf: file) == usual)
+  }
+
+  @Test("A data URL has the type of its format, and the quality that was asked for")
+  func dataURLs() throws {
+    let image = try Drawing(gradientOf: 60, 40).image()
+    for (format, type) in [(ImageFormat.jpeg, "image/jpeg"), (.webp, "image/webp"), (.png, "image/png")] {
+      for quality in [0.1, 0.5, 0.95] {
+        let file = try image.encode(as: format, quality: quality)
+        let url = "data:\(type);base64,\(file.base64EncodedString())"
+        #expect(try image.dataURL(as: format, quality: quality) == url, "\(format), \(quality)")
+        if quality == 0.5 { #expect(try image.dataURL(as: format) == url, "\(format)") }
+      }
+    }
+  }
+
+  @Test("Where a format has no transparency, what is behind the image is black")
+  func background() throws {
+    let image = try Drawing(32, 16, bands: 4) { x, _ in x < 16 ? [255, 255, 255, 0] : [255, 255, 255, 255] }
+      .image()
+    let read = try Image(data: image.encode(as: .jpeg, quality: 1))
+    #expect(try read.pixel(4, 8).prefix(3).allSatisfy { $0 < 8 })
+    #expect(try read.pixel(28, 8).prefix(3).allSatisfy { $0 > 247 })
+  }
+
+  @Test("An image from a file has the scale and the limits that were asked for")
+  func scaleOfFile() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("images-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("a.png")
+    try Drawing(gradientOf: 30, 20).image().write(to: file, as: .png)
+    let limits = ImageLimits(pixels: 1_000)
+    let image = try Image(contentsOf: file, scale: 2, limits: limits)
+    #expect(image.size == CGSize(width: 15, height: 10))
+    #expect(image.limits == limits)
+    #expect(try Image(contentsOf: file).scale == 1)
+  }
+
   @Test("The least quality above 0 can be written, too", arguments: [ImageFormat.jpeg, .webp])
   func leastQuality(format: ImageFormat) throws {
     let image = try Drawing(gradientOf: 30, 20).image()
@@ -143,6 +333,44 @@ struct ImageFilesTests {
     #expect(try Image(contentsOf: file) == image)
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
     #expect(try Image(contentsOf: link) == image)
+  }
+
+  @Test("The scans of a JPEG file are counted up to its end, whatever its segments contain")
+  func scans() {
+    func count(_ bytes: [UInt8]) -> Int { bytes.withUnsafeBytes { FileStructure.scans(ofJPEG: $0) } }
+    let start: [UInt8] = [0xff, 0xd8]
+    let scan: [UInt8] = [0xff, 0xda, 0, 2, 1, 2, 3]
+    #expect(count(start + scan + [0xff, 0xd9] + scan) == 1, "a scan after the end")
+    #expect(count(start + scan + [0xff, 0xd9, 0, 2] + scan) == 1, "what follows the end is not its length")
+    #expect(count(start + [0xff, 0xda, 0, 2]) == 1, "the last four bytes")
+    #expect(count(start + [0xff, 0xda, 0]) == 0, "an incomplete length")
+    #expect(count([]) == 0)
+    let inside = Array(repeating: [0xff, 0xda] as [UInt8], count: 128).flatMap { $0 }
+    #expect(count(start + [0xff, 0xe1, 1, 2] + inside + scan) == 1, "scans inside of a segment")
+    #expect(count(start + [0xff, 0xe1, 0, 0] + scan) == 1, "a length that does not count itself")
+    for marker in [0x00, 0x01, 0xd8] as [UInt8] {
+      #expect(count(start + scan + [0xff, marker, 0, 40] + scan) == 2, "marker \(marker) has no length")
+    }
+  }
+
+  @Test("The size of a chunk of a WebP file has four bytes, the least one first")
+  func chunkSizes() {
+    let frame = Array("ANMF".utf8) + [0, 0, 0, 0]
+    for size in [[0x08, 0x01, 0, 0], [0x06, 0x02, 0x01, 0]] as [[UInt8]] {
+      let count = Int(size[0]) | Int(size[1]) << 8 | Int(size[2]) << 16
+      let file =
+        Array("RIFF\0\0\0\0WEBPEXIF".utf8) + size + [UInt8](repeating: 0xff, count: count) + frame + frame
+      #expect(file.withUnsafeBytes { FileStructure.frames(ofWebP: $0) } == 2, "\(size)")
+      #expect(file.dropLast().withUnsafeBytes { FileStructure.frames(ofWebP: $0) } == 1, "\(size), cut off")
+    }
+  }
+
+  @Test("A colour profile without a complete head fits nothing")
+  func shortProfile() {
+    let profile = [UInt8](repeating: 0, count: 16) + Array("RGB ".utf8)
+    #expect(profile.withUnsafeBytes { FileStructure.profile($0, fits: 3) })
+    #expect(!profile.dropLast().withUnsafeBytes { FileStructure.profile($0, fits: 3) })
+    #expect(!profile.prefix(0).withUnsafeBytes { FileStructure.profile($0, fits: 3) })
   }
 
   @Test("Restart markers of a JPEG file have no length")

@@ -155,11 +155,12 @@ struct ImageTests {
 @Suite("Images with several frames")
 struct AnimatedImageTests {
   /// Makes a GIF of two frames, red and green, with delays of 70 and 0 milliseconds, that is repeated three times.
-  private func animation() -> Data {
+  /// The second frame can be clear.
+  private func animation(isSecondClear: Bool = false) -> Data {
     var bytes: [UInt8] = Array("GIF89a".utf8) + [2, 0, 2, 0, 0x80, 0, 0, 255, 0, 0, 0, 255, 0]
     bytes += [0x21, 0xff, 11] + Array("NETSCAPE2.0".utf8) + [3, 1, 3, 0, 0]
     for (delay, codes) in [(UInt8(7), [UInt8(0x04), 0, 5]), (0, [0x4c, 0x12, 5])] {
-      bytes += [0x21, 0xf9, 4, 0, delay, 0, 0, 0]
+      bytes += [0x21, 0xf9, 4, isSecondClear && delay == 0 ? 1 : 0, delay, 0, 1, 0]
       bytes += [0x2c, 0, 0, 0, 0, 2, 0, 2, 0, 0, 2, 3] + codes + [0]
     }
     return Data(bytes + [0x3b])
@@ -179,6 +180,16 @@ struct AnimatedImageTests {
     #expect(try image.frame(2) == nil)
     #expect(try image.frame(-1) == nil)
     #expect("\(image)" == "Image 2 × 2, 2 frames GIF")
+  }
+
+  @Test("An animation has alpha if only its second frame has it, also before it is decoded")
+  func alphaOfSecondFrame() throws {
+    #expect(try Image(data: animation()).af.isOpaque)
+    let image = try Image(data: animation(isSecondClear: true))
+    #expect(image.af.containsAlphaComponent)
+    #expect(!image.af.isInflated)
+    image.af.inflate()
+    #expect(image.af.isInflated && image.af.containsAlphaComponent)
   }
 
   @Test("Filters keep the frames", arguments: [false, true])
