@@ -45,6 +45,17 @@ struct FilterTests {
     #expect(BlurFilter().blurRadius == 10)
   }
 
+  @Test("A size that is not a whole number of 64 bits has a name, too")
+  func strangeIdentifiers() {
+    #expect(
+      ScaledToSizeFilter(size: CGSize(width: 1e300, height: CGFloat.infinity)).identifier
+        == "ScaledToSizeFilter-size:(1e+300xinf)")
+    #expect(
+      RoundedCornersFilter(radius: .nan).identifier == "RoundedCornersFilter-radius:(nan)-divided:(false)")
+    #expect(
+      RoundedCornersFilter(radius: -2.5).identifier == "RoundedCornersFilter-radius:(-3)-divided:(false)")
+  }
+
   @Test("A scaled image has exactly the size", arguments: [false, true])
   func exactSizes(isFile: Bool) throws {
     let drawing = Drawing(gradientOf: 61, 37)

@@ -154,6 +154,46 @@ struct ImageFileTests {
     }
   }
 
+  @Test("A file that has another size than when it was opened is damaged")
+  func changedSize() async throws {
+    try await with(Self.drawing.file(.png)) { url in
+      let image = try Image(streaming: url, .default)
+      let file = try FileHandle(forWritingTo: url)
+      try file.write(contentsOf: Drawing(gradientOf: 600, 400).file(.png))
+      try file.close()
+      #expect(throws: ImageError.damaged("its pixels have another size than its head says")) {
+        try image.pixels(as: .rgb)
+      }
+      #expect(!image.content.isDecoded)
+    }
+  }
+
+  @Test("The files of a file's variants have the quality and the time that were asked for")
+  func choices() async throws {
+    try await with(Self.drawing.file(.png)) { url in
+      let image = try Image(contentsOf: url)
+      for quality in [0.1, 0.95] {
+        let files = try await Self.sizes.files(ofFile: url, as: .jpeg, quality: quality)
+        #expect(try files["same"] == image.encode(as: .jpeg, quality: quality), "\(quality)")
+      }
+      let usual = try await Self.sizes.files(ofFile: url, as: .jpeg)
+      #expect(try usual["same"] == image.encode(as: .jpeg, quality: 0.8))
+      await #expect {
+        try await Self.sizes.images(ofFile: url, limits: ImageLimits(time: .seconds(-1)))
+      } throws: { error in
+        if case .limitExceeded(.time, limit: -1_000, actual: _)? = error as? ImageError {
+          true
+        } else {
+          false
+        }
+      }
+      let limits = ImageLimits(pixels: 100_000)
+      for result in try await Self.sizes.images(ofFile: url, limits: limits).values {
+        #expect(result.limits == limits)
+      }
+    }
+  }
+
   @Test("A JPEG that became one of many scans is refused")
   func changedScans() async throws {
     let file = try Self.drawing.file(.jpeg)

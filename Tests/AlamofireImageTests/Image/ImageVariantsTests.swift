@@ -76,6 +76,49 @@ struct ImageVariantsTests {
     #expect(url.utf8.count < 800)
   }
 
+  @Test("The placeholder of an animation is a still image of its first frame")
+  func placeholderOfAnimation() throws {
+    let frames = try [Drawing(of: [200, 0, 0], 60, 30).image(), Drawing(of: [0, 100, 0], 60, 30).image()]
+    let small = try Image(frames: frames).placeholder()
+    #expect((small.pixelWidth, small.pixelHeight, small.frameCount) == (20, 10, 1))
+    #expect(try small.pixel(10, 5) == [200, 0, 0, 255])
+  }
+
+  @Test("A placeholder is blurred, also if the image is as small")
+  func smallPlaceholder() throws {
+    let image = try Drawing(20, 10, bands: 3) { x, _ in x < 10 ? [255, 255, 255] : [0, 0, 0] }.image()
+    let small = try image.placeholder()
+    #expect((1...254).contains(try small.pixel(9, 5)[0]))
+    #expect((1...254).contains(try small.pixel(10, 5)[0]))
+  }
+
+  @Test("The average is rounded to the nearest colour")
+  func roundedAverage() throws {
+    let image = try Drawing(2, 1, bands: 3) { x, _ in x == 0 ? [1, 10, 100] : [2, 11, 101] }.image()
+    #expect(try image.averageColor() == ImageColor(red: 2, green: 11, blue: 101))
+  }
+
+  @Test("The limits count all frames of a variant")
+  func framesOfVariants() throws {
+    let frame = try Drawing(gradientOf: 10, 10).image(limits: ImageLimits(pixels: 1_000))
+    let image = try Image(frames: [frame, frame])
+    #expect(throws: ImageError.limitExceeded(.pixels, limit: 1_000, actual: 1_600)) {
+      try ImageVariants(.init("a", width: 40, height: 20)).make(of: image)
+    }
+    #expect(throws: ImageError.limitExceeded(.pixels, limit: 1_000, actual: 1_200)) {
+      try AspectScaledToFitSizeFilter(size: CGSize(width: 10, height: 60)).apply(image)
+    }
+  }
+
+  @Test("Of two variants with the same name, the last one counts")
+  func sameName() throws {
+    let image = try Drawing(gradientOf: 30, 20).image()
+    let results = try ImageVariants(.init("a", longestSide: 15), .init("a", width: 4, height: 3)).make(
+      of: image)
+    #expect(results.count == 1)
+    #expect((results["a"]?.pixelWidth, results["a"]?.pixelHeight) == (4, 3))
+  }
+
   @Test("An animation is made of frames of one size")
   func frames() throws {
     let frames = try [Drawing(of: [1, 2, 3], 4, 3).image(), Drawing(of: [4, 5, 6, 7], 4, 3).image()]
