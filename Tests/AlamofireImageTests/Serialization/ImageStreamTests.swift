@@ -35,6 +35,21 @@ struct ImageStreamTests {
     #expect(widths == [1, 2, 3])
   }
 
+  @Test("An image arrives with its part, while the response goes on")
+  func partOfMany() async throws {
+    let gate = Gate()
+    let part = try body([Drawing(gradientOf: 7, 2).file(.png)])
+    var reply = Reply(body: .parts([.bytes(Array(part.dropLast(4) + Data("\r\n".utf8))), .gate(gate)]))
+    reply.headers = [HTTPHeader(name: "Content-Type", value: "multipart/x-mixed-replace; boundary=frame")]
+    server.enqueue(reply)
+    defer { gate.open() }
+    for try await image in session.streamRequest(server.url("/")).streamImages() {
+      #expect(image.pixelWidth == 7)
+      return
+    }
+    Issue.record("There is no image.")
+  }
+
   @Test("A response that is not multipart is one image")
   func single() async throws {
     server.enqueue(.image(try Drawing(gradientOf: 7, 2).file(.png)))
@@ -44,6 +59,39 @@ struct ImageStreamTests {
       widths.append(image.pixelWidth)
     }
     #expect(widths == [7])
+  }
+
+  @Test("Images have the limits of their stream", arguments: [false, true])
+  func limits(isMultipart: Bool) async throws {
+    let file = try Drawing(gradientOf: 30, 20).file(.png)
+    let limits = ImageLimits(pixels: 600)
+    func enqueue() {
+      server.enqueue(
+        isMultipart ? reply(body([file]), type: "multipart/x-mixed-replace; boundary=frame") : .image(file))
+    }
+    enqueue()
+    var count = 0
+    for try await image in session.streamRequest(server.url("/")).streamImages(limits: limits) {
+      #expect(image.limits == limits)
+      #expect(image.scale == DataRequest.imageScale)
+      #expect(image.af.isInflated)
+      count += 1
+    }
+    #expect(count == 1)
+    enqueue()
+    await #expect(throws: ImageError.limitExceeded(.pixels, limit: 599, actual: 600)) {
+      for try await _ in session.streamRequest(server.url("/")).streamImages(limits: ImageLimits(pixels: 599))
+      {}
+    }
+  }
+
+  @Test(
+    "A response without a body has no image", arguments: ["image/png", "multipart/mixed; boundary=frame"])
+  func empty(type: String) async throws {
+    server.enqueue(reply(Data(), type: type))
+    for try await image in session.streamRequest(server.url("/")).streamImages() {
+      Issue.record("There is an image: \(image)")
+    }
   }
 
   @Test("A part that cannot be decoded, or is too large, ends the loop with an error")
@@ -109,6 +157,18 @@ struct ImageStreamTests {
       {}
     } throws: { error in
       if case ImageError.limitExceeded(.bytes, limit: 1_000, actual: _) = error { true } else { false }
+    }
+  }
+
+  @Test("The limit for bytes is that of all chunks together")
+  func manyChunks() async throws {
+    server.enqueue(.image(Data(count: 6_000_000)))
+    await #expect {
+      for try await _ in session.streamRequest(server.url("/")).streamImages(
+        limits: ImageLimits(bytes: 2_000_000))
+      {}
+    } throws: { error in
+      if case ImageError.limitExceeded(.bytes, limit: 2_000_000, actual: _) = error { true } else { false }
     }
   }
 
