@@ -1,6 +1,7 @@
 import Alamofire
 @testable import AlamofireImage
 import Foundation
+import FoundationNetworking
 import HTTPTestServer
 import Randomness
 import Testing
@@ -48,6 +49,57 @@ struct ImageStreamTests {
       return
     }
     Issue.record("There is no image.")
+  }
+
+  @Test("The type is the one of the last response, also from the cache and after a challenge")
+  func heads() async throws {
+    let file = try Drawing(gradientOf: 7, 2).file(.png)
+    let type = "multipart/x-mixed-replace; boundary=frame"
+    var cached = reply(body([file, file]), type: type)
+    cached.headers.append(HTTPHeader(name: "Cache-Control", value: "max-age=1000"))
+    server.enqueue(cached, .redirect(to: "/next"))
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    let session = Session(configuration: configuration)
+    _ = try await session.request(server.url("/next")).serializingData().value
+    for path in ["/", "/next"] {
+      var count = 0
+      for try await _ in session.streamRequest(server.url(path)).streamImages() { count += 1 }
+      #expect(count == 2, "\(path)")
+    }
+    #expect(server.requestCount == 2)
+  }
+
+  @Test("The type is the one of the response to a login, or of the refusal")
+  func challenge() async throws {
+    let file = try Drawing(gradientOf: 7, 2).file(.png)
+    let type = "multipart/x-mixed-replace; boundary=frame"
+    var refused = reply(body([file]), type: type)
+    refused.status = 401
+    refused.headers.append(HTTPHeader(name: "WWW-Authenticate", value: "Basic realm=\"cameras\""))
+    server.enqueue(refused, reply(body([file, file, file]), type: type))
+    var count = 0
+    let request = session.streamRequest(server.url("/camera")).authenticate(
+      username: "ann", password: "secret")
+    for try await _ in request.streamImages() { count += 1 }
+    #expect(count == 3)
+    server.enqueue(refused)
+    count = 0
+    for try await _ in session.streamRequest(server.url("/other")).streamImages() { count += 1 }
+    #expect(count == 1)
+  }
+
+  @Test("A protocol of the user's has a type, too")
+  func protocolClass() async throws {
+    let configuration = URLSessionConfiguration.isolated
+    configuration.protocolClasses = [CameraProtocol.self]
+    let session = Session(configuration: configuration)
+    var count = 0
+    for try await image in session.streamRequest("http://camera.test/").streamImages() {
+      #expect(image.pixelWidth == 7)
+      count += 1
+    }
+    #expect(count == 2)
   }
 
   @Test("A response that is not multipart is one image")
@@ -188,4 +240,27 @@ struct ImageStreamTests {
       "multipart/mixed; boundary=\(String(repeating: "x", count: 71))",
     ])
   func otherTypes(type: String) { #expect(MixedParts(contentType: type, limit: 1) == nil) }
+}
+
+/// A protocol that sends two images.
+private final class CameraProtocol: URLProtocol {
+  override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "camera.test" }
+  override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+  override func startLoading() {
+    guard let url = request.url, let file = try? Drawing(gradientOf: 7, 2).file(.png),
+      let response = HTTPURLResponse(
+        url: url, statusCode: 200, httpVersion: "HTTP/1.1",
+        headerFields: ["Content-Type": "multipart/x-mixed-replace; boundary=frame"])
+    else { return }
+    client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+    for _ in 0..<2 {
+      let head = Data("--frame\r\nContent-Type: image/png\r\n\r\n".utf8)
+      client?.urlProtocol(self, didLoad: head + file + Data("\r\n".utf8))
+    }
+    client?.urlProtocol(self, didLoad: Data("--frame--\r\n".utf8))
+    client?.urlProtocolDidFinishLoading(self)
+  }
+
+  override func stopLoading() {}
 }
