@@ -34,21 +34,29 @@ final class ImageQueue: Sendable {
 
   private let width: Int
   private let idleLimit: DispatchTimeInterval
+  private let startThread: @Sendable (ImageQueue) -> Bool
   // A lock, because work comes from any thread.
   private let state = Mutex(State())
   /// Its value is the number of pieces of work that no thread has taken.
   private let arrivals = DispatchSemaphore(value: 0)
 
   /// Makes a queue without threads. A thread ends after a time without work.
-  init(width: Int, idleLimit: DispatchTimeInterval = .seconds(10)) {
+  ///
+  /// - Parameter startThread: Returns whether a thread that calls ``serve()`` was started.
+  init(
+    width: Int, idleLimit: DispatchTimeInterval = .seconds(10),
+    startThread: @escaping @Sendable (ImageQueue) -> Bool = { $0.startThreadOfSystem() }
+  ) {
     self.width = max(1, width)
     self.idleLimit = idleLimit
+    self.startThread = startThread
   }
 
   /// The number of threads that work or wait for work.
   var threadCount: Int { state.withLock { $0.threads } }
 
-  /// Runs a function on a thread of the queue, without waiting for it.
+  /// Runs a function on a thread of the queue, without waiting for it. If the system has no thread left, and the queue
+  /// has none, the calling thread runs it: that is slow, but no work is lost.
   func run(_ body: @escaping @Sendable () -> Void) {
     let needsThread = state.withLock { state in
       state.waiting.append(body)
@@ -57,13 +65,40 @@ final class ImageQueue: Sendable {
       return true
     }
     arrivals.signal()
-    if needsThread { Thread.detachNewThread { [self] in serve() } }
+    guard needsThread, !startThread(self) else { return }
+    let isAlone = state.withLock { state in
+      if state.threads == 1 { return true }
+      state.threads -= 1
+      return false
+    }
+    if isAlone { serve(until: .nanoseconds(0)) }
   }
 
-  /// Runs what arrives, until nothing has arrived for a time.
-  private func serve() {
+  /// Starts a thread that calls ``serve()``. Foundation would not say that the system has no thread left.
+  private func startThreadOfSystem() -> Bool {
+    let context = Unmanaged.passRetained(self)
+    var thread = pthread_t()
+    let status = pthread_create(
+      &thread, nil,
+      { context in
+        if let context { Unmanaged<ImageQueue>.fromOpaque(context).takeRetainedValue().serve() }
+        return nil
+      }, context.toOpaque())
+    guard status == 0 else {
+      context.release()
+      return false
+    }
+    pthread_detach(thread)
+    return true
+  }
+
+  /// Runs what arrives, on a thread of the queue, until nothing has arrived for a time.
+  func serve() { serve(until: idleLimit) }
+
+  /// Runs what arrives, until nothing has arrived for the time.
+  private func serve(until limit: DispatchTimeInterval) {
     while true {
-      let isLate = arrivals.wait(timeout: .now() + idleLimit) == .timedOut
+      let isLate = arrivals.wait(timeout: .now() + limit) == .timedOut
       switch state.withLock({ $0.next(isLate) }) {
       case .work(let body):
         body()

@@ -208,7 +208,7 @@ struct ImageWorkTests {
     let queue = ImageQueue(width: width, idleLimit: .microseconds(200))
     let counts = WorkCounts()
     // The threads end now and then, because the pauses are about as long as they wait.
-    for _ in 0..<200 {
+    for _ in 0..<40 {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<5 {
           group.addTask {
@@ -223,8 +223,38 @@ struct ImageWorkTests {
       }
       #expect(queue.threadCount <= width)
     }
-    #expect(counts.values.all == 1_000)
+    #expect(counts.values.all == 200)
     #expect(counts.values.most <= width)
+  }
+
+  @Test("Without a thread of the system, the callers do the work", arguments: [0, 1])
+  func noThread(threads: Int) async throws {
+    let started = Mutex(0)
+    let queue = ImageQueue(width: 4) { queue in
+      let isAllowed = started.withLock { started in
+        started += 1
+        return started <= threads
+      }
+      if isAllowed { Thread.detachNewThread { queue.serve() } }
+      return isAllowed
+    }
+    let counts = WorkCounts()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<100 {
+        group.addTask {
+          try await queue.run(limit: .seconds(20)) {
+            counts.begin()
+            sched_yield()
+            counts.end()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(counts.values.all == 100)
+    // A caller may not have noticed yet that nothing is left.
+    while queue.threadCount > threads { await Task.yield() }
+    #expect(queue.threadCount == threads)
   }
 
   @Test("A thread without work ends")
