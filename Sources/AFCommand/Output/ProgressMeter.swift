@@ -27,6 +27,14 @@ final class ProgressMeter: Sendable {
     state = Mutex(State(start: environment.now(), direction: invocation.hasBody ? .sent : .received))
   }
 
+  /// Shows the progress of a request. Without a body, its upload reports none.
+  func follow(_ sending: DataRequest) {
+    // Serial, so that the line is drawn in order; the main queue waits for the response.
+    let queue = DispatchQueue(label: "af.progress")
+    sending.downloadProgress(queue: queue) { self.received($0) }
+    sending.uploadProgress(queue: queue) { self.sent($0) }
+  }
+
   /// Called for bytes of the request body.
   func sent(_ progress: Progress) {
     moved(.sent, completed: progress.completedUnitCount, total: progress.totalUnitCount)

@@ -55,12 +55,7 @@ struct Delivery {
     let sending = request(resumption, in: session)
     if let retry { sending.validate { _, response, _ in retry.validate(response) } }
     let meter = ProgressMeter(environment, invocation)
-    if let meter {
-      // Serial, so that the line is drawn in order; the main queue waits for the response.
-      let queue = DispatchQueue(label: "af.progress")
-      sending.downloadProgress(queue: queue) { meter.received($0) }
-      if invocation.hasBody { sending.uploadProgress(queue: queue) { meter.sent($0) } }
-    }
+    meter?.follow(sending)
     let printer = ResponsePrinter(environment: environment, invocation: invocation)
     let hops = printer.waitsForMetrics ? HopLog() : nil
     if let hops { sending.eventMonitor(hops.log) }
@@ -110,11 +105,7 @@ struct Delivery {
   private func request(_ resumption: Resumption?, in session: Session) -> DataRequest {
     var request = outgoing.request
     resumption?.apply(to: &request)
-    let sending = outgoing.sent(request, in: session, retrier: retry)
-    guard invocation.authentication == .digest, let credentials = invocation.credentials else {
-      return sending
-    }
-    return sending.authenticate(username: credentials.user, password: credentials.password ?? "")
+    return outgoing.sent(request, in: session, invocation, retrier: retry)
   }
 
   /// The body of the request as it is shown.

@@ -12,21 +12,13 @@ struct ImageExchange {
   func run(_ kept: KeptState) async throws(UsageError) -> ExitCode {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
-    let sending = outgoing.sent(outgoing.request, in: session, retrier: nil)
-    if invocation.authentication == .digest, let credentials = invocation.credentials {
-      sending.authenticate(username: credentials.user, password: credentials.password ?? "")
-    }
+    let sending = outgoing.sent(outgoing.request, in: session, invocation)
     let meter = ProgressMeter(environment, invocation)
-    if let meter {
-      // Serial, so that the line is drawn in order; the main queue waits for the response.
-      let queue = DispatchQueue(label: "af.progress")
-      sending.downloadProgress(queue: queue) { meter.received($0) }
-      if invocation.hasBody { sending.uploadProgress(queue: queue) { meter.sent($0) } }
-    }
+    meter?.follow(sending)
     environment.interruption.onSignal { sending.cancel() }
-    let queue = DispatchQueue(label: "af.body")
     let response = await withCheckedContinuation { continuation in
-      sending.response(queue: queue) { continuation.resume(returning: $0) }
+      // Any queue but the main one, which waits for the response.
+      sending.response(queue: .global()) { continuation.resume(returning: $0) }
     }
     meter?.finish()
     if response.response != nil { kept.store(from: session, invocation) }

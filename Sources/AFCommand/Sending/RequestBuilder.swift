@@ -30,14 +30,21 @@ package struct OutgoingRequest {
     return request
   }
 
-  /// Makes the request of a session, with the body.
-  func sent(_ request: URLRequest, in session: Session, retrier: TransientRetry?) -> DataRequest {
-    switch body {
-    case .ofRequest: session.request(request, interceptor: retrier)
-    case .file(let url): session.upload(url, with: request, interceptor: retrier)
-    case .stream(let stream): session.upload(stream, with: request)
-    case .form(let form): session.upload(multipartFormData: form, with: request, interceptor: retrier)
+  /// Makes the request of a session, with the body and the login.
+  func sent(
+    _ request: URLRequest, in session: Session, _ invocation: Invocation, retrier: TransientRetry? = nil
+  ) -> DataRequest {
+    let sending =
+      switch body {
+      case .ofRequest: session.request(request, interceptor: retrier)
+      case .file(let url): session.upload(url, with: request, interceptor: retrier)
+      case .stream(let stream): session.upload(stream, with: request)
+      case .form(let form): session.upload(multipartFormData: form, with: request, interceptor: retrier)
+      }
+    guard invocation.authentication == .digest, let credentials = invocation.credentials else {
+      return sending
     }
+    return sending.authenticate(username: credentials.user, password: credentials.password ?? "")
   }
 }
 

@@ -173,14 +173,22 @@ private final class WorkCounts: Sendable {
 
   var values: (now: Int, most: Int, all: Int) { counts.withLock { $0 } }
 
-  func begin() {
+  /// Runs so many pieces of work at once.
+  func run(_ number: Int, on queue: ImageQueue) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<number {
+        group.addTask { try await queue.run(limit: .seconds(20)) { self.work() } }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  private func work() {
     counts.withLock { counts in
       counts.now += 1
       counts.most = max(counts.most, counts.now)
     }
-  }
-
-  func end() {
+    sched_yield()
     counts.withLock { counts in
       counts.now -= 1
       counts.all += 1
@@ -209,18 +217,7 @@ struct ImageWorkTests {
     let counts = WorkCounts()
     // The threads end now and then, because the pauses are about as long as they wait.
     for _ in 0..<40 {
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        for _ in 0..<5 {
-          group.addTask {
-            try await queue.run(limit: .seconds(20)) {
-              counts.begin()
-              sched_yield()
-              counts.end()
-            }
-          }
-        }
-        try await group.waitForAll()
-      }
+      try await counts.run(5, on: queue)
       #expect(queue.threadCount <= width)
     }
     #expect(counts.values.all == 200)
@@ -239,18 +236,7 @@ struct ImageWorkTests {
       return isAllowed
     }
     let counts = WorkCounts()
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<100 {
-        group.addTask {
-          try await queue.run(limit: .seconds(20)) {
-            counts.begin()
-            sched_yield()
-            counts.end()
-          }
-        }
-      }
-      try await group.waitForAll()
-    }
+    try await counts.run(100, on: queue)
     #expect(counts.values.all == 100)
     // A caller may not have noticed yet that nothing is left.
     while queue.threadCount > threads { await Task.yield() }
