@@ -71,7 +71,14 @@ import Testing
     var kills = 0
     // A busy machine may need further kills until a process has noted bytes. The time limit of the suite ends the
     // search.
-    while folder.names != ["file"], kills < Self.kills || growth == 0 {
+    while kills < Self.kills || growth == 0 {
+      if folder.names == ["file"] {
+        if growth > 0 { break }
+        // A process that reaches no held response ends with the complete file before its first note. The download
+        // begins again then.
+        #expect(folder.hasOnly(file.bytes))
+        try FileManager.default.removeItem(at: folder.destination)
+      }
       kills += 1
       step("kill \(kills)")
       var random = Seed.generator(kills)
