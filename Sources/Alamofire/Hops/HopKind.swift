@@ -71,4 +71,6 @@ struct KindTraits: OptionSet, Sendable {
   static let needsEngine = KindTraits(rawValue: 64)
   /// The caller's code creates the body.
   static let makesBodyByUserCode = KindTraits(rawValue: 128)
+  /// Some responses are steps that the caller does not see.
+  static let takesSteps = KindTraits(rawValue: 256)
 }

@@ -43,7 +43,6 @@ public struct ImageStream: AsyncSequence, Sendable {
   /// The iterator of the images.
   public struct Iterator: AsyncIteratorProtocol {
     private let stream: ImageStream
-    private var heads: StreamOf<HTTPURLResponse>.AsyncIterator
     private var chunks: StreamValues<Data>.AsyncIterator
     private var parts: MixedParts?
     /// The bytes of a body that is not multipart.
@@ -54,8 +53,6 @@ public struct ImageStream: AsyncSequence, Sendable {
 
     init(_ stream: ImageStream) {
       self.stream = stream
-      // Before the chunks, which start the request.
-      heads = stream.request.httpResponses(bufferingPolicy: .bufferingNewest(1)).makeAsyncIterator()
       chunks = stream.request.chunks().makeAsyncIterator()
     }
 
@@ -65,7 +62,7 @@ public struct ImageStream: AsyncSequence, Sendable {
     public mutating func next() async throws -> Image? {
       while ready.isEmpty, !isOver {
         if let chunk = try await chunks.next() {
-          try await take(chunk)
+          try take(chunk)
         } else {
           isOver = true
           if parts == nil, !body.isEmpty { ready = [body] }
@@ -77,10 +74,10 @@ public struct ImageStream: AsyncSequence, Sendable {
       return stream.inflates ? try await image.inflated() : image
     }
 
-    private mutating func take(_ chunk: Data) async throws {
+    private mutating func take(_ chunk: Data) throws {
       if !hasHead {
         hasHead = true
-        let type = await head()?.value(forHTTPHeaderField: "Content-Type") ?? ""
+        let type = stream.request.response?.value(forHTTPHeaderField: "Content-Type") ?? ""
         parts = MixedParts(contentType: type, limit: stream.limits.bytes)
       }
       if parts != nil {
@@ -89,16 +86,6 @@ public struct ImageStream: AsyncSequence, Sendable {
         body.append(chunk)
         try stream.limits.check(.bytes, body.count, limit: stream.limits.bytes)
       }
-    }
-
-    /// Returns the head of the response, to which a chunk of the body has arrived.
-    ///
-    /// The request has it only at the end of the response, which a camera never reaches.
-    private mutating func head() async -> HTTPURLResponse? {
-      if let response = stream.request.response { return response }
-      // Others have no head, so that there would be nothing to wait for.
-      guard ["http", "https"].contains(stream.request.request?.url?.scheme?.lowercased()) else { return nil }
-      return await heads.next()
     }
   }
 }

@@ -240,7 +240,7 @@ struct EventSourceTests {
     }
     #expect(await values.wait(for: 1) == ["1"])
     // The attempt has ended, so that the delay is under way or about to be.
-    while request.response == nil { await Task.yield() }
+    while request.metrics == nil { await Task.yield() }
     request.cancel()
     #expect(await completions.wait(for: 1).first??.isExplicitlyCancelledError == true)
     #expect(request.isCancelled)

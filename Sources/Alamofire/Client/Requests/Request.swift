@@ -112,8 +112,9 @@ public class Request: @unchecked Sendable {
   /// The `URLRequest` of the last attempt; `nil` until it is created.
   public var request: URLRequest? { lastRequest }
 
-  /// The response of the last attempt; `nil` before it, and after a failure without a response.
-  public var response: HTTPURLResponse? { core.state.withLock { $0.results.exchange }?.httpResponse }
+  /// The response of the last attempt, as soon as its head has arrived; `nil` before that, and after a failure without
+  /// a response. Redirects that are followed and challenges that are answered are not shown.
+  public var response: HTTPURLResponse? { core.response }
 
   /// The trailer fields of the last response, which the server sent after its body (RFC 9110 §6.5); `nil` before its
   /// end, and if there were none.
@@ -237,10 +238,10 @@ extension Request: Equatable, Hashable {
 extension Request: CustomStringConvertible {
   /// `METHOD URL (status)`, as far as known, without a password.
   public var description: String {
-    let (request, exchange) = core.state.withLock { ($0.results.request, $0.results.exchange) }
+    let (request, head) = core.state.withLock { ($0.results.request, $0.results.head) }
     guard let request, let url = request.url else { return "No request created yet." }
     let line = "\(ReadableText.line(request.httpMethod ?? "GET")) \(url.shownText)"
-    guard let status = exchange?.head?.status else { return line }
+    guard let status = head?.status else { return line }
     return "\(line) (\(status))"
   }
 }

@@ -11,7 +11,7 @@ struct UploadKind: RequestKind {
   var traits: KindTraits {
     var traits: KindTraits = .hasBody
     if upload.transfer != nil { traits.insert(.isScheduled) }
-    if upload.resumer != nil { traits.insert(.convertsInTask) }
+    if upload.resumer != nil { traits.formUnion([.convertsInTask, .takesSteps]) }
     if upload.runsUserCode { traits.insert(.makesBodyByUserCode) }
     return traits
   }

@@ -80,11 +80,28 @@ private final class RequestLink: Sendable {
 extension RequestCore.CoreState {
   /// The view of the current attempt's task.
   var taskView: TaskRecord.View {
+    mutating get { makeTaskView() }
+  }
+
+  /// The response to the current hop: the result, or the one whose body is being read.
+  var response: LazyResponse? {
+    mutating get {
+      if let exchange = results.exchange { return exchange.response }
+      return results.begunResponse(to: urlOfHop)
+    }
+  }
+
+  /// The URL of the current hop as the caller knows it.
+  private var urlOfHop: URL? {
+    guard let hop = run.hop, hop.redirectCount > 0 else { return results.request?.url }
+    return URL(wire: hop.request.url)
+  }
+
+  private mutating func makeTaskView() -> TaskRecord.View {
     var view = TaskRecord.View(originalRequest: results.request)
     view.currentRequest =
       run.hop.flatMap { URLRequest(hop: $0.request, of: results.request) } ?? results.request
-    view.response =
-      results.exchange?.other ?? results.exchange?.httpResponse ?? observed.added.value.headResponse
+    view.response = results.exchange?.other ?? response?.value
     view.count = observed.added.value.progress.count
     view.state = lifecycle.taskState
     return view
@@ -92,22 +109,22 @@ extension RequestCore.CoreState {
 
   mutating func endAttempt() {
     observed.tasks.end(observed.tasks.isSeen ? endedView : nil)
-    if observed.added.isChanged { observed.added.value.headResponse = nil }
   }
 
   /// Ends the current attempt before a retry.
   mutating func endAttemptForRetry() {
     guard observed.tasks.hasBegun else { return }
     observed.tasks.endForRetry(endedView)
-    if observed.added.isChanged { observed.added.value.headResponse = nil }
   }
 
   /// The view of the last attempt's task after its end.
   var endedView: TaskRecord.View {
-    var view = taskView
-    view.error = results.error?.ofTask
-    view.state = .completed
-    return view
+    mutating get {
+      var view = taskView
+      view.error = results.error?.ofTask
+      view.state = .completed
+      return view
+    }
   }
 }
 
@@ -117,7 +134,7 @@ extension RequestCore {
 
   func tasks(of request: any RunOwner) -> [URLSessionTask] {
     state.withLock { state in
-      let past = state
+      var past = state
       return state.observed.tasks.make(of: request) { past.endedView }
     }
   }

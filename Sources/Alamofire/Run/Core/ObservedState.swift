@@ -38,8 +38,6 @@ struct AddedObservers: RareValue {
   var taskHandler: RequestWatchers.Handler<URLSessionTask>?
   /// The responses that are stored at the end of the attempt if the observers allow it.
   var cacheCandidates: [CacheCandidate] = []
-  /// The head of the response that is being read, if the request is observed.
-  var headResponse: HTTPURLResponse?
 }
 
 extension RequestCore.CoreState {

@@ -61,13 +61,17 @@ extension RequestCore: TransferObserver {
     return headShown(head)
   }
 
+  /// Whether anyone but the run receives the heads of responses, or what follows them.
+  private var hasHeadObservers: Bool {
+    has([.head, .progress]) || hasBodySink || observers.contains(.task)
+  }
+
   /// Handles a head without storing its cookies. It belongs to a stored response, and its cookies were stored when that
   /// was received.
   func headShown(_ head: ResponseHead) -> HeadDisposition {
-    guard head.mayLeadOn || has([.head, .progress]) || hasBodySink || observers.contains(.task) else {
-      return .proceed
-    }
-    return headArrived(head)
+    if head.mayLeadOn || kind.traits.contains(.takesSteps) || hasHeadObservers { return headArrived(head) }
+    if head.role.isOfHTTP { state.withLock { $0.results.beginResponse(head) } }
+    return .proceed
   }
 }
 
@@ -149,15 +153,14 @@ extension RequestCore {
   }
 
   private func show(_ head: ResponseHead) -> HeadDisposition {
-    let (handler, hop, listeners) = state.withLock {
-      ($0.observed.added.value.headHandler, $0.run.hop, $0.observed.added.value.listeners?.responses)
+    guard head.role.isOfHTTP else { return .proceed }
+    let (handler, listeners) = state.withLock { state in
+      state.results.beginResponse(head)
+      return state.observed.added.read { ($0.headHandler, $0.listeners?.responses) } ?? (nil, nil)
     }
     let isObserved = observers.contains(.task)
-    guard handler != nil || listeners?.isEmpty == false || isObserved,
-      let url = hop.flatMap({ URL(wire: $0.request.url) }), head.role.isOfHTTP,
-      let response = Exchange(url: url, head: head).httpResponse
-    else { return .proceed }
-    if isObserved { headIsShown(response) }
+    guard handler != nil || listeners?.isEmpty == false || isObserved, let response else { return .proceed }
+    if isObserved { notify(.head(response)) }
     for continuation in listeners ?? [] { continuation.yield(response) }
     guard let handler else { return .proceed }
     let attempt = state.withLock { state in
@@ -170,11 +173,6 @@ extension RequestCore {
     }
     handler.queue.async { handler.closure(response) { answer($0) } }
     return .hold
-  }
-
-  private func headIsShown(_ response: HTTPURLResponse) {
-    state.withLock { $0.observed.added.value.headResponse = response }
-    notify(.head(response))
   }
 
   /// Notifies the observers of the tasks of the request, if it has any that are still there.

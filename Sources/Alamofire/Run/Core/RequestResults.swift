@@ -11,6 +11,8 @@ struct RequestResults: Sendable {
   private(set) var request: URLRequest?
   /// The response and the metrics of the attempt, or of its part before a failure.
   private(set) var exchange: Exchange?
+  /// The response whose body is being read; `nil` once it is part of ``exchange``.
+  private(set) var begun: BegunResponse?
   /// The body of the response, as far as it is stored.
   private(set) var data: Data?
   /// The first error of the attempt. Later errors are its consequences.
@@ -24,8 +26,18 @@ struct RequestResults: Sendable {
     return request
   }
 
+  /// The head of the response, as soon as it has arrived.
+  var head: ResponseHead? { exchange.map { $0.head } ?? begun?.head }
+
+  /// Keeps the head of the response that the caller sees, until the response ends.
+  mutating func beginResponse(_ head: ResponseHead) { begun = BegunResponse(head: head) }
+
+  /// Returns the response whose body is being read, which is the response to `url`.
+  mutating func begunResponse(to url: URL?) -> LazyResponse? { begun?.response(to: url) }
+
   mutating func store(_ exchange: Exchange, body: Data?) {
     self.exchange = exchange
+    begun = nil
     data = body
   }
 
@@ -52,8 +64,25 @@ struct RequestResults: Sendable {
       error = nil
       data = nil
       exchange = nil
+      begun = nil
     }
     return exchange
+  }
+}
+
+/// A response of which at least the head has arrived. Foundation's object is created on first access.
+struct BegunResponse: Sendable {
+  let head: ResponseHead
+  private var made: LazyResponse?
+
+  init(head: ResponseHead) { self.head = head }
+
+  /// Returns the response, which is the response to `url`.
+  mutating func response(to url: URL?) -> LazyResponse {
+    if let made { return made }
+    let response = LazyResponse(url: url, head: head)
+    made = response
+    return response
   }
 }
 
@@ -94,6 +123,9 @@ extension RequestCore.CoreState {
 
 extension RequestCore {
   var error: AFError? { state.withLock { $0.results.error } }
+
+  /// The response of the last attempt, as soon as its head has arrived.
+  var response: HTTPURLResponse? { state.withLock { $0.response }?.value }
 
   var outcome: RequestOutcome {
     var outcome = state.withLock { $0.outcome }

@@ -134,7 +134,8 @@ package final class Exchange: Sendable {
     }
   }
 
-  private var response: LazyResponse {
+  /// The response, which is created on first use.
+  var response: LazyResponse {
     made.withLock { made in
       if let response = made.response { return response }
       let response = LazyResponse(url: url, head: head)
