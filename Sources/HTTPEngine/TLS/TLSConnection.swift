@@ -19,6 +19,8 @@ final class TLSConnection {
   @exclusivity(unchecked) var renegotiation = TLSRenegotiation()
   /// Whether `close_notify` was sent.
   @exclusivity(unchecked) private var hasShut = false
+  /// Whether OpenSSL may hold buffers that it does not need, because a ticket has arrived.
+  @exclusivity(unchecked) private(set) var hasSpareBuffers = false
   private let requestsStapledResponse: Bool
   /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due.
   @exclusivity(unchecked) private var lacksVerdict = false
@@ -154,8 +156,29 @@ final class TLSConnection {
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
     let step = attempt { SSL_read_ex(session, room.baseAddress, room.count, &$0) }
     if case .moved = step { renegotiation.messages = 0 }
+    if hasSpareBuffers { releaseBuffers() }
     return step
   }
+
+  /// Frees the buffers of 16 KiB that OpenSSL creates for each ticket, and would keep until the next write. As long as
+  /// they are in use, nothing happens.
+  private func releaseBuffers() {
+    guard case .open = state else { return }
+    hasSpareBuffers = SSL_free_buffers(session) != 1
+  }
+
+  /// Whether `SSL_free_buffers` spares a buffer with a part of a record. In earlier versions a server could have made
+  /// it free that one, too (CVE-2024-4741).
+  private static let freesBuffersSafely: Bool = {
+    let patch = OPENSSL_version_patch()
+    switch (OPENSSL_version_major(), OPENSSL_version_minor()) {
+    case (3, 0): return patch >= 14
+    case (3, 1): return patch >= 6
+    case (3, 2): return patch >= 2
+    case (3, 3): return patch >= 1
+    case (let major, _): return major >= 3
+    }
+  }()
 
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep {
     if case .onlyReads = state { return .failed(failure ?? .lost(peer.description, EPIPE)) }
@@ -335,6 +358,7 @@ final class TLSConnection {
     session, new in
     guard let new else { return 0 }
     return with(session) { tls in
+      tls.hasSpareBuffers = freesBuffersSafely
       guard let resumption = tls.resumption else { return 0 }
       resumption.sessions.keep(new, for: resumption.key)
       return 1
