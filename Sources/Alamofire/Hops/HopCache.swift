@@ -239,11 +239,12 @@ extension HopLoop {
   }
 
   func updateCache() -> Outcome<HopLoop> {
-    guard let store = services.cache.store else { return .done }
+    guard let store = services.cache.store, let response = responses.last else { return .done }
+    if !request.isSafe, services.cache.invalidate(by: outgoing, response.head) { return .done }
     let key = services.cache.key(of: outgoing)
     // A store that is not open yet, or has to read files, would block the loop's thread.
     let mayBlock = store.waits || store.find(key) == nil
-    guard let candidate = cacheCandidate(store, key) else { return .done }
+    let candidate = candidate(of: response, store, key)
     let (cache, asks) = (services.cache, asksObservers)
     guard mayBlock else {
       propose(candidate, if: cache.update(with: candidate, asksFirst: asks))
@@ -266,8 +267,9 @@ extension HopLoop {
     delegate.propose(candidate)
   }
 
-  private func cacheCandidate(_ store: any ResponseStore, _ key: CacheKey) -> CacheCandidate? {
-    guard let response = responses.last else { return nil }
+  private func candidate(of response: WireResponse, _ store: any ResponseStore, _ key: CacheKey)
+    -> CacheCandidate
+  {
     let now = store.now
     let request = outgoing
     return CacheCandidate(

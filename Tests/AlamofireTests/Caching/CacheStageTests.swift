@@ -148,6 +148,20 @@ import Testing
     #expect(await fixture.get("y").hops == "c")
   }
 
+  @Test("Each name of another resource invalidates it, if nothing is stored for the request itself")
+  func namedResources() async {
+    for name in ["Location", "Content-Location"] {
+      let fixture = CacheFixture(
+        FakeTransport { request, index in
+          request.method == "GET"
+            ? .cacheable("\(index)", "max-age=600") : .status(200, headers: [(name, "/y")])
+        })
+      _ = await fixture.get("y")
+      _ = await fixture.get(method: .post)
+      #expect(await fixture.get("y").hops == "n", "\(name)")
+    }
+  }
+
   @Test("A redirect of an unsafe request invalidates its URL", arguments: [301, 302, 303, 307, 308])
   func redirectedUnsafeRequest(status: Int) async {
     let fixture = CacheFixture(

@@ -171,3 +171,62 @@ struct URLEncodedFormParameterEncoderTests {
     #expect(root.localizedDescription.contains("an array"))
   }
 }
+
+/// A session encodes in place where it can. That must not show.
+@Suite("Encoders in requests of a session", .timeLimit(.minutes(2))) struct SessionEncoderTests {
+  private final class OwnJSON: JSONParameterEncoder, @unchecked Sendable {
+    override func encode<Parameters: Encodable>(_ parameters: Parameters?, into request: URLRequest) throws
+      -> URLRequest
+    {
+      var request = try super.encode(parameters, into: request)
+      request.headers.add(name: "X-Own", value: "json")
+      return request
+    }
+  }
+
+  private final class OwnForm: URLEncodedFormParameterEncoder, @unchecked Sendable {
+    override func encode<Parameters: Encodable>(_ parameters: Parameters?, into request: URLRequest) throws
+      -> URLRequest
+    {
+      var request = try super.encode(parameters, into: request)
+      request.headers.add(name: "X-Own", value: "form")
+      return request
+    }
+  }
+
+  private func request(_ encoder: some ParameterEncoder, _ method: HTTPMethod) async -> URLRequest? {
+    await Session.retained(fake: FakeTransport()).request(
+      "http://a.test/?q=1", method: method, parameters: Search(), encoder: encoder, headers: ["X-A": "b"]
+    ).end().request
+  }
+
+  @Test("An encoder gives the same in a session and by itself", arguments: [HTTPMethod.delete, .post])
+  func same(method: HTTPMethod) async throws {
+    let encoders: [any ParameterEncoder] = [
+      JSONParameterEncoder.sortedKeys, URLEncodedFormParameterEncoder.default, OwnJSON(), OwnForm(),
+      URLEncodedFormParameterEncoder(destination: .queryString),
+    ]
+    for encoder in encoders {
+      let plain = try URLRequest(url: "http://a.test/?q=1", method: method, headers: ["X-A": "b"])
+      let expected = try encoder.encode(Search(), into: plain)
+      let sent = try #require(await request(encoder, method))
+      #expect(sent.url == expected.url && sent.httpBody?.count == expected.httpBody?.count, "\(encoder)")
+      #expect(sent.headers.dictionary == expected.headers.dictionary, "\(encoder)")
+      let own = encoder is OwnJSON ? "json" : encoder is OwnForm ? "form" : nil
+      #expect(sent.headers["X-Own"] == own, "a subclass is asked")
+    }
+  }
+
+  @Test("An encoder that fails ends the request with its error") func failure() async {
+    let session = Session.retained(fake: FakeTransport())
+    let encoders: [any ParameterEncoder] = [
+      JSONParameterEncoder.default, URLEncodedFormParameterEncoder.default,
+    ]
+    for encoder in encoders {
+      let error = await session.request(
+        "http://a.test/", method: .post, parameters: Failing(), encoder: encoder
+      ).end().error
+      #expect(error?.isParameterEncoderError == true && error?.underlyingError is Failing.Failure)
+    }
+  }
+}

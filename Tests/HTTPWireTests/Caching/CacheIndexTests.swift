@@ -100,6 +100,21 @@ import Testing
     #expect(index.count == 1)
   }
 
+  @Test("A removal that is only counted overtakes earlier requests") func countedRemoval() {
+    var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
+    let stored = Self.stored(1)
+    let early = index.removalCount
+    index.noteRemoval(of: stored.key.hash)
+    #expect(index.removalCount == early + 1)
+    _ = index.put(stored, askedAfter: early)
+    #expect(index.isEmpty)
+    _ = index.put(Self.stored(2), askedAfter: early)
+    #expect(index.count == 1, "another URL is not concerned")
+    _ = index.put(stored, askedAfter: index.removalCount)
+    index.noteRemoval(of: stored.key.hash)
+    #expect(index.count == 2, "it removes nothing")
+  }
+
   @Test("If too many removals are recorded, earlier responses are not stored") func manyRemovals() {
     var index = CacheIndex(memoryCapacity: 1 << 20, diskCapacity: 0)
     let early = index.removalCount

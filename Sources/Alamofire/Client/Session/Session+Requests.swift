@@ -150,12 +150,13 @@ struct RequestDescription: URLRequestConvertible {
   let method: HTTPMethod
   let headers: HTTPHeaders?
   let modifier: Session.RequestModifier?
-  var encode: (@Sendable (URLRequest) throws -> URLRequest)?
+  var encode: (@Sendable (inout URLRequest) throws -> Void)?
 
   func asURLRequest() throws -> URLRequest {
     var request = try URLRequest(url: url, method: method, headers: headers)
     try modifier?(&request)
-    return try encode?(request) ?? request
+    try encode?(&request)
+    return request
   }
 
   /// Parameters may be of any size and any type, so encoding them counts as code of a user.

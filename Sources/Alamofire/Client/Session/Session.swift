@@ -79,7 +79,7 @@ open class Session: @unchecked Sendable {
   ) -> DataRequest {
     var description = RequestDescription(
       url: convertible, method: method, headers: headers, modifier: requestModifier)
-    if let parameters { description.encode = { try encoding.encode($0, with: parameters) } }
+    if let parameters { description.encode = { $0 = try encoding.encode($0, with: parameters) } }
     return perform(
       description, runsUserCode: description.runsUserCode, interceptor: interceptor,
       shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -104,7 +104,7 @@ open class Session: @unchecked Sendable {
   ) -> DataRequest {
     var description = RequestDescription(
       url: convertible, method: method, headers: headers, modifier: requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
     return perform(
       description, runsUserCode: description.runsUserCode, interceptor: interceptor,
       shouldAutomaticallyResume: shouldAutomaticallyResume)
@@ -335,7 +335,7 @@ open class Session: @unchecked Sendable {
   ) -> DownloadRequest {
     var description = RequestDescription(
       url: convertible, method: method, headers: headers, modifier: requestModifier)
-    if let parameters { description.encode = { try encoding.encode($0, with: parameters) } }
+    if let parameters { description.encode = { $0 = try encoding.encode($0, with: parameters) } }
     return download(
       description, runsUserCode: description.runsUserCode, interceptor, shouldAutomaticallyResume,
       destination)
@@ -350,7 +350,7 @@ open class Session: @unchecked Sendable {
   ) -> DownloadRequest {
     var description = RequestDescription(
       url: convertible, method: method, headers: headers, modifier: requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
     return download(
       description, runsUserCode: description.runsUserCode, interceptor, shouldAutomaticallyResume,
       destination)
@@ -405,7 +405,7 @@ open class Session: @unchecked Sendable {
   ) -> DataStreamRequest {
     var description = RequestDescription(
       url: convertible, method: method, headers: headers, modifier: requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
     return stream(
       description, runsUserCode: description.runsUserCode, automaticallyCancelOnStreamError, interceptor,
       shouldAutomaticallyResume)
@@ -475,7 +475,7 @@ open class Session: @unchecked Sendable {
   ) -> WebSocketRequest {
     var description = RequestDescription(
       url: convertible, method: .get, headers: headers, modifier: requestModifier)
-    if let parameters { description.encode = { try encoder.encode(parameters, into: $0) } }
+    if let parameters { description.encode = { try encoder.encode(parameters, in: &$0) } }
     return webSocket(
       description, runsUserCode: description.runsUserCode, configuration, interceptor,
       shouldAutomaticallyResume)

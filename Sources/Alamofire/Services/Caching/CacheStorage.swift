@@ -161,6 +161,16 @@ final class CacheStorage: Sendable {
     removeFiles(gone, files)
   }
 
+  /// Counts a removal, unless there may be a response to remove or the folder is not open.
+  func overtake(_ hash: UInt64) -> Bool {
+    state.withLock { state in
+      guard state.isOpen, !state.index.mayHold(hash) else { return false }
+      state.index.noteRemoval(of: hash)
+      note(state)
+      return true
+    }
+  }
+
   func remove(_ key: CacheKey) {
     // A process that is killed after this must not find it again: not on the queue.
     open()

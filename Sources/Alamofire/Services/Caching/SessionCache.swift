@@ -88,6 +88,16 @@ struct CacheCandidate: Sendable {
 }
 
 extension SessionCache {
+  /// Invalidates the responses that are on their way for the target of an unsafe request, if this is all that its
+  /// response invalidates. Returns false if ``update(with:asksFirst:)`` has to be called: something is stored there, or
+  /// the response names other resources.
+  func invalidate(by request: WireRequest, _ head: ResponseHead) -> Bool {
+    guard let store, !head.block.contains("Location"), !head.block.contains("Content-Location") else {
+      return false
+    }
+    return store.overtake(CacheKey.hash(of: request.url, request.origin))
+  }
+
   /// Stores a response, or invalidates stored ones, as RFC 9111 says. Returns whether it is to be stored once observers
   /// have been asked.
   ///
@@ -248,6 +258,9 @@ package protocol ResponseStore: AnyObject, Sendable {
   /// Stores a response, replacing an equivalent one, unless something was removed for its URL after removal number
   /// `removals`. Fast if ``waits`` is false.
   func put(_ stored: StoredResponse, askedAfter removals: UInt64)
+  /// Counts a removal of all responses for a URL with this hash, so that none that is on its way is stored. Returns
+  /// false, and has no effect, if ``remove(_:)`` has to be called, because there may be such a response. Fast.
+  func overtake(_ hash: UInt64) -> Bool
   /// Removes all responses for a URL. Fast if ``waits`` is false.
   func remove(_ key: CacheKey)
   /// Whether ``put(_:askedAfter:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.

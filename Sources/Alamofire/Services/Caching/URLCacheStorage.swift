@@ -66,6 +66,9 @@ package final class URLCacheStorage: ResponseStore {
       for: request)
   }
 
+  // Only a removal tells whether there is one.
+  package func overtake(_ hash: UInt64) -> Bool { false }
+
   package func remove(_ key: CacheKey) {
     if let request = Self.request(for: key) { cache.removeCachedResponse(for: request) }
   }

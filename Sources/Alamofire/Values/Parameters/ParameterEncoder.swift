@@ -75,18 +75,38 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
   open func encode<Parameters: Encodable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
-    guard let parameters else { return request }
-    guard request.url != nil else {
-      throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.url))
-    }
     var request = request
+    try write(parameters, to: &request)
+    return request
+  }
+
+  fileprivate func write(_ parameters: (some Encodable)?, to request: inout URLRequest) throws(AFError) {
+    guard let parameters else { return }
+    guard request.url != nil else {
+      throw .parameterEncoderFailed(reason: .missingRequiredComponent(.url))
+    }
     do {
       request.httpBody = try encoder.encode(parameters)
     } catch {
-      throw AFError.parameterEncoderFailed(reason: .encoderFailed(error: error))
+      throw .parameterEncoderFailed(reason: .encoderFailed(error: error))
     }
     request.setContentTypeIfAbsent("application/json")
-    return request
+  }
+}
+
+extension ParameterEncoder {
+  /// Encodes into a request that nothing else refers to. The built-in encoders change it in place, because a copy of a
+  /// `URLRequest` takes about as long as encoding a small value.
+  func encode(_ parameters: (some Encodable & Sendable)?, in request: inout URLRequest) throws {
+    switch self {
+    // A subclass may override `encode(_:into:)`.
+    case let json as JSONParameterEncoder where type(of: json) == JSONParameterEncoder.self:
+      try json.write(parameters, to: &request)
+    case let form as URLEncodedFormParameterEncoder
+    where type(of: form) == URLEncodedFormParameterEncoder.self:
+      try form.write(parameters, to: &request)
+    default: request = try encode(parameters, into: request)
+    }
   }
 }
 
@@ -159,24 +179,25 @@ open class URLEncodedFormParameterEncoder: @unchecked Sendable, ParameterEncoder
   open func encode<Parameters: Encodable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
-    guard let parameters else { return request }
+    var request = request
+    try write(parameters, to: &request)
+    return request
+  }
+
+  fileprivate func write(_ parameters: (some Encodable)?, to request: inout URLRequest) throws(AFError) {
+    guard let parameters else { return }
     guard let url = request.url else {
-      throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.url))
+      throw .parameterEncoderFailed(reason: .missingRequiredComponent(.url))
     }
     guard let method = request.method else {
-      throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.httpMethod(rawValue: "nil")))
+      throw .parameterEncoderFailed(reason: .missingRequiredComponent(.httpMethod(rawValue: "nil")))
     }
     let form = try form(of: parameters)
-    var request = request
-    if destination.writesQuery(method: method) {
-      guard let url = url.appending(toQuery: form) else {
-        throw AFError.parameterEncoderFailed(reason: .missingRequiredComponent(.url))
-      }
-      request.url = url
-    } else {
-      request.setFormBody(form)
+    guard destination.writesQuery(method: method) else { return request.setFormBody(form) }
+    guard let url = url.appending(toQuery: form) else {
+      throw .parameterEncoderFailed(reason: .missingRequiredComponent(.url))
     }
-    return request
+    request.url = url
   }
 
   private func form(of parameters: some Encodable) throws(AFError) -> String {

@@ -158,14 +158,19 @@ package struct CacheIndex: Sendable {
     return (false, gone)
   }
 
-  /// Forgets all of a URL. Returns the files to remove.
-  package mutating func remove(_ key: CacheKey) -> [EntryID] {
+  /// Counts a removal, so that no response to an earlier request for a URL with this hash is stored.
+  package mutating func noteRemoval(of hash: UInt64) {
     removalCount += 1
     if removals.count >= Self.removalLimit {
       removals.removeAll()
       removalOfAll = removalCount
     }
-    removals[key.hash] = removalCount
+    removals[hash] = removalCount
+  }
+
+  /// Forgets all of a URL. Returns the files to remove.
+  package mutating func remove(_ key: CacheKey) -> [EntryID] {
+    noteRemoval(of: key.hash)
     return (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
       let id = EntryID(hash: key.hash, variant: variant)
       // Of another URL with the same hash, as far as is known without reading.
