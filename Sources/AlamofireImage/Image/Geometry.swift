@@ -101,10 +101,16 @@ struct RoundedRectangle {
     if nearest >= radius { return 0 }
     var inside = 0
     for sample in 0..<256 {
-      let distance = hypot(radius - x - sampleOffset(sample & 15), radius - y - sampleOffset(sample >> 4))
-      if distance <= radius { inside += 1 }
+      let horizontal = cornerDistance(x + sampleOffset(sample & 15), of: width)
+      let vertical = cornerDistance(y + sampleOffset(sample >> 4), of: height)
+      if hypot(horizontal, vertical) <= radius { inside += 1 }
     }
     return (inside * 255 + 128) / 256
+  }
+
+  /// Returns how far a place on a side is in one of the corners: its distance from what is between their centres.
+  private func cornerDistance(_ place: Double, of side: Int) -> Double {
+    max(0, radius - place, place - (Double(side) - radius))
   }
 
   private func sampleOffset(_ index: Int) -> Double { (Double(index) + 0.5) / 16 }
