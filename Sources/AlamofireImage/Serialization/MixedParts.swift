@@ -48,6 +48,8 @@ struct MixedParts {
       buffer = Data(buffer[range.upperBound...])
       searched = 0
     }
+    // What follows the last part is ignored, however long it is.
+    if isOver { buffer = Data() }
     try check(buffer.count)
     return parts
   }

@@ -97,6 +97,12 @@ struct MixedPartsTests {
     #expect(throws: ImageError.limitExceeded(.bytes, limit: 13, actual: 14)) {
       try parts("--x\r\n\r\n0123456789", limit: 13)
     }
+    // What follows the last part does not count, whether it comes with it or later.
+    let epilogue = String(repeating: "e", count: 500)
+    #expect(try parts("--x\(part)--x--\(epilogue)", limit: 20) == ["0123456789"])
+    var reader = try #require(MixedParts(contentType: "multipart/mixed; boundary=x", limit: 20))
+    #expect(try reader.append(Data("--x\(part)--x--".utf8)).count == 1)
+    for _ in 0..<3 { #expect(try reader.append(Data(epilogue.utf8)) == []) }
     // Together, the parts may have more.
     #expect(try parts(String(repeating: "--x\(part)", count: 9) + "--x--", limit: 20).count == 9)
   }
