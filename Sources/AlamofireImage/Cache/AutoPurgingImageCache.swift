@@ -27,7 +27,7 @@ open class AutoPurgingImageCache: ImageRequestCache, @unchecked Sendable {
 
   // A lock, because the cache is used from any thread.
   private let entries: Mutex<RecentlyRead>
-  private let pressure: MemoryPressure?
+  let pressure: MemoryPressure?
 
   /// Makes an empty cache.
   ///

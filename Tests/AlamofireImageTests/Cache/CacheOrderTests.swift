@@ -20,6 +20,7 @@ struct CacheOrderTests {
     func sizes(_ cache: AutoPurgingImageCache) -> [UInt64] {
       [cache.memoryCapacity, cache.preferredMemoryUsageAfterPurge]
     }
+    #expect(AutoPurgingImageCache().pressure != nil)
     #expect(sizes(AutoPurgingImageCache()) == [100_000_000, 60_000_000])
     #expect(sizes(AutoPurgingImageCache(memoryCapacity: 70_000_000)) == [70_000_000, 60_000_000])
     #expect(sizes(AutoPurgingImageCache(memoryCapacity: 50)) == [50, 50])

@@ -129,6 +129,86 @@ struct DownloadBookTests {
     #expect(book.finish(1).isEmpty)
   }
 
+  @Test("The response of a download that waits takes it out of the line")
+  func closedInLine() {
+    var book = book(.fifo)
+    for number in UInt64(1)...3 { book.add(number, "\(number)", receiptID: "a", "\(number)") }
+    _ = book.takeStarts()
+    book.close(2)
+    #expect((book.activeCount, book.waitingCount) == (1, 1))
+    #expect(book.join("2", receiptID: "b", "B") == nil)
+    #expect(book.finish(1) == [.start(3)], "it does not begin any more")
+    #expect(book.next(2)?.waiter == "2")
+    #expect(book.take(2, receiptID: "a") == "2")
+    #expect(book.finish(2) == [])
+    #expect((book.activeCount, book.waitingCount) == (1, 0))
+    book.close(9)
+    #expect(book.finish(9) == [])
+    #expect(book.activeCount == 1)
+  }
+
+  @Test("A download that is closed or ends twice leaves a later one of the same image alone")
+  func closedTwice() {
+    var book = book(.fifo, active: 2)
+    book.add(1, "k", receiptID: "a", "A")
+    book.close(1)
+    book.add(2, "k", receiptID: "b", "B")
+    book.close(1)
+    #expect(book.join("k", receiptID: "c", "C") == 2)
+    #expect(book.waiters(of: 2) == ["B", "C"])
+    #expect(book.waiters(of: 1) == ["A"])
+    #expect(book.waiters(of: 3) == [])
+    #expect(book.cancel(1, receiptID: "a")?.steps.first == .cancel(1))
+    #expect(book.join("k", receiptID: "d", "D") == 2)
+  }
+
+  @Test("Waiters leave by their own receipts, in any order")
+  func receipts() {
+    var book = book(.lifo)
+    book.add(1, "k", receiptID: "a", "A")
+    for name in ["b", "c"] { #expect(book.join("k", receiptID: name, name.uppercased()) == 1) }
+    #expect(book.takeStarts() == [.start(1)])
+    #expect(book.take(1, receiptID: "b") == "B")
+    #expect(book.take(1, receiptID: "b") == nil)
+    #expect(book.take(2, receiptID: "a") == nil)
+    #expect(book.cancel(2, receiptID: "a") == nil)
+    #expect(book.next(1)?.receiptID == "a")
+    #expect(book.cancel(1, receiptID: "x") == nil)
+    #expect(book.cancel(1, receiptID: "c")?.waiter == "C")
+    #expect(book.waiters(of: 1) == ["A"])
+    #expect(book.cancel(1, receiptID: "a")?.steps == [.cancel(1)])
+    #expect((book.activeCount, book.waitingCount, book.downloads.count) == (0, 0, 0))
+  }
+
+  @Test("When all that wait are taken, none of them begins, and none that is added later")
+  func takenWhileFree() {
+    var book = book(.fifo, active: 2)
+    book.stop()
+    for number in UInt64(1)...3 { book.add(number, "\(number)", receiptID: "a", "\(number)") }
+    _ = book.start()
+    #expect((book.activeCount, book.waitingCount) == (2, 1))
+    #expect(book.finish(1) == [.start(3)])
+    book.add(4, "4", receiptID: "a", "4")
+    _ = book.join("4", receiptID: "b", "5")
+    #expect(book.finish(2) == [.start(4)])
+    for number in UInt64(5)...6 { book.add(number, "\(number)", receiptID: "a", "\(number)") }
+    _ = book.join("6", receiptID: "b", "7")
+    let taken = book.takeWaiting()
+    #expect(taken.map(\.number) == [5, 6])
+    #expect(taken.map(\.waiters) == [["5"], ["6", "7"]])
+    #expect(book.isStopped)
+    #expect((book.activeCount, book.waitingCount, book.downloads.count) == (2, 0, 2))
+    book.add(8, "8", receiptID: "a", "8")
+    #expect(book.takeStarts() == [])
+    #expect(book.finish(3) == [])
+    // A place is free, and the book is not stopped, when all are taken.
+    #expect(book.start() == [.start(8)])
+    var free = Book(.fifo, maximumActive: 9)
+    for number in UInt64(1)...3 { free.add(number, "\(number)", receiptID: "a", "\(number)") }
+    #expect(free.takeWaiting().map(\.number) == [1, 2, 3])
+    #expect((free.activeCount, free.waitingCount, free.isStopped) == (0, 0, true))
+  }
+
   @Test("Whatever happens, the limit holds, and each waiter leaves once", .seeded, arguments: 0..<20)
   func walk(index: Int) {
     var generator = Seed.generator(index)

@@ -409,6 +409,7 @@ struct SharedDownloadsTests {
     let b = downloads.add(second, key, "b", waiter(request))
     #expect(a.request === first && b.request === first)
     #expect(a.number == b.number)
+    #expect((a.receiptID, b.receiptID) == ("a", "b"))
     #expect(second.isCancelled, "nothing else would end it")
     #expect(!first.isCancelled)
     #expect(downloads.counts == (0, 1))

@@ -75,16 +75,24 @@ struct ImageLoadingTests {
   func bytes() throws {
     for format in [ImageFormat.png, .jpeg, .gif] {
       let file = try Drawing(gradientOf: 9, 7).file(format)
-      let (exact, less) = (ImageLimits(bytes: file.count), ImageLimits(bytes: file.count - 1))
-      let error = ImageError.limitExceeded(.bytes, limit: file.count - 1, actual: file.count)
-      #expect(try Image(data: file, limits: exact).limits == exact)
-      #expect(throws: error) { try Image(data: file, limits: less) }
       try with(file) { url in
-        #expect(try Image(contentsOf: url, limits: exact).limits == exact)
-        #expect(throws: error) { try Image(contentsOf: url, limits: less) }
-        let streamed = try Image(streaming: url, exact)
-        #expect(streamed.limits == exact)
-        #expect(throws: error) { try Image(streaming: url, less) }
+        let makers: [(String, (ImageLimits) throws -> Image)] = [
+          ("data", { try Image(data: file, limits: $0) }),
+          ("contentsOf", { try Image(contentsOf: url, limits: $0) }),
+          ("streaming", { try Image(streaming: url, $0) }),
+        ]
+        for (name, make) in makers {
+          for limit in [file.count, file.count + 1] {
+            let image = try make(ImageLimits(bytes: limit))
+            #expect(image.limits == ImageLimits(bytes: limit), "\(name)")
+            #expect((image.pixelWidth, image.format) == (9, format), "\(name)")
+          }
+          for limit in [file.count - 1, file.count - 9, 1, 0] {
+            #expect(throws: ImageError.limitExceeded(.bytes, limit: limit, actual: file.count), "\(name)") {
+              try make(ImageLimits(bytes: limit))
+            }
+          }
+        }
       }
     }
   }
@@ -212,6 +220,64 @@ struct ImageLoadingTests {
           #expect(!image.content.isDecoded, "\(side) from the \(name)")
         }
       }
+    }
+  }
+
+  @Test(
+    "What is decoded for a size is exactly what the loader gives with its options", arguments: [false, true])
+  func options(isFile: Bool) throws {
+    let drawing = Drawing(320, 240, bands: 3) { x, y in
+      [
+        UInt8(truncatingIfNeeded: x &* y), UInt8(truncatingIfNeeded: x &* 37),
+        UInt8(truncatingIfNeeded: y &* 91),
+      ]
+    }
+    for format in [ImageFormat.jpeg, .webp] where format == .jpeg || !isFile {
+      try with(drawing.file(format)) { url in
+        let image = isFile ? try Image(streaming: url, .default) : try Image(contentsOf: url)
+        let source = try isFile ? ImageSource.file(ImageFile(url, .default)) : .memory(Data(contentsOf: url))
+        func loaded(_ side: Int, optionsFor optionSide: Int) throws -> Data {
+          let work = ImageWork(limit: .seconds(60))
+          let options = LoaderOptions(image.content.facts, width: optionSide, height: optionSide)
+          return try source.withImage(options, work, .default) { image throws(ImageError) in
+            try image.scaled(width: side, height: side, work).pixels(work)
+          }.data
+        }
+        for side in [80, 61, 60, 59, 30, 20, 15, 9] {
+          let pixels = try image.content.stretched(width: side, height: side).data
+          #expect(try pixels == loaded(side, optionsFor: side), "\(format), \(side)")
+          if side <= 60 {
+            #expect(try pixels != loaded(side, optionsFor: 0), "\(format), \(side), all decoded")
+          }
+        }
+      }
+    }
+  }
+
+  @Test("Bytes that look like scans, or like frames, count only in the formats that have them")
+  func otherFormats() throws {
+    let gif = try Drawing(of: [1, 2, 3], 9, 7).file(.gif)
+    // Comments (GIF89a §24) of blocks, behind the global table of colours.
+    var comments = Data()
+    for text in [[0xff, 0xda, 0, 2], Array("ANMF".utf8) + [0, 0, 0, 0]] as [[UInt8]] {
+      let block = Array(repeating: text, count: 240 / text.count).flatMap { $0 }
+      for _ in 0..<5 { comments += [0x21, 0xfe, 240] + block + [0] }
+    }
+    let tableCount = gif[10] & 0x80 == 0 ? 0 : 3 << (Int(gif[10] & 7) + 1)
+    let marked = gif.prefix(13 + tableCount) + comments + gif.dropFirst(13 + tableCount)
+    let image = try Image(data: marked, limits: ImageLimits(frames: 1))
+    #expect(image.frameCount == 1)
+    #expect(try image == Image(data: gif))
+  }
+
+  @Test("A damaged file that stays open equals itself and its copies, and no other")
+  func damagedFile() throws {
+    try with(Drawing(gradientOf: 200, 200).file(.png).prefix(900)) { url in
+      let image = try Image(streaming: url, .default)
+      let copy = image
+      #expect(image == copy)
+      #expect(try image != Image(streaming: url, .default))
+      #expect(try image != Image(contentsOf: url))
     }
   }
 
