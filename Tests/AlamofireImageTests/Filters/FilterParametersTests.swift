@@ -12,6 +12,16 @@ struct FilterParametersTests {
     Drawing(41, 20, bands: bands) { x, y in [UInt8(x * 6), UInt8(y * 12), UInt8(x + y), UInt8(255 - x)] }
   }
 
+  @Test("A filter that throws fails on a thread for images, although its closure does not")
+  func failure() async throws {
+    struct Failing: ImageFilter {
+      var filter: @Sendable (Image) -> Image { { $0 } }
+      func apply(_ image: Image) throws -> Image { throw ImageError.invalidPixels }
+    }
+    let image = try drawing().image(scale: 2)
+    await #expect(throws: ImageError.invalidPixels) { try await image.filtered(by: Failing()) }
+  }
+
   @Test("Each filter does what its parts do, by its closure, by apply, and on a thread for images")
   func results() async throws {
     let image = try drawing().image(scale: 2)

@@ -110,6 +110,9 @@ struct ImageFileTests {
       await #expect(throws: ImageError.self) {
         try await Self.sizes.files(ofFile: url, as: .jpeg, limits: ImageLimits(time: .seconds(-1)))
       }
+      await #expect(throws: ImageError.limitExceeded(.pixels, limit: 59_999, actual: 60_000)) {
+        try await Self.sizes.files(ofFile: url, as: .jpeg, limits: ImageLimits(pixels: 59_999))
+      }
     }
   }
 
