@@ -159,13 +159,14 @@ struct DownloadArgumentsTests {
         false
       ),
     ]
+    // One for all, because replies that were not sent remain for the next downloader.
+    let gate = Gate()
+    defer { gate.open() }
     for (index, (downloader, isLIFO)) in downloaders.enumerated() {
       #expect(downloader.imageCache as? AutoPurgingImageCache === cache, "\(index)")
       #expect(!downloader.session.startRequestsImmediately, "\(index)")
       #expect(downloader.credential == nil)
       downloader.stop()
-      let gate = Gate()
-      defer { gate.open() }
       for _ in 0..<5 { server.enqueue(.status(404).held(by: gate)) }
       let receipts = try (0..<5).compactMap {
         try downloader.download(URLRequest(url: server.url("/\(index)/\($0)").asURL()), filter: nil)
