@@ -171,6 +171,9 @@ import Testing
     let url = try #require(response.fileURL, "\(String(describing: response.error))")
     defer { try? FileManager.default.removeItem(at: url) }
     #expect(try String(contentsOf: url, encoding: .utf8) == "all of it")
+    #expect(server.recordedRequests.map { $0.header("Range") } == ["bytes=5-", nil])
+    #expect(server.recordedRequests.map { $0.header("If-Range") } == ["\"v1\"", nil])
+    #expect(response.metrics?.transactionMetrics.count == 2)
   }
 
   /// Announces a length whose sum with the existing bytes would overflow.

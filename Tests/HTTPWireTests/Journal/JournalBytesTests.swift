@@ -58,6 +58,20 @@ import Testing
     #expect(try received(.responded(head, offset: 40, boot: "boot"), other) == "")
   }
 
+  @Test("The bytes of a complete file are on the disk, up to the offset of a later response")
+  func completion()
+    throws
+  {
+    let head = StoredHead(ResponseHead(status: 206))
+    let complete = [
+      JournalRecord.responded(head, offset: 0, boot: "boot"), .completed(size: 80), .restarted,
+      .responded(head, offset: 40, boot: "boot"),
+    ]
+    let state = try #require(JournalState([.described(Self.description)] + complete))
+    #expect(state.received(boot: "other", fileSize: 100).text == "0-39")
+    #expect(state.received(boot: "boot", fileSize: 100).text == "0-99", "the file is appended to")
+  }
+
   @Test("Records that come twice change nothing") func duplicates() throws {
     let records = [Self.begun, Self.present(0..<10), Self.wrote(5..<20)]
     let twice = records.flatMap { [$0, $0] } + [.described(Self.description)]

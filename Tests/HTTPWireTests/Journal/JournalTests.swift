@@ -63,6 +63,14 @@ struct JournalTests {
     }
   }
 
+  @Test("Records of which one cannot be encoded are no journal") func notEncodable() {
+    var description = Self.description
+    description.created = .nan
+    #expect(log.line(of: .described(description)) == nil)
+    #expect(log.lines(of: [.described(description), .sent]) == nil)
+    #expect(log.lines(of: [.described(Self.description), .sent]) != nil)
+  }
+
   @Test("A journal that ends at any byte has the records before it") func cuts() throws {
     let lines = try Self.records.map { try #require(log.line(of: $0)) }
     let whole = lines.reduce(into: Data()) { $0 += $1 }

@@ -35,6 +35,24 @@ import Testing
     }
   }
 
+  @Test("The rest of a response can be asked for by its strong validator, if it is not coded")
+  func resumable() {
+    let tag = ("ETag", "\"a\"")
+    for (status, fields, offset, isResumable) in [
+      (200, [tag], 0, true), (200, [], 0, false), (200, [("ETag", "W/\"a\"")], 0, false),
+      (404, [tag], 0, false),
+      (200, [Self.modified, Self.later], 0, true), (200, [Self.modified], 0, false),
+      (200, [tag, ("Content-Encoding", "gzip")], 0, false),
+      (200, [tag, ("Content-Encoding", "Identity")], 0, true),
+      (200, [tag, ("Accept-Ranges", "None")], 0, false), (200, [tag, ("Accept-Ranges", "bytes")], 0, true),
+      (206, [tag, Self.range], 4, true), (206, [tag, Self.range], 5, false), (206, [tag], 0, false),
+      (206, [tag, ("Content-Range", "bytes */10")], 0, false),
+    ] as [(Int, [(String, String)], Int64, Bool)] {
+      let made = Representation(resumable: Self.head(status, fields), from: offset, now: Self.noon)
+      #expect((made != nil) == isResumable, "\(status) \(fields) from \(offset)")
+    }
+  }
+
   private static let range = ("Content-Range", "bytes 4-9/10")
   private static let rest = Representation.Continuation.rest(4..<10, total: 10)
 

@@ -29,6 +29,7 @@ import Testing
     "Other texts are not ranges",
     arguments: [
       "-", "1", "5-4", "a-b", "0-4,", ",0-4", "0-+4", "0-9223372036854775807", "0-99999999999999999999",
+      "0-1-2", "5-6,0-1", "0-4,4-5", "--", "0-4,,6-7",
     ])
   func invalid(_ text: String) {
     #expect(ByteRanges(text: text) == nil)

@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@testable import Alamofire
+
+/// The results of a download, without a transfer.
+@Suite("Results of downloads") struct DownloadPlanTests {
+  private let plan = DownloadPlan(resuming: nil, destination: nil)
+
+  @Test("Another attempt forgets the file and the resume data of the one before") func results() {
+    let file = URL(fileURLWithPath: "/a")
+    (plan.fileURL, plan.resumeData) = (file, Data("x".utf8))
+    #expect(plan.fileAndResumeData.0 == file && plan.fileAndResumeData.1 == Data("x".utf8))
+    #expect(plan.forgetResults() == file && plan.fileURL == nil && plan.resumeData == nil)
+    plan.fileURL = file
+    #expect(plan.takeFileURL() == file && plan.takeFileURL() == nil && plan.forgetResults() == nil)
+  }
+
+  @Test("Each handler of resume data is called once, and any of them asks for the data") func handlers() {
+    #expect(!plan.producesResumeData)
+    plan.requestResumeData { _ in }
+    #expect(plan.producesResumeData)
+    plan.requestResumeData()
+    plan.requestResumeData { _ in }
+    plan.resumeData = Data("x".utf8)
+    let first = plan.takeResumeDataHandlers()
+    #expect(first.handlers.count == 2 && first.data == Data("x".utf8))
+    let second = plan.takeResumeDataHandlers()
+    #expect(second.handlers.isEmpty && second.data == Data("x".utf8))
+  }
+
+  @Test("A moved file is at its destination, and one that cannot be moved is removed") func moves() throws {
+    let folder = try TemporaryFolder()
+    func moved(
+      to target: URL, _ options: MoveOptions, existing: Bool = false
+    ) throws -> (result: Result<URL, AFError>, hasSource: Bool) {
+      let source = try folder.file("source", Data("new".utf8))
+      if existing { try Data("old".utf8).write(to: target) }
+      let result = DownloadPlan.move(source, to: target, options)
+      return (result, FileManager.default.fileExists(atPath: source.path))
+    }
+    func content(_ url: URL) throws -> String { String(decoding: try Data(contentsOf: url), as: UTF8.self) }
+    let plain = try moved(to: folder["a"], [])
+    #expect(try plain.result.get() == folder["a"] && !plain.hasSource && content(folder["a"]) == "new")
+    let replaced = try moved(to: folder["b"], [.removePreviousFile], existing: true)
+    #expect(try replaced.result.get() == folder["b"] && content(folder["b"]) == "new")
+    let present = try moved(to: folder["c"], [], existing: true)
+    #expect(try present.result.failure != nil && !present.hasSource && content(folder["c"]) == "old")
+    let deep = folder["x"].appendingPathComponent("y").appendingPathComponent("z")
+    let missing = try moved(to: deep, [])
+    #expect(missing.result.failure != nil && !missing.hasSource)
+    let made = try moved(to: deep, [.createIntermediateDirectories])
+    #expect(try made.result.get() == deep && content(deep) == "new")
+    let remote = try moved(to: try #require(URL(string: "https://a.test\(folder["d"].path)")), [])
+    #expect(remote.result.failure != nil && !FileManager.default.fileExists(atPath: folder["d"].path))
+    // The same file, however its path is spelt, is neither removed nor moved.
+    let spelt = folder.url.appendingPathComponent("../\(folder.url.lastPathComponent)/source")
+    for target in [folder["source"], spelt] {
+      let same = try moved(to: target, [.removePreviousFile])
+      #expect(try same.result.get() == target && same.hasSource && content(folder["source"]) == "new")
+    }
+    // A file of the same name in another folder is another one.
+    let namesake = try moved(to: folder["x"].appendingPathComponent("source"), [])
+    #expect(try namesake.result.get() == folder["x"].appendingPathComponent("source") && !namesake.hasSource)
+  }
+}
