@@ -50,6 +50,30 @@ struct RequestSequenceTests {
     #expect(await closure.wait(for: 2).count == 2)
   }
 
+  @Test("Each sequence ends with its request, or at once if it has ended", arguments: [false, true])
+  func ends(isLate: Bool) async {
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
+    if isLate { _ = await request.end() }
+    let ends = Recorder<String>()
+    func read<Element: Sendable>(_ stream: StreamOf<Element>, _ name: String) {
+      Task {
+        for await _ in stream {}
+        ends.add(name)
+      }
+    }
+    read(request.uploadProgress(), "uploads")
+    read(request.downloadProgress(), "downloads")
+    read(request.urlRequests(), "requests")
+    read(request.urlSessionTasks(), "tasks")
+    read(request.cURLDescriptions(), "commands")
+    read(request.cURLDescriptions(redacting: .standard), "redacted commands")
+    read(request.httpResponses(), "responses")
+    if !isLate { _ = await request.end() }
+    _ = await eventually { ends.count == 7 }
+    let names = ["commands", "downloads", "redacted commands", "requests", "responses", "tasks", "uploads"]
+    #expect(ends.values.sorted() == names)
+  }
+
   @Test("The heads of responses are delivered, without redirects")
   func heads() async {
     let fake = FakeTransport(.redirect(302, to: "/next"), .status(500))

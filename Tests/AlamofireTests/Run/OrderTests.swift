@@ -187,6 +187,31 @@ import Testing
         == Self.request + Self.first + Self.hop(.recordTransferFailure) + Self.failure + Self.end)
   }
 
+  @Test(
+    "An upload may replace its stream when a hop is sent again",
+    arguments: [
+      (StageEvent.transferFailed(.rangeMismatch), (Step.hop(.askForWholeBody), StageEvent.done)),
+      (.transferFailed(.trust), (.hop(.evaluateTrust), .done)),
+      (.transferFailed(.identity), (.hop(.chooseIdentity), .done)),
+      (.transferFailed(.offline), (.hop(.waitForConnectivity), .done)),
+      (responded(401), (.hop(.answerChallenge), .challenge(isAnswered: true))),
+    ])
+  func bodiesOfRepeatedHops(event: StageEvent, remedy: (Step, StageEvent)) {
+    let steps = Self.steps(of: Orders(hasBody: true), (.hop(.send), event), remedy)
+    #expect(steps.count { $0 == .hop(.provideBody) } == 2)
+    #expect(steps.count { $0 == .hop(.addCookies) } == 2)
+  }
+
+  @Test("A retry that may not begin ends the run where it was asked for")
+  func refusedRetry() {
+    let retry = (Step.run(.askRetriers), StageEvent.retry(isRequested: true))
+    let failed = Self.steps((.hop(.send), .transferFailed(.other)), retry, (.run(.prepareRetry), .failed))
+    #expect(failed.suffix(4) == Self.run(.askRetriers, .prepareRetry) + Self.end)
+    let serialized = Self.steps(
+      (.run(.serialize), .serialized(.failed)), retry, (.run(.prepareRetry), .failed))
+    #expect(serialized.suffix(5) == Self.end + Self.run(.askRetriers, .prepareRetry, .serialize))
+  }
+
   @Test("Certificates are evaluated at most eight times")
   func trustEvaluations() {
     var orders = Orders()
@@ -196,7 +221,7 @@ import Testing
       steps.append(step)
       next = orders.next(after: step == .hop(.send) ? .transferFailed(.trust) : Self.usual(step))
     }
-    #expect(steps.count { $0 == .hop(.evaluateTrust) } == Int(HopOrder.trustEvaluationLimit))
+    #expect(steps.count { $0 == .hop(.evaluateTrust) } == 8)
     #expect(steps.contains(.hop(.recordTransferFailure)))
   }
 

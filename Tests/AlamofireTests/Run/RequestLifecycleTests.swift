@@ -18,6 +18,93 @@ struct RequestLifecycleTests {
     #expect(from.canBecome(to) == allowed.contains(to))
   }
 
+  /// A call, and its action in each of ``states``.
+  private typealias Row = (
+    name: String, call: (inout RequestLifecycle) -> RequestLifecycle.Action, actions: String
+  )
+
+  /// The changes that lead to a state.
+  private static let states: [(name: String, prepare: @Sendable (inout RequestLifecycle) -> Void)] = [
+    ("new", { _ in }), ("running", { _ = $0.resumed() }),
+    ("suspended before its start", { _ = $0.suspended() }),
+    ("eager", { _ = $0.setUpEagerly() }),
+    (
+      "gated",
+      {
+        _ = $0.setUpEagerly()
+        _ = $0.readyToSend()
+      }
+    ),
+    (
+      "suspended",
+      {
+        _ = $0.resumed()
+        _ = $0.suspended()
+      }
+    ),
+    (
+      "closing",
+      {
+        _ = $0.resumed()
+        _ = $0.closed()
+      }
+    ),
+    (
+      "cancelled",
+      {
+        _ = $0.cancelled()
+        $0.ended()
+      }
+    ),
+    (
+      "finished",
+      {
+        _ = $0.resumed()
+        $0.ended()
+      }
+    ),
+    (
+      "abandoned",
+      {
+        _ = $0.resumed()
+        _ = $0.abandoned()
+        $0.ended()
+      }
+    ),
+  ]
+
+  @Test("Each call has its action in each state") func actions() {
+    let rows: [Row] = [
+      ("resumed", { $0.resumed() }, "s-sppp----"), ("suspended", { $0.suspended() }, "-h-h------"),
+      ("cancelled", { $0.cancelled() }, "fcfcccc---"), ("closed", { $0.closed() }, "-p-p-p----"),
+      ("set up eagerly", { $0.setUpEagerly() }, "s---------"),
+      ("ready", { $0.readyToSend() ? .proceed : .hold }, "hphhhhpppp"),
+      ("handler", { $0.handlerAdded(resumesAutomatically: false) }, "-------fff"),
+      ("handler that resumes", { $0.handlerAdded(resumesAutomatically: true) }, "s--pp--fff"),
+      ("abandoned", { $0.abandoned() }, "fcfcccc---"), ("sent again", { $0.sentAgain() }, "--------s-"),
+    ]
+    let letters: [RequestLifecycle.Action: Character] = [
+      .nothing: "-", .start: "s", .proceed: "p", .hold: "h", .cancel: "c", .finish: "f",
+    ]
+    for row in rows {
+      for (state, expected) in zip(Self.states, row.actions) {
+        var life = RequestLifecycle()
+        state.prepare(&life)
+        let action = row.call(&life)
+        #expect(letters[action] == expected, "\(row.name) of a request that is \(state.name)")
+      }
+    }
+  }
+
+  @Test("The end of a closing handshake ends the closing") func closed() {
+    var life = RequestLifecycle()
+    _ = life.resumed()
+    _ = life.closed()
+    #expect(life.isClosing)
+    life.ended()
+    #expect(!life.isClosing && life.state == .cancelled)
+  }
+
   @Test("The first resume starts the request, others have no effect") func resume() {
     var life = RequestLifecycle()
     #expect(life.resumed() == .start)
