@@ -37,6 +37,17 @@ import Testing
     #expect(response.resumeData == nil && fixture.fake.requests.count == 1)
   }
 
+  @Test("A stale response is not downloaded while another one is fetched in the background")
+  func staleWhileRevalidate() async {
+    let fixture = await fixture("max-age=60, stale-while-revalidate=600")
+    fixture.clock.advance(70)
+    let response = await download(fixture)
+    #expect(response.value == Data((Self.body + "1").utf8))
+    #expect(response.metrics?.transactionMetrics.map(\.resourceFetchType) == [.networkLoad])
+    #expect(fixture.fake.requests.count == 2)
+    response.removeFile()
+  }
+
   @Test("The cache policy applies to downloads") func policies() async {
     let fixture = await fixture()
     func count(_ policy: URLRequest.CachePolicy) async -> Int {

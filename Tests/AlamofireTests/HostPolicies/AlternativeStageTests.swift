@@ -54,7 +54,8 @@ struct AlternativeStageTests {
       TransportFailure.FailureKind.cannotFindHost, .cannotConnectToHost, .addressRefused, .timedOut,
       .secureConnectionFailed,
       .certificateUntrusted, .certificateHasBadDate, .trustRefused, .trustUndecided, .identityUndecided,
-      .alternativeUnfit, .connectionLost,
+      .alternativeUnfit, .connectionLost, .badServerResponse, .certificateHasUnknownRoot,
+      .certificateNotYetValid, .clientCertificateRejected, .clientCertificateRequired,
     ])
   func failedService(kind: TransportFailure.FailureKind) async throws {
     let fake = FakeTransport(.failure(kind), .text("origin"), .text("origin"))
@@ -64,6 +65,27 @@ struct AlternativeStageTests {
       #expect(response.data == Data("origin".utf8))
     }
     #expect(fake.requests.map { $0.alternative } == [place, nil, nil])
+  }
+
+  @Test("If a service fails, the request goes to the origin, and not to another service")
+  func twoServices() async {
+    services.note(
+      ResponseHead(
+        status: 200,
+        fields: [HTTPHeader(name: "Alt-Svc", value: #"h2="alt.test:9443", h2="second.test:9443""#)]),
+      of: Origin(scheme: "https", host: "a.test", port: 8443))
+    let fake = FakeTransport(.failure(.cannotConnectToHost), .text("origin"))
+    #expect(await session(fake).request(url).end().data == Data("origin".utf8))
+    #expect(fake.requests.map { $0.alternative } == [place, nil])
+  }
+
+  @Test(
+    "A failure that says nothing about the service is the result",
+    arguments: [TransportFailure.FailureKind.cannotReadBody, .dataLengthExceedsMaximum, .cannotDecodeContent])
+  func otherFailures(kind: TransportFailure.FailureKind) async {
+    let fake = FakeTransport(.failure(kind))
+    #expect(await session(fake).request(url).end().error != nil)
+    #expect(fake.requests.map { $0.alternative } == [place])
   }
 
   @Test("A request that may have reached the service is not repeated") func noRepeat() async throws {
