@@ -67,6 +67,26 @@ import Testing
     #expect(data.values == ["1", "2", "3"] && ends.count == 1)
   }
 
+  @Test("Cancelling drops the backlog of a later connection, too") func laterConnection() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let first = Reply(
+      headers: [.contentType("text/event-stream")], body: .bytes(Array("retry: 1\ndata: 0\n\n".utf8)))
+    server.enqueue(first, Self.backlog)
+    let request = Session.real().eventSourceRequest(server.url("/"))
+    let (data, ends) = (Recorder<String>(), Recorder<AFError?>())
+    request.responseEvents(on: queue) { stream in
+      switch stream.event {
+      case .stream(let result):
+        data.add((try? result.get())?.data ?? "")
+        if data.count == 3 { request.cancel() }
+      case .complete(let completion): ends.add(completion.error)
+      }
+    }
+    #expect(await ends.wait(for: 1).first??.isExplicitlyCancelledError == true)
+    queue.sync {}
+    #expect(data.values == ["0", "1", "2"])
+  }
+
   @Test("Cancelling ends a loop at once, although events are there") func loop() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(Self.backlog)
