@@ -42,6 +42,8 @@ final class ImageWatch: Sendable {
   // A lock, because work begins and ends on any thread. An image is killed while the lock is held, so that it cannot be
   // released at the same time. The images are known by their addresses.
   private let watched = Mutex<[UInt: ImageWork]>([:])
+  // A serial queue gets a thread, even if the caller's work blocks all threads of the global queues.
+  private let queue = DispatchQueue(label: "org.alamofire.images.watch")
 
   /// Watches an image until ``end(_:)``.
   func begin(_ image: VipsImageReference, _ work: ImageWork) {
@@ -58,7 +60,7 @@ final class ImageWatch: Sendable {
 
   /// Looks every 20 milliseconds while there is something to watch.
   private func lookLater() {
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) { [self] in
+    queue.asyncAfter(deadline: .now() + .milliseconds(20)) { [self] in
       let goesOn = watched.withLock { watched in
         for (address, work) in watched where work.failure != nil {
           if let image = VipsImageReference(bitPattern: address) { cvips_kill(image) }

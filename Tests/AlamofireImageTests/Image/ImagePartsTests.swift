@@ -289,6 +289,26 @@ struct ImageWorkTests {
     }
   }
 
+  @Test("An image is killed although all threads of the global queues are blocked")
+  func blockedQueues() async {
+    // Other tests need these threads, too.
+    await #expect(processExitsWith: .success) {
+      let gate = DispatchSemaphore(value: 0)
+      for _ in 0..<600 { DispatchQueue.global().async { gate.wait() } }
+      let pixels = try Drawing(gradientOf: 30, 30).image().content.decoded()
+      let cancellation = ImageCancellation()
+      let work = ImageWork(limit: .seconds(60), cancellation: cancellation)
+      let other = ImageWork(limit: .seconds(60))
+      #expect(throws: ImageError.self) {
+        try pixels.withImage(work) { image throws(ImageError) in
+          cancellation.cancel()
+          for _ in 0..<20_000 { _ = try image.scaled(width: 5, height: 5, other).pixels(other) }
+        }
+      }
+      for _ in 0..<600 { gate.signal() }
+    }
+  }
+
   @Test("The watch begins with one image, and looks again as long as there is something to watch")
   func lookingAgain() throws {
     let pixels = try Drawing(gradientOf: 30, 30).image().content.decoded()
