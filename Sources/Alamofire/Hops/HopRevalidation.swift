@@ -151,8 +151,8 @@ extension TransportFailure.FailureKind {
   /// Whether the server could not be reached or failed (RFC 5861 §4).
   fileprivate var isOutage: Bool {
     switch self {
-    case .timedOut, .cannotFindHost, .cannotFindProxy, .cannotConnectToHost, .notConnected, .connectionLost,
-      .badServerResponse:
+    case .timedOut, .cannotFindHost, .cannotFindProxy, .cannotConnectToProxy, .cannotConnectToHost,
+      .notConnected, .connectionLost, .badServerResponse:
       true
     default: false
     }

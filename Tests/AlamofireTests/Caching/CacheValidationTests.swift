@@ -26,6 +26,27 @@ import Testing
     #expect(await fixture.get().description == "200 two c")
   }
 
+  @Test("stale-if-error covers each way in which a server cannot be reached or fails (RFC 5861 §4)")
+  func outages() async {
+    let outages: [TransportFailure.FailureKind] = [
+      .timedOut, .cannotFindHost, .cannotFindProxy, .cannotConnectToProxy, .cannotConnectToHost,
+      .notConnected,
+      .connectionLost, .badServerResponse,
+    ]
+    let others: [TransportFailure.FailureKind] = [
+      .secureConnectionFailed, .certificateHasBadDate, .proxyAuthenticationRequired,
+      .clientCertificateRequired,
+      .dataLengthExceedsMaximum, .cannotDecodeContent, .addressRefused,
+    ]
+    for kind in outages + others {
+      let fixture = CacheFixture(
+        FakeTransport(.cacheable("one", "max-age=60, stale-if-error=600"), .failure(kind)))
+      _ = await fixture.get()
+      fixture.clock.advance(70)
+      #expect(await fixture.get().body == (outages.contains(kind) ? "one" : ""), "\(kind)")
+    }
+  }
+
   @Test("stale-if-error does not cover a server that is not trusted") func staleIfUntrusted() async {
     let bench = CacheFixture(
       FakeTransport(

@@ -151,6 +151,20 @@ extension Fanout where Element == Int {
 
   // MARK: Growing elements
 
+  @Test("What follows another element does not grow the one before it") func growthEndsAtNext() {
+    let consumer = fanout.addConsumer()
+    _ = fanout.write(weight: 10) { _ in .growing(1) }
+    _ = fanout.write(weight: 10) { last in
+      #expect(last == 1)
+      return .whole(2)
+    }
+    _ = fanout.write(weight: 10) { last in
+      #expect(last == nil, "2 is in between")
+      return .growing(3)
+    }
+    #expect(fanout.take(consumer) == [1, 2, 3])
+  }
+
   @Test("An element grows until a consumer takes it") func growth() {
     let sizes = Mutex<[Int]>([])
     let note = { @Sendable (last: Int?, element: Int) -> Fanout<Int>.Addition in

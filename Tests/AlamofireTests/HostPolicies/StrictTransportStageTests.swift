@@ -68,6 +68,15 @@ struct StrictTransportStageTests {
     #expect(hosts.hosts == ["a.test"])
   }
 
+  @Test("A request that is upgraded is authenticated") func challenge() async {
+    hosts.preload("a.test")
+    let fake = FakeTransport(.challenge(), .text("in"))
+    let response = await session(fake).request("http://a.test/").authenticate(username: "a", password: "b")
+      .end()
+    #expect(response.response?.statusCode == 200)
+    #expect(fake.requests.map { $0.value("Authorization") } == [nil, "Basic YTpi"])
+  }
+
   @Test("Redirects to a host with a policy are upgraded") func redirects() async throws {
     hosts.preload("a.test")
     hosts.preload("b.test")

@@ -31,6 +31,17 @@ struct RedirectFollowingTests {
     Row(status: 308, method: "GET", next: "GET", resendsBody: false),
   ]
 
+  @Test("Options that follow a client certificate hold at other origins, too") func optionsElsewhere() async {
+    let fake = FakeTransport(.redirect(302, to: "https://b.test/"), .text("moved"))
+    let identity = ClientIdentity(certificates: [], subject: "", privateKey: Data())
+    let request = Session.retained(fake: fake).request("https://a.test/")
+      .authenticate(with: ClientIdentityCredential(identity))
+      .transportOptions { $0.bodySizeLimit = 1_234 }
+    #expect(await request.end().value == Data("moved".utf8))
+    #expect(fake.requests.map { $0.profile.options.clientIdentity != nil } == [true, false])
+    #expect(fake.requests.map(\.profile.options.bodySizeLimit) == [1_234, 1_234])
+  }
+
   @Test("The status decides about method and body of the next hop", arguments: rows)
   func methods(row: Row) async throws {
     let fake = FakeTransport(.redirect(row.status, to: "/next"))

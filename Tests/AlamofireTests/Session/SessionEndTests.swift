@@ -39,6 +39,14 @@ struct SessionEndTests {
     #expect(errors.count == 20)
   }
 
+  @Test("A request that has ended keeps its outcome when its session ends") func endedRequest() async {
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
+    #expect(await request.end().error == nil)
+    request.core.abandon(request, with: .sessionDeinitialized)
+    #expect(request.error == nil && request.isFinished)
+    #expect(await request.end().value == Data("ok".utf8), "a later handler gets the same")
+  }
+
   @Test("A request of a released session fails with sessionDeinitialized") func releasedSession() async {
     let fake = FakeTransport()
     let request = Session(fake: fake).request("http://a.test/")
