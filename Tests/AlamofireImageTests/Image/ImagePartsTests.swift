@@ -277,15 +277,18 @@ struct ImageWorkTests {
         ImageWork(limit: .seconds(60)))
     }
     #expect(endless.layout.width == 5)
+    #expect(throws: ImageError.self) { try Self.computeAfterCancellation(pixels) }
+  }
+
+  /// Cancels work on an image, and computes from it until it is killed.
+  fileprivate static func computeAfterCancellation(_ pixels: PixelBuffer) throws(ImageError) {
     let cancellation = ImageCancellation()
     let work = ImageWork(limit: .seconds(60), cancellation: cancellation)
-    let other = ImageWork(limit: .seconds(60))
     // Another piece of work is asked for the reason, so that only the killed image makes it fail.
-    #expect(throws: ImageError.self) {
-      try pixels.withImage(work) { image throws(ImageError) in
-        cancellation.cancel()
-        for _ in 0..<20_000 { _ = try image.scaled(width: 5, height: 5, other).pixels(other) }
-      }
+    let other = ImageWork(limit: .seconds(60))
+    try pixels.withImage(work) { image throws(ImageError) in
+      cancellation.cancel()
+      for _ in 0..<20_000 { _ = try image.scaled(width: 5, height: 5, other).pixels(other) }
     }
   }
 
@@ -296,15 +299,7 @@ struct ImageWorkTests {
       let gate = DispatchSemaphore(value: 0)
       for _ in 0..<600 { DispatchQueue.global().async { gate.wait() } }
       let pixels = try Drawing(gradientOf: 30, 30).image().content.decoded()
-      let cancellation = ImageCancellation()
-      let work = ImageWork(limit: .seconds(60), cancellation: cancellation)
-      let other = ImageWork(limit: .seconds(60))
-      #expect(throws: ImageError.self) {
-        try pixels.withImage(work) { image throws(ImageError) in
-          cancellation.cancel()
-          for _ in 0..<20_000 { _ = try image.scaled(width: 5, height: 5, other).pixels(other) }
-        }
-      }
+      #expect(throws: ImageError.self) { try ImageWorkTests.computeAfterCancellation(pixels) }
       for _ in 0..<600 { gate.signal() }
     }
   }

@@ -52,19 +52,27 @@ import Testing
   func withinHandler(byToken: Bool) async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(Self.backlog)
+    #expect(await eventsUntilCancelled(after: 3, byToken: byToken, server) == ["1", "2", "3"])
+  }
+
+  /// Returns the data of a request that a handler cancels after a number of events.
+  private func eventsUntilCancelled(
+    after count: Int, byToken: Bool = false, _ server: HTTPTestServer
+  ) async -> [String] {
     let request = Session.real().eventSourceRequest(server.url("/"))
     let (data, ends) = (Recorder<String>(), Recorder<AFError?>())
     request.responseEvents(on: queue) { stream in
       switch stream.event {
       case .stream(let result):
         data.add((try? result.get())?.data ?? "")
-        if data.count == 3 { if byToken { stream.cancel() } else { request.cancel() } }
+        if data.count == count { if byToken { stream.cancel() } else { request.cancel() } }
       case .complete(let completion): ends.add(completion.error)
       }
     }
     #expect(await ends.wait(for: 1).first??.isExplicitlyCancelledError == true)
     queue.sync {}
-    #expect(data.values == ["1", "2", "3"] && ends.count == 1)
+    #expect(ends.count == 1)
+    return data.values
   }
 
   @Test("Cancelling drops the backlog of a later connection, too") func laterConnection() async throws {
@@ -72,19 +80,7 @@ import Testing
     let first = Reply(
       headers: [.contentType("text/event-stream")], body: .bytes(Array("retry: 1\ndata: 0\n\n".utf8)))
     server.enqueue(first, Self.backlog)
-    let request = Session.real().eventSourceRequest(server.url("/"))
-    let (data, ends) = (Recorder<String>(), Recorder<AFError?>())
-    request.responseEvents(on: queue) { stream in
-      switch stream.event {
-      case .stream(let result):
-        data.add((try? result.get())?.data ?? "")
-        if data.count == 3 { request.cancel() }
-      case .complete(let completion): ends.add(completion.error)
-      }
-    }
-    #expect(await ends.wait(for: 1).first??.isExplicitlyCancelledError == true)
-    queue.sync {}
-    #expect(data.values == ["0", "1", "2"])
+    #expect(await eventsUntilCancelled(after: 3, server) == ["0", "1", "2"])
   }
 
   @Test("Cancelling ends a loop at once, although events are there") func loop() async throws {

@@ -58,21 +58,27 @@ import Testing
     options.makesRequestsAtOnce = true
     let session = Session.retained(
       fake: FakeTransport(reply), options: options, observers: SessionObservers(eventMonitors: []))
+    let (response, chunks) = await monitoredLate(session, gate, reached)
+    #expect(response.data == Data("onetwo".utf8))
+    #expect(chunks == ["one", "two"])
+  }
+
+  /// Sends a request whose response is held by a gate, and adds a monitor before the gate is opened. Returns the
+  /// response, and the chunks that the monitor received.
+  private func monitoredLate(
+    _ session: Session, _ gate: Latch, _ reached: Latch
+  ) async -> (AFDataResponse<Data?>, [String]) {
     let request = session.request("http://a.test/")
     async let response = request.end()
     await reached.wait()
     let (seen, queue) = (Recorder<String>(), DispatchQueue(label: "test.chunks"))
-    request.transferMonitor(monitor(seen, queue))
-    gate.open()
-    #expect(await response.data == Data("onetwo".utf8))
-    queue.sync {}
-    #expect(seen.values == ["one", "two"])
-  }
-
-  private func monitor(_ seen: Recorder<String>, _ queue: DispatchQueue) -> ClosureEventMonitor {
     let monitor = ClosureEventMonitor(queue: queue)
     monitor.dataTaskDidReceiveData = { _, _, data in seen.add(String(decoding: data, as: UTF8.self)) }
-    return monitor
+    request.transferMonitor(monitor)
+    gate.open()
+    let ended = await response
+    queue.sync {}
+    return (ended, seen.values)
   }
 
   @Test("A monitor that is added late receives the part of a body that breaks off") func brokenBody() async {
@@ -82,14 +88,8 @@ import Testing
     let session = Session.retained(
       fake: FakeTransport(broken.held(by: gate, reached: reached)),
       observers: SessionObservers(eventMonitors: []))
-    let request = session.request("http://a.test/")
-    async let response = request.end()
-    await reached.wait()
-    let (seen, queue) = (Recorder<String>(), DispatchQueue(label: "test.chunks"))
-    request.transferMonitor(monitor(seen, queue))
-    gate.open()
-    #expect(await response.error != nil)
-    queue.sync {}
-    #expect(seen.values == ["half"])
+    let (response, chunks) = await monitoredLate(session, gate, reached)
+    #expect(response.error != nil)
+    #expect(chunks == ["half"])
   }
 }

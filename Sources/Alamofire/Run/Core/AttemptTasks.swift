@@ -83,12 +83,9 @@ extension RequestCore.CoreState {
     mutating get { makeTaskView() }
   }
 
-  /// The response to the current hop: the result, or the one whose body is being read.
-  var response: LazyResponse? {
-    mutating get {
-      if let exchange = results.exchange { return exchange.response }
-      return results.begunResponse(to: urlOfHop)
-    }
+  /// The response to the current hop whose body is being read.
+  var begunResponse: LazyResponse? {
+    mutating get { results.begunResponse(to: urlOfHop) }
   }
 
   /// The URL of the current hop as the caller knows it.
@@ -101,7 +98,7 @@ extension RequestCore.CoreState {
     var view = TaskRecord.View(originalRequest: results.request)
     view.currentRequest =
       run.hop.flatMap { URLRequest(hop: $0.request, of: results.request) } ?? results.request
-    view.response = results.exchange?.other ?? response?.value
+    view.response = results.exchange?.other ?? results.exchange?.httpResponse ?? begunResponse?.value
     view.count = observed.added.value.progress.count
     view.state = lifecycle.taskState
     return view

@@ -125,7 +125,11 @@ extension RequestCore {
   var error: AFError? { state.withLock { $0.results.error } }
 
   /// The response of the last attempt, as soon as its head has arrived.
-  var response: HTTPURLResponse? { state.withLock { $0.response }?.value }
+  var response: HTTPURLResponse? {
+    // Both have a lock of their own, so they create it outside of this one.
+    let (exchange, begun) = state.withLock { ($0.results.exchange, $0.begunResponse) }
+    return exchange?.httpResponse ?? begun?.value
+  }
 
   var outcome: RequestOutcome {
     var outcome = state.withLock { $0.outcome }

@@ -162,7 +162,7 @@ final class CacheStorage: Sendable {
   }
 
   /// Counts a removal, unless there may be a response to remove or the folder is not open.
-  func overtake(_ hash: UInt64) -> Bool {
+  func noteRemoval(of hash: UInt64) -> Bool {
     state.withLock { state in
       guard state.isOpen, !state.index.mayHold(hash) else { return false }
       state.index.noteRemoval(of: hash)

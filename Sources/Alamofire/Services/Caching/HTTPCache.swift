@@ -190,6 +190,6 @@ extension HTTPCache: ResponseStore {
   package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
     storedResponses.put(stored, askedAfter: removals)
   }
-  package func overtake(_ hash: UInt64) -> Bool { storedResponses.overtake(hash) }
+  package func noteRemoval(of hash: UInt64) -> Bool { storedResponses.noteRemoval(of: hash) }
   package func remove(_ key: CacheKey) { storedResponses.remove(key) }
 }

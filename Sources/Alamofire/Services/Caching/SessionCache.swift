@@ -95,7 +95,7 @@ extension SessionCache {
     guard let store, !head.block.contains("Location"), !head.block.contains("Content-Location") else {
       return false
     }
-    return store.overtake(CacheKey.hash(of: request.url, request.origin))
+    return store.noteRemoval(of: CacheKey.hash(of: request.url, request.origin))
   }
 
   /// Stores a response, or invalidates stored ones, as RFC 9111 says. Returns whether it is to be stored once observers
@@ -260,7 +260,7 @@ package protocol ResponseStore: AnyObject, Sendable {
   func put(_ stored: StoredResponse, askedAfter removals: UInt64)
   /// Counts a removal of all responses for a URL with this hash, so that none that is on its way is stored. Returns
   /// false, and has no effect, if ``remove(_:)`` has to be called, because there may be such a response. Fast.
-  func overtake(_ hash: UInt64) -> Bool
+  func noteRemoval(of hash: UInt64) -> Bool
   /// Removes all responses for a URL. Fast if ``waits`` is false.
   func remove(_ key: CacheKey)
   /// Whether ``put(_:askedAfter:)`` and ``remove(_:)`` may wait for a disk, or run code of a user.

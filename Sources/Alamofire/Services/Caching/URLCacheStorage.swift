@@ -67,7 +67,7 @@ package final class URLCacheStorage: ResponseStore {
   }
 
   // Only a removal tells whether there is one.
-  package func overtake(_ hash: UInt64) -> Bool { false }
+  package func noteRemoval(of hash: UInt64) -> Bool { false }
 
   package func remove(_ key: CacheKey) {
     if let request = Self.request(for: key) { cache.removeCachedResponse(for: request) }

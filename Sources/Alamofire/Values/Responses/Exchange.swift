@@ -134,8 +134,7 @@ package final class Exchange: Sendable {
     }
   }
 
-  /// The response, which is created on first use.
-  var response: LazyResponse {
+  private var response: LazyResponse {
     made.withLock { made in
       if let response = made.response { return response }
       let response = LazyResponse(url: url, head: head)
