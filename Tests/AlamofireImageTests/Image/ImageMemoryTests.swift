@@ -57,7 +57,11 @@ struct ImageMemoryTests {
       for (name, use) in uses {
         let growth = try ImageMemoryTests.growth(use)
         // Each call that left its pixels would add 0.6 megabytes.
-        #expect(growth < 16, "\(name): \(growth) MB are left")
+        #if !ADDRESS_SANITIZER  // It delays the reuse of freed memory.
+          #expect(growth < 16, "\(name): \(growth) MB are left")
+        #else
+          _ = (name, growth)
+        #endif
       }
     }
   }
