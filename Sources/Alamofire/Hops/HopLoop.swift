@@ -75,7 +75,7 @@ struct HopLoop: Sendable {
   }
 
   /// Returns the result for the attempt.
-  func result() -> HopResult {
+  mutating func result() -> HopResult {
     HopResult(
       exchange: responses.exchange, url: requests.sent?.url, method: requests.sent?.method,
       isRedirected: redirects.count > 0)

@@ -1,3 +1,4 @@
+import Dispatch
 import HTTPEngine
 package import HTTPSystem
 package import HTTPWire
@@ -66,7 +67,13 @@ extension Engine {
 
   /// Resumes a task that waits for a response: with all that the engine's turn has served, when called on the
   /// engine's thread, at once elsewhere.
-  static func resume(_ waiter: UnsafeContinuation<Void, Never>) { ContinuationBatch.resume(waiter) }
+  static func resume(_ waiter: UnsafeContinuation<Void, Never>) { DeliveryBatch.resume(waiter) }
+
+  /// Calls the handler of a response on its queue, asynchronously: with all that the engine's turn has served, when
+  /// called on the engine's thread, at once elsewhere.
+  static func call(on queue: DispatchQueue, _ handler: @escaping @Sendable () -> Void) {
+    DeliveryBatch.call(on: queue, handler)
+  }
 
   /// Makes the downloads about revocation, which block the calling thread.
   ///

@@ -26,7 +26,7 @@ final class LoopCore {
   let streams: LoopStreams
   let exchanges: LoopExchanges
   @exclusivity(unchecked) var throttle = SessionThrottle()
-  private let continuationBatch = ContinuationBatch()
+  private let deliveries = DeliveryBatch()
 
   init(lingering: UInt64) {
     streams = LoopStreams(contexts)
@@ -50,7 +50,7 @@ final class LoopCore {
   ///
   /// - Parameter isBorrowed: Whether the thread belongs to a caller.
   func run(isBorrowed: Bool) {
-    continuationBatch.serve()
+    deliveries.serve()
     let lingering = isBorrowed ? 0 : lingering
     var nextHandOver = Clock.now() + Self.handOverInterval
     var idleSince = Clock.now()
@@ -69,16 +69,16 @@ final class LoopCore {
         continue
       }
       if streams.isEmpty, exchanges.isEmpty, isShutDown || now - idleSince >= lingering {
-        continuationBatch.retire()
+        deliveries.retire()
         if owner.retire() { return }
-        continuationBatch.serve()
+        deliveries.serve()
         lookAtSockets()
         continue
       }
       if isBorrowed, now >= nextHandOver {
-        continuationBatch.retire()
+        deliveries.retire()
         if owner.handOver() { return }
-        continuationBatch.serve()
+        deliveries.serve()
         nextHandOver = now + Self.handOverInterval
       }
       yieldAfterAnswers()
@@ -99,7 +99,7 @@ final class LoopCore {
     if !streams.isEmpty { streams.turn(now) }
     exchanges.turn()
     runJobs()
-    continuationBatch.resumeAll()
+    deliveries.deliverAll()
   }
 
   /// Asks which sockets are ready, without waiting. Each turn begins after such a question, so that a connection is not

@@ -88,7 +88,7 @@ final class QueueSink<Kind: HandlerKind>: ResponseSink {
       preconditionFailure("a handler was served before its response was made")
     }
     let handler = handler
-    queue.async {
+    Engine.call(on: queue) {
       handler(response)
       completion()
     }

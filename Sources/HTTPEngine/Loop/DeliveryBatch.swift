@@ -1,15 +1,16 @@
+package import Dispatch
 import Glibc
 import HTTPWire
 import Synchronization
 
-/// The tasks that wait for the responses of one turn of an event loop, and are resumed together.
+/// The tasks and the handlers that receive the responses of one turn of an event loop, together.
 ///
-/// On a busy core, every thread that is woken takes the core from the loop. Therefore the tasks are collected until the
-/// turn is over. Then one task outside the loop is resumed, and resumes all of them: one wake-up a turn. A single task
-/// is resumed directly.
+/// On a busy core, every thread that is woken takes the core from the loop. Therefore they are collected until the turn
+/// is over. Then one task outside the loop is resumed, and resumes all of them: one wake-up a turn. A single task
+/// is resumed directly. Handlers are called on their queues by a ``HandlerBatch``.
 ///
 /// Unchecked: everything belongs to the loop's thread, except the state under the lock.
-package final class ContinuationBatch: @unchecked Sendable {
+package final class DeliveryBatch: @unchecked Sendable {
   package typealias Waiter = UnsafeContinuation<Void, Never>
 
   private struct State {
@@ -24,6 +25,8 @@ package final class ContinuationBatch: @unchecked Sendable {
   private let state = TrackedMutex(State())
   /// The tasks of this turn. Only the loop's thread uses them.
   @exclusivity(unchecked) private var turn: [Waiter] = []
+  /// The handlers of this turn. Only the loop's thread uses them.
+  @exclusivity(unchecked) private var handlers = HandlerBatch()
 
   private static let key: pthread_key_t = {
     var key = pthread_key_t()
@@ -42,11 +45,24 @@ package final class ContinuationBatch: @unchecked Sendable {
   /// Resumes a task: at the end of the turn when the current thread has a batch, otherwise at once.
   package static func resume(_ waiter: Waiter) {
     guard let batch = pthread_getspecific(key) else { return waiter.resume() }
-    Unmanaged<ContinuationBatch>.fromOpaque(batch)._withUnsafeGuaranteedRef { $0.turn.append(waiter) }
+    Unmanaged<DeliveryBatch>.fromOpaque(batch)._withUnsafeGuaranteedRef { $0.turn.append(waiter) }
   }
 
-  /// Resumes the tasks of the turn, because it is over.
-  package func resumeAll() {
+  /// Calls a handler on its queue, asynchronously: after the end of the turn when the current thread has a batch.
+  package static func call(on queue: DispatchQueue, _ handler: @escaping @Sendable () -> Void) {
+    guard let batch = pthread_getspecific(key) else { return queue.async(execute: handler) }
+    Unmanaged<DeliveryBatch>.fromOpaque(batch)._withUnsafeGuaranteedRef {
+      $0.handlers.add(handler, on: queue)
+    }
+  }
+
+  /// Resumes the tasks of the turn and calls its handlers, because it is over.
+  package func deliverAll() {
+    handlers.callAll()
+    resumeAll()
+  }
+
+  private func resumeAll() {
     guard turn.count > 1 else {
       turn.popLast()?.resume()
       return
@@ -66,7 +82,7 @@ package final class ContinuationBatch: @unchecked Sendable {
 
   /// Ends the resuming task after its last work, because the thread ends. Another thread may serve afterwards.
   package func retire() {
-    resumeAll()
+    deliverAll()
     pthread_setspecific(Self.key, nil)
     let idleTask = state.withLock { state in
       state.isOver = state.hasTask
