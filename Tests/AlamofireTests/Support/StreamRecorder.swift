@@ -26,17 +26,21 @@ final class StreamRecorder<Success: Sendable, Failure: Error>: Sendable {
   /// Waits for the completion.
   func end() async throws -> DataStreamRequest.Completion { try await completions.value(0) }
 
-  /// Records an event. Used as the handler of a stream.
+  /// Records an event. Used as the handler of a stream. A completion is recorded last, because the test that waits for
+  /// it reads what the action has done.
   @Sendable func note(_ stream: Stream) throws {
     switch stream.event {
     case .stream(let result):
       kinds.add("s")
       results.add(result)
+      try act(stream)
     case .complete(let completion):
-      kinds.add("c")
-      completions.add(completion)
+      defer {
+        kinds.add("c")
+        completions.add(completion)
+      }
+      try act(stream)
     }
-    try act(stream)
   }
 }
 
