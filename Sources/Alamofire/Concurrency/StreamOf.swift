@@ -75,7 +75,10 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Returns the next element; it stays on the actor of the loop while an element is buffered.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-      if let pulled { return await pulled.source.next() }
+      if let pulled {
+        if let element = pulled.source.nextAtOnce() { return element }
+        return await pulled.source.next()
+      }
       return await pushed?.iterator.next(isolation: actor)
     }
   }

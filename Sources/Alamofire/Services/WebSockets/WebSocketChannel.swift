@@ -120,7 +120,7 @@ final class WebSocketChannel: Sendable {
     self.observer = observer
     var wire = WebSocketOptions(role: .client, deflate: deflate)
     wire.maximumMessageSize = options.maximumMessageSize
-    var keys = MaskingKeys()
+    let keys = MaskingKeys()
     state = Mutex(
       ChannelState(
         connection: WebSocketConnection(
@@ -265,6 +265,30 @@ final class WebSocketReceipt: Sendable {
   deinit { channel.release(size) }
 }
 
+/// Events in their order. Messages without another event between them are one delivery, because each delivery can wake
+/// one of the caller's threads.
+private struct WebSocketDeliveries {
+  private(set) var all: [WebSocketChannel.Delivery] = []
+  private var messages: [WebSocketMessage] = []
+  private var size = 0
+
+  mutating func append(_ message: WebSocketMessage) {
+    messages.append(message)
+    size += message.memorySize
+  }
+
+  mutating func append(_ event: WebSocketChannel.Delivery) {
+    endMessages()
+    all.append(event)
+  }
+
+  mutating func endMessages() {
+    guard !messages.isEmpty else { return }
+    all.append(.messages(messages, size: size))
+    (messages, size) = ([], 0)
+  }
+}
+
 extension WebSocketChannel.ChannelState {
   fileprivate mutating func step(limit: Int) -> WebSocketChannel.Step {
     guard !isDelivering, end != nil else { return .wait }
@@ -286,43 +310,31 @@ extension WebSocketChannel.ChannelState {
   /// Whether the channel stops reading until messages have been processed.
   func isFull(_ limit: Int) -> Bool { held >= limit && !connection.skipsMessages }
 
-  /// Reads events until a limit of bytes is reached. Messages without another event between them are one delivery,
-  /// because each delivery can wake one of the caller's threads.
+  /// Reads events until a limit of bytes is reached.
   private mutating func events(limit: Int) -> [WebSocketChannel.Delivery] {
-    var events: [WebSocketChannel.Delivery] = []
-    var messages: [WebSocketMessage] = []
-    var size = 0
-    func endMessages() {
-      guard !messages.isEmpty else { return }
-      events.append(.messages(messages, size: size))
-      (messages, size) = ([], 0)
+    let input = input
+    return input.withUnsafeBytes { bytes in
+      var events = WebSocketDeliveries()
+      while !isFull(limit), let event = connection.receive(bytes, from: &position) { add(event, to: &events) }
+      events.endMessages()
+      return events.all
     }
-    while !isFull(limit), let event = nextEvent() {
-      if case .message(let message) = event {
-        messages.append(message)
-        size += message.memorySize
-        held += message.memorySize
-        continue
-      }
-      endMessages()
-      switch event {
-      case .message, .ping: break
-      case .pong(let payload): events.append(.pong(payload))
-      case .closed(let closure): if closure.isClean { events.append(.closed(closure)) }
-      case .failed(let violation):
-        fail(violation)
-        events.append(.failed)
-      }
-    }
-    endMessages()
-    return events
   }
 
-  private mutating func nextEvent() -> WebSocketEvent? {
-    var position = position
-    let event = input.withUnsafeBytes { connection.receive($0, from: &position) }
-    self.position = position
-    return event
+  private mutating func add(_ event: WebSocketEvent, to events: inout WebSocketDeliveries) {
+    switch event {
+    case .message(let message):
+      held += message.memorySize
+      events.append(message)
+    case .ping: events.endMessages()
+    case .pong(let payload): events.append(.pong(payload))
+    case .closed(let closure):
+      events.endMessages()
+      if closure.isClean { events.append(.closed(closure)) }
+    case .failed(let violation):
+      fail(violation)
+      events.append(.failed)
+    }
   }
 
   private mutating func fail(_ violation: WebSocketViolation) {
@@ -357,13 +369,13 @@ extension WebSocketMessage {
 }
 
 /// Masking keys that cannot be predicted (RFC 6455 §5.3). Keys are drawn in blocks, because a draw for each frame would
-/// cost as much as the masking of a small one.
-struct MaskingKeys {
+/// cost as much as the masking of a small one. Used under the lock of its channel.
+final class MaskingKeys {
   private static let blockSize = 64
 
-  private var words: [UInt32] = []
+  @exclusivity(unchecked) private var words: [UInt32] = []
 
-  mutating func next() -> UInt32 {
+  func next() -> UInt32 {
     if words.isEmpty { words = OpenSSLRandom.words(Self.blockSize) ?? [] }
     return words.popLast() ?? UInt32.random(in: .min ... .max)
   }

@@ -6,6 +6,9 @@ protocol StreamSource<Element>: AnyObject, Sendable {
   associatedtype Element: Sendable
   /// Called when iteration begins.
   func begin()
+  /// Returns the next element if there is one already; `nil` tells nothing. A call of an asynchronous function costs
+  /// more than the rest.
+  func nextAtOnce() -> Element?
   /// Returns the next element; `nil` at the end, and if the surrounding task is cancelled.
   nonisolated(nonsending) func next() async -> Element?
   /// Ends the elements. Does nothing the second time.
@@ -30,6 +33,9 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     var isComplete = false
     /// Whether the iterator was released or its task cancelled.
     var isFinished = false
+
+    /// Whether every element was taken, and no other will follow.
+    var isOver: Bool { ready.isEmpty && (isComplete || isFinished) }
   }
 
   private let request: DataStreamRequest
@@ -54,18 +60,24 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
 
   func begin() { request.flow.fanout.begin(reader) }
 
-  nonisolated(nonsending) func next() async -> Element? {
+  func nextAtOnce() -> Element? {
     while !Task.isCancelled {
       // The request may have been cancelled since the values were decoded.
       let isMuted = reader.runEnd.isMuted
       let (element, isOver) = state.withLock { state in
         if isMuted { state.ready.removeAll { $0.completion == nil } }
-        let element = state.ready.popLast()
-        return (element, element == nil && (state.isComplete || state.isFinished))
+        return (state.ready.popLast(), state.isOver)
       }
       if let element { return handedOut(element) }
-      if isOver { return nil }
-      if readMore() { continue }
+      guard !isOver, readMore() else { return nil }
+    }
+    return nil
+  }
+
+  nonisolated(nonsending) func next() async -> Element? {
+    while !Task.isCancelled {
+      if let element = nextAtOnce() { return element }
+      if state.withLock({ $0.isOver }) { return nil }
       // Only for waiting, because the operation leaves the actor of the loop.
       await withTaskCancellationHandler {
         await reader.signal.wait()

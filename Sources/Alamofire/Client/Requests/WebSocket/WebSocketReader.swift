@@ -188,25 +188,32 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
 
   func begin() {}
 
+  func nextAtOnce() -> Element? {
+    guard !Task.isCancelled, let notice = mailbox.nextAtOnce() else { return nil }
+    return element(of: notice)
+  }
+
   nonisolated(nonsending) func next() async -> Element? {
     while !Task.isCancelled {
+      if let element = nextAtOnce() { return element }
       let mailbox = mailbox
-      var notice = mailbox.nextAtOnce()
-      if notice == nil {
-        notice = await withTaskCancellationHandler {
-          await mailbox.next()
-        } onCancel: {
-          finish()
-        }
+      let notice = await withTaskCancellationHandler {
+        await mailbox.next()
+      } onCancel: {
+        finish()
       }
       guard let notice else { return nil }
-      guard notice.isCompletion || !mailbox.runEnd.isMuted else { continue }
-      if notice.isCompletion { mailbox.finish() }
-      let source = WebSocketEventSource(request: request, runEnd: mailbox.runEnd)
-      if let element = reading.element(notice, source) { return element }
+      if let element = element(of: notice) { return element }
     }
     finish()
     return nil
+  }
+
+  /// Returns the element of an event; `nil` if the loop does not see the event.
+  private func element(of notice: WebSocketNotice) -> Element? {
+    guard notice.isCompletion || !mailbox.runEnd.isMuted else { return nil }
+    if notice.isCompletion { mailbox.finish() }
+    return reading.element(notice, WebSocketEventSource(request: request, runEnd: mailbox.runEnd))
   }
 
   func finish() {
