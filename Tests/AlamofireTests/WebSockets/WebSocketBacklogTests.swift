@@ -277,14 +277,24 @@ import Testing
       try connection.stall()
     }
     let session = Session.forSockets(timeout: 2)
-    let socket = session.webSocketRequest(to: "ws://127.0.0.1:\(server.port)/")
-    let events = socket.recorded()
-    _ = await eventually { server.receivedByteCount > 0 }
-    socket.suspend()
-    let start = ContinuousClock.now
-    _ = await eventually { start.duration(to: .now) > .milliseconds(2500) }
-    #expect(events.count == 0)
-    socket.resume()
-    #expect(await events.wait(for: 1) == [.completed(.timedOut)])
+    // A busy machine may need longer than the timeout until the request is suspended.
+    for attempt in 1...10 {
+      let received = server.receivedByteCount
+      let start = ContinuousClock.now
+      let socket = session.webSocketRequest(to: "ws://127.0.0.1:\(server.port)/")
+      let events = socket.recorded()
+      _ = await eventually { server.receivedByteCount > received }
+      socket.suspend()
+      let pause = ContinuousClock.now
+      guard start.duration(to: pause) < .milliseconds(1500) || attempt == 10 else {
+        socket.cancel()
+        continue
+      }
+      _ = await eventually { pause.duration(to: .now) > .milliseconds(2500) }
+      #expect(events.count == 0)
+      socket.resume()
+      #expect(await events.wait(for: 1) == [.completed(.timedOut)])
+      return
+    }
   }
 }
