@@ -106,6 +106,9 @@ protocol HopDelegate: Sendable {
   /// Notifies the delegate that the request waits for a network.
   func connectivityAwaited() async
 
+  /// Notifies the monitors that an evaluator has refused the server.
+  func serverRefused(_ error: AFError)
+
   /// Returns the work that asks the delegate about a challenge; `nil` if there is no task to show to it.
   func question<Answer: Sendable>(
     about challenge: URLAuthenticationChallenge, whenForgotten: Answer, whenCancelled: Answer,

@@ -108,7 +108,9 @@ extension HopLoop {
       try hops.delegate.checkAlive()
       try hops.checkDeadline()
       do { return hops.remember(try result.get(), about: chain, evaluator) } catch {
-        throw AFError(refusal: error)
+        let refusal = AFError(refusal: error)
+        hops.delegate.serverRefused(refusal)
+        throw refusal
       }
     }
   }

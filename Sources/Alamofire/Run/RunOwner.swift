@@ -87,6 +87,8 @@ enum RunNotice: Sendable {
   /// Bytes of the body of a response.
   case data(Data)
   case bytes(from: ByteCount, to: ByteCount)
+  /// An evaluator has refused the server. The attempt will end with the error.
+  case failedEarly(AFError)
 
   // MARK: A WebSocket connection
   case webSocketOpened(protocol: String?)

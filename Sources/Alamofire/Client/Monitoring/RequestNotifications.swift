@@ -183,6 +183,7 @@ extension Request {
     case .head(let response): notifyHead(response)
     case .data(let data): notifyData(data)
     case .bytes(from: let old, to: let new): notifyBytes(from: old, to: new)
+    case .failedEarly(let error): notifyFailedEarly(error)
     case .webSocketOpened(protocol: let subprotocol):
       notifyWebSocketDelegate { $0.urlSession($1, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
     case .webSocketClosed(let code, reason: let reason):
@@ -236,6 +237,12 @@ extension Request {
       }
     default: break
     }
+  }
+
+  private func notifyFailedEarly(_ error: AFError) {
+    let request = self
+    guard let task = tasks.last else { return }
+    notifyMonitors { $0.request(request, didFailTask: task, earlyWithError: error) }
   }
 
   private func notifyCompleted(_ error: AFError?) {

@@ -111,6 +111,10 @@ struct RequestOwner: HopDelegate {
     }
   }
 
+  func serverRefused(_ error: AFError) {
+    if core.notifiesMonitors { request.notify(.failedEarly(error)) }
+  }
+
   func question<Answer: Sendable>(
     about challenge: URLAuthenticationChallenge, whenForgotten: Answer, whenCancelled: Answer,
     deadline: ContinuousClock.Instant?,

@@ -1,0 +1,52 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("Events of trust", .timeLimit(.minutes(1))) struct TrustEventTests {
+  private struct Evaluator: ServerTrustEvaluating {
+    var refuses = false
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {
+      if refuses { throw TestError(text: "refused") }
+    }
+  }
+
+  private let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "trust"))
+  private let events = Recorder<String>()
+
+  private func reported(_ evaluator: Evaluator) async throws -> [String] {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let events = events
+    monitor.taskDidReceiveChallenge = { _, _, challenge in
+      let isAboutTrust =
+        challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust
+      events.add("challenge \(challenge.protectionSpace.host) \(isAboutTrust)")
+    }
+    monitor.requestDidFailTaskEarlyWithError = { request, task, error in
+      events.add("early \(request.task === task) \(error.isServerTrustEvaluationError)")
+    }
+    monitor.requestDidCompleteTaskWithError = { _, _, error in
+      events.add("complete \(error?.isServerTrustEvaluationError == true)")
+    }
+    monitor.requestDidFinish = { _ in events.add("finish") }
+    let session = Session(
+      serverTrustManager: ServerTrustManager(evaluators: ["localhost": evaluator]), eventMonitors: [monitor])
+    let url = server.url("/get").replacing("127.0.0.1", with: "localhost")
+    _ = await session.request(url).serializingData().response
+    monitor.queue.sync {}
+    return events.values
+  }
+
+  @Test("Monitors receive the challenge of a server that is trusted") func trusted() async throws {
+    #expect(try await reported(Evaluator()) == ["challenge localhost true", "complete false", "finish"])
+  }
+
+  @Test("Monitors receive the failure of an evaluator before the end of the task") func refused() async throws
+  {
+    #expect(
+      try await reported(Evaluator(refuses: true)) == [
+        "challenge localhost true", "early true true", "complete true", "finish",
+      ])
+  }
+}
