@@ -96,6 +96,19 @@ extension ByteStreamRequest {
     #expect(server.connectionCount == 0)
   }
 
+  @Test("A stream that is suspended before its first operation is opened suspended") func heldOpening()
+    async throws
+  {
+    let fake = FakeSocketSession()
+    let stream = fake.session.byteStream(host: "a.test", port: 1)
+    stream.suspend()
+    stream.read(atLeast: 1, queue: DispatchQueue(label: "handlers")) { _ in }
+    let opened = try await fake.streams.streams.value(0)
+    #expect(await eventually { opened.isSuspended })
+    stream.resume()
+    #expect(await eventually { !opened.isSuspended })
+  }
+
   @Test("Reads and writes with handlers run in order") func order() async throws {
     let server = try StreamTestServer()
     let stream = session.byteStream(host: "127.0.0.1", port: server.port)

@@ -54,6 +54,19 @@ import Testing
     #expect(abs(sum - (entry["time"] as? Double ?? -1)) < 0.001)
   }
 
+  @Test("The body of a POST is not in the entry of the GET that follows it") func redirectedBody()
+    async throws
+  {
+    server.enqueue(.raw("HTTP/1.1 303 See Other\r\nLocation: /get\r\nContent-Length: 0\r\n\r\n"))
+    let recorder = RequestRecorder(bodyLimit: 1_000)
+    _ = await session(recorder).request(server.url("/"), method: .post, parameters: ["a": "b"])
+      .serializingData().response
+    let requests = try entries(recorder).compactMap { $0["request"] as? [String: Any] }
+    #expect(requests.compactMap { $0["method"] as? String } == ["POST", "GET"])
+    #expect((requests.first?["postData"] as? [String: Any])?["text"] as? String == "a=b")
+    #expect(requests.count == 2 && requests.last?["postData"] == nil)
+  }
+
   @Test("The versions of a request and of its response are apart") func versions() async throws {
     server.enqueue(.raw("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"))
     let recorder = RequestRecorder()

@@ -28,6 +28,21 @@ struct TaskTests {
     #expect(request.performedRequests.map(\.url?.path) == ["/next"])
   }
 
+  @Test("A request that was suspended before it is sent has a task") func suspendedTask() async throws {
+    let answers = Recorder<@Sendable () -> Void>()
+    let adapter = Adapter { request, _, completion in answers.add { completion(.success(request)) } }
+    let fake = FakeTransport()
+    let request = Session.retained(fake: fake).request("http://a.test/", interceptor: adapter)
+    request.resume()
+    let answer = try await answers.value(0)
+    request.suspend()
+    answer()
+    #expect(await eventually { request.task != nil })
+    #expect(fake.requests.isEmpty)
+    request.resume()
+    #expect(await request.end().error == nil)
+  }
+
   @Test("Each attempt has its own task")
   func attempts() async throws {
     let fake = FakeTransport(.failure(.timedOut), .status(500))

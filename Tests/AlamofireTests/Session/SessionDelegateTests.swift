@@ -188,6 +188,36 @@ struct SessionDelegateTests {
     _ = await response
   }
 
+  @Test("The session object of the delegate lists the running tasks by their kind")
+  func tasksByKind() async throws {
+    let gate = Latch()
+    let (first, second, third) = (Latch(), Latch(), Latch())
+    let session = session(
+      FakeTransport(
+        .text("ok").held(by: gate, reached: first), .text("ok").held(by: gate, reached: second),
+        .text("ok").held(by: gate, reached: third)), SessionDelegate())
+    let data = session.request("http://a.test/")
+    async let dataEnd = data.end()
+    await first.wait()
+    let upload = session.upload(Data("body".utf8), to: "http://a.test/")
+    async let uploadEnd = upload.end()
+    await second.wait()
+    let download = session.download("http://a.test/")
+    async let downloadEnd = download.serializingDownloadedFileURL().response
+    await third.wait()
+    let counts = await withCheckedContinuation { continuation in
+      session.session.getTasksWithCompletionHandler { datas, uploads, downloads in
+        #expect(datas.first === data.task && uploads.first === upload.task)
+        #expect(downloads.first === download.task)
+        continuation.resume(returning: [datas.count, uploads.count, downloads.count])
+      }
+    }
+    #expect(counts == [1, 1, 1])
+    gate.open()
+    _ = await (dataEnd, uploadEnd)
+    if let file = await downloadEnd.value { try FileManager.default.removeItem(at: file) }
+  }
+
   @Test("A session object of Foundation has the configuration")
   func lent() async throws {
     let server = try HTTPTestServer()

@@ -93,6 +93,17 @@ struct StreamEndTests {
     #expect(recorder.values.isEmpty)
   }
 
+  @Test("An asynchronous handler of the head can cancel") func cancelledAsynchronously() async throws {
+    let recorder = DataRecorder()
+    let request = Session.retained(fake: FakeTransport()).streamRequest("http://a.test/")
+      .onHTTPResponse { response async -> Request.ResponseDisposition in
+        response.statusCode == 200 ? .cancel : .allow
+      }
+    request.responseStream(on: queue, stream: recorder.note)
+    #expect(try await recorder.end().error?.isExplicitlyCancelledError == true)
+    #expect(recorder.values.isEmpty)
+  }
+
   @Test("The head is delivered before the body") func headFirst() async throws {
     let server = try HTTPTestServer()
     let order = Recorder<String>()

@@ -2,6 +2,7 @@ import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPSystem
+import HTTPTestServer
 import HTTPWire
 import Scenarios
 import Synchronization
@@ -85,6 +86,23 @@ import Testing
   func endlessBody(parts: [String]) async throws {
     let events = try await outcome(of: "HTTP/1.1 403 Forbidden\r\n" + parts[0], repeating: parts[1])
     #expect(events == [.completed(.badServerResponse)])
+  }
+
+  @Test(
+    "A refusal whose body is cut off is not shown as complete",
+    arguments: [
+      ("Content-Length: 4\r\n\r\nrest", [SocketEvent.completed(.badServerResponse)]),
+      ("Content-Length: 9\r\n\r\nrest", [SocketEvent.completed(.networkConnectionLost)]),
+      ("Transfer-Encoding: chunked\r\n\r\n4\r\nrest\r\n", [.completed(.networkConnectionLost)]),
+      ("\r\nrest", [.completed(.badServerResponse)]),
+    ])
+  func cutOffRefusal(rest: String, expected: [SocketEvent]) async throws {
+    let server = try StreamTestServer { connection in
+      _ = try connection.read()
+      try connection.write("HTTP/1.1 403 Forbidden\r\n" + rest)
+    }
+    let events = Session.forSockets().webSocketRequest(to: "ws://127.0.0.1:\(server.port)/").recorded()
+    #expect(await events.wait(for: 1) == expected)
   }
 
   // MARK: Frames
