@@ -94,7 +94,8 @@ extension Request {
   }
 
   private func notifyOffset(_ response: HTTPURLResponse, of download: DownloadRequest) {
-    let offset = download.plan.offset
+    guard let head = core.state.withLock({ $0.results.head }) else { return }
+    let offset = download.plan.offset(of: head)
     guard offset > 0, response.statusCode == 206 else { return }
     let total = response.expectedContentLength < 0 ? -1 : offset + response.expectedContentLength
     delegate { delegate, session, task in

@@ -17,6 +17,9 @@ typealias FileDestination = @Sendable (URL, HTTPURLResponse) -> (URL, MoveOption
 
 /// The file of a download.
 final class DownloadPlan: Sendable {
+  private typealias WritePosition =
+    @Sendable (ResponseHead) -> Result<FileSink.WritePosition, TransportFailure>
+
   private struct Attempt {
     /// The destination of the bytes: the file, or the journal that passes them to it.
     let sink: any BodySink
@@ -32,18 +35,22 @@ final class DownloadPlan: Sendable {
     var offset: Int64 = 0
     /// The background transfer that the file belongs to.
     let transfer: BackgroundTransfer?
+    /// Returns where the body of a response is written.
+    let writePosition: WritePosition
 
     /// Whether the file has its lasting name.
     private var hasFinalName = false
 
     init(
-      file: FileSink, finalPath: String, part: ResumeData?, transfer: BackgroundTransfer?
+      file: FileSink, finalPath: String, part: ResumeData?, transfer: BackgroundTransfer?,
+      writePosition: @escaping WritePosition
     ) {
       self.file = file
       sink = transfer.map { JournalledFile(file, $0) } ?? file
       self.finalPath = finalPath
       self.part = part
       self.transfer = transfer
+      self.writePosition = writePosition
     }
 
     /// The path of the file.
@@ -150,12 +157,16 @@ final class DownloadPlan: Sendable {
     let folder = FileManager.default.temporaryDirectory
     let path = transfer?.filePath ?? TemporaryFiles.path(in: folder.path, suffix: ".part")
     let finalPath = temporaryTarget.path
+    let writePosition: WritePosition = { head in
+      resume?.writePosition(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
+    }
     let file = FileSink(path: path) { [weak self] head in
-      let position = resume?.writePosition(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
+      let position = writePosition(head)
       if case .success(let position) = position { self?.begun(head, at: position) }
       return position
     }
-    let attempt = Attempt(file: file, finalPath: finalPath, part: part, transfer: transfer)
+    let attempt = Attempt(
+      file: file, finalPath: finalPath, part: part, transfer: transfer, writePosition: writePosition)
     state.withLock { state in
       state.attempt = attempt
       state.offset = 0
@@ -179,6 +190,14 @@ final class DownloadPlan: Sendable {
 
   /// The offset at which the response began; earlier bytes count as progress.
   var offset: Int64 { state.withLock { $0.offset } }
+
+  /// Returns the number of earlier bytes that the body of a response continues. Observers of the response learn it
+  /// before the body begins.
+  func offset(of head: ResponseHead) -> Int64 {
+    let position = state.withLock { $0.attempt }?.writePosition(head)
+    if case .success(.part(_, let offset, _))? = position { return offset }
+    return 0
+  }
 
   private func take() -> Attempt? {
     state.withLock { state in

@@ -1,0 +1,96 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPWire
+import Testing
+
+@Suite("Events of bodies", .timeLimit(.minutes(1))) struct BodyEventTests {
+  private let spy = EventSpy()
+
+  private func session(_ fake: FakeTransport) -> Session {
+    Session.retained(fake: fake, observers: SessionObservers(eventMonitors: [spy]))
+  }
+
+  private func reply(_ status: Int, _ headers: [(String, String)], _ chunks: [String]) -> FakeReply {
+    var reply = FakeReply.status(status, headers: headers)
+    reply.chunks = chunks.map { Data($0.utf8) }
+    return reply
+  }
+
+  /// Returns the events about the bytes of a download that continues after three bytes.
+  private func continued(_ rest: FakeReply) async throws -> [String] {
+    var broken = reply(200, [("ETag", "\"1\""), ("Content-Length", "10")], ["abc"])
+    broken.failure = TransportFailure(.connectionLost, "The connection broke.")
+    let session = session(FakeTransport(broken, rest))
+    let first = session.download("http://a.test/")
+    let data = try #require(await first.serializingData().response.resumeData)
+    let before = spy.reported.count
+    let second = session.download(resumingWith: data)
+    let response = await second.serializingData().response
+    response.removeFile()
+    return spy.reported.dropFirst(before).filter { $0.contains("Offset") || $0.contains("Write") }
+  }
+
+  @Test("A download that continues reports the offset, and then only the bytes that are written")
+  func offset() async throws {
+    let rest = reply(
+      206, [("ETag", "\"1\""), ("Content-Range", "bytes 3-9/10"), ("Content-Length", "7")], ["def", "ghij"])
+    #expect(
+      try await continued(rest) == ["didResumeAtOffset 3 10", "didWriteData 3 6 10", "didWriteData 4 10 10"])
+  }
+
+  @Test("The length of a file is unknown without the length of its rest") func unknownLength() async throws {
+    let rest = reply(206, [("ETag", "\"1\""), ("Content-Range", "bytes 3-9/10")], ["defghij"])
+    #expect(try await continued(rest) == ["didResumeAtOffset 3 -1", "didWriteData 7 10 -1"])
+  }
+
+  @Test("A download that begins again reports no offset") func whole() async throws {
+    let rest = reply(200, [("ETag", "\"2\""), ("Content-Length", "4")], ["1234"])
+    #expect(try await continued(rest) == ["didWriteData 4 4 4"])
+  }
+
+  @Test("A part that the caller has asked for is no continuation") func ownRange() async throws {
+    let part = reply(206, [("Content-Range", "bytes 3-9/10"), ("Content-Length", "7")], ["defghij"])
+    let download = session(FakeTransport(part)).download("http://a.test/", headers: ["Range": "bytes=3-"])
+    let response = await download.serializingData().response
+    response.removeFile()
+    #expect(
+      spy.reported.filter { $0.contains("Offset") || $0.contains("Write") } == ["didWriteData 7 7 7"])
+  }
+
+  /// Records the values of streams.
+  private final class StreamSpy: EventMonitor {
+    let queue = DispatchQueue(label: "stream spy")
+    let values = Recorder<String>()
+
+    func request<Value: Sendable>(
+      _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
+    ) {
+      switch result {
+      case .success(let value): values.add("\(value)")
+      case .failure(let error): values.add("\(error.isResponseSerializationError)")
+      }
+    }
+  }
+
+  @Test("Each value of a stream is reported, and each failure") func streamValues() async {
+    let monitor = StreamSpy()
+    for text in ["1", "x", "3"] {
+      let session = Session.retained(
+        fake: FakeTransport(reply(200, [], [text])), observers: SessionObservers(eventMonitors: [monitor]))
+      let ended = Latch()
+      session.streamRequest("http://a.test/").responseStreamDecodable(of: Int.self, on: .global()) { stream in
+        if stream.completion != nil { ended.open() }
+      }
+      await ended.wait()
+      monitor.queue.sync {}
+    }
+    #expect(monitor.values.values == ["1", "true", "3"])
+  }
+
+  @Test("The bytes of an upload are reported by their differences") func uploads() async {
+    let request = session(FakeTransport()).upload(Data(count: 20), to: "http://a.test/")
+    _ = await request.end()
+    #expect(spy.reported.filter { $0.hasPrefix("didSendBodyData") } == ["didSendBodyData 20"])
+  }
+}
