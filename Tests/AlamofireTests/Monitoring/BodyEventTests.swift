@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPTestServer
 import HTTPWire
 import Testing
 
@@ -88,9 +89,20 @@ import Testing
     #expect(monitor.values.values == ["1", "true", "3"])
   }
 
-  @Test("The bytes of an upload are reported by their differences") func uploads() async {
+  @Test("The bytes of an upload are reported by their differences") func uploads() async throws {
     let request = session(FakeTransport()).upload(Data(count: 20), to: "http://a.test/")
     _ = await request.end()
     #expect(spy.reported.filter { $0.hasPrefix("didSendBodyData") } == ["didSendBodyData 20"])
+    let server = try HTTPTestServer()
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "uploads"))
+    let counts = Recorder<(new: Int64, all: Int64, expected: Int64)>()
+    monitor.taskDidSendBodyData = { _, _, new, all, expected in counts.add((new, all, expected)) }
+    let large = Session.real(eventMonitors: [monitor]).upload(
+      Data(count: 3_000_000), to: server.url("/upload-sink"))
+    #expect(await large.end().error == nil)
+    monitor.queue.sync {}
+    #expect(counts.count > 1 && counts.values.map(\.new).reduce(0, +) == 3_000_000)
+    #expect(counts.values.last?.all == 3_000_000)
+    #expect(counts.values.allSatisfy { $0.expected == 3_000_000 })
   }
 }

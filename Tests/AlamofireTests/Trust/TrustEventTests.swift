@@ -42,6 +42,21 @@ import Testing
     #expect(try await reported(Evaluator()) == ["challenge localhost true", "complete false", "finish"])
   }
 
+  @Test("Monitors receive the challenge of a server without a manager of trust, too") func unmanaged()
+    async throws
+  {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let challenges = Recorder<Int>()
+    monitor.taskDidReceiveChallenge = { _, _, challenge in challenges.add(challenge.protectionSpace.port) }
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let session = Session(eventMonitors: [monitor], transportOptions: options)
+    let response = await session.request(server.url("/get")).serializingData().response
+    #expect(response.response?.statusCode == 200)
+    monitor.queue.sync {}
+    #expect(challenges.values == [server.port])
+  }
+
   @Test("Monitors receive the failure of an evaluator before the end of the task") func refused() async throws
   {
     #expect(
