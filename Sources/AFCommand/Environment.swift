@@ -97,13 +97,18 @@ package struct Environment: Sendable {
     isOutputTerminal && !invocation.passesControlCodes
   }
 
+  /// Whether a line on the standard error can be replaced. A terminal that `TERM` calls dumb cannot do that.
+  var replacesErrorLines: Bool { isErrorTerminal && !isDumb }
+
+  private var isDumb: Bool { variables["TERM"] == "dumb" }
+
   /// The palette of the standard error.
   var errorPalette: Palette { palette(isTerminal: isErrorTerminal) }
 
   /// Returns a palette with colours for a terminal, unless `NO_COLOR` (https://no-color.org) or `TERM` disables them.
   private func palette(isTerminal: Bool) -> Palette {
     let isRefused = variables["NO_COLOR"].map { !$0.isEmpty } ?? false
-    return Palette(isOn: isTerminal && !isRefused && variables["TERM"] != "dumb")
+    return Palette(isOn: isTerminal && !isRefused && !isDumb)
   }
 }
 

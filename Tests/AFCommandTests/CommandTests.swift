@@ -211,6 +211,16 @@ import Testing
     #expect(slow.error.components(separatedBy: "\r").allSatisfy { $0.count < 80 + "\u{1B}[K".count })
   }
 
+  @Test("A dumb terminal shows progress only if it is asked for", arguments: [false, true])
+  func progressOnDumbTerminal(isForced: Bool) async {
+    server.enqueue(.bytes(1000))
+    var terminal = Terminal(isOutputTerminal: false, isErrorTerminal: true, tick: .seconds(1))
+    terminal.variables["TERM"] = "dumb"
+    let run = await terminal.run(["-b", server.url("/")] + (isForced ? ["--progress"] : []))
+    #expect(run.status == .success)
+    #expect(run.error.isEmpty == !isForced)
+  }
+
   @Test("A body that is complete within half a second shows no progress")
   func quickBody() async {
     server.enqueue(.bytes(1000))

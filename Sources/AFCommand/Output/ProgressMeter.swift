@@ -22,7 +22,9 @@ final class ProgressMeter: Sendable {
 
   /// Makes the meter of an invocation; `nil` if its progress is not shown.
   init?(_ environment: Environment, _ invocation: Invocation) {
-    guard !invocation.isQuiet, environment.isErrorTerminal || invocation.isProgressForced else { return nil }
+    guard !invocation.isQuiet, environment.replacesErrorLines || invocation.isProgressForced else {
+      return nil
+    }
     self.environment = environment
     state = Mutex(State(start: environment.now(), direction: invocation.hasBody ? .sent : .received))
   }

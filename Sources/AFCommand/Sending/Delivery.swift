@@ -31,7 +31,7 @@ struct Delivery {
     return TransientRetry(limit: limit, longestRetryAfter: longest) { message in
       if invocation.isQuiet { return }
       // The line of progress, if there is one.
-      if environment.isErrorTerminal { environment.writeError("\r\u{1B}[K") }
+      if environment.replacesErrorLines { environment.writeError("\r\u{1B}[K") }
       Command.complain(message, in: environment)
     }
   }

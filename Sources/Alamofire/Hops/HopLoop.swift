@@ -74,7 +74,7 @@ struct HopLoop: Sendable {
     self.error = error.naming(method: requests.method)
   }
 
-  /// Returns the result for the attempt.
+  /// Returns the result for the attempt. Mutating, because otherwise all hops would be copied for the call.
   mutating func result() -> HopResult {
     HopResult(
       exchange: responses.exchange, url: requests.sent?.url, method: requests.sent?.method,

@@ -226,6 +226,19 @@ import Testing
       ])
   }
 
+  @Test("Closures are called on the queue of their monitor") func queueOfClosures() async {
+    let queue = DispatchQueue(label: "closures")
+    let key = DispatchSpecificKey<Bool>()
+    queue.setSpecific(key: key, value: true)
+    let monitor = ClosureEventMonitor(queue: queue)
+    let calls = Recorder<Bool?>()
+    monitor.requestDidResume = { _ in calls.add(DispatchQueue.getSpecific(key: key)) }
+    let session = Session.retained(
+      fake: FakeTransport(), observers: SessionObservers(eventMonitors: [monitor]))
+    _ = await session.request("http://a.test/").serializingData().response
+    #expect(await calls.wait(for: 1) == [true])
+  }
+
   @Test("A monitor without closures has no effect, and each monitor uses its own queue") func queues() {
     let (left, right) = (EventSpy(), EventSpy())
     let both = CompositeEventMonitor(monitors: [left, closures, right])

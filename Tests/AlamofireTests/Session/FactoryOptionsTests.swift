@@ -240,10 +240,15 @@ import Testing
       #expect(made.value(forHTTPHeaderField: "Content-Type")?.hasPrefix("multipart/form-data") == true)
     }
     #expect(spy.adaptCount == 1)
+    try removeFile(of: request)
+  }
+
+  private func removeFile(of request: Request) throws {
+    if let file = (request as? DownloadRequest)?.fileURL { try FileManager.default.removeItem(at: file) }
   }
 
   @Test("A request starts with its first handler as the factory was told", arguments: all)
-  func start(by factory: Factory) throws {
+  func start(by factory: Factory) async throws {
     for isStartedBySession in [true, false] {
       let session = Session.retained(
         fake: FakeTransport(), startRequestsImmediately: isStartedBySession)
@@ -252,6 +257,9 @@ import Testing
         #expect(request.shouldAutomaticallyResume == starts)
         addHandler(to: request)
         #expect(request.isInitialized == !(starts ?? isStartedBySession), "\(String(describing: starts))")
+        guard !request.isInitialized else { continue }
+        await request.finished()
+        try removeFile(of: request)
       }
     }
   }

@@ -2,8 +2,11 @@ import Alamofire
 import FoundationNetworking
 import Testing
 
-/// Connections to servers by other authors.
-@Suite("WebSocket requests to websockets and wsproto of Python", .needsWebSocketPeer, .timeLimit(.minutes(5)))
+/// Connections to servers by other authors. One test at a time, because each server has one thread. Beside large
+/// messages it may answer a Close frame later than the client waits for that.
+@Suite(
+  "WebSocket requests to websockets and wsproto of Python", .needsWebSocketPeer, .serialized,
+  .timeLimit(.minutes(5)))
 struct WebSocketPeerTests {
   typealias Package = WebSocketPeer.Package
   private typealias Event = WebSocketRequest.Event<URLSessionWebSocketTask.Message, Never>

@@ -6,8 +6,8 @@ protocol StreamSource<Element>: AnyObject, Sendable {
   associatedtype Element: Sendable
   /// Called when iteration begins.
   func begin()
-  /// Returns the next element if there is one already; `nil` tells nothing. A call of an asynchronous function costs
-  /// more than the rest.
+  /// Returns the next element if there is one already. `nil` does not mean the end, which only ``next()`` reports.
+  /// Saves an asynchronous call, which costs more than the rest.
   func nextAtOnce() -> Element?
   /// Returns the next element; `nil` at the end, and if the surrounding task is cancelled.
   nonisolated(nonsending) func next() async -> Element?
