@@ -62,13 +62,14 @@ private final class OpenSSLRunningHash: RunningHash {
   }
 
   func finish() -> [UInt8]? {
-    var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-    var length: UInt32 = 0
-    guard isWhole, EVP_DigestFinal_ex(context, &hash, &length) == 1 else {
-      ERR_clear_error()
-      return nil
+    var isComplete = false
+    let hash = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { hash, count in
+      var length: UInt32 = 0
+      isComplete = isWhole && EVP_DigestFinal_ex(context, hash.baseAddress, &length) == 1
+      count = isComplete ? Int(length) : 0
     }
-    return Array(hash.prefix(Int(length)))
+    if !isComplete { ERR_clear_error() }
+    return isComplete ? hash : nil
   }
 }
 

@@ -18,7 +18,8 @@ package struct PasswordCredential: Sendable, Hashable, CustomStringConvertible, 
 
   /// Whether it is valid in a field: control characters are not (RFC 7617 §2, RFC 7616 §3.4).
   package var isSendable: Bool {
-    (Array(user.utf8) + Array(password.utf8)).allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    func isAllowed(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F }
+    return user.utf8.allSatisfy(isAllowed) && password.utf8.allSatisfy(isAllowed)
   }
 
   /// The value of `Authorization` with Basic credentials (RFC 7617 §2), always in UTF-8; `nil` when there is none: a
@@ -52,16 +53,15 @@ package enum ProtectionDomain {
 
   /// Returns path and query of an absolute URL, as in a request line (RFC 9112 §3.2.1).
   package static func target(of url: String) -> String {
-    let bytes = Array(url.utf8)
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return "/" }
-    var start = colon + 1
-    if bytes[start...].starts(with: "//".utf8) {
-      start += 2
-      while start < bytes.count, !Self.endsAuthority(bytes[start]) { start += 1 }
+    var url = url
+    return url.withUTF8 { bytes in
+      guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return "/" }
+      var rest = bytes[(colon + 1)...]
+      if rest.starts(with: "//".utf8) { rest = rest.dropFirst(2).drop { !endsAuthority($0) } }
+      let target = rest.prefix { $0 != UInt8(ascii: "#") }
+      let text = String(decoding: target, as: UTF8.self)
+      return target.first == UInt8(ascii: "/") ? text : "/" + text
     }
-    let end = bytes[start...].firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
-    let target = String(decoding: bytes[start..<end], as: UTF8.self)
-    return target.hasPrefix("/") ? target : "/" + target
   }
 
   private static func endsAuthority(_ byte: UInt8) -> Bool {

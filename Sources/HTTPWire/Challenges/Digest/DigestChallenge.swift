@@ -109,32 +109,20 @@ package struct DigestAnswer {
     guard credential.isSendable, let response = response(with: hashes, bodyHash: bodyHash),
       let name = nameParameters(with: hashes)
     else { return nil }
-    var field = "Digest " + name
-    field += ", realm="
-    Self.append(challenge.realm, to: &field)
-    field += ", uri="
-    Self.append(target, to: &field)
-    if let algorithm = challenge.algorithmName {
-      field += ", algorithm="
-      field += algorithm
-    }
-    field += ", nonce="
-    Self.append(ticket.nonce, to: &field)
+    var field = FieldText("Digest ")
+    field.add(name)
+    field.add(", realm=", quoted: challenge.realm)
+    field.add(", uri=", quoted: target)
+    if let algorithm = challenge.algorithmName { field.add(", algorithm=", algorithm) }
+    field.add(", nonce=", quoted: ticket.nonce)
     if let quality {
-      field += ", nc="
-      field += ticket.countText
-      field += ", cnonce="
-      Self.append(ticket.cnonce, to: &field)
-      field += ", qop="
-      field += quality.rawValue
+      field.add(", nc=", ticket.countText)
+      field.add(", cnonce=", quoted: ticket.cnonce)
+      field.add(", qop=", quality.rawValue)
     }
-    field += ", response="
-    Self.append(response, to: &field)
-    if let opaque = challenge.opaque {
-      field += ", opaque="
-      Self.append(opaque, to: &field)
-    }
-    return field
+    field.add(", response=", quoted: response)
+    if let opaque = challenge.opaque { field.add(", opaque=", quoted: opaque) }
+    return field.text
   }
 
   /// Computes the `response` parameter (RFC 7616 §3.4.1).
@@ -167,25 +155,11 @@ package struct DigestAnswer {
       return "username=\"\(hash)\", userhash=true"
     }
     guard challenge.isUTF8, credential.user.utf8.contains(where: { $0 >= 0x80 }) else {
-      var name = "username="
-      Self.append(credential.user, to: &name)
-      return name
+      var name = FieldText("username=")
+      name.add("", quoted: credential.user)
+      return name.text
     }
     return "username*=UTF-8''\(Self.extendedValue(credential.user))"
-  }
-
-  /// Appends a text as a quoted string (RFC 9110 §5.6.4).
-  private static func append(_ text: String, to field: inout String) {
-    field += "\""
-    if text.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) {
-      for scalar in text.unicodeScalars {
-        if scalar == "\"" || scalar == "\\" { field.unicodeScalars.append("\\") }
-        field.unicodeScalars.append(scalar)
-      }
-    } else {
-      field += text
-    }
-    field += "\""
   }
 
   /// Encodes a text as an extended value (RFC 8187 §3.2.1).
@@ -201,6 +175,44 @@ package struct DigestAnswer {
       }
     }
     return String(decoding: result, as: UTF8.self)
+  }
+}
+
+/// The value of a field, which grows by bytes: appending to a `String` takes several times as long.
+private struct FieldText {
+  private var bytes: [UInt8] = []
+
+  init(_ text: String) {
+    bytes.reserveCapacity(384)
+    add(text)
+  }
+
+  var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  mutating func add(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+  mutating func add(_ separator: String, _ text: String) {
+    add(separator)
+    add(text)
+  }
+
+  /// Adds a separator, and a text as a quoted string (RFC 9110 §5.6.4).
+  mutating func add(_ separator: String, quoted text: String) {
+    add(separator)
+    bytes.append(UInt8(ascii: "\""))
+    if text.utf8.contains(where: Self.isEscaped) {
+      for byte in text.utf8 {
+        if Self.isEscaped(byte) { bytes.append(UInt8(ascii: "\\")) }
+        bytes.append(byte)
+      }
+    } else {
+      add(text)
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  private static func isEscaped(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
   }
 }
 
@@ -256,8 +268,13 @@ package struct DigestTicket: Sendable, Hashable {
   package var countText: String { Self.digits(of: count) }
 
   private static func digits(of number: some FixedWidthInteger) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: number.bitWidth / 4 - digits.utf8.count) + digits
+    let count = number.bitWidth / 4
+    return String(unsafeUninitializedCapacity: count) { digits in
+      for index in 0..<count {
+        digits[index] = HexDigit.lowercase(UInt8(truncatingIfNeeded: number >> (4 * (count - 1 - index))))
+      }
+      return count
+    }
   }
 }
 

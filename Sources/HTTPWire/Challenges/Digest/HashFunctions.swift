@@ -36,15 +36,11 @@ extension HashFunctions {
   package static func digits(_ bytes: [UInt8]) -> String {
     String(unsafeUninitializedCapacity: bytes.count * 2) { digits in
       for (index, byte) in bytes.enumerated() {
-        digits[2 * index] = digit(byte >> 4)
-        digits[2 * index + 1] = digit(byte & 15)
+        digits[2 * index] = HexDigit.lowercase(byte >> 4)
+        digits[2 * index + 1] = HexDigit.lowercase(byte)
       }
       return bytes.count * 2
     }
-  }
-
-  private static func digit(_ value: UInt8) -> UInt8 {
-    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 
   /// Returns the hash of a body; `nil` if it cannot be read again from its first byte. The call reads files, so it
@@ -68,5 +64,14 @@ extension HashFunctions {
       }
     }
     return hash.finish().map(Self.digits)
+  }
+}
+
+/// Hexadecimal digits in ASCII.
+enum HexDigit {
+  /// Returns the digit of the lower four bits of a value.
+  static func lowercase(_ value: UInt8) -> UInt8 {
+    let value = value & 15
+    return value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 }

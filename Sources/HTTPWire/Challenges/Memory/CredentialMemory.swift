@@ -74,8 +74,6 @@ package struct CredentialSpaces: Sendable {
     self.limit = max(1, limit)
   }
 
-  private static let mostPrefixes = 16
-
   /// Returns the spaces of a target, the narrowest first.
   package func matches(_ origin: Origin, target: String) -> [Match] {
     guard let all = spaces[origin] else { return [] }
@@ -88,16 +86,10 @@ package struct CredentialSpaces: Sendable {
 
   /// Returns the next use of the nonce of a space; `nil` if the space was removed or has none.
   package mutating func ticket(_ number: UInt64, origin: Origin, cnonce: String) -> DigestTicket? {
-    guard let index = spaces[origin]?.firstIndex(where: { $0.match.number == number }),
-      let space = spaces[origin]?[index], !space.nonce.isEmpty, space.count < .max
+    guard let slot = spaces.index(forKey: origin),
+      let index = spaces.values[slot].firstIndex(where: { $0.match.number == number })
     else { return nil }
-    clock += 1
-    spaces[origin]?[index].count += 1
-    spaces[origin]?[index].lastUse = clock
-    return DigestTicket(
-      nonce: space.nonce,
-      cnonce: space.match.digest?.isSession == true ? space.session?.cnonce ?? cnonce : cnonce,
-      count: space.count + 1, session: space.session)
+    return spaces.values[slot][index].takeTicket(cnonce: cnonce, &clock)
   }
 
   /// Notes that a server has accepted credentials.
@@ -112,16 +104,10 @@ package struct CredentialSpaces: Sendable {
       ? [ProtectionDomain.ofBasic(target: target)]
       : ProtectionDomain.ofDigest(proof.digest?.domain, origin: origin)
     guard !prefixes.isEmpty else { return }
-    if let index = spaces[origin]?.firstIndex(where: { $0.match.isSame(as: proof, realm: realm) }),
-      var space = spaces[origin]?[index]
+    if let slot = spaces.index(forKey: origin),
+      let index = spaces.values[slot].firstIndex(where: { $0.match.isSame(as: proof, realm: realm) })
     {
-      space.lastUse = clock
-      for prefix in prefixes where !space.prefixes.contains(prefix) {
-        if space.prefixes.count >= Self.mostPrefixes { space.prefixes.removeFirst() }
-        space.prefixes.append(prefix)
-      }
-      space.noteNonce(of: proof, next: nextNonce)
-      spaces[origin]?[index] = space
+      spaces.values[slot][index].accepted(proof, for: prefixes, nextNonce: nextNonce, at: clock)
       return
     }
     makeRoom()
@@ -180,6 +166,32 @@ extension DigestChallenge {
 }
 
 extension CredentialSpaces.Space {
+  private static let mostPrefixes = 16
+
+  /// Returns the next use of the nonce; `nil` without one.
+  fileprivate mutating func takeTicket(cnonce: String, _ clock: inout UInt64) -> DigestTicket? {
+    guard !nonce.isEmpty, count < .max else { return nil }
+    clock += 1
+    lastUse = clock
+    count += 1
+    return DigestTicket(
+      nonce: nonce, cnonce: match.digest?.isSession == true ? session?.cnonce ?? cnonce : cnonce,
+      count: count,
+      session: session)
+  }
+
+  /// Notes that the server has accepted credentials of the space for targets.
+  fileprivate mutating func accepted(
+    _ proof: AuthenticationProof, for targets: [String], nextNonce: String?, at time: UInt64
+  ) {
+    lastUse = time
+    for prefix in targets where !prefixes.contains(prefix) {
+      if prefixes.count >= Self.mostPrefixes { prefixes.removeFirst() }
+      prefixes.append(prefix)
+    }
+    noteNonce(of: proof, next: nextNonce)
+  }
+
   fileprivate mutating func noteNonce(of proof: AuthenticationProof, next: String?) {
     guard let ticket = proof.ticket else { return }
     if let next {
