@@ -25,7 +25,7 @@ package struct HTTPTransport: Transport {
   ) {
     guard loop.isCurrent else {
       return loop.enqueue(
-        Submission(transport: self, request: request, observer: observer, completion: completion))
+        Submission(request, on: self, observer: observer, completion: completion))
     }
     loop.submit(request, ticket: loop.nextTicket(), observer: observer, completion: completion)
   }
@@ -37,11 +37,21 @@ package struct HTTPTransport: Transport {
 }
 
 /// A request that another thread has handed to the engine.
-private struct Submission: LoopWork {
-  let transport: HTTPTransport
-  let request: WireRequest
-  let observer: any TransferObserver
-  let completion: any TransferCompletion
+private final class Submission: LoopWork {
+  private let transport: HTTPTransport
+  private let request: WireRequest
+  private let observer: any TransferObserver
+  private let completion: any TransferCompletion
+
+  init(
+    _ request: WireRequest, on transport: HTTPTransport, observer: any TransferObserver,
+    completion: any TransferCompletion
+  ) {
+    self.transport = transport
+    self.request = request
+    self.observer = observer
+    self.completion = completion
+  }
 
   func runOnLoop() { transport.submit(request, observer: observer, completion: completion) }
 }

@@ -17,14 +17,14 @@ protocol HopKind: Sendable {
   /// Returns the code that answers the hops; `nil` if it depends on their scheme.
   func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler?
 
-  /// Returns the URL to which a request for `url` goes.
-  func redirectedURL(of url: String) -> String
+  /// Returns the URL to which a request for `url` goes instead; `nil` if it goes to `url`.
+  func redirectedURL(of url: String) -> String?
 
   /// Notes that a redirect is followed as the server proposed it.
   func redirected(by plan: RedirectPlan, from method: String, status: Int)
 
-  /// Returns the origin to which the secrets of a request belong.
-  func ownerOfSecrets(in request: WireRequest) -> Origin
+  /// Returns the origin to which the secrets of a request belong; `nil` if they belong to the origin of the request.
+  func ownerOfSecrets(in request: WireRequest) -> Origin?
 
   /// Returns the body for a `URLProtocol` class, if it differs from the body of the attempt.
   func contentInMemory() -> Data?
@@ -42,9 +42,9 @@ extension HopKind {
   func shownURL(of url: String) -> String { url }
   func callerScheme(for scheme: String) -> String { scheme }
   func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler? { nil }
-  func redirectedURL(of url: String) -> String { url }
+  func redirectedURL(of url: String) -> String? { nil }
   func redirected(by plan: RedirectPlan, from method: String, status: Int) {}
-  func ownerOfSecrets(in request: WireRequest) -> Origin { request.origin }
+  func ownerOfSecrets(in request: WireRequest) -> Origin? { nil }
   func contentInMemory() -> Data? { nil }
   var storedLocation: URL? { nil }
   func refusal(of response: WireResponse, to url: String) -> AFError? { nil }

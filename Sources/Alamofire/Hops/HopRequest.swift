@@ -54,7 +54,8 @@ extension HopLoop {
     redirects.begin(at: request.origin)
     followPermanentRedirects()
     // The secrets belong to the origin of the caller's request, also after a remembered redirect.
-    keepSecrets(at: kind.ownerOfSecrets(in: request))
+    let owner = kind.ownerOfSecrets(in: request)
+    if owner != nil || self.request !== request { keepSecrets(at: owner ?? request.origin) }
     // A scheme that neither the engine nor we serve is for the `URLProtocol` classes, which are asked next.
     route.handler = try handler(of: request)
     return .done
@@ -63,8 +64,8 @@ extension HopLoop {
   /// Sends the request to the URL where permanent redirects of earlier ones led.
   private mutating func followPermanentRedirects() {
     let request = request
-    let url = kind.redirectedURL(of: request.url)
-    guard url != request.url, let target = WireTarget(url) else { return }
+    guard let url = kind.redirectedURL(of: request.url), url != request.url, let target = WireTarget(url)
+    else { return }
     self.request =
       request.changing { parts in
         parts.url = target.url

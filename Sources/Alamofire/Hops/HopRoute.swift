@@ -23,7 +23,7 @@ struct HopRoute: Sendable {
 
   /// Begins with the choice of the server for a request.
   mutating func align(with request: WireRequest) {
-    let isConcerned = request.hasHostPolicies && handler.isOverNetwork && request.origin.scheme == "https"
+    let isConcerned = request.hasHostPolicies && handler.isOverNetwork && request.scheme == "https"
     server = isConcerned ? .undecided : .plain
   }
 
@@ -38,7 +38,7 @@ struct HopRoute: Sendable {
 extension HopLoop {
   func handler(of request: WireRequest) throws(AFError) -> HopHandler {
     if let handler = try kind.handler(of: request, in: services) { return handler }
-    return HopHandler(scheme: request.origin.scheme) ?? .local
+    return HopHandler(scheme: request.scheme) ?? .local
   }
 
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
@@ -80,7 +80,7 @@ extension HopLoop {
         ProtocolTransport(taker, request: urlRequest, credential: delegate.credential))
       return
     }
-    guard let handler = HopHandler(scheme: request.origin.scheme) else {
+    guard let handler = HopHandler(scheme: request.scheme) else {
       throw .sessionTaskFailed(error: URLError.unsupported(scheme: request.url))
     }
     route.handler = handler
@@ -93,7 +93,7 @@ extension HopLoop {
 
   private func checkScheme() throws(AFError) {
     let request = request
-    let scheme = request.origin.scheme
+    let scheme = request.scheme
     guard let allowed = request.profile.options.allowedSchemes, !allowed.contains(scheme) else { return }
     if allowed.contains(kind.callerScheme(for: scheme)) { return }
     throw .sessionTaskFailed(

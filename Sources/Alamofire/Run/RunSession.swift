@@ -38,8 +38,9 @@ final class RunSession: Sendable {
   var reasonOfEnd: AFError { registry.reasonOfEnd ?? .sessionDeinitialized }
 }
 
-/// The observers of all requests of a session.
-protocol RunObservers: Sendable {
+/// The observers of all requests of a session. A class, because every stage asks them, and reads of a value of unknown
+/// size copy it.
+protocol RunObservers: AnyObject, Sendable {
   /// Whether the delegate is the caller's, so that its methods have to be called.
   var hasOwnDelegate: Bool { get }
   /// Whether there are monitors to notify.

@@ -33,7 +33,7 @@ package protocol TransferCompletion: AnyObject, Sendable {
 }
 
 /// Work for the thread of an engine.
-package protocol LoopWork: Sendable {
+package protocol LoopWork: AnyObject, Sendable {
   /// Runs the work. Must return at once, because every transfer waits for it.
   func runOnLoop()
 }

@@ -59,6 +59,7 @@ package final class WireRequest: Sendable {
 
   @inlinable @inline(__always) package var url: String { parts.url }
   @inlinable @inline(__always) package var origin: Origin { parts.origin }
+  @inlinable @inline(__always) package var scheme: String { parts.origin.scheme }
   @inlinable @inline(__always) package var method: String { parts.method }
   @inlinable @inline(__always) package var fields: [HTTPHeader] { parts.fields }
   @inlinable @inline(__always) package var body: RequestBody { parts.body }

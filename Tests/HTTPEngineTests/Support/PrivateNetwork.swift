@@ -96,7 +96,7 @@ enum PrivateNetwork {
 }
 
 extension EventLoop {
-  private struct Nothing: LoopWork {
+  private final class Nothing: LoopWork {
     func runOnLoop() {}
   }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The delegate and the monitors of a session, as far as they see the evaluation of servers. Read live, because a
 /// delegate may change its mind about the events that it wants.
-protocol TrustObservers: Sendable {
+protocol TrustObservers: AnyObject, Sendable {
   /// Whether the session has a delegate or a monitor that could see servers.
   var mayObserveTrust: Bool { get }
   /// Whether the delegate wants to answer challenges about servers.

@@ -19,7 +19,7 @@ struct StreamKind: RequestKind {
   func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { flow }
 
   // Permanent redirects of an event source hold for its next connections.
-  func redirectedURL(of url: String) -> String { eventSource?.target(of: url) ?? url }
+  func redirectedURL(of url: String) -> String? { eventSource?.target(of: url) }
 
   func redirected(by plan: RedirectPlan, from method: String, status: Int) {
     eventSource?.redirected(by: plan, from: method, status: status)
@@ -63,7 +63,7 @@ struct WebSocketKind: RequestKind {
   func callerScheme(for scheme: String) -> String { scheme == "https" ? "wss" : "ws" }
 
   func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler? {
-    guard ["http", "https"].contains(request.origin.scheme) else {
+    guard ["http", "https"].contains(request.scheme) else {
       throw .sessionTaskFailed(
         error: URLError(
           .unsupportedURL, "The URL of a WebSocket request has the scheme ws, wss, http or https.",

@@ -98,8 +98,8 @@ struct UploadKind: RequestKind {
     transfer?.storedResponse.map { .journal($0) }
   }
 
-  func ownerOfSecrets(in request: WireRequest) -> Origin {
-    upload.resumer?.owner(orFirst: request.url, request.origin) ?? request.origin
+  func ownerOfSecrets(in request: WireRequest) -> Origin? {
+    upload.resumer?.owner(orFirst: request.url, request.origin)
   }
 
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? {

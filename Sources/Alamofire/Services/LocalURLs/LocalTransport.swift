@@ -23,7 +23,7 @@ struct LocalTransport: AsyncTransport {
     try await control.pass()
     guard !request.body.isPresent else {
       throw TransportFailure(
-        .unsupportedURL, "Nothing can be sent to a \(request.origin.scheme): URL; it can only be read.")
+        .unsupportedURL, "Nothing can be sent to a \(request.scheme): URL; it can only be read.")
     }
     let content = try LocalContent(request.url)
     let openings = control.resumptions

@@ -56,12 +56,17 @@ final class WebSocketTransport: Transport {
     _ outcome: Result<WireResponse, TransportFailure>, _ completion: any TransferCompletion
   ) {
     guard let enqueue else { return completion.transferEnded(outcome) }
-    enqueue(EndedTransfer(completion: completion, outcome: outcome))
+    enqueue(EndedTransfer(completion, outcome))
   }
 
-  private struct EndedTransfer: LoopWork {
-    let completion: any TransferCompletion
-    let outcome: Result<WireResponse, TransportFailure>
+  private final class EndedTransfer: LoopWork {
+    private let completion: any TransferCompletion
+    private let outcome: Result<WireResponse, TransportFailure>
+
+    init(_ completion: any TransferCompletion, _ outcome: Result<WireResponse, TransportFailure>) {
+      self.completion = completion
+      self.outcome = outcome
+    }
 
     func runOnLoop() { completion.transferEnded(outcome) }
   }
@@ -83,7 +88,7 @@ final class WebSocketTransport: Transport {
     let handshake = try handshake(for: request)
     let link = WebSocketLink()
     let stream = streams.stream(
-      request.forConnection, isSecure: request.origin.scheme == "https", watcher: link)
+      request.forConnection, isSecure: request.scheme == "https", watcher: link)
     link.take(stream)
     guard link.begin(transferObserver.transferBegan(link)) else {
       stream.cancel()
@@ -281,7 +286,7 @@ struct WebSocketExchange {
       throw TransportFailure(
         .connectionLost,
         "\(request.origin.host) ended the connection before its response was complete."
-          + (request.origin.scheme == "https" ? "" : " If this is a port for TLS, use wss://."))
+          + (request.scheme == "https" ? "" : " If this is a port for TLS, use wss://."))
     }
     return Answer(head: head, body: reader.body.isEmpty ? nil : reader.body)
   }
