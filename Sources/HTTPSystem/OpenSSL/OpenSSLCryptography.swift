@@ -16,7 +16,9 @@ package struct OpenSSLHashes: HashFunctions {
   package static func sha1(_ bytes: [UInt8]) -> [UInt8]? {
     var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
     var length: UInt32 = 0
-    guard let function = EVP_sha1(), EVP_Digest(bytes, bytes.count, &hash, &length, function, nil) == 1 else {
+    guard let function = HashAlgorithms.shared.sha1,
+      EVP_Digest(bytes, bytes.count, &hash, &length, function, nil) == 1
+    else {
       ERR_clear_error()
       return nil
     }
@@ -81,6 +83,8 @@ private final class HashAlgorithms: @unchecked Sendable {
   static let shared = HashAlgorithms()
 
   private let functions: [DigestChallenge.Algorithm: OpaquePointer]
+  /// `nil` when OpenSSL is set to refuse it.
+  let sha1 = EVP_MD_fetch(nil, "SHA1", nil)
 
   private init() {
     functions = Dictionary(

@@ -24,7 +24,7 @@ package enum RequestChunks {
     var rest = count
     while rest > 0 {
       position -= 1
-      buffer[position] = HexDigit.lowercase(UInt8(truncatingIfNeeded: rest))
+      buffer[position] = digit(rest & 0xF)
       rest >>= 4
     }
     return position
@@ -35,7 +35,7 @@ package enum RequestChunks {
     precondition(count > 0, "a chunk without content ends the body")
     var shift = (Int.bitWidth - 1 - count.leadingZeroBitCount) / 4 * 4
     while shift >= 0 {
-      buffer.append(HexDigit.lowercase(UInt8(truncatingIfNeeded: count >> shift)))
+      buffer.append(digit(count >> shift & 0xF))
       shift -= 4
     }
     append(chunkEnd, to: &buffer)
@@ -58,6 +58,10 @@ package enum RequestChunks {
 
   private static func append(_ text: StaticString, to buffer: inout [UInt8]) {
     buffer.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  private static func digit(_ value: Int) -> UInt8 {
+    UInt8(truncatingIfNeeded: value < 10 ? 0x30 + value : 0x61 - 10 + value)
   }
 }
 

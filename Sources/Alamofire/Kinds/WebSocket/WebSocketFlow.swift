@@ -190,6 +190,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
     guard let core = state.withLock({ $0.request })?.core else { return }
     // Before the validators, which may read the response.
     core.connected(head)
+    guard core.hasValidators else { return }
     // Validators are the caller's code, which must not run on the loop's thread.
     let failure = await withTaskExecutorPreference(globalConcurrentExecutor) { await core.handshakeFailure() }
     guard let failure else { return }

@@ -94,10 +94,14 @@ extension RequestCore.CoreState {
     return URL(wire: hop.request.url)
   }
 
+  /// The request of the current hop as the caller knows it.
+  var currentRequest: URLRequest? {
+    run.hop.flatMap { URLRequest(hop: $0.request, of: results.request) } ?? results.request
+  }
+
   private mutating func makeTaskView() -> TaskRecord.View {
     var view = TaskRecord.View(originalRequest: results.request)
-    view.currentRequest =
-      run.hop.flatMap { URLRequest(hop: $0.request, of: results.request) } ?? results.request
+    view.currentRequest = currentRequest
     view.response = results.exchange?.other ?? results.exchange?.httpResponse ?? begunResponse?.value
     view.count = observed.added.value.progress.count
     view.state = lifecycle.taskState

@@ -151,7 +151,7 @@ extension RequestCore {
   /// Stores the response to the handshake of a WebSocket connection. The metrics follow when the connection ends.
   func connected(_ head: ResponseHead) {
     state.withLock { state in
-      state.results.store(Exchange(url: state.taskView.currentRequest?.url, head: head), body: nil)
+      state.results.store(Exchange(url: state.currentRequest?.url, head: head), body: nil)
     }
   }
 

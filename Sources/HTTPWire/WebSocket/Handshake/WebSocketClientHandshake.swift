@@ -113,11 +113,21 @@ extension WireRequest {
   ///
   /// The caller's fields that belong to the handshake are left out, except for `Host`.
   package func upgradeHead(_ handshake: WebSocketClientHandshake) -> Data {
-    let host = fields.first { FieldName.equal($0.name, "Host") }?.value ?? Self.authority(of: origin)
-    var lines = ["GET \(target) HTTP/1.1", "Host: \(host)"]
-    let kept = fields.filter { !Self.ownedFields.contains($0.name.lowercased()) }
-    for field in kept + handshake.fields { lines.append("\(field.name): \(field.value)") }
-    return Data((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    var head: [UInt8] = []
+    head.reserveCapacity(512)
+    func add(_ texts: String...) {
+      for text in texts { head.append(contentsOf: text.utf8) }
+    }
+    add("GET ", target, " HTTP/1.1\r\nHost: ")
+    add(fields.first { FieldName.equal($0.name, "Host") }?.value ?? Self.authority(of: origin), "\r\n")
+    for field in fields where !Self.isOwned(field.name) { add(field.name, ": ", field.value, "\r\n") }
+    for field in handshake.fields { add(field.name, ": ", field.value, "\r\n") }
+    add("\r\n")
+    return Data(head)
+  }
+
+  private static func isOwned(_ name: String) -> Bool {
+    ownedFields.contains { FieldName.equal(name, $0) }
   }
 
   /// The path and the query (RFC 9112 §3.2.1).
