@@ -107,6 +107,6 @@ final class ConnectionFacts: Sendable {
     guard let address else { return ("", 0) }
     // Both address families have the port at the same offset.
     let port = withUnsafeBytes(of: &storage) { $0.load(fromByteOffset: 2, as: UInt16.self) }
-    return (address.literal, Int32(UInt16(bigEndian: port)))
+    return (address.text, Int32(UInt16(bigEndian: port)))
   }
 }

@@ -25,8 +25,9 @@ enum RouteFailure {
   {
     if code == EMFILE || code == ENFILE { return outOfDescriptors(host, code) }
     // What the sentence says anyway is not repeated: a host with a colon is an address.
-    let isUsual = code == ECONNREFUSED && (host == address.literal || host.contains(":"))
-    let detail = isUsual ? "" : " (\(address.literal): \(text(code)))"
+    let isUsual = code == ECONNREFUSED && (host == address.text || host.contains(":"))
+    let shown = address.family == .v6 ? "[\(address.text)]" : address.text
+    let detail = isUsual ? "" : " (\(shown): \(text(code)))"
     return TransportFailure(
       .cannotConnectToHost,
       "\(host) does not accept the connection; check that the server runs on port \(port).\(detail)")

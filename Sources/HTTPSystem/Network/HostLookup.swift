@@ -3,6 +3,19 @@ import FoundationEssentials
 package import Glibc
 package import HTTPWire
 
+extension IPAddress {
+  /// The address as text, without its zone: `127.0.0.1`, `::1` (RFC 5952).
+  package var text: String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
+      let kind = family == .v4 ? AF_INET : AF_INET6
+      guard let start = text.baseAddress, inet_ntop(kind, bytes, start, socklen_t(text.count)) != nil else {
+        return ""
+      }
+      return String(cString: start)
+    }
+  }
+}
+
 /// The look-up of names by the system.
 package enum HostLookup {
   /// The reason why a name has no addresses: a code of `getaddrinfo`, and the `errno` beside `EAI_SYSTEM`.

@@ -81,6 +81,7 @@ import Testing
       await #expect(throws: Never.self) {
         let response = try await client.get("http://[fe80::1%25lo]:\(port)/x")
         #expect(response.text == "ok")
+        #expect(response.metrics.remoteAddress == "fe80::1" && response.metrics.localAddress == "fe80::1")
       }
       let head = heads.texts.first ?? ""
       #expect(head.hasPrefix("GET /x HTTP/1.1\r\n"))

@@ -216,14 +216,7 @@ enum OpenSSLNames {
   }
 
   static func address(_ bytes: [UInt8]) -> String? {
-    guard bytes.count == 4 || bytes.count == 16 else { return nil }
-    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
-      let family = bytes.count == 4 ? AF_INET : AF_INET6
-      guard let start = text.baseAddress,
-        inet_ntop(family, bytes, start, socklen_t(INET6_ADDRSTRLEN)) != nil
-      else { return nil }
-      return String(cString: start)
-    }
+    IPAddress(bytes.count == 4 ? .v4 : .v6, bytes: bytes)?.text
   }
 }
 
