@@ -29,8 +29,17 @@ enum RouteFailure {
     let shown = address.family == .v6 ? "[\(address.text)]" : address.text
     let detail = isUsual ? "" : " (\(shown): \(text(code)))"
     return TransportFailure(
-      .cannotConnectToHost,
-      "\(host) does not accept the connection; check that the server runs on port \(port).\(detail)")
+      .cannotConnectToHost, "\(host) \(explanation(of: code, for: address, port: port)).\(detail)")
+  }
+
+  private static func explanation(of code: Int32, for address: IPAddress, port: Int) -> String {
+    switch code {
+    case EINVAL where address.isLinkLocal && address.zone == 0:
+      "is valid on one link only; add the interface that leads to it, as in [\(address.text)%25eth0]"
+    case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
+      "cannot be reached; check the network of this machine, and the address of the host"
+    default: "does not accept the connection; check that the server runs on port \(port)"
+    }
   }
 
   static func unreachable(unixSocket path: String, _ code: Int32) -> TransportFailure {

@@ -85,5 +85,8 @@ extension IPAddress {
     return !(starts(with: [0x3F, 0xFF]) && bytes[2] & 0xF0 == 0)
   }
 
+  /// Whether the address is valid on one link only, so that it needs a zone (RFC 4291 §2.5.6).
+  package var isLinkLocal: Bool { family == .v6 && bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 }
+
   private func starts(with prefix: [UInt8]) -> Bool { bytes.starts(with: prefix) }
 }

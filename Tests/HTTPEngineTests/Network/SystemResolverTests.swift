@@ -86,9 +86,14 @@ import Testing
       let head = heads.texts.first ?? ""
       #expect(head.hasPrefix("GET /x HTTP/1.1\r\n"))
       #expect(head.contains("\r\nHost: [fe80::1]:\(port)\r\n"), "\(head)")
-      for host in ["[fe80::1]", "[fe80::1%25nowhere]"] {
+      let advice = [
+        "[fe80::1]": "add the interface", "[fe80::1%25nowhere]": "check its zone",
+        "192.0.2.1": "check the network",
+      ]
+      for (host, words) in advice {
         let failure = try await client.failure(of: "http://\(host):\(port)/x")
         #expect(failure.kind == .cannotConnectToHost, "\(host): \(failure.message)")
+        #expect(failure.message.contains(words), "\(host): \(failure.message)")
       }
     }
   }
