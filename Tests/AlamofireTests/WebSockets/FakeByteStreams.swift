@@ -43,6 +43,12 @@ final class FakeByteStream: ByteStream {
   let ends = Recorder<TransportFailure.FailureKind?>()
   private let queue = DispatchQueue(label: "test.stream")
   private let state: Mutex<State>
+  /// The fewest and the most bytes of each read.
+  let sizes = Recorder<ClosedRange<Int>>()
+  /// The timeout of each write.
+  let writeTimeouts = Recorder<Duration?>()
+  /// The sides that were closed alone.
+  let closings = Recorder<String>()
 
   init(_ request: WireRequest, isSecure: Bool, watcher: any ByteStreamWatcher) {
     self.request = request
@@ -109,6 +115,7 @@ final class FakeByteStream: ByteStream {
     least: Int, most: Int, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<StreamedBytes>
   ) -> Number {
     timeouts.add(timeout)
+    sizes.add(least...most)
     queue.async { [self] in
       let failure = state.withLock { state -> TransportFailure? in
         state.readCount += 1
@@ -122,6 +129,7 @@ final class FakeByteStream: ByteStream {
   }
 
   func write(_ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>) -> Number {
+    writeTimeouts.add(timeout)
     queue.async { [self] in
       let (failure, isHeld) = state.withLock { state -> (TransportFailure?, Bool) in
         if let end = state.end { return (end ?? TransportFailure(.connectionLost, "closed"), false) }
@@ -137,8 +145,8 @@ final class FakeByteStream: ByteStream {
 
   func secure(_ completion: @escaping ByteStreamCompletion<Void>) -> Number { nextNumber() }
   func withdraw(_ number: Number) {}
-  func closeReading() {}
-  func closeWriting() {}
+  func closeReading() { closings.add("reading") }
+  func closeWriting() { closings.add("writing") }
   func close() { queue.async { [self] in end(nil) } }
   func cancel() { queue.async { [self] in end(TransportFailure(.cancelled, "cancelled")) } }
 

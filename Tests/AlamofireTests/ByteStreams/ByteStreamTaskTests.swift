@@ -1,0 +1,137 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// The tasks of streams show their stream, and control it.
+@Suite("Tasks of streams of bytes", .timeLimit(.minutes(1))) struct ByteStreamTaskTests {
+  private let fake = FakeSocketSession()
+
+  @Test(
+    "A host is a name or an address, with brackets or without",
+    arguments: [
+      ("a.test", "a.test"), ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("[::1]", "::1"),
+      ("b\u{FC}cher.test", "xn--bcher-kva.test"),
+    ])
+  func hosts(host: String, shown: String) async throws {
+    let stream = fake.session.byteStream(host: host, port: 80, secure: true) { $0.redirectLimit = 7 }
+    #expect(stream.state == .initialized)
+    stream.resume()
+    let opened = try await fake.streams.streams.value(0)
+    #expect(opened.request.origin.host == shown && opened.request.origin.port == 80 && opened.isSecure)
+    #expect(opened.request.profile.options.redirectLimit == 7)
+    #expect(opened.request.idleTimeout == .seconds(60) && opened.request.deadline != nil)
+    #expect(stream.state == .connecting && stream.host == host && stream.port == 80)
+  }
+
+  @Test("A task has the state of its stream") func state() async throws {
+    let stream = fake.session.byteStream(host: "a.test", port: 1)
+    let task = stream.task
+    #expect(
+      task === stream.task
+        && task.taskIdentifier != fake.session.byteStream(host: "b", port: 1).task.taskIdentifier)
+    #expect(task.state == .suspended && task.error == nil)
+    #expect(task.originalRequest == nil && task.currentRequest == nil && task.response == nil)
+    task.resume()
+    #expect(task.state == .running)
+    let opened = try await fake.streams.streams.value(0)
+    task.suspend()
+    #expect(task.state == .suspended && stream.isSuspended)
+    await opened.settle()
+    #expect(opened.isSuspended)
+    task.resume()
+    #expect(task.state == .running && !stream.isSuspended)
+    task.suspend()
+    task.cancel()
+    #expect(await stream.ended()?.isExplicitlyCancelledError == true)
+    #expect(task.state == .completed && (task.error as? URLError)?.code == .cancelled)
+    #expect(!stream.isSuspended)
+    task.suspend()
+    #expect(!stream.isSuspended, "a stream that has ended cannot be suspended")
+  }
+
+  @Test("A task reads, writes and counts") func transfer() async throws {
+    let stream = fake.session.byteStream(host: "a.test", port: 1)
+    let task = stream.task
+    let parts = Recorder<String>()
+    func read(_ timeout: TimeInterval) {
+      task.readData(ofMinLength: 2, maxLength: 3, timeout: timeout) { data, isAtEnd, error in
+        parts.add(
+          "\(data.map { String(decoding: $0, as: UTF8.self) } ?? "nothing") \(isAtEnd) \(error == nil)")
+      }
+    }
+    read(1.5)
+    let opened = try await fake.streams.streams.value(0)
+    opened.send(Data("hello".utf8), isLast: true)
+    await parts.wait(for: 1)
+    read(0)
+    await parts.wait(for: 2)
+    #expect(parts.values == ["hel false true", "lo true true"])
+    for timeout in [-1, 1e12] { read(timeout) }
+    #expect(opened.timeouts.values == [.milliseconds(1500), nil, nil, nil])
+    #expect(opened.sizes.values == [2...3, 2...3, 2...3, 2...3])
+    let isWritten = await withCheckedContinuation { written in
+      task.write(Data("abcd".utf8), timeout: 1) { written.resume(returning: $0 == nil) }
+    }
+    #expect(isWritten && opened.writes.values == [Data("abcd".utf8)])
+    #expect(opened.writeTimeouts.values == [.seconds(1)])
+    #expect(task.countOfBytesSent == 4 && task.countOfBytesReceived == 5)
+    task.closeRead()
+    task.closeWrite()
+    #expect(opened.closings.values == ["reading", "writing"])
+    opened.fail()
+    _ = await stream.ended()
+    #expect((task.error as? URLError)?.code == .networkConnectionLost)
+    let error = await withCheckedContinuation { ended in
+      task.write(Data("x".utf8), timeout: 1) { ended.resume(returning: $0) }
+    }
+    #expect((error as? URLError)?.code == .networkConnectionLost)
+    #expect(task.countOfBytesSent == 4)
+  }
+
+  @Test("The task of a released stream is complete, and its operations are cancelled") func released() async {
+    let task = fake.session.byteStream(host: "a.test", port: 1).task
+    #expect(task.state == .completed)
+    let codes = Recorder<URLError.Code?>()
+    task.write(Data("x".utf8), timeout: 1) { codes.add(($0 as? URLError)?.code) }
+    task.readData(ofMinLength: 1, maxLength: 1, timeout: 1) { codes.add(($2 as? URLError)?.code) }
+    #expect(await codes.wait(for: 2) == [.cancelled, .cancelled])
+    #expect(fake.streams.streams.count == 0)
+  }
+
+  @Test("A handler gets the end of the stream, and its write has its time limit") func handlers() async throws
+  {
+    let stream = fake.session.byteStream(host: "a.test", port: 1)
+    let queue = DispatchQueue(label: "handlers")
+    let parts = Recorder<Bool?>()
+    stream.read(atLeast: 5, atMost: 9, timeout: .seconds(3), queue: queue) {
+      parts.add(try? $0.get().isAtEnd)
+    }
+    stream.write(Data("x".utf8), timeout: .seconds(4), queue: queue) { _ in }
+    let opened = try await fake.streams.streams.value(0)
+    opened.send(Data("hello".utf8), isLast: true)
+    #expect(await parts.wait(for: 1) == [true])
+    #expect(opened.sizes.values == [5...9] && opened.timeouts.values == [.seconds(3)])
+    #expect(opened.writeTimeouts.values == [.seconds(4)])
+  }
+
+  @Test("A delegate learns of the end of a stream if it wants events of transfers", arguments: [true, false])
+  func delegate(isWanted: Bool) async throws {
+    final class Listener: SessionDelegate, @unchecked Sendable {
+      let ends = Recorder<String>()
+      override func urlSession(
+        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+      ) { ends.add("\(task is ByteStreamTask) \(error == nil)") }
+    }
+    let listener = Listener()
+    listener.wantedEvents = isWanted ? .transfers : .all.subtracting(.transfers)
+    let session = Session.forStreams(delegate: listener)
+    let stream = session.byteStream(host: "127.0.0.1", port: 1)
+    stream.close()
+    #expect(await stream.ended() == nil)
+    let queue = session.rootQueue
+    await withCheckedContinuation { done in queue.async { done.resume() } }
+    await withCheckedContinuation { done in queue.async { done.resume() } }
+    #expect(listener.ends.values == (isWanted ? ["true true"] : []))
+  }
+}

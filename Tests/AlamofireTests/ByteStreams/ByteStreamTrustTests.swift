@@ -1,0 +1,78 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPTestServer
+import Testing
+
+@Suite("Trust of streams of bytes", .timeLimit(.minutes(5))) struct ByteStreamTrustTests {
+  enum Answer: CaseIterable { case trust, usual, otherCredential, refuse, cancel }
+
+  private final class Judge: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<String>()
+    private let answer: Answer
+
+    init(_ answer: Answer) {
+      self.answer = answer
+      super.init()
+    }
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      guard let trust = challenge.protectionSpace.serverTrust else {
+        return completionHandler(.performDefaultHandling, nil)
+      }
+      calls.add("\(challenge.protectionSpace.host) \(task is ByteStreamTask)")
+      switch answer {
+      case .trust: completionHandler(.useCredential, URLCredential(trust: trust))
+      case .usual: completionHandler(.performDefaultHandling, nil)
+      case .otherCredential:
+        completionHandler(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+      case .refuse: completionHandler(.rejectProtectionSpace, nil)
+      case .cancel: completionHandler(.cancelAuthenticationChallenge, nil)
+      }
+    }
+  }
+
+  @Test("The delegate decides about certificates", arguments: Answer.allCases, [true, false])
+  func delegate(answer: Answer, isKnown: Bool) async throws {
+    let stranger = try TestIdentity(.init(commonName: "localhost", dnsNames: ["localhost"]))
+    let server = try StreamTestServer(.tls(isKnown ? .localhost : stranger))
+    let judge = Judge(answer)
+    let session = Session.forStreams(delegate: judge)
+    for _ in 0..<2 {
+      let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+      let error = await failure { try await stream.write(Data("x".utf8)) }
+      switch answer {
+      case .trust: #expect(error == nil)
+      case .usual, .otherCredential:
+        #expect(error?.transferCode == (isKnown ? nil : .serverCertificateHasUnknownRoot))
+      case .refuse: #expect(error?.transferCode == .serverCertificateUntrusted)
+      case .cancel: #expect(error?.isExplicitlyCancelledError == true)
+      }
+      if error != nil { #expect(await stream.ended() != nil) }
+    }
+    // A decision about the certificates is remembered, but not a refusal.
+    let count = answer == .refuse || answer == .cancel ? 2 : 1
+    #expect(judge.calls.values == [String](repeating: "localhost true", count: count))
+  }
+
+  @Test("A delegate that leaves the decision to evaluators does not replace them", arguments: [true, false])
+  func delegateAndEvaluator(isPinned: Bool) async throws {
+    let authority = try #require(
+      Certificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
+    let wrong = try TestIdentity(.init(commonName: "wrong", isCA: true))
+    let stranger = try #require(Certificate.all(in: Data(wrong.certificatePEM.utf8)).first)
+    let evaluator = PinnedCertificatesTrustEvaluator(certificates: [isPinned ? authority : stranger])
+    let server = try StreamTestServer(.tls(.localhost))
+    let judge = Judge(.usual)
+    let session = Session.forStreams(
+      manager: ServerTrustManager(evaluators: ["localhost": evaluator]), delegate: judge)
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    let error = await failure { try await stream.write(Data("x".utf8)) }
+    #expect((error?.isServerTrustEvaluationError == true) == !isPinned)
+    #expect((error == nil) == isPinned)
+    #expect(judge.calls.count == 1)
+  }
+}
