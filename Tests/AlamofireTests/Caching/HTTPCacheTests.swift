@@ -61,6 +61,27 @@ import Testing
     #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
   }
 
+  @Test("The members for tasks use the request that was sent last") func tasks() async throws {
+    let request = Session.retained(fake: FakeTransport(.redirect(302, to: "/next"))).request(
+      "http://a.test/first")
+    _ = await request.end()
+    let task = try #require(request.task as? URLSessionDataTask)
+    let cache: URLCache = cache()
+    func found() async -> Data? {
+      await withCheckedContinuation { found in
+        cache.getCachedResponse(for: task) { found.resume(returning: $0?.data) }
+      }
+    }
+    cache.storeCachedResponse(try response(try self.request("http://a.test/next"), "kept"), for: task)
+    #expect(try body("http://a.test/next", in: cache) == "kept")
+    #expect(try body("http://a.test/first", in: cache) == nil)
+    #expect(await found() == Data("kept".utf8))
+    try store("http://a.test/first", "other", in: cache)
+    cache.removeCachedResponse(for: task)
+    #expect(await found() == nil)
+    #expect(try body("http://a.test/first", in: cache) == "other")
+  }
+
   @Test("Only responses to GET are stored") func storableMethods() throws {
     let cache = cache()
     var post = try request("http://a.test/x")

@@ -44,6 +44,32 @@ struct MetricsAndTimeoutTests {
     #expect(metrics.taskInterval.duration >= 0)
   }
 
+  @Test("First and last values are those of the first and the last attempt") func attempts() async {
+    let count = Recorder<Int>()
+    let numbering = Adapter { request, _, completion in
+      var request = request
+      request.headers.update(name: "X-Attempt", value: "\(count.values.count)")
+      count.add(0)
+      completion(.success(request))
+    }
+    let retrier = Retrier { request, _, _, completion in
+      completion(request.retryCount < 2 ? .retry : .doNotRetry)
+    }
+    let fake = FakeTransport(.status(500), .status(500), .text("ok"))
+    let request = Session.retained(fake: fake).request("http://a.test/").validate()
+      .adapt(using: numbering).retry(using: retrier)
+    #expect(request.firstMetrics == nil && request.firstRequest == nil && request.lastRequest == nil)
+    _ = await request.end()
+    #expect(request.requests.map { $0.headers["X-Attempt"] } == ["0", "1", "2"])
+    #expect(request.firstRequest == request.requests.first && request.lastRequest == request.requests.last)
+    #expect(request.request == request.lastRequest)
+    let metrics = request.allMetrics
+    let statuses = metrics.map { ($0.transactionMetrics.last?.response as? HTTPURLResponse)?.statusCode }
+    #expect(statuses == [500, 500, 200])
+    #expect(request.firstMetrics === metrics.first && request.lastMetrics === metrics.last)
+    #expect(request.metrics === metrics.last)
+  }
+
   @Test("A failed transfer has metrics") func failedTransfer() async throws {
     let server = try HTTPTestServer()
     server.enqueue(.closeAfterBody(bytes: 10))

@@ -1,0 +1,155 @@
+import Foundation
+import HTTPWire
+import Testing
+
+@testable import Alamofire
+
+@Suite("The members of shared transfers", .timeLimit(.minutes(1))) struct SharedTransferMemberTests {
+  private final class Observer: TransferObserver {
+    let events = Recorder<String>()
+    private let disposition: HeadDisposition
+
+    init(_ disposition: HeadDisposition = .proceed) { self.disposition = disposition }
+
+    func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition {
+      events.add("head \(head.status)")
+      return disposition
+    }
+    func bytesMoved(_ count: ByteCount) { events.add("bytes \(count.received)") }
+    func transferEnded() {}
+  }
+
+  private let shared = SharedTransfers()
+
+  private static func key(
+    era: UInt64 = 0, removals: UInt64 = 0, _ url: String = "http://a.test/x",
+    _ options: TransportOptions = .init(),
+    _ change: (inout WireRequest.Parts) -> Void = { _ in }
+  ) throws -> SharedTransfers.Key {
+    let request = WireRequest(
+      url: url, origin: try #require(Origin(url: url)), profile: ConnectionProfile(options: options)
+    ) { parts in
+      parts.fields = [HTTPHeader(name: "Accept", value: "a/b")]
+      parts.idleTimeout = .seconds(60)
+      change(&parts)
+    }
+    return SharedTransfers.Key(request, in: era, removalCount: removals)
+  }
+
+  private func join(_ key: SharedTransfers.Key, _ observer: Observer) -> (UInt64, SharedTransfers.Membership)
+  {
+    let id = shared.reserve()
+    return (id, shared.join(key, id, observer, LocalTransferControl()))
+  }
+
+  private func count(_ received: Int64) -> ByteCount {
+    var count = ByteCount()
+    count.received = received
+    return count
+  }
+
+  @Test("Requests share a transfer only if nothing tells them apart") func keys() throws {
+    let key = try Self.key()
+    #expect(try key == Self.key() && key.hashValue == Self.key().hashValue)
+    var options = TransportOptions()
+    options.redirectLimit = 3
+    let others = [
+      try Self.key("http://a.test/y"), try Self.key(era: 1), try Self.key(removals: 1),
+      try Self.key("http://a.test/x", options), try Self.key { $0.idleTimeout = .seconds(61) },
+      try Self.key { $0.idleTimeout = nil },
+      try Self.key { $0.alternative = AlternativeService(host: "b.test", port: 443) },
+      try Self.key { $0.fields = [] }, try Self.key { $0.fields.append(HTTPHeader(name: "X-A", value: "1")) },
+      try Self.key { $0.fields = [HTTPHeader(name: "Accept", value: "a/c")] },
+      try Self.key { $0.fields = [HTTPHeader(name: "accept", value: "a/b")] },
+    ]
+    for (index, other) in others.enumerated() { #expect(other != key, "number \(index)") }
+  }
+
+  @Test("A member that comes late counts bytes from the moment at which it knows the head") func lateMember()
+    async throws
+  {
+    let key = try Self.key()
+    let (first, second) = (Observer(), Observer())
+    guard case (let firstID, .first(let flight)) = join(key, first) else {
+      Issue.record("the first member does not send")
+      return
+    }
+    #expect(shared.began(key, flight, FakeTransferControl()) == .go)
+    #expect(!shared.headCame(key, flight, ResponseHead(status: 200)))
+    shared.bytesMoved(key, flight, count(1))
+    guard case (let secondID, .joined(let head?)) = join(key, second) else {
+      Issue.record("the second member does not know of the head")
+      return
+    }
+    #expect(head.status == 200 && second.events.count == 0)
+    shared.bytesMoved(key, flight, count(2))
+    #expect(second.events.count == 0, "bytes are counted before the head is known")
+    #expect(shared.knowsHead(key, secondID)?.received == 2)
+    shared.bytesMoved(key, flight, count(3))
+    #expect(first.events.values == ["head 200", "bytes 1", "bytes 2", "bytes 3"])
+    #expect(second.events.values == ["bytes 3"])
+    shared.ended(key, flight, .failure(TransportFailure(.connectionLost, "end")))
+    #expect(shared.memberCount == 0 && shared.knowsHead(key, firstID) == nil)
+    for id in [firstID, secondID] {
+      guard case .failure(let failure) = await shared.outcome(key, id) else {
+        Issue.record("no failure")
+        return
+      }
+      #expect(failure.kind == .connectionLost)
+    }
+  }
+
+  @Test("A body is discarded only if no member takes it", arguments: [true, false])
+  func disposition(isFirstTaking: Bool) throws {
+    let key = try Self.key()
+    let taking = Observer()
+    let members = isFirstTaking ? [taking, Observer(.discard)] : [Observer(.discard), taking]
+    guard case (_, .first(let flight)) = join(key, members[0]) else {
+      Issue.record("the first member does not send")
+      return
+    }
+    _ = join(key, members[1])
+    #expect(!shared.headCame(key, flight, ResponseHead(status: 302)))
+    #expect(members.allSatisfy { $0.events.values == ["head 302"] })
+
+    let other = try Self.key(era: 1)
+    guard case (_, .first(let second)) = join(other, Observer(.discard)) else { return }
+    _ = join(other, Observer(.discard))
+    #expect(shared.headCame(other, second, ResponseHead(status: 302)))
+  }
+
+  @Test("A member that left before it joined does not join") func leftBefore() throws {
+    let key = try Self.key()
+    let id = shared.reserve()
+    shared.leave(key, id)
+    guard case .left = shared.join(key, id, Observer(), LocalTransferControl()) else {
+      Issue.record("it joined")
+      return
+    }
+    #expect(shared.memberCount == 0)
+  }
+
+  @Test("Events of a transfer that all members left reach nobody") func oldFlight() async throws {
+    let key = try Self.key()
+    let (old, new, control) = (Observer(), Observer(), FakeTransferControl())
+    guard case (let id, .first(let flight)) = join(key, old) else { return }
+    #expect(shared.began(key, flight, control) == .go)
+    shared.leave(key, id)
+    #expect(control.isCancelled)
+    guard case (let newID, .first(let next)) = join(key, new) else {
+      Issue.record("the transfer that was left goes on")
+      return
+    }
+    #expect(shared.began(key, flight, FakeTransferControl()) == .refuse)
+    #expect(!shared.headCame(key, flight, ResponseHead(status: 200)))
+    shared.bytesMoved(key, flight, count(1))
+    shared.ended(key, flight, .failure(TransportFailure(.connectionLost, "old")))
+    #expect(old.events.count == 0 && new.events.count == 0 && shared.memberCount == 1)
+    shared.ended(key, next, .failure(TransportFailure(.timedOut, "new")))
+    guard case .failure(let failure) = await shared.outcome(key, newID) else { return }
+    #expect(failure.kind == .timedOut)
+    guard case .failure(let left) = await shared.outcome(key, id) else { return }
+    #expect(left.kind == .cancelled)
+  }
+}
