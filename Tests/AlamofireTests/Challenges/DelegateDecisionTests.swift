@@ -144,6 +144,40 @@ struct DelegateDecisionTests {
     #expect(fake.requests.count == 1, "\(fake.requests.map { $0.value("Authorization") ?? "" })")
   }
 
+  @Test("A delegate sees the response, the credential of the request, and the number of failures")
+  func shownChallenge() async {
+    let seen = Recorder<String>()
+    let delegate = ChallengeDelegate { challenge in
+      let response = challenge.failureResponse as? HTTPURLResponse
+      let facts = [
+        "\(response?.statusCode ?? 0)", response?.url?.absoluteString ?? "",
+        response?.value(forHTTPHeaderField: "WWW-Authenticate") ?? "",
+        challenge.proposedCredential?.user ?? "", "\(challenge.previousFailureCount)",
+        challenge.protectionSpace.host,
+      ]
+      seen.add(facts.joined(separator: " "))
+      return challenge.previousFailureCount > 0
+        ? (.rejectProtectionSpace, nil)
+        : (.useCredential, URLCredential(user: "other", password: "wrong", persistence: .none))
+    }
+    let fake = FakeTransport { _, _ in .challenge(#"Basic realm="r""#) }
+    let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
+    let credential = URLCredential(user: "known", password: "pass", persistence: .none)
+    let response = await session.request("http://a.test/x").authenticate(with: credential).end()
+    #expect(response.response?.statusCode == 401)
+    #expect(
+      seen.values == [0, 1].map { #"401 http://a.test/x Basic realm="r" known \#($0) a.test"# })
+  }
+
+  @Test("A delegate that cancels a challenge ends the request") func cancelled() async {
+    let delegate = ChallengeDelegate { _ in (.cancelAuthenticationChallenge, nil) }
+    let fake = FakeTransport(.challenge())
+    let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))
+    let response = await session.request("http://a.test/").end()
+    #expect((response.error?.underlyingError as? URLError)?.code == .cancelled)
+    #expect(fake.requests.count == 1)
+  }
+
   @Test("A handler decides about the head of a declined challenge, too") func headDecision() async {
     let request = session(.leave, challenge(12)).streamRequest("http://a.test/")
     request.onHTTPResponse(on: .global()) { _, decide in decide(.cancel) }

@@ -157,6 +157,14 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.isEmpty)
   }
 
+  @Test("A tilde in the path of the netrc file stands for the home folder") func homeFolder() async throws {
+    let name = UUID().uuidString
+    let response = await Session.retained(fake: FakeTransport()).request("http://a.test/")
+      .transportOptions { $0.netrcFile = "~/\(name)" }.end()
+    let text = try #require(response.error?.underlyingError as? URLError).localizedDescription
+    #expect(text.contains("/\(name)") && !text.contains("~"), "\(text)")
+  }
+
   @Test("A device without end, a folder or a pipe instead of the netrc file fails the request")
   func unfitNetrcFile() async throws {
     let pipe = FileManager.default.temporaryDirectory.appendingPathComponent("netrc-\(UUID().uuidString)")

@@ -69,10 +69,39 @@ import Testing
     #expect(replaced.body != body && replaced.encoding == "deflate")
   }
 
-  @Test("Small bodies can be exempt") func smallBodies() async throws {
-    let compressor = GzipRequestCompressor { $0.count > 10 }
-    #expect(try await sent(Data("small".utf8), compressor).encoding == nil)
-    #expect(try await sent(Data("a large body".utf8), compressor).encoding == "gzip")
+  @Test("Both compressors treat an existing Content-Encoding as they are told, and refuse it by default")
+  func behaviours() async throws {
+    typealias Behaviour = DeflateRequestCompressor.DuplicateHeaderBehavior
+    #expect(DeflateRequestCompressor().duplicateHeaderBehavior == .error)
+    #expect(GzipRequestCompressor().duplicateHeaderBehavior == .error)
+    let body = Data("body".utf8)
+    let forms: [(name: String, make: (Behaviour) -> any RequestInterceptor)] = [
+      ("deflate", { DeflateRequestCompressor(duplicateHeaderBehavior: $0) }),
+      ("deflate", { .deflateCompressor(duplicateHeaderBehavior: $0) }),
+      ("gzip", { GzipRequestCompressor(duplicateHeaderBehavior: $0) }),
+    ]
+    for (name, make) in forms {
+      #expect(try await sent(body, make(.error), encoding: "br").error?.isRequestAdaptationError == true)
+      let skipped = try await sent(body, make(.skip), encoding: "br")
+      #expect(skipped.body == body && skipped.encoding == "br" && skipped.error == nil, "\(name)")
+      let replaced = try await sent(body, make(.replace), encoding: "br")
+      #expect(replaced.body != body && replaced.encoding == name && replaced.error == nil, "\(name)")
+    }
+    for interceptor in [.deflateCompressor, .gzipCompressor] as [any RequestInterceptor] {
+      #expect(try await sent(body, interceptor, encoding: "br").error?.isRequestAdaptationError == true)
+    }
+  }
+
+  @Test("Each form of a compressor asks whether a body is to be compressed")
+  func exemptions() async throws {
+    let forms: [any RequestInterceptor] = [
+      DeflateRequestCompressor { $0.count > 10 }, .deflateCompressor { $0.count > 10 },
+      GzipRequestCompressor { $0.count > 10 },
+    ]
+    for (interceptor, name) in zip(forms, ["deflate", "deflate", "gzip"]) {
+      #expect(try await sent(Data("small".utf8), interceptor).encoding == nil)
+      #expect(try await sent(Data("a large body".utf8), interceptor).encoding == name)
+    }
   }
 
   /// Returns the bytes that a Python program makes of the input, because Python is independent of our code.

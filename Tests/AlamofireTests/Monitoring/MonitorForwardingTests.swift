@@ -34,6 +34,10 @@ import Testing
     return "failure"
   }
 
+  @Test("Without a queue the closures are called on the main queue") func queue() {
+    #expect(ClosureEventMonitor().queue.label == DispatchQueue.main.label)
+  }
+
   @Test("The events of a session and its tasks") func taskEvents() throws {
     let facade = session.session
     let request = session.request("http://a.test/")

@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import FoundationNetworking
 import HTTPTestServer
 import Testing
 
@@ -152,6 +153,90 @@ import Testing
       messages(log) == [
         "Request without URL: no response, …: This is not a valid URL: the text is empty. Begin it with https:// and a host."
       ])
+  }
+
+  @Test("Without options a log has one line for each request, and no bodies") func defaults() {
+    #expect(RequestLog().level == .info && RequestLog().bodyLimit == 0)
+    #expect(RequestLog(bodyLimit: -1).bodyLimit == 0)
+  }
+
+  @Test("Header fields are sorted whatever their case, and trailers are details", arguments: [true, false])
+  func trailers(isDetailed: Bool) async throws {
+    let log = log(isDetailed ? .debug : .info)
+    server.enqueue(
+      .raw(
+        "HTTP/1.1 200 OK\r\nb: 1\r\nA: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+          + "2\r\nok\r\n0\r\nX-T: 1\r\npassword: planted\r\n\r\n"))
+    _ = await session(log).request(server.url("/a")).serializingData().response
+    let messages = messages(log)
+    guard isDetailed else {
+      #expect(messages.count == 1)
+      return
+    }
+    try #require(messages.count == 4)
+    #expect(entries.values.map(\.level) == [.debug, .info, .debug, .debug])
+    let title = "GET \(server.url("/a"))"
+    #expect(messages[2] == "\(title): response, A: 2, b: 1, Transfer-Encoding: chunked")
+    #expect(messages[3] == "\(title): trailers, password: <redacted>, X-T: 1")
+  }
+
+  @Test("A request without a response has no line for the fields of one") func noFields() async {
+    let log = log(.debug)
+    _ = await session(log).request("http://127.0.0.1:1/").serializingData().response
+    _ = messages(log)
+    #expect(entries.values.map(\.level) == [.debug, .error])
+    #expect(entries.values.last?.error?.isSessionTaskError == true)
+    #expect(entries.values.last?.statusCode == nil && entries.values.first?.error == nil)
+  }
+
+  @Test("A line has the size of the decoded body, and says that it came from a cache") func sizes() async {
+    let log = log()
+    let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    let session = Session.real(configuration: .cached(by: cache), eventMonitors: [log])
+    server.enqueue(Reply.text("hello").with(header: "Cache-Control", value: "max-age=600"))
+    for _ in 0..<2 { _ = await session.request(server.url("/a")).serializingData().response }
+    let text = await session.request(server.url("/gzip")).serializingData().response.data ?? Data()
+    let messages = messages(log)
+    #expect(messages[0].hasSuffix("5 bytes, …"))
+    #expect(messages[1].hasSuffix(" bytes, from a cache, …"))
+    #expect(messages[2].contains(", \(text.count) bytes, "))
+  }
+
+  @Test("Redirects are those of the last attempt, retries and the duration are those of all") func attempts()
+    async throws
+  {
+    let log = log()
+    server.enqueue(.redirect(to: "/b"), .status(503), .status(503), .redirect(to: "/b"), .text("ok"))
+    let request = session(log).request(
+      server.url("/a"), interceptor: RetryPolicy(exponentialBackoffScale: 0.001))
+    let response = await request.validate().serializingData().response
+    #expect(response.error == nil)
+    #expect(messages(log).last?.hasSuffix(", 1 redirect, 2 retries") == true)
+    let (first, last) = (try #require(request.allMetrics.first), try #require(request.allMetrics.last))
+    #expect(
+      entries.values.last?.duration
+        == last.taskInterval.end.timeIntervalSince(first.taskInterval.start))
+  }
+
+  @Test("A part of a stream that cannot be decoded is an error") func stream() async {
+    let log = log(.error)
+    server.enqueue(.text("{}"))
+    let ends = Recorder<Int>()
+    session(log).streamRequest(server.url("/a")).responseStreamDecodable(of: [Int].self, on: .global()) {
+      stream in
+      if case .complete = stream.event { ends.add(1) }
+    }
+    await ends.wait(for: 1)
+    #expect(messages(log).count == 1)
+    #expect(entries.values.first?.error?.isResponseSerializationError == true)
+    #expect(entries.values.first?.method == "GET" && entries.values.first?.statusCode == 200)
+  }
+
+  @Test("Failures of others than serializers have one line") func validation() async {
+    let log = log()
+    server.enqueue(.status(404))
+    _ = await session(log).request(server.url("/a")).validate().serializingString().response
+    #expect(messages(log).count == 1)
   }
 }
 

@@ -112,6 +112,11 @@ import Testing
       request, didCompleteTask: try #require(request.task), with: .sessionTaskFailed(error: Refusal()))
     let later = try entries(recorder).map { $0["comment"] as? String ?? "" }
     #expect(later[0] == comments[0])
+    // An error of another request is not this one's.
+    recorder.request(
+      session(recorder).request(server.url("/")), didCompleteTask: try #require(request.task),
+      with: .explicitlyCancelled)
+    #expect(try entries(recorder).map { $0["comment"] as? String ?? "" } == later)
     #expect(later[1].contains("was refused") && !later[1].contains("planted"), "\(later)")
   }
 
@@ -126,6 +131,27 @@ import Testing
       (($0["response"] as? [String: Any])?["content"] as? [String: Any])?["text"] as? String
     }
     #expect(texts == ["bbb", nil])
+  }
+
+  @Test("A recorder keeps one entry at least, and no bodies by default") func smallLimits() async throws {
+    let recorders = [
+      RequestRecorder(entryLimit: 0), RequestRecorder(bodyLimit: -1, entryLimit: 1), RequestRecorder(),
+    ]
+    let session = Session.real(configuration: .isolated, eventMonitors: recorders)
+    for path in ["/a", "/b"] {
+      server.enqueue(.text("text"))
+      _ = await session.request(server.url(path), method: .post, parameters: ["c": "d"]).serializingData()
+        .response
+    }
+    for (recorder, count) in zip(recorders, [1, 1, 2]) {
+      let entries = try entries(recorder)
+      #expect(entries.count == count)
+      let last = try #require(entries.last)
+      let (request, response) = (last["request"] as? [String: Any], last["response"] as? [String: Any])
+      #expect(request?["url"] as? String == server.url("/b"))
+      #expect(request?["postData"] == nil)
+      #expect((response?["content"] as? [String: Any])?["text"] == nil)
+    }
   }
 
   @Test("The body of a response is the last hop's") func bodyOfLastHop() async throws {

@@ -53,6 +53,18 @@ struct ConnectivityTests {
     #expect(network.watchCount == 0)
   }
 
+  @Test("The transfer before a wait is in the metrics, once") func metrics() async {
+    network.become(ScriptedNetwork.offline)
+    var lost = FakeReply.failure(.cannotFindHost)
+    lost.failure = TransportFailure(.cannotFindHost, "lost", metrics: TransferMetrics())
+    let session = session(FakeTransport(lost, .text("there")))
+    async let response = session.request("http://a.test/x").end()
+    await waiting.wait(for: 1)
+    network.become(ScriptedNetwork.online())
+    let transactions = await response.metrics?.transactionMetrics ?? []
+    #expect(transactions.map { ($0.response as? HTTPURLResponse)?.statusCode } == [nil, 200])
+  }
+
   @Test("Without waitsForConnectivity the request fails at once") func noWait() async {
     network.become(ScriptedNetwork.offline)
     let fake = FakeTransport(.failure(.cannotFindHost))

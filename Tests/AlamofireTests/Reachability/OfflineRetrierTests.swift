@@ -116,6 +116,7 @@ import Testing
     #expect(!isOffline(AFError.sessionTaskFailed(error: URLError(.cannotFindHost))))
     #expect(!isOffline(AFError.explicitlyCancelled))
     #expect(OfflineRetrier.defaultURLErrorOfflineCodes == [.notConnectedToInternet])
+    #expect(OfflineRetrier.defaultWait == .seconds(5))
   }
 
   @Test("Interface types can be excluded", arguments: NetworkInterfaceType.allCases)
@@ -174,6 +175,75 @@ import Testing
     }
     #expect(answers.values == ["retry", "retry"])
     #expect(network.watchCount == 0)
+  }
+
+  @Test("Each form of the retrier asks about the error, and waits for the interfaces that it is given")
+  func forms() async {
+    let asked = Recorder<Int>()
+    let isOffline: @Sendable (any Error) -> Bool = { _ in
+      asked.add(1)
+      return true
+    }
+    let network = ScriptedNetwork()
+    network.become(ScriptedNetwork.offline)
+    let every = NetworkInterfaceType.allCases
+    let short = DispatchTimeInterval.milliseconds(1)
+    // No machine has its default route over the loopback interface.
+    let forms: [OfflineRetrier] = [
+      OfflineRetrier(prohibitedInterfaceTypes: every, maximumWait: short, isOfflineError: isOffline),
+      .offlineRetrier(prohibitedInterfaceTypes: every, maximumWait: short, isOfflineError: isOffline),
+      OfflineRetrier(requiredInterfaceType: .loopback, maximumWait: short, isOfflineError: isOffline),
+      .offlineRetrier(requiredInterfaceType: .loopback, maximumWait: short, isOfflineError: isOffline),
+      OfflineRetrier(
+        monitor: NetworkReachabilityManager(target: .anywhere, source: network), maximumWait: short,
+        isOfflineError: isOffline),
+      .offlineRetrier(
+        monitor: NetworkReachabilityManager(target: .anywhere, source: network), maximumWait: short,
+        isOfflineError: isOffline),
+    ]
+    let session = Session.retained(fake: FakeTransport())
+    let request = session.request("https://example.com/")
+    let answers = Recorder<String>()
+    for retrier in forms {
+      retrier.retry(request, for: session, dueTo: URLError(.timedOut)) { answers.add("\($0)") }
+    }
+    #expect(await answers.wait(for: forms.count) == Array(repeating: "doNotRetry", count: forms.count))
+    #expect(asked.count == forms.count)
+    // Whether this machine has a network does not matter here.
+    let usual: [OfflineRetrier] = [
+      OfflineRetrier(maximumWait: short, isOfflineError: isOffline),
+      .offlineRetrier(maximumWait: short, isOfflineError: isOffline),
+    ]
+    for retrier in usual {
+      retrier.retry(request, for: session, dueTo: URLError(.timedOut)) { answers.add("\($0)") }
+    }
+    await answers.wait(for: forms.count + usual.count)
+    #expect(asked.count == forms.count + usual.count)
+  }
+
+  @Test("A request that has waited in vain does not wait again, until its next attempt or another request")
+  func givenUp() {
+    let retrier = retrier()
+    let session = Session.retained(fake: FakeTransport())
+    let (first, second) = (session.request("https://a.test/"), session.request("https://b.test/"))
+    let answers = Recorder<String>()
+    func ask(_ request: Request) {
+      retrier.retry(request, for: session, dueTo: URLError(.notConnectedToInternet)) { answers.add("\($0)") }
+    }
+    ask(first)
+    monitors.values[0].end(.timeout)
+    ask(first)
+    #expect(monitors.count == 1)
+    #expect(answers.values == ["doNotRetry", "doNotRetry"])
+    ask(second)
+    #expect(monitors.count == 2)
+    monitors.values[1].end(.pathAvailable)
+    #expect(answers.values.last == "retry")
+    // Only a wait that has timed out was in vain.
+    ask(second)
+    #expect(monitors.count == 3)
+    monitors.values[2].end(.pathAvailable)
+    #expect(answers.values.last == "retry")
   }
 
   @Test("Without a manager the request does not wait") func noManager() async {

@@ -47,12 +47,15 @@ import Testing
     }
   }
 
-  @Test("A file without a destination is readable by its owner alone")
-  func temporary() async throws {
-    let response = await end(Session.real().download(server.url("/bytes/100")))
+  @Test(
+    "A file without a destination is readable by its owner alone, also if no body was written to it",
+    arguments: [("/bytes/100", 100), ("/status/204", 0), ("/redirect/1", 0)])
+  func temporary(path: String, count: Int) async throws {
+    let response = await end(Session.real().download(server.url(path)).redirect(using: .doNotFollow))
     let url = try #require(response.fileURL)
     defer { try? FileManager.default.removeItem(at: url) }
     #expect(try mode(url) == 0o600)
+    #expect(try Data(contentsOf: url).count == count)
   }
 
   @Test("A body without bytes has the same mode") func empty() async throws {

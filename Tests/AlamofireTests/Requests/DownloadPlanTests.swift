@@ -59,6 +59,11 @@ import Testing
       let same = try moved(to: target, [.removePreviousFile])
       #expect(try same.result.get() == target && same.hasSource && content(folder["source"]) == "new")
     }
+    // A link is replaced itself, also if there is nothing at its end.
+    try FileManager.default.createSymbolicLink(at: folder["link"], withDestinationURL: folder["nowhere"])
+    let linked = try moved(to: folder["link"], [.removePreviousFile])
+    #expect(try linked.result.get() == folder["link"] && content(folder["link"]) == "new")
+    #expect(!FileManager.default.fileExists(atPath: folder["nowhere"].path))
     // A file of the same name in another folder is another one.
     let namesake = try moved(to: folder["x"].appendingPathComponent("source"), [])
     #expect(try namesake.result.get() == folder["x"].appendingPathComponent("source") && !namesake.hasSource)

@@ -1,0 +1,185 @@
+import Alamofire
+import Foundation
+import HTTPTestServer
+import Testing
+
+private let KiB = 1024
+
+/// The progress, the suspension and the end of a download in segments, as its handlers see them.
+@Suite("Notices of segments", .timeLimit(.minutes(5))) struct SegmentProgressTests {
+  private let folder: SegmentedDownloadFolder
+  private let queue = DispatchQueue(label: "notices")
+  private let reports = Recorder<SegmentedDownload.Progress>()
+
+  init() throws { folder = try SegmentedDownloadFolder() }
+
+  private func download(
+    _ server: HTTPTestServer, session: Session = .real(), to destination: URL? = nil
+  ) -> SegmentedDownload {
+    session.segmentedDownload(
+      server.url("/file"), minimumSegmentSize: 64 * KiB, to: destination ?? folder.destination)
+  }
+
+  @Test("The remaining time is that of the missing bytes; before the first response there is none")
+  func remainingTime() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 380 * KiB)
+    let gate = Gate()
+    file.script { $1.held(after: 10_000, by: gate) }
+    let server = try file.server()
+    let download = download(server)
+    #expect(download.currentProgress.remainingTime == nil)
+    #expect(download.currentProgress.fractionCompleted == 0)
+    download.resume()
+    #expect(await eventually { download.currentProgress.completedBytes == 40_000 })
+    let progress = download.currentProgress
+    let rate = try #require(progress.bytesPerSecond)
+    let time = SegmentedDownload.Progress.time(of: Int64(file.size - 40_000), at: rate)
+    // A download that has stood still for seconds has no rate.
+    #expect(progress.remainingTime == (rate > 0 ? time : nil))
+    #expect(progress.fractionCompleted == 40_000 / Double(file.size))
+    gate.open()
+    #expect(await download.response.error == nil)
+    // The end of a download is its progress from then on.
+    let end = download.currentProgress
+    #expect(end == download.currentProgress)
+    #expect(end == (await download.response.progress))
+    #expect(end.remainingTime ?? .zero == .zero)
+  }
+
+  @Test("Progress handlers learn that the download begins again") func restart() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 600 * KiB)
+    let gate = Gate()
+    file.script { question, reply in question.index < 4 ? reply.held(after: 1000, by: gate) : reply }
+    let server = try file.server()
+    let download = download(server).downloadProgress(queue: queue) { reports.add($0) }
+    download.resume()
+    await gate.waitUntilReached(count: 4)
+    file.change()
+    gate.open()
+    #expect(await download.response.progress.restartCount == 1)
+    queue.sync {}
+    #expect(
+      reports.values.contains { $0.restartCount == 1 && $0.completedBytes == 0 && $0.connectionCount == 0 })
+  }
+
+  @Test("The last notice shows that a cancelled download has no connections") func lastNotice() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 380 * KiB)
+    let gate = Gate()
+    defer { gate.open() }
+    file.script { $1.held(after: 10_000, by: gate) }
+    let server = try file.server()
+    let download = download(server).downloadProgress(queue: queue) { reports.add($0) }
+    download.resume()
+    #expect(await eventually { download.currentProgress.completedBytes == 40_000 })
+    download.cancel()
+    let response = await download.response
+    queue.sync {}
+    #expect(reports.values.last == response.progress)
+    #expect(response.progress.connectionCount == 0 && response.progress.completedBytes == 40_000)
+  }
+
+  @Test("Notices of a fast download are a tenth of a second apart, except for the end")
+  func noticeInterval() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 4000 * KiB)
+    let server = try file.server()
+    let beginning = ContinuousClock.now
+    _ = await download(server).downloadProgress(queue: queue) { reports.add($0) }.response
+    queue.sync {}
+    let time = ContinuousClock.now - beginning
+    // The first notice, the complete file, and the end of the download.
+    #expect(reports.count <= Int(time / .milliseconds(100)) + 3)
+  }
+
+  @Test("A notice follows after a tenth of a second") func laterNotice() async throws {
+    defer { folder.remove() }
+    let (file, other) = (SegmentedFile(size: 380 * KiB), SegmentedFile(size: 1))
+    let gate = Gate()
+    file.script { question, reply in question.index == 0 ? reply.held(after: 1000, by: gate) : reply }
+    // A source that has refused a request is asked again after a quarter of a second.
+    other.script { question, reply in question.index == 0 ? .status(429) : reply }
+    let (server, otherServer) = (try file.server(), try other.server())
+    let download = download(server).downloadProgress(queue: queue) { reports.add($0) }
+    download.resume()
+    await reports.wait(for: 1)
+    let clock = self.download(otherServer, to: folder.url.appendingPathComponent("clock"))
+    #expect(await clock.response.error == nil)
+    gate.open()
+    #expect(await download.response.error == nil)
+    queue.sync {}
+    #expect(reports.values.contains { (1001..<Int64(file.size)).contains($0.completedBytes) })
+  }
+
+  @Test("Handlers are called on their queues") func queues() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 100 * KiB)
+    let server = try file.server()
+    let key = DispatchSpecificKey<Bool>()
+    queue.setSpecific(key: key, value: true)
+    let isOnQueue = Recorder<Bool>()
+    download(server).downloadProgress(queue: queue) { _ in
+      isOnQueue.add(DispatchQueue.getSpecific(key: key) == true)
+    }.response(queue: queue) { _ in isOnQueue.add(DispatchQueue.getSpecific(key: key) == true) }
+    let values = await isOnQueue.wait(for: 4)
+    #expect(values.allSatisfy { $0 })
+  }
+
+  @Test("A delay that ends during a suspension counts when the download is resumed")
+  func missedWakeUp() async throws {
+    defer { folder.remove() }
+    let (file, other) = (SegmentedFile(size: 100 * KiB), SegmentedFile(size: 100 * KiB))
+    for file in [file, other] {
+      file.script { question, reply in
+        question.index == 0 ? Reply.status(429).with(header: "Retry-After", value: "1") : reply
+      }
+    }
+    let (server, otherServer) = (try file.server(), try other.server())
+    let download = download(server).downloadProgress(queue: queue) { reports.add($0) }
+    download.resume()
+    await reports.wait(for: 1)
+    download.suspend()
+    // The delay of this download begins later, and has ended when the download has.
+    let clock = self.download(otherServer, to: folder.url.appendingPathComponent("clock"))
+    #expect(await clock.response.error == nil)
+    #expect(file.questions.count == 1)
+    download.resume()
+    #expect(await download.response.error == nil)
+    let isWhole = try Data(contentsOf: folder.destination) == file.bytes
+    #expect(isWhole)
+  }
+
+  @Test("A download that has ended can neither be suspended nor resumed, and has the same response")
+  func afterTheEnd() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 100 * KiB)
+    let server = try file.server()
+    let download = download(server)
+    #expect(await download.response.error == nil)
+    let count = file.questions.count
+    for change in [{ download.suspend() }, { download.resume() }, { download.cancel() }] {
+      _ = change()
+      let response = await download.response
+      #expect(response.fileURL == folder.destination)
+      #expect(response.progress.completedBytes == Int64(file.size))
+    }
+    #expect(file.questions.count == count)
+  }
+
+  @Test("A session that does not start requests waits for resume()") func laterStart() async throws {
+    defer { folder.remove() }
+    let (file, other) = (SegmentedFile(size: 100 * KiB), SegmentedFile(size: 100 * KiB))
+    let (server, otherServer) = (try file.server(), try other.server())
+    let ends = Recorder<SegmentedDownload.Response>()
+    let download = download(server, session: .real(startRequestsImmediately: false))
+      .response(queue: queue) { ends.add($0) }
+    // A download that begins later has ended.
+    #expect(
+      await self.download(otherServer, to: folder.url.appendingPathComponent("other")).response.error == nil)
+    #expect(file.questions.isEmpty)
+    download.resume()
+    #expect(try await ends.value(0).error == nil)
+  }
+}
