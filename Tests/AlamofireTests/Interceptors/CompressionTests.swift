@@ -87,7 +87,10 @@ import Testing
       let replaced = try await sent(body, make(.replace), encoding: "br")
       #expect(replaced.body != body && replaced.encoding == name && replaced.error == nil, "\(name)")
     }
-    for interceptor in [.deflateCompressor, .gzipCompressor] as [any RequestInterceptor] {
+    let defaults: [any RequestInterceptor] = [
+      .deflateCompressor, .gzipCompressor, .deflateCompressor { _ in true },
+    ]
+    for interceptor in defaults {
       #expect(try await sent(body, interceptor, encoding: "br").error?.isRequestAdaptationError == true)
     }
   }

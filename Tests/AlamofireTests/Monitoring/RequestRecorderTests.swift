@@ -154,6 +154,16 @@ import Testing
     }
   }
 
+  @Test("A recorder keeps a thousand entries by default") func defaultLimit() async {
+    let recorder = RequestRecorder()
+    let session = Session.retained(
+      fake: FakeTransport(), observers: SessionObservers(eventMonitors: [recorder]))
+    let metrics = await session.request("http://a.test/").end().metrics
+    let request = session.request("http://a.test/")
+    for _ in 0..<1_001 { metrics.map { recorder.request(request, didGatherMetrics: $0) } }
+    #expect(recorder.count == 1_000)
+  }
+
   @Test("The body of a response is the last hop's") func bodyOfLastHop() async throws {
     let recorder = RequestRecorder(bodyLimit: 1_000)
     server.enqueue(.redirect(to: "/1", status: 302), .text("end"))

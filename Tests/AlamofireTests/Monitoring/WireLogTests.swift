@@ -180,6 +180,26 @@ import Testing
     #expect(heads([(.responseBody, "x"), (.responseHead, "T: 1\r\n")]) == ["T: 1\r\n"])
     #expect(heads([(.responseHead, "HTTP/1.1 103 \r\n"), (.responseHead, "HTTP/1.1 200 \r\n")]).count == 2)
     #expect(heads([(.requestBody, "x")]) == [])
+    #expect(
+      heads([(.responseHead, "HTTP"), (.responseBody, "x"), (.responseHead, "T: 1\r\n")]) == [
+        "HTTP", "T: 1\r\n",
+      ])
+    // A head may have plain line feeds (RFC 9112 §2.2).
+    #expect(heads([(.responseHead, "HTTP/1.1 200\n\n"), (.responseHead, "T: 1\n")]).count == 2)
+  }
+
+  @Test("The fields of a head begin after its first line; trailers have none") func fields() {
+    let field = [HTTPHeader(name: "A", value: "b")]
+    #expect(WireHead(Array("GET / HTTP/1.1\r\nA: b\r\n\r\n".utf8)).fields == field)
+    #expect(WireHead(Array("A: b\r\n".utf8)).fields == field)
+  }
+
+  @Test("Parts of a request are marked as sent, parts of a response as received") func marks() {
+    for part in WireLog.Entry.Part.allCases {
+      let entry = WireLog.Entry(part: part, text: "", byteCount: 1, date: Date(), requestID: UUID())
+      let isSent = part == .requestHead || part == .requestBody
+      #expect(entry.description == (isSent ? "> 1 byte" : "< 1 byte"))
+    }
   }
 
   @Test(
@@ -198,6 +218,7 @@ import Testing
         "HTTP/1.1 200 OK\nX-Api-Key: <redacted>"
       ),
       ("Authorization : planted\r\n", "Authorization : <redacted>"),
+      ("GET /?key=planted\r\n", "GET /?key=redacted"),
       ("HTTP/1.1 302\nLocation: /?key=planted\n\n", "HTTP/1.1 302\nLocation: /?key=redacted"),
       ("X-Customer: planted\r\nX-Other: shown\r\n", "X-Customer: <redacted>\nX-Other: shown"), ("", ""),
     ])

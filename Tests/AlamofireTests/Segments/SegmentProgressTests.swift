@@ -71,10 +71,15 @@ private let KiB = 1024
     defer { gate.open() }
     file.script { $1.held(after: 10_000, by: gate) }
     let server = try file.server()
-    let download = download(server).downloadProgress(queue: queue) { reports.add($0) }
+    let monitor = ClosureEventMonitor(queue: queue)
+    let cancellations = Recorder<UUID>()
+    monitor.requestDidCancel = { cancellations.add($0.id) }
+    let download = download(server, session: .real(eventMonitors: [monitor]))
+      .downloadProgress(queue: queue) { reports.add($0) }
     download.resume()
     #expect(await eventually { download.currentProgress.completedBytes == 40_000 })
     download.cancel()
+    #expect(Set(await cancellations.wait(for: 4)).count == 4, "the requests go on")
     let response = await download.response
     queue.sync {}
     #expect(reports.values.last == response.progress)
@@ -94,25 +99,6 @@ private let KiB = 1024
     #expect(reports.count <= Int(time / .milliseconds(100)) + 3)
   }
 
-  @Test("A notice follows after a tenth of a second") func laterNotice() async throws {
-    defer { folder.remove() }
-    let (file, other) = (SegmentedFile(size: 380 * KiB), SegmentedFile(size: 1))
-    let gate = Gate()
-    file.script { question, reply in question.index == 0 ? reply.held(after: 1000, by: gate) : reply }
-    // A source that has refused a request is asked again after a quarter of a second.
-    other.script { question, reply in question.index == 0 ? .status(429) : reply }
-    let (server, otherServer) = (try file.server(), try other.server())
-    let download = download(server).downloadProgress(queue: queue) { reports.add($0) }
-    download.resume()
-    await reports.wait(for: 1)
-    let clock = self.download(otherServer, to: folder.url.appendingPathComponent("clock"))
-    #expect(await clock.response.error == nil)
-    gate.open()
-    #expect(await download.response.error == nil)
-    queue.sync {}
-    #expect(reports.values.contains { (1001..<Int64(file.size)).contains($0.completedBytes) })
-  }
-
   @Test("Handlers are called on their queues") func queues() async throws {
     defer { folder.remove() }
     let file = SegmentedFile(size: 100 * KiB)
@@ -125,6 +111,28 @@ private let KiB = 1024
     }.response(queue: queue) { _ in isOnQueue.add(DispatchQueue.getSpecific(key: key) == true) }
     let values = await isOnQueue.wait(for: 4)
     #expect(values.allSatisfy { $0 })
+  }
+
+  @Test("The requests of a suspended download are suspended, and resumed with it") func requests()
+    async throws
+  {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 380 * KiB)
+    let gate = Gate()
+    file.script { $1.held(after: 1000, by: gate) }
+    let server = try file.server()
+    let monitor = ClosureEventMonitor(queue: queue)
+    let suspensions = Recorder<UUID>()
+    monitor.requestDidSuspend = { suspensions.add($0.id) }
+    let download = download(server, session: .real(eventMonitors: [monitor]))
+    download.resume()
+    await gate.waitUntilReached(count: 4)
+    download.suspend()
+    #expect(Set(await suspensions.wait(for: 4)).count == 4)
+    gate.open()
+    download.resume()
+    #expect(await download.response.error == nil)
+    #expect(folder.hasOnly(file.bytes))
   }
 
   @Test("A delay that ends during a suspension counts when the download is resumed")

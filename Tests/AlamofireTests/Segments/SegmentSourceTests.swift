@@ -212,6 +212,20 @@ private let KiB = 1024
     #expect(response.response?.statusCode == 451, "the last response")
   }
 
+  @Test("If mirrors had another version than the first server, and fail, the file has changed")
+  func differentFirstServer() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 400 * KiB, tag: { "\"first-\($0)\"" })
+    let copy = SegmentedFile(size: 400 * KiB)
+    // The mirror answers first, because the first server is asked again later.
+    file.script { question, reply in question.index == 0 ? .status(503) : reply }
+    copy.script { question, reply in question.index == 0 ? reply : .status(404) }
+    let (server, mirror) = (try file.server(), try copy.server())
+    let response = await download(server, mirrors: [mirror.url("/file")]).response
+    #expect(response.error?.underlyingError as? SegmentedDownload.Failure == .resourceChanged)
+    #expect(response.droppedMirrors == [.init(index: 0, reason: .status(404))])
+  }
+
   // MARK: Digests
 
   @Test("The digest of the first response counts, whatever later ones say") func firstDigest() async throws {

@@ -71,6 +71,7 @@ private let KiB = 1024
     let server = try file.server()
     let error = await download(server, limit: Int64(200 * KiB - 1)).response.error
     #expect(isTooLarge(error), "\(String(describing: error))")
+    #expect(error?.localizedDescription.contains("more than \(200 * KiB - 1)") == true)
     #expect(folder.names == [])
     #expect(await download(server, limit: Int64(200 * KiB)).response.error == nil)
     #expect(folder.hasOnly(file.bytes))

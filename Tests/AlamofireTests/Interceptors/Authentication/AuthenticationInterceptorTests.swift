@@ -218,6 +218,43 @@ struct AuthenticationInterceptorTests {
     #expect(authenticator.refreshed.values.isEmpty)
   }
 
+  @Test("A window of no attempts refuses the refresh after a rejection, too") func noAttemptsAfterRejection()
+    async
+  {
+    let authenticator = TokenAuthenticator()
+    let interceptor = Interceptor(
+      authenticator: authenticator, credential: Token(text: "a"),
+      refreshWindow: .init(interval: 30, maximumAttempts: 0))
+    let response = await Session.retained(fake: .accepting("a+"), interceptor: interceptor)
+      .request("http://a.test/").validate().end()
+    guard case .requestRetryFailed(let error, _)? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(error as? AuthenticationError == .excessiveRefresh)
+    #expect(authenticator.refreshed.values.isEmpty)
+  }
+
+  @Test("A request that is refused after a failed refresh fails with the error of the refresh")
+  func lateRejection() async {
+    let (gate, reached) = (Latch(), Latch())
+    let held = FakeReply.status(401).held(by: gate, reached: reached)
+    let fake = FakeTransport(held) { _, _ in .status(401) }
+    let authenticator = TokenAuthenticator { _, completion in completion(.failure(TestError())) }
+    let session = Session.retained(
+      fake: fake, interceptor: Interceptor(authenticator: authenticator, credential: Token(text: "a")))
+    async let late = session.request("http://a.test/late").validate().end()
+    await reached.wait()
+    #expect(await session.request("http://a.test/").validate().end().error?.isRequestRetryError == true)
+    gate.open()
+    guard case .requestRetryFailed(let error, _)? = await late.error else {
+      Issue.record("the request failed with another error")
+      return
+    }
+    #expect(error as? TestError == TestError())
+    #expect(authenticator.refreshed.values == ["a"])
+  }
+
   @Test("A cancelled request does not wait for the refresh") func cancelled() async throws {
     let (authenticator, completions) = Self.held()
     let session = Session.retained(
