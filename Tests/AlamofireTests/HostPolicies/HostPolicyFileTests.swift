@@ -1,7 +1,8 @@
-import Alamofire
 import Foundation
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("Files of known hosts", .timeLimit(.minutes(5)))
 final class HostPolicyFileTests {
@@ -50,6 +51,26 @@ final class HostPolicyFileTests {
     #expect(AlternativeServices(file: file).choice(for: origin)?.port == 9443)
     let other = StrictTransportSecurity(file: file)
     #expect(other.storageError == .otherFile)
+  }
+
+  @Test("The number of hosts is limited, with a file and without", arguments: [true, false])
+  func limits(hasFile: Bool) throws {
+    let names = ["a.test", "b.test", "c.test"]
+    let hosts =
+      hasFile ? StrictTransportSecurity(file: file, hostLimit: 2) : StrictTransportSecurity(hostLimit: 2)
+    for name in names { note(hosts, name) }
+    #expect(hosts.hosts == ["a.test", "b.test"])
+  }
+
+  @Test("An older edition does not replace a newer one") func editions() throws {
+    let place = try AtomicFile(file)
+    #expect(try place.read() == nil)
+    try place.write("new", edition: 2)
+    try place.write("old", edition: 1)
+    try place.write("old", edition: 2)
+    #expect(try place.read() == "new")
+    try place.write("newest", edition: 3)
+    #expect(try AtomicFile(file).read() == "newest")
   }
 
   @Test("Files that a killed process has not completed are removed, and others stay") func leftovers() throws

@@ -20,6 +20,16 @@ struct HostPolicyStoreTests {
     #expect(again.error == nil)
   }
 
+  @Test("A policy that comes after a write is written, too") func laterWrites() async throws {
+    let file = FakePolicyFile()
+    let store = HostPolicyStore(StrictTransportTable(limit: 10), file: file, now: { 1000 })
+    for (index, host) in ["a", "b", "c"].enumerated() {
+      try note(store, "\(host).test")
+      await file.untilWritten(UInt64(index + 1))
+    }
+    #expect(file.text == "# strict-transport-security 1\na.test 1100\nb.test 1100\nc.test 1100\n")
+  }
+
   @Test("Saving writes all policies") func save() throws {
     let file = FakePolicyFile()
     let store = HostPolicyStore(StrictTransportTable(limit: 1000), file: file, now: { 0 })
@@ -73,7 +83,7 @@ final class FakePolicyFile: HostPolicyFile {
   private struct State {
     var text: String?
     var edition: UInt64 = 0
-    var waiter: CheckedContinuation<Void, Never>?
+    var waiter: (edition: UInt64, continuation: CheckedContinuation<Void, Never>)?
   }
 
   private let state: Mutex<State>
@@ -86,11 +96,12 @@ final class FakePolicyFile: HostPolicyFile {
 
   var text: String? { state.withLock { $0.text } }
 
-  func untilWritten() async {
+  /// Waits until this edition or a later one is written.
+  func untilWritten(_ edition: UInt64 = 1) async {
     await withCheckedContinuation { continuation in
       let isWritten = state.withLock { state in
-        if state.edition == 0 { state.waiter = continuation }
-        return state.edition > 0
+        if state.edition < edition { state.waiter = (edition, continuation) }
+        return state.edition >= edition
       }
       if isWritten { continuation.resume() }
     }
@@ -105,8 +116,9 @@ final class FakePolicyFile: HostPolicyFile {
         state.text = text
         state.edition = edition
       }
-      defer { state.waiter = nil }
-      return state.waiter
+      guard let waiter = state.waiter, waiter.edition <= state.edition else { return nil }
+      state.waiter = nil
+      return waiter.continuation
     }
     waiter?.resume()
   }
