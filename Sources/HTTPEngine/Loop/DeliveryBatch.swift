@@ -145,8 +145,10 @@ private struct HandlerBatch {
   mutating func callAll() {
     guard let queue = queue.take() else { return }
     if handlers.count == 1, let handler = handlers.popLast() { return queue.async(execute: handler) }
-    HandlerRow(handlers, queue).schedule()
+    let row = HandlerRow(handlers, queue)
+    // Before the queue calls the first one, which is released before the next one is called.
     handlers.removeAll(keepingCapacity: true)
+    row.schedule()
   }
 }
 
