@@ -37,6 +37,25 @@ import Testing
     #expect(response.resumeData == nil && fixture.fake.requests.count == 1)
   }
 
+  @Test("Metrics and progress count the body, although nothing observed the transfer") func counts() async {
+    let fixture = await fixture()
+    let size = Int64(Self.body.utf8.count + 1)
+    let download = fixture.session.download("http://a.test/x")
+    let file = await download.serializingDownloadedFileURL().response
+    file.removeFile()
+    let stream = fixture.session.streamRequest("http://a.test/x")
+    for await _ in stream.streamTask().streamingData() {}
+    let data = fixture.session.request("http://a.test/x")
+    _ = await data.serializingData().response
+    for request in [download, stream, data] as [Request] {
+      #expect(request.metrics?.transactionMetrics.map(\.resourceFetchType) == [.localCache])
+      let counts = request.metrics?.transactionMetrics.map(\.countOfResponseBodyBytesAfterDecoding)
+      #expect(counts == [size], "\(type(of: request))")
+      #expect(request.downloadProgress.completedUnitCount == size, "\(type(of: request))")
+    }
+    #expect(fixture.fake.requests.count == 1)
+  }
+
   @Test("A stale response is not downloaded while another one is fetched in the background")
   func staleWhileRevalidate() async {
     let fixture = await fixture("max-age=60, stale-while-revalidate=600")

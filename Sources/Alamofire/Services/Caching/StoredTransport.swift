@@ -33,6 +33,7 @@ struct StoredTransport: AsyncTransport {
       try await control.pass()
     }
     times.end = Self.microseconds(since: begin)
+    if disposition != .discard { times.decodedBodyBytes = Int64(answer.body.count) }
     let isTaken = sink != nil || disposition == .discard
     return WireResponse(
       head: answer.head, body: isTaken || answer.body.isEmpty ? nil : answer.body,
