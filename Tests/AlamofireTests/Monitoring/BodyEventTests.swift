@@ -72,6 +72,15 @@ import Testing
       case .failure(let error): values.add("\(error.isResponseSerializationError)")
       }
     }
+
+    /// Returns the values of a response to a request that `read` reads to its end.
+    func values(of text: String, _ read: (DataStreamRequest) async -> Void) async -> [String] {
+      let session = Session.retained(
+        fake: FakeTransport { _, _ in .text(text) }, observers: SessionObservers(eventMonitors: [self]))
+      await read(session.streamRequest("http://a.test/"))
+      queue.sync {}
+      return values.values
+    }
   }
 
   @Test("Each value of a stream is reported, and each failure") func streamValues() async {
@@ -87,6 +96,40 @@ import Testing
       monitor.queue.sync {}
     }
     #expect(monitor.values.values == ["1", "true", "3"])
+  }
+
+  @Test("The texts of a stream are reported, and its bytes are not") func streamTexts() async {
+    let texts = await StreamSpy().values(of: "text") { request in
+      let ended = Latch()
+      request.responseStreamString(on: .global()) { if $0.completion != nil { ended.open() } }
+      await ended.wait()
+    }
+    #expect(texts == ["text"])
+    let bytes = await StreamSpy().values(of: "text") { request in
+      let ended = Latch()
+      request.responseStream(on: .global()) { if $0.completion != nil { ended.open() } }
+      await ended.wait()
+    }
+    #expect(bytes.isEmpty)
+  }
+
+  @Test("The values that a loop reads are reported like those of a handler") func loopValues() async {
+    let numbers = await StreamSpy().values(of: "1") { request in
+      for await _ in request.streamTask().streamingDecodables(Int.self) {}
+    }
+    #expect(numbers == ["1"])
+    let failures = await StreamSpy().values(of: "x") { request in
+      for await _ in request.streamTask().streamingDecodables(Int.self) {}
+    }
+    #expect(failures == ["true"])
+    let texts = await StreamSpy().values(of: "text") { request in
+      for await _ in request.streamTask().streamingStrings() {}
+    }
+    #expect(texts == ["text"])
+    let bytes = await StreamSpy().values(of: "text") { request in
+      for await _ in request.streamTask().streamingData() {}
+    }
+    #expect(bytes.isEmpty)
   }
 
   @Test("The bytes of an upload are reported by their differences") func uploads() async throws {

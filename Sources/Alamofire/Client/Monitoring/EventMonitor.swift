@@ -188,7 +188,8 @@ public protocol EventMonitor: Sendable {
     _ request: DataStreamRequest, didValidateRequest urlRequest: URLRequest?, response: HTTPURLResponse,
     withResult result: Request.ValidationResult)
 
-  /// Called when the serializer of a stream has produced a value or failed.
+  /// Called when the serializer of a stream has produced a value or failed, for each handler and each loop. Not called
+  /// for bytes that are passed on as they arrive.
   func request<Value: Sendable>(
     _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 }

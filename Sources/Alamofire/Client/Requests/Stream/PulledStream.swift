@@ -119,6 +119,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
   }
 
   private func handedOut(_ element: Element) -> Element {
+    if case .stream(let value) = element.event { request.notifyParsed(value) }
     if case .stream(.failure) = element.event, request.automaticallyCancelOnStreamError {
       element.token.cancel()
       state.withLock { $0.ready.removeAll() }

@@ -53,9 +53,7 @@ final class StreamEventHandler<Success: Sendable, Failure: Error>: StreamHandler
     let token = DataStreamRequest.CancellationToken(request: request, runEnd: runEnd)
     for value in values {
       guard !runEnd.isMuted else { break }
-      if request.core.notifiesMonitors, let result = value as? Result<Success, AFError> {
-        request.notifyMonitors { $0.request(request, didParseStream: result) }
-      }
+      request.notifyParsed(value)
       if case .failure = value, request.automaticallyCancelOnStreamError { token.cancel() }
       do {
         try handler(.init(event: .stream(value), token: token))
@@ -88,5 +86,17 @@ final class StreamEventHandler<Success: Sendable, Failure: Error>: StreamHandler
     let token = DataStreamRequest.CancellationToken(request: request, runEnd: runEnd)
     // The request has already ended, so an error of the handler has no effect.
     try? handler(.init(event: .complete(request.completion(at: runEnd)), token: token))
+  }
+}
+
+extension DataStreamRequest {
+  /// Notifies the monitors of a value that a handler or a loop is about to get. Bytes that were passed on as they
+  /// arrived were not parsed.
+  func notifyParsed<Success: Sendable, Failure: Error>(_ value: Result<Success, Failure>) {
+    guard core.notifiesMonitors, !(value is Result<Data, Never>) else { return }
+    let result = value.mapError { error in
+      error.asAFError(or: .responseSerializationFailed(reason: .customSerializationFailed(error: error)))
+    }
+    notifyMonitors { $0.request(self, didParseStream: result) }
   }
 }
