@@ -46,7 +46,7 @@ final class Pool {
   var route: Route { key.route }
   /// Whether a proxy reads the requests and forwards them.
   let forwards: Bool
-  /// The fields of the last request over HTTP/1.1.
+  /// The fields of the last request over HTTP/1.1. A proxy that forwards requests gets them for several origins.
   @exclusivity(unchecked) var headMemory = RequestHeadMemory()
 
   /// Whether the pool holds no state that has to be remembered.

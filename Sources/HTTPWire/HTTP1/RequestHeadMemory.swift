@@ -1,11 +1,12 @@
-/// The fields of the last request to one host, as they were written. Most programs send the same fields again and
-/// again, and copying them as a whole costs a fraction of checking and writing each.
+/// The fields of the last request, as they were written. Most programs send the same fields to a host again and again,
+/// and copying them as a whole costs a fraction of checking and writing each.
 ///
-/// One memory serves one origin and one form of the request target, because it holds `Host`, too.
+/// The fields are copied for the same origin only, because the lines include `Host`.
 package struct RequestHeadMemory: Sendable {
   /// The largest section that is stored, in bytes.
   private static var largestSection: Int { 4_096 }
 
+  private var origin: Origin?
   private var fields: [HTTPHeader] = []
   /// The lines of `Host` and the fields. It is empty until the same fields were sent twice, so that fields which change
   /// with each request are not copied in vain.
@@ -14,8 +15,8 @@ package struct RequestHeadMemory: Sendable {
   package init() {}
 
   /// Appends the lines of the fields, if they are known. Returns whether they are.
-  package func append(_ fields: [HTTPHeader], to buffer: inout [UInt8]) -> Bool {
-    guard !section.isEmpty, isLast(fields) else { return false }
+  package func append(_ fields: [HTTPHeader], of origin: Origin, to buffer: inout [UInt8]) -> Bool {
+    guard !section.isEmpty, isLast(fields, of: origin) else { return false }
     buffer.append(contentsOf: section)
     return true
   }
@@ -23,8 +24,13 @@ package struct RequestHeadMemory: Sendable {
   /// Takes note of fields that were written.
   ///
   /// - Parameter isPlain: Whether the lines mean nothing for the content or the connection of this one request.
-  mutating func note(_ fields: [HTTPHeader], _ lines: ArraySlice<UInt8>, isPlain: Bool) {
-    guard isPlain, isLast(fields), lines.count <= Self.largestSection, lines.allSatisfy({ $0 < 0x80 }) else {
+  mutating func note(
+    _ fields: [HTTPHeader], of origin: Origin, _ lines: ArraySlice<UInt8>, isPlain: Bool
+  ) {
+    guard isPlain, isLast(fields, of: origin), lines.count <= Self.largestSection,
+      lines.allSatisfy({ $0 < 0x80 })
+    else {
+      self.origin = origin
       self.fields = fields
       section.removeAll(keepingCapacity: true)
       return
@@ -32,10 +38,10 @@ package struct RequestHeadMemory: Sendable {
     section.append(contentsOf: lines)
   }
 
-  /// Whether the last request had the same fields. Equal texts can have different bytes, but not if one of them is
-  /// ASCII and both have the same number of bytes.
-  private func isLast(_ fields: [HTTPHeader]) -> Bool {
-    guard fields.count == self.fields.count else { return false }
+  /// Whether the last request had the same origin and fields. Equal texts can have different bytes, but not if one of
+  /// them is ASCII and both have the same number of bytes.
+  private func isLast(_ fields: [HTTPHeader], of origin: Origin) -> Bool {
+    guard fields.count == self.fields.count, origin == self.origin else { return false }
     for index in fields.indices {
       guard Self.isSame(fields[index].name, self.fields[index].name),
         Self.isSame(fields[index].value, self.fields[index].value)

@@ -115,7 +115,7 @@ package struct RequestHeadWriter: Sendable {
 
   /// Appends the head to `buffer`, and copies the fields if `memory` knows them. After an error `buffer` is unchanged.
   ///
-  /// - Parameter memory: The memory for this origin and this form of the target.
+  /// - Parameter memory: The fields of the last request that was written with it.
   package func write(
     into buffer: inout [UInt8], _ memory: inout RequestHeadMemory
   ) throws(RequestHeadViolation) -> Summary {
@@ -123,12 +123,12 @@ package struct RequestHeadWriter: Sendable {
     do throws(RequestHeadViolation) {
       var output = RequestHeadOutput(limit: Self.largestHead, start: start)
       try writeRequestLine(into: &buffer, &output)
-      if omitsExpect || !memory.append(fields, to: &buffer) {
+      if omitsExpect || !memory.append(fields, of: origin, to: &buffer) {
         let lines = buffer.count
         try writeHost(into: &buffer, &output)
         try writeFields(into: &buffer, &output)
         let isPlain = !output.hasFraming && output.summary == Summary() && !omitsExpect
-        memory.note(fields, buffer[lines...], isPlain: isPlain)
+        memory.note(fields, of: origin, buffer[lines...], isPlain: isPlain)
       }
       if !trailerNames.isEmpty {
         try output.append(RequestTrailerRules.announcement(of: trailerNames), to: &buffer)

@@ -37,6 +37,19 @@ import Testing
         == HTTPHeader.authorization(username: "ann", password: Self.secret).value)
   }
 
+  @Test("Each request that a proxy forwards names its own host", arguments: [0, 1])
+  func hosts(fieldCount: Int) async throws {
+    let proxy = try HTTPTestServer(routes: .none)
+    let client = Client { $0.proxy = .server(options(port: proxy.port)) }
+    let fields = (0..<fieldCount).map { HTTPHeader(name: "X-Field-\($0)", value: "1") }
+    for host in ["a.test", "a.test", "a.test", "b.test", "a.test", "b.test:81"] {
+      proxy.enqueue(.ok)
+      _ = try await client.send(client.request("http://\(host)/", fields: fields))
+      let request = try await proxy.takeRequest()
+      #expect(request.target == "http://\(host)/" && request.header("Host") == host)
+    }
+  }
+
   @Test("The credentials of one proxy are not sent to another") func credentials() async throws {
     let first = try HTTPTestServer()
     let second = try HTTPTestServer()

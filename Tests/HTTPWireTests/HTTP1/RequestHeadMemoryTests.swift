@@ -4,12 +4,16 @@ import Testing
 
 @Suite("The fields of the last request") struct RequestHeadMemoryTests {
   private static func writer(
-    _ fields: [HTTPHeader], _ method: String = "GET", content: RequestHeadWriter.Content = .none,
-    omitsExpect: Bool = false
+    _ fields: [HTTPHeader], _ method: String = "GET", of origin: Origin = origins[0],
+    content: RequestHeadWriter.Content = .none, omitsExpect: Bool = false
   ) -> RequestHeadWriter {
     RequestHeadWriter(
-      method: method, url: "http://a.example/b", origin: Origin(scheme: "http", host: "a.example", port: nil),
-      fields: fields, content: content, form: .origin, omitsExpect: omitsExpect)
+      method: method, url: "http://a.example/b", origin: origin, fields: fields, content: content,
+      form: .origin, omitsExpect: omitsExpect)
+  }
+
+  private static let origins = [("http", "a.example"), ("http", "b.example"), ("https", "a.example")].map {
+    Origin(scheme: $0.0, host: $0.1, port: 8080)
   }
 
   /// Fields that are equal as texts but not as bytes, and fields that concern one request alone.
@@ -45,14 +49,17 @@ import Testing
     }
     var memory = RequestHeadMemory()
     var fields: [HTTPHeader] = []
+    var origin = Self.origins[0]
     for step in 0..<4_000 {
-      // The same fields come several times in a row.
+      // The same fields and the same origin come several times in a row.
+      if random(6) == 0 { origin = Self.origins[random(3)] }
       if random(3) == 0 {
         fields = Self.sections[random(Self.sections.count)].map { HTTPHeader(name: $0.0, value: $0.1) }
       }
       let contents: [RequestHeadWriter.Content] = [.none, .none, .length(5), .length(0), .chunked]
       let writer = Self.writer(
-        fields, ["GET", "POST", "HEAD"][random(3)], content: contents[random(5)], omitsExpect: random(4) == 0)
+        fields, ["GET", "POST", "HEAD"][random(3)], of: origin, content: contents[random(5)],
+        omitsExpect: random(4) == 0)
       var fresh = RequestHeadMemory()
       switch (Self.outcome(writer, &memory), Self.outcome(writer, &fresh)) {
       case (.success(let one), .success(let other)):
@@ -72,18 +79,20 @@ import Testing
     var memory = RequestHeadMemory()
     var buffer: [UInt8] = []
     for _ in 0..<2 { _ = try Self.writer(letter).write(into: &buffer, &memory) }
-    #expect(!memory.append(sign, to: &buffer) && memory.append(letter, to: &buffer))
+    #expect(
+      !memory.append(sign, of: Self.origins[0], to: &buffer)
+        && memory.append(letter, of: Self.origins[0], to: &buffer))
   }
 
   @Test("The third head with the same fields is copied") func copied() throws {
     let fields = [HTTPHeader(name: "Accept", value: "*/*")]
     var memory = RequestHeadMemory()
     var buffer: [UInt8] = []
-    #expect(!memory.append(fields, to: &buffer))
+    #expect(!memory.append(fields, of: Self.origins[0], to: &buffer))
     for _ in 0..<2 { _ = try Self.writer(fields).write(into: &buffer, &memory) }
     buffer.removeAll()
-    #expect(memory.append(fields, to: &buffer))
-    #expect(String(decoding: buffer, as: UTF8.self) == "Host: a.example\r\nAccept: */*\r\n")
-    #expect(!memory.append([], to: &buffer))
+    #expect(memory.append(fields, of: Self.origins[0], to: &buffer))
+    #expect(String(decoding: buffer, as: UTF8.self) == "Host: a.example:8080\r\nAccept: */*\r\n")
+    #expect(!memory.append([], of: Self.origins[0], to: &buffer))
   }
 }
