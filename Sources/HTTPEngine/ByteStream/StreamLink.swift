@@ -294,6 +294,7 @@ final class StreamLink: @unchecked Sendable {
     case .moved(let count):
       operations[number]?.data = data.dropFirst(count)
       act(on: flow.sent(count))
+    case .ended: return .failed(TransportFailure.lost(request.origin.host, EPIPE))
     // A TLS record that was begun cannot be withdrawn.
     case .waitsToRead, .waitsToWrite: if tls != nil || connection?.keepsWrites == true { flow.sendingBegan() }
     default: break

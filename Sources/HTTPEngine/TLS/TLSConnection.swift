@@ -190,7 +190,14 @@ final class TLSConnection {
     // A second call would wait for the peer's `close_notify`.
     guard !hasShut, case .open = state else { return .moved(0) }
     let step = attempt { _ in SSL_shutdown(session) >= 0 ? 1 : -1 }
-    if case .moved = step { hasShut = true }
+    switch step {
+    case .moved: hasShut = true
+    case .ended:
+      // The peer has left, so it does not read the alert.
+      hasShut = true
+      return .moved(0)
+    default: break
+    }
     return step
   }
 
@@ -205,6 +212,12 @@ final class TLSConnection {
     switch SSL_get_error(session, status) {
     case SSL_ERROR_WANT_READ: return mustWait(toRead: true)
     case SSL_ERROR_WANT_WRITE: return mustWait(toRead: false)
+    // OpenSSL 3.0 reports a failed write like that, too, if the peer has sent `close_notify`.
+    case SSL_ERROR_ZERO_RETURN where isWriting:
+      let lost = failure ?? .lost(peer.description, code == 0 ? EPIPE : code)
+      failure = lost
+      state = .onlyReads
+      return .failed(lost)
     case SSL_ERROR_ZERO_RETURN: return .ended
     case SSL_ERROR_WANT_RETRY_VERIFY:
       if let chain = failure?.chain { return .undecided(chain) }

@@ -4,6 +4,31 @@ import HTTPWire
 import Testing
 
 @Suite("Streams that are closed", .timeLimit(.minutes(2))) struct StreamCloseTests {
+  @Test("A write after the end of a secure connection fails") func writeAfterEnd() async throws {
+    let server = try StreamTestServer(.tls(.localhost)) { _ in }
+    let client = Client()
+    let (stream, probe) = client.stream("localhost", port: server.port, isSecure: true)
+    let end = await withCheckedContinuation { continuation in
+      stream.read(least: 1, most: 1, timeout: nil) { continuation.resume(returning: $0) }
+    }
+    #expect(try end.get().isAtEnd)
+    #expect(await ProcessFacts.eventually { server.openConnectionCount == 0 })
+    // The system accepts the first bytes, and learns of the closed connection by them.
+    var failure: TransportFailure?
+    for _ in 0..<100 where failure == nil {
+      failure = await withCheckedContinuation { continuation in
+        stream.write(Data("late".utf8), timeout: WaitLimit.duration) { result in
+          if case .failure(let failure) = result { continuation.resume(returning: failure) }
+          if case .success = result { continuation.resume(returning: nil) }
+        }
+      }
+      try await client.roundTrip()
+    }
+    #expect(failure?.kind == .connectionLost, "\(failure?.message ?? "no failure")")
+    stream.close()
+    _ = await probe.end()
+  }
+
   /// Closes a stream on which bytes have arrived that were not read. The system would reset such a connection, and the
   /// server might lose what was written before.
   @Test("A server reads to the end of a stream although the client has not read the last bytes")
