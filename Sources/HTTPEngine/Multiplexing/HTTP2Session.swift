@@ -49,6 +49,8 @@ package final class HTTP2Session {
   @exclusivity(unchecked) package var streamLimitChanged: (() -> Void)?
 
   /// Makes the session of a new connection, with its preface in the output. Returns `nil` if memory is short.
+  /// Called when a stream without an owner does not count any more, because its reset has been made.
+  @exclusivity(unchecked) var streamFreed: (() -> Void)?
   ///
   /// - Parameter headerSizeLimit: The most bytes of all heads and trailers of a response.
   package init?(headerSizeLimit: Int = 262_144) {
@@ -137,7 +139,7 @@ package final class HTTP2Session {
   /// the connection has accepted them all. Asks the owners of the streams for content. Afterwards ``failure`` is set if
   /// nghttp2 has found a violation.
   package func makeOutput() {
-    while frames.count < Self.mostOutput {
+    while !isMute, frames.count < Self.mostOutput {
       var bytes: UnsafePointer<UInt8>?
       let count = call { nghttp2_session_mem_send(session, &bytes) }
       if count > 0, let bytes {
@@ -188,9 +190,9 @@ package final class HTTP2Session {
     fail(.closed(code: goAway?.code), HTTP2ErrorCode.none)
   }
 
-  /// Ends the session.
+  /// Ends the session. Requests that have not left yet are reported as such, so they must not leave afterwards.
   ///
-  /// - Parameter code: The error code of the GOAWAY that is sent; `nil` if none is, or if nghttp2 has sent it.
+  /// - Parameter code: The error code of the GOAWAY that is sent; `nil` if none is, or if nghttp2 has made it.
   func fail(_ failure: HTTP2Failure, _ code: UInt32?) {
     guard self.failure == nil else { return }
     guard !isInCall else {
@@ -198,14 +200,20 @@ package final class HTTP2Session {
       return
     }
     self.failure = failure
-    if let code { nghttp2_session_terminate_session(session, code) }
+    // After GOAWAY, nghttp2 sends no request.
+    if let code { nghttp2_session_terminate_session(session, code) } else { isMute = true }
+    if streams.values.contains(where: isEncoded) {
+      // Another message after a part of theirs could complete a record of TLS, so GOAWAY is left out, too.
+      isMute = true
+      frames.drop(frames.count)
+    }
     let ended = streams.values.sorted { $0.id < $1.id }
     for stream in ended {
       forget(stream)
       let end: HTTP2StreamEnd =
         if stream.progress.hasHead, stream.progress.hasEnded {
           .complete
-        } else if stream.headPosition.map({ $0 >= sentCount }) ?? true {
+        } else if stream.headPosition == nil || isEncoded(stream) {
           .notSent
         } else {
           .failed(failure)
@@ -215,6 +223,11 @@ package final class HTTP2Session {
   }
 
   // MARK: Streams
+
+  /// Whether the head of a stream is in the output, and the connection has accepted no byte of it.
+  private func isEncoded(_ stream: HTTP2Stream) -> Bool {
+    stream.headPosition.map { $0 >= sentCount } ?? false
+  }
 
   /// Finds a stream by its number.
   func stream(_ id: Int32) -> HTTP2Stream? {

@@ -181,6 +181,7 @@ import Testing
     #expect(answered.end == .complete)
     #expect(begun.end == .failed(.closed(code: nil)) && waiting.end == .failed(.closed(code: nil)))
     #expect(encoded.end == .notSent && unsent.end == .notSent)
+    #expect(!peer.flush().contains { $0.kind == 1 }, "a request that was not sent is sent afterwards")
     #expect(
       peer.session.isOver && peer.session.failure == .closed(code: nil) && peer.session.streamCount == 0)
     peer.session.connectionEnded()
