@@ -252,9 +252,8 @@ final class LoopExchanges {
     for pool in pools.values { pool.closeAll() }
   }
 
-  /// Closes all connections, before the loop is freed. Pools and exchanges hold this table, so it releases them.
-  func close() {
-    for pool in pools.values { pool.closeAll() }
+  private func closeAll() {
+    closeAll()
     for connection in settling { connection.close() }
     settling = []
     pools = [:]
@@ -265,6 +264,11 @@ final class LoopExchanges {
   }
 }
 
+  }
+
+  /// Closes all connections, before the loop is freed. Pools and exchanges hold this table, so it releases them.
+  func close() {
+    closeAll()
 extension Exchange {
   /// Whether the connection carries many requests at a time; `nil` before the head has arrived.
   var multiplexes: Bool? { head == nil ? nil : connection?.multiplexes }

@@ -17,6 +17,8 @@ package final class EventLoop: TaskExecutor, Sendable {
     var commands: [LoopCommand] = []
     /// Whether a thread runs or is about to run.
     var hasThread = false
+    /// Whether the last thread has left open connections behind.
+    var hasConnections = false
 
     var isEmpty: Bool { jobs.isEmpty && commands.isEmpty }
   }
@@ -94,13 +96,15 @@ package final class EventLoop: TaskExecutor, Sendable {
     post { $0.commands.append(command) }
   }
 
-  /// Notifies the loop that its session has ended. Without a thread there are no transfers to end, so none is started.
+  /// Notifies the loop that its session has ended. Without a thread there are no transfers to end, so one is started
+  /// only to close connections.
   func postShutDown() {
-    let hasThread = inbox.withLock { inbox in
+    let isOver = inbox.withLock { inbox in
+      guard !inbox.hasThread, !inbox.hasConnections else { return false }
       inbox.commands.append(.shutDown)
-      return inbox.hasThread
+      return true
     }
-    if hasThread { wake() }
+    if !isOver { post(.shutDown) }
   }
 
   private func wake() {
@@ -145,9 +149,12 @@ package final class EventLoop: TaskExecutor, Sendable {
 
   /// Gives the thread back, unless the inbox holds jobs or commands. After `true`, the thread must not touch the loop
   /// any more.
-  func retire() -> Bool {
+  ///
+  /// - Parameter hasConnections: Whether the thread leaves open connections behind.
+  func retire(hasConnections: Bool) -> Bool {
     inbox.withLock { inbox in
       guard inbox.isEmpty else { return false }
+      inbox.hasConnections = hasConnections
       thread.store(0, ordering: .relaxed)
       inbox.hasThread = false
       return true

@@ -70,7 +70,7 @@ final class LoopCore {
       }
       if streams.isEmpty, exchanges.isEmpty, isShutDown || now - idleSince >= lingering {
         deliveries.retire()
-        if owner.retire() { return }
+        if owner.retire(hasConnections: poller.isWatching) { return }
         deliveries.serve()
         lookAtSockets()
         continue

@@ -37,6 +37,22 @@ import Testing
     #expect(server.connectionCount == 0)
   }
 
+  @Test("Shutting down closes the connections, although the loop has given its thread back")
+  func idleConnections()
+    async throws
+  {
+    await #expect(processExitsWith: .success) {
+      let server = try HTTPTestServer()
+      let client = Client(lingering: .milliseconds(1))
+      _ = try await client.get(server.url("/get"))
+      #expect(await ProcessFacts.eventually { ProcessFacts.engineThreadCount == 0 })
+      #expect(server.openConnectionCount == 1)
+      client.transport.shutDown()
+      #expect(await ProcessFacts.eventually { server.openConnectionCount == 0 })
+      withExtendedLifetime(client) {}
+    }
+  }
+
   @Test("Shutting down does not affect another transport") func otherTransport() async throws {
     let server = try HTTPTestServer()
     let first = Client()
