@@ -172,6 +172,8 @@ final class HTTP1Connection: Connection {
   }
 
   func abandon(_ exchange: Exchange) {
+  func noteTimeout(of exchange: Exchange) {}
+
     guard self.exchange === exchange else { return }
     leave(reuse: false)
   }

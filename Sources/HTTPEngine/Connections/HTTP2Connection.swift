@@ -32,6 +32,10 @@ final class HTTP2Connection: Connection {
   @exclusivity(unchecked) private(set) var endFailure: TransportFailure?
   /// Whether the connection accepts no more exchanges, and only carries its last ones.
   @exclusivity(unchecked) private(set) var isDraining = false
+  /// Whether an exchange has timed out without a sign of life from the server.
+  @exclusivity(unchecked) private var isSilent = false
+  /// The time at which bytes have arrived last.
+  @exclusivity(unchecked) private var lastArrival: UInt64 = 0
   /// The time at which the connection became idle, and until which it is used again.
   @exclusivity(unchecked) private(set) var idleSince: UInt64 = 0
   @exclusivity(unchecked) private(set) var idleLimit: UInt64 = .max
@@ -54,7 +58,7 @@ final class HTTP2Connection: Connection {
   var multiplexes: Bool { true }
   var table: LoopExchanges { pool.table }
   /// The number of exchanges that can be started now.
-  var freeStreams: Int { isClosed || mustClose || sendFailure != nil ? 0 : session.freeStreams }
+  var freeStreams: Int { isClosed || mustClose || isSilent || sendFailure != nil ? 0 : session.freeStreams }
   /// Whether it counts as a connection without an exchange.
   @exclusivity(unchecked) private(set) var isIdle = true
 
@@ -135,7 +139,7 @@ final class HTTP2Connection: Connection {
 
   /// Notes that the server expects a new connection to replace this one (RFC 9113 §6.8).
   private func noteDraining() {
-    guard !isDraining, !isClosed, session.takesNoMoreStreams else { return }
+    guard !isDraining, !isClosed, isSilent || session.takesNoMoreStreams else { return }
     isDraining = true
     pool.group.draining += 1
     let core = table.core!
@@ -161,6 +165,14 @@ final class HTTP2Connection: Connection {
 
   func abandon(_ exchange: Exchange) {
     carried[exchange.ticket]?.abandon()
+  /// Uses the connection for no other exchange if nothing has arrived since this one began: a router may have forgotten
+  /// it. Without that, every request would run into its time limit until the system gives the connection up.
+  func noteTimeout(of exchange: Exchange) {
+    guard lastArrival < exchange.times.requestStart else { return }
+    isSilent = true
+    noteDraining()
+  }
+
     flushLater()
   }
 
@@ -183,7 +195,7 @@ final class HTTP2Connection: Connection {
     withExtendedLifetime(self) {
       receive()
       send()
-      if session.isOver || mustClose { close() }
+      if session.isOver || mustClose || isSilent && carried.isEmpty { close() }
     }
   }
 
@@ -202,6 +214,7 @@ final class HTTP2Connection: Connection {
         session.receive(UnsafeRawBufferPointer(rebasing: room.prefix(count)), at: table.now)
       case .waitsToRead, .waitsToWrite:
         mayRead = false
+        lastArrival = table.now
         if let sendFailure { ended(sendFailure) }
       case .ended: return ended(nil)
       case .failed(let failure): return ended(failure)

@@ -392,7 +392,10 @@ extension LoopExchanges {
   }
 
   private func expire(_ exchange: Exchange) {
-    if let failure = exchange.timeout() { return abandon(exchange, failure) }
+    if let failure = exchange.timeout() {
+      if exchange.phase == .running { exchange.connection?.noteTimeout(of: exchange) }
+      return abandon(exchange, failure)
+    }
     // Stop waiting for the rest of a body that is discarded.
     if let dropped = exchange.dropped, dropped.deadline <= now, exchange.login?.next == nil {
       let outcome = exchange.completed()

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTestServer
 import HTTPWire
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TimeoutTests {
@@ -54,6 +55,29 @@ import Testing
     let failure = try await client.failure(of: request, watcher: watcher)
     #expect(failure.kind == .timedOut)
     #expect((watcher.last?.sent ?? 0) < 30_000_000)
+  }
+
+  @Test("A connection of HTTP/2 on which nothing arrived before a timeout is not used again") func silence()
+    async throws
+  {
+    let count = Mutex(0)
+    let server = try StreamTestServer { connection in
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      let http2 = try HTTP2TestConnection(connection)
+      try http2.respond(200, on: http2.request())
+      // As if a router had forgotten the first connection.
+      if number > 1 { while true { try http2.respond(200, on: http2.request()) } }
+      _ = try connection.readToEnd()
+    }
+    let client = Client { $0.httpVersions = .http2PriorKnowledge }
+    let url = "http://127.0.0.1:\(server.port)/"
+    #expect(try await client.get(url).status == 200)
+    #expect(try await client.failure(of: url, idleTimeout: Self.short).kind == .timedOut)
+    for _ in 0..<2 { #expect(try await client.get(url).status == 200) }
+    #expect(count.withLock { $0 } == 2)
   }
 
   @Test("A handshake without a response times out") func handshake() async throws {
