@@ -22,6 +22,9 @@ final class PendingConnection {
   private var connectLimit: UInt64 = .max
   /// The end of the time for the handshake alone.
   private var handshakeLimit: UInt64 = .max
+  /// The end of the time for which the host may be silent in the handshake. The exchange has the same limit, but it may
+  /// have got another connection.
+  private var idleLimit: UInt64 = .max
 
   /// Makes a connection that has not begun.
   ///
@@ -98,6 +101,7 @@ final class PendingConnection {
       fail(failure)
     case .success(let tls):
       handshakeLimit = request.profile.options.timeLimits.tlsHandshake.map { Clock.now(plus: $0) } ?? .max
+      idleLimit = request.idleTimeout.map { Clock.now(plus: $0) } ?? .max
       state = .securing(tls, over: pipe)
       pool.table.noteExpiry(of: self)
       shakeHands()
@@ -159,7 +163,7 @@ final class PendingConnection {
     switch state {
     case .idle, .over: .max
     case .connecting(let attempt): attempt.expiry
-    case .securing: min(connectLimit, handshakeLimit)
+    case .securing: min(connectLimit, handshakeLimit, idleLimit)
     }
   }
 
@@ -176,8 +180,9 @@ final class PendingConnection {
       let phase = PhaseTimer.Phase.tlsHandshake
       return TransportFailure(.timedOut, phase.message(host: host, limit: limit), phase: phase)
     }
-    guard connectLimit <= now else { return nil }
-    return RouteFailure.timedOut(host, in: .tlsHandshake)
+    if connectLimit <= now { return RouteFailure.timedOut(host, in: .tlsHandshake) }
+    guard idleLimit <= now, let limit = request.idleTimeout else { return nil }
+    return RouteFailure.silent(host, for: limit)
   }
 }
 
