@@ -113,7 +113,8 @@ final class HTTP1Connection: Connection {
     exchange.connection = self
     exchange.phase = .running
     let isNew = !isUsed
-    exchange.isReused = isUsed
+    // The server may have closed a connection that was idle before its first use just now, as it may a used one.
+    exchange.isReused = isUsed || idleSince < table.now
     isUsed = true
     send(request, of: exchange)
     // Bytes of a new connection, or its end, may have been reported before, and are not reported again.
