@@ -53,6 +53,7 @@ final class HTTP2Connection: Connection {
     pipe.owner = self
     noteIdle()
     session.streamLimitChanged = { [weak self] in self?.streamLimitChanged() }
+    session.streamFreed = { [weak self] in self?.streamsChanged() }
   }
 
   var multiplexes: Bool { true }
@@ -142,6 +143,7 @@ final class HTTP2Connection: Connection {
     guard !isDraining, !isClosed, isSilent || session.takesNoMoreStreams else { return }
     isDraining = true
     pool.group.draining += 1
+    pool.group.wakeOthers(than: pool)
     let core = table.core!
     let admitted = carried.values.compactMap(\.hostQueue).flatMap {
       core.hostQueues.noteDraining($0, table.now)

@@ -49,12 +49,18 @@ final class Pool {
   /// The fields of the last request over HTTP/1.1. A proxy that forwards requests gets them for several origins.
   @exclusivity(unchecked) var headMemory = RequestHeadMemory()
 
+  /// Whether an exchange waits for a connection that becomes idle, in this pool or in another one of the host.
+  var isAwaited: Bool { group.isAwaited(by: self) }
+
   /// Whether the pool holds no state that has to be remembered.
   var isForgettable: Bool { open == 0 && waiting.isEmpty }
 
   /// The number of connections, including those that are being established.
   @exclusivity(unchecked) private var open = 0 {
-    didSet { group.open += open - oldValue }
+    didSet {
+      group.open += open - oldValue
+      if open < oldValue { group.wakeOthers(than: self) }
+    }
   }
 
   // MARK: Exchanges
@@ -264,6 +270,7 @@ final class Pool {
     group.idleCount += 1
     table.idleCount += 1
     table.noteIdle(until: limit, connections: group.limit)
+    group.wakeOthers(than: self)
   }
 
   /// Counts a connection that is not idle any more.
@@ -356,6 +363,18 @@ final class HostGroup {
   }
 
   private var pools: [Pool] { members.compactMap(\.pool) }
+
+  /// Lets the exchanges of the other pools ask again, because a connection was closed or has become idle. They share
+  /// the limit, so one of theirs may be established now.
+  func wakeOthers(than pool: Pool) {
+    guard members.count > 1 else { return }
+    for other in pools where other !== pool && other.waiting.hasActive { other.table.assignLater(other) }
+  }
+
+  /// Whether an exchange of `pool` or of another pool waits for a connection.
+  func isAwaited(by pool: Pool) -> Bool {
+    pool.waiting.hasActive || members.count > 1 && pools.contains { $0.waiting.hasActive }
+  }
 
   /// Closes the connection that has been idle longest. Connections of `pool` are left alone.
   func closeOldestIdle(except pool: Pool?) {

@@ -70,7 +70,7 @@ final class LoopExchanges {
   /// Whether something is to be done before the loop waits. A connection that settles needs a poll of the sockets. The
   /// loop has to stay awake for that only if an exchange waits for the connection.
   var isBusy: Bool {
-    !continued.isEmpty || !changedPools.isEmpty || settling.contains { $0.pool.waiting.hasActive }
+    !continued.isEmpty || !changedPools.isEmpty || settling.contains { $0.pool.isAwaited }
   }
 
   /// The buffer for bytes that are consumed before the next read.

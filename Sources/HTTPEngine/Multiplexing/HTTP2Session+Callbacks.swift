@@ -210,7 +210,12 @@ extension HTTP2Session {
   private func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 {
     guard let stream = stream(id) else { return 0 }
     forget(stream)
-    giveUp(stream)?.streamEnded(stream.end(closedWith: code), stream)
+    guard let owner = giveUp(stream) else {
+      // Its owner has left before.
+      streamFreed?()
+      return 0
+    }
+    owner.streamEnded(stream.end(closedWith: code), stream)
     return 0
   }
 
@@ -237,7 +242,11 @@ extension HTTP2Session {
       stream.headPosition == nil
     else { return 0 }
     forget(stream)
-    giveUp(stream)?.streamEnded(.notSent, stream)
+    guard let owner = giveUp(stream) else {
+      streamFreed?()
+      return 0
+    }
+    owner.streamEnded(.notSent, stream)
     return 0
   }
 

@@ -37,6 +37,8 @@ package final class HTTP2Session {
   @exclusivity(unchecked) var failureOfCallback: (HTTP2Failure, code: UInt32?)?
   /// The violation that nghttp2 names in its GOAWAY.
   @exclusivity(unchecked) var violation: HTTP2Failure?
+  /// Whether nothing is added to the output any more.
+  @exclusivity(unchecked) private var isMute = false
   /// The bytes of the field block that is being received.
   @exclusivity(unchecked) var blockSize = 0
 
@@ -47,10 +49,10 @@ package final class HTTP2Session {
   @exclusivity(unchecked) package internal(set) var goAway: (lastStream: Int32, code: UInt32)?
   /// Called when the server changes the number of streams that it allows.
   @exclusivity(unchecked) package var streamLimitChanged: (() -> Void)?
-
-  /// Makes the session of a new connection, with its preface in the output. Returns `nil` if memory is short.
   /// Called when a stream without an owner does not count any more, because its reset has been made.
   @exclusivity(unchecked) var streamFreed: (() -> Void)?
+
+  /// Makes the session of a new connection, with its preface in the output. Returns `nil` if memory is short.
   ///
   /// - Parameter headerSizeLimit: The most bytes of all heads and trailers of a response.
   package init?(headerSizeLimit: Int = 262_144) {
@@ -222,12 +224,12 @@ package final class HTTP2Session {
     }
   }
 
-  // MARK: Streams
-
   /// Whether the head of a stream is in the output, and the connection has accepted no byte of it.
   private func isEncoded(_ stream: HTTP2Stream) -> Bool {
     stream.headPosition.map { $0 >= sentCount } ?? false
   }
+
+  // MARK: Streams
 
   /// Finds a stream by its number.
   func stream(_ id: Int32) -> HTTP2Stream? {
