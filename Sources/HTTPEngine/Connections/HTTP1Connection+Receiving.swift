@@ -13,13 +13,14 @@ extension HTTP1Connection {
       unread = []
       bytes.withUnsafeBytes { process($0, of: exchange) }
     }
+    let room = table.lendRoom()
+    defer { table.giveBack(room) }
     var left = Self.turnSize
     // While its exchange waits for a token, the connection has nothing to read.
     while carries(exchange), machine != nil, unread.isEmpty {
       let limit = exchange.readLimit()
       guard limit > 0 else { return }
       guard left > 0 else { return table.continueLater(self) }
-      let room = table.scratch
       let most = exchange.bandwidth == nil ? limit : BandwidthMeter.largestPiece
       switch read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most))) {
       case .moved(let count):

@@ -172,9 +172,9 @@ final class HTTP1Connection: Connection {
     run()
   }
 
-  func abandon(_ exchange: Exchange) {
   func noteTimeout(of exchange: Exchange) {}
 
+  func abandon(_ exchange: Exchange) {
     guard self.exchange === exchange else { return }
     leave(reuse: false)
   }
@@ -316,7 +316,9 @@ final class HTTP1Connection: Connection {
   /// Reads a connection without an exchange. Its end, or unexpected bytes, make it useless; tickets of TLS
   /// stay below.
   private func readIdle() {
-    switch read(into: table.scratch) {
+    let room = table.lendRoom()
+    defer { table.giveBack(room) }
+    switch read(into: room) {
     case .waitsToRead, .waitsToWrite: if tls?.renegotiation.wasRefused == true { close() }
     case .moved, .ended, .failed, .undecided, .asksForIdentity: close()
     }

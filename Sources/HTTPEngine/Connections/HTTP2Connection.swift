@@ -165,8 +165,6 @@ final class HTTP2Connection: Connection {
     flushLater()
   }
 
-  func abandon(_ exchange: Exchange) {
-    carried[exchange.ticket]?.abandon()
   /// Uses the connection for no other exchange if nothing has arrived since this one began: a router may have forgotten
   /// it. Without that, every request would run into its time limit until the system gives the connection up.
   func noteTimeout(of exchange: Exchange) {
@@ -175,6 +173,8 @@ final class HTTP2Connection: Connection {
     noteDraining()
   }
 
+  func abandon(_ exchange: Exchange) {
+    carried[exchange.ticket]?.abandon()
     flushLater()
   }
 
@@ -202,21 +202,22 @@ final class HTTP2Connection: Connection {
   }
 
   private func receive() {
+    let room = table.lendRoom()
+    defer { table.giveBack(room) }
     var steps = 0
     while !isClosed, mayRead, session.failure == nil {
       guard steps < Self.mostSteps else { return flushLater() }
       steps += 1
-      let room = table.scratch
       let step = tls?.read(into: room) ?? pipe.read(into: room)
       guard tls?.renegotiation.wasRefused != true else {
         return session.fail(.renegotiation, HTTP2ErrorCode.protocolError)
       }
       switch step {
       case .moved(let count):
+        lastArrival = table.now
         session.receive(UnsafeRawBufferPointer(rebasing: room.prefix(count)), at: table.now)
       case .waitsToRead, .waitsToWrite:
         mayRead = false
-        lastArrival = table.now
         if let sendFailure { ended(sendFailure) }
       case .ended: return ended(nil)
       case .failed(let failure): return ended(failure)

@@ -38,8 +38,8 @@ final class LoopExchanges {
   @exclusivity(unchecked) private var nextIdleSweep: UInt64 = .max
   /// The number of connections without an exchange.
   @exclusivity(unchecked) var idleCount = 0
-  /// The buffers for reads and for writes, which all connections share: an idle connection has no buffer. There are
-  /// two, because bytes that were read may lead to a write before all of them were processed.
+  /// The buffer for reads, unless a connection is using it, and the buffer for writes. All connections share them: an
+  /// idle connection has no buffer.
   @exclusivity(unchecked) private var rooms:
     (read: UnsafeMutableRawBufferPointer?, write: UnsafeMutableRawBufferPointer?)
 
@@ -73,16 +73,24 @@ final class LoopExchanges {
     !continued.isEmpty || !changedPools.isEmpty || settling.contains { $0.pool.isAwaited }
   }
 
-  /// The buffer for bytes that are consumed before the next read.
-  var scratch: UnsafeMutableRawBufferPointer { Self.made(&rooms.read) }
-  /// The buffer for bytes that are consumed before the next write.
-  var writeRoom: UnsafeMutableRawBufferPointer { Self.made(&rooms.write) }
+  /// Lends a buffer for reads until ``giveBack(_:)``. Bytes that were read can let another connection begin an
+  /// exchange, and read its own bytes, before all of them were processed. That connection gets a buffer of its own.
+  func lendRoom() -> UnsafeMutableRawBufferPointer { rooms.read.take() ?? Self.newRoom() }
 
-  private static func made(_ room: inout UnsafeMutableRawBufferPointer?) -> UnsafeMutableRawBufferPointer {
-    if let room { return room }
-    let new = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk, alignment: 4096)
-    room = new
-    return new
+  func giveBack(_ room: UnsafeMutableRawBufferPointer) {
+    if rooms.read == nil { rooms.read = room } else { room.deallocate() }
+  }
+
+  /// The buffer for bytes that are consumed before the next write.
+  var writeRoom: UnsafeMutableRawBufferPointer {
+    if let room = rooms.write { return room }
+    let room = Self.newRoom()
+    rooms.write = room
+    return room
+  }
+
+  private static func newRoom() -> UnsafeMutableRawBufferPointer {
+    .allocate(byteCount: chunk, alignment: 4096)
   }
 
   // MARK: The way in
@@ -249,13 +257,18 @@ final class LoopExchanges {
     for exchange in Array(exchanges.values) where exchanges[exchange.ticket] === exchange {
       abandon(exchange, failure)
     }
-    for pool in pools.values { pool.closeAll() }
+    closeAll()
   }
 
   private func closeAll() {
-    closeAll()
+    for pool in pools.values { pool.closeAll() }
     for connection in settling { connection.close() }
     settling = []
+  }
+
+  /// Closes all connections, before the loop is freed. Pools and exchanges hold this table, so it releases them.
+  func close() {
+    closeAll()
     pools = [:]
     groups = [:]
     last = nil
@@ -264,11 +277,6 @@ final class LoopExchanges {
   }
 }
 
-  }
-
-  /// Closes all connections, before the loop is freed. Pools and exchanges hold this table, so it releases them.
-  func close() {
-    closeAll()
 extension Exchange {
   /// Whether the connection carries many requests at a time; `nil` before the head has arrived.
   var multiplexes: Bool? { head == nil ? nil : connection?.multiplexes }

@@ -117,4 +117,99 @@ struct HTTP2StepTests {
       #expect(setup.ending.status == 200 && setup.pipe.isClosed)
     }
   }
+
+  @Test(
+    "A response leads to a request on another connection, whose bytes do not replace those that follow it")
+  func otherBytes() async throws {
+    try await ConnectionFixture.run { fixture in
+      let neighbour = try fixture.neighbour()
+      let (suspended, _) = try neighbour.exchange(ticket: 3)
+      neighbour.pool.serve(suspended)
+      fixture.core.exchanges.suspend(suspended)
+      let other = MemoryPipe()
+      _ = try neighbour.open(other)
+      other.incoming = [UInt8](repeating: 0x20, count: 1_000)
+      let (next, nextEnding) = try neighbour.exchange(ticket: 4)
+
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+      let (first, firstEnding) = try fixture.exchange { neighbour.pool.serve(next) }
+      let (second, secondEnding) = try fixture.exchange(ticket: 2)
+      #expect(connection.start(first) && connection.start(second))
+      fixture.core.exchanges.turn()
+      for stream in [1, 3] as [UInt32] {
+        pipe.incoming += HTTP2TestConnection.bytes(
+          of: .headers, flags: 0x5, stream: stream, payload: SessionPeer.block([(":status", "200")]))
+      }
+      connection.pipeIsReady()
+      #expect(firstEnding.status == 200 && nextEnding.failure?.kind == .badServerResponse)
+      #expect(secondEnding.status == 200, "\(secondEnding.failure?.message ?? "no outcome")")
+    }
+  }
+
+  @Test(
+    "A request that is repeated because its connection has ended is not sent there", arguments: [true, false])
+  func unsent(isNew: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      if !isNew {
+        pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+        connection.pipeIsReady()
+      }
+      let (exchange, ending) = try fixture.exchange("DELETE")
+      #expect(connection.start(exchange))
+      if isNew { pipe.incoming = HTTP2TestConnection.bytes(of: .settings) }
+      pipe.afterIncoming = .ended
+      connection.pipeIsReady()
+      fixture.core.exchanges.turn()
+      #expect(pipe.isClosed && ending.outcome == nil && exchange.connection == nil)
+      #expect(!Self.kinds(of: pipe.written).contains(HTTP2TestConnection.Kind.headers.rawValue))
+    }
+  }
+
+  /// Returns the kinds of the frames of a client.
+  private static func kinds(of bytes: [UInt8]) -> [UInt8] {
+    var rest = bytes.dropFirst(24)
+    var kinds: [UInt8] = []
+    while rest.count >= 9 {
+      let head = Array(rest.prefix(9))
+      kinds.append(head[3])
+      rest = rest.dropFirst(9 + Int(head[0]) << 16 + Int(head[1]) << 8 + Int(head[2]))
+    }
+    return kinds
+  }
+
+  @Test("A stream that is free once its reset has left is used by an exchange that waits") func freedStream()
+    async throws
+  {
+    try await ConnectionFixture.run(connections: 1, { $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let (upload, _) = try fixture.exchange("POST", .bytes(Data(count: 400_000)))
+      fixture.pool.serve(upload)
+      let maker = try #require(fixture.pool.pending.first)
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      // One stream, and windows of more than a megabyte.
+      pipe.incoming =
+        HTTP2TestConnection.bytes(of: .settings, payload: [0, 3, 0, 0, 0, 1, 0, 4, 0, 0x10, 0, 0])
+        + HTTP2TestConnection.bytes(of: .windowUpdate, payload: [0, 0x10, 0, 0])
+      pipe.room = 100
+      maker.cancel()
+      fixture.pool.opened(connection, by: maker)
+      fixture.core.exchanges.turn()
+      #expect(upload.phase == .running)
+      let (next, _) = try fixture.exchange(ticket: 2)
+      fixture.pool.serve(next)
+      fixture.core.exchanges.turn()
+      connection.abandon(upload)
+      fixture.core.exchanges.turn()
+      #expect(fixture.pool.waiting.count == 1)
+      pipe.room = .max
+      connection.pipeIsReady()
+      #expect(fixture.core.exchanges.isBusy, "the loop would sleep")
+      fixture.core.exchanges.turn()
+      #expect(next.phase == .running && fixture.pool.waiting.count == 0)
+    }
+  }
 }

@@ -54,12 +54,21 @@ private struct LoopReference: @unchecked Sendable {
 /// A pool on the thread of a loop, with connections in memory.
 final class ConnectionFixture {
   /// The outcome of an exchange.
-  final class Ending: TransferCompletion {
+  ///
+  /// Unchecked, because what follows it runs on the thread of the loop.
+  final class Ending: TransferCompletion, @unchecked Sendable {
     private let state = Mutex<Result<WireResponse, TransportFailure>?>(nil)
+    private let next: (() -> Void)?
+
+    /// Makes an outcome that has not come yet, and that `next` follows at once.
+    init(then next: (() -> Void)? = nil) { self.next = next }
 
     var outcome: Result<WireResponse, TransportFailure>? { state.withLock { $0 } }
 
-    func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) { state.withLock { $0 = outcome } }
+    func transferEnded(_ outcome: Result<WireResponse, TransportFailure>) {
+      state.withLock { $0 = outcome }
+      next?()
+    }
 
     var status: Int? { try? outcome?.get().head.status }
     var text: String? { try? outcome?.get().text }
@@ -82,7 +91,8 @@ final class ConnectionFixture {
 
   /// Runs a test on the thread of a separate loop.
   static func run(
-    connections: Int = 6, _ change: @escaping @Sendable (inout TransportOptions) -> Void = { _ in },
+    connections: Int = 6, scheme: String = "http", port: Int? = nil,
+    _ change: @escaping @Sendable (inout TransportOptions) -> Void = { _ in },
     _ body: @escaping @Sendable (ConnectionFixture) throws -> Void
   ) async throws {
     let silent = try UnresponsivePort()
@@ -93,19 +103,20 @@ final class ConnectionFixture {
     // In the task of the test, so that its issues belong to the test.
     try await withTaskExecutorPreference(loop) {
       let profile = Client.profile(connections, change)
-      let fixture = try ConnectionFixture(reference.core, profile, silent)
+      let fixture = try ConnectionFixture(reference.core, profile, silent, scheme, port ?? silent.port)
       defer { fixture.end() }
       try body(fixture)
     }
   }
 
   private init(
-    _ core: LoopCore, _ profile: ConnectionProfile, _ silent: UnresponsivePort, _ group: HostGroup? = nil
+    _ core: LoopCore, _ profile: ConnectionProfile, _ silent: UnresponsivePort, _ scheme: String, _ port: Int,
+    _ group: HostGroup? = nil
   ) throws {
     self.core = core
     self.profile = profile
     self.silent = silent
-    url = "http://127.0.0.1:\(silent.port)/"
+    url = "\(scheme)://127.0.0.1:\(port)/"
     origin = try #require(Origin(url: url))
     let key = try ConnectionKey(origin, Route(to: origin, profile.options), profile, isAlternative: false)
     pool = Pool(key, group ?? HostGroup(limit: profile.connectionsPerHost), core.exchanges)
@@ -113,7 +124,7 @@ final class ConnectionFixture {
 
   /// Returns another pool of the same host.
   func neighbour() throws -> ConnectionFixture {
-    let neighbour = try ConnectionFixture(core, profile, silent, pool.group)
+    let neighbour = try ConnectionFixture(core, profile, silent, origin.scheme, origin.port, pool.group)
     neighbours.append(neighbour)
     return neighbour
   }
@@ -160,7 +171,8 @@ final class ConnectionFixture {
   /// Makes an exchange that does not belong to a pool.
   func exchange(
     _ method: String = "GET", _ body: RequestBody = .none, fields: [HTTPHeader] = [], ticket: UInt64 = 1,
-    idleTimeout: Duration? = nil, sink: (any BodySink)? = nil, observer: Watcher = Watcher()
+    idleTimeout: Duration? = nil, sink: (any BodySink)? = nil, observer: Watcher = Watcher(),
+    then next: (() -> Void)? = nil
   ) throws -> (Exchange, Ending) {
     let request = WireRequest(url: url, origin: origin, profile: profile) { parts in
       parts.method = method
@@ -169,7 +181,7 @@ final class ConnectionFixture {
       parts.idleTimeout = idleTimeout
       parts.sink = sink
     }
-    let ending = Ending()
+    let ending = Ending(then: next)
     let exchange = Exchange(core.exchanges)
     exchange.begin(request, ticket: ticket, observer: observer, completion: ending)
     exchange.phase = .connecting

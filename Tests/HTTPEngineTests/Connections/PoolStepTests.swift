@@ -14,6 +14,18 @@ import Testing
     connection.pipeIsReady()
   }
 
+  /// Opens a connection of HTTP/2, which carries the first exchange of a pool.
+  private static func multiplexed(_ fixture: ConnectionFixture) throws -> MemoryPipe {
+    let maker = try #require(fixture.pool.pending.first)
+    let pipe = MemoryPipe()
+    let connection = try fixture.http2(pipe)
+    pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
+    maker.cancel()
+    fixture.pool.opened(connection, by: maker)
+    fixture.core.exchanges.turn()
+    return pipe
+  }
+
   /// Opens a connection of HTTP/2, which carries an exchange to its end and is idle then.
   private static func idleMultiplexed(_ fixture: ConnectionFixture) throws -> HTTP2Connection {
     let (exchange, ending) = try fixture.exchange()
@@ -192,6 +204,102 @@ import Testing
       for ticket in [4, 5] as [UInt64] { fixture.pool.serve(try fixture.exchange(ticket: ticket).0) }
       #expect(opened.map(\.pipe.isClosed) == [true, false, false])
       #expect(fixture.pool.pending.count == 1 && fixture.pool.group.open == 3)
+    }
+  }
+
+  @Test("A connection of another key makes room for an exchange when its response has ended")
+  func otherKeyLater()
+    async throws
+  {
+    try await ConnectionFixture.run(connections: 1) { fixture in
+      let other = try fixture.neighbour()
+      other.pool.serve(try other.exchange().0)
+      let pipe = MemoryPipe()
+      let connection = try other.open(pipe)
+      fixture.pool.serve(try fixture.exchange(ticket: 2).0)
+      #expect(fixture.pool.pending.isEmpty && fixture.pool.waiting.count == 1)
+      Self.answer(pipe, connection)
+      #expect(fixture.core.exchanges.isBusy, "the loop would not look at the socket")
+      connection.settle()
+      fixture.core.exchanges.turn()
+      #expect(pipe.isClosed && fixture.pool.pending.count == 1 && fixture.pool.group.open == 1)
+    }
+  }
+
+  /// The ways in which a place in the limit of a host becomes free.
+  enum Departure: CaseIterable { case closed, failed, withdrawn, idleStream, draining }
+
+  @Test("An exchange gets the place that an exchange of another key leaves", arguments: Departure.allCases)
+  func otherKeyLeaves(departure: Departure) async throws {
+    try await ConnectionFixture.run(connections: 1, { $0.httpVersions = .http2PriorKnowledge }) { fixture in
+      let other = try fixture.neighbour()
+      let (first, _) = try other.exchange()
+      other.pool.serve(first)
+      let wait = {
+        fixture.pool.serve(try fixture.exchange(ticket: 2).0)
+        #expect(fixture.pool.pending.isEmpty && fixture.pool.waiting.count == 1)
+      }
+      switch departure {
+      case .closed:
+        let connection = try other.open(MemoryPipe())
+        try wait()
+        connection.abandon(first)
+      case .failed:
+        try wait()
+        try other.failFirst()
+      case .withdrawn:
+        try wait()
+        other.pool.withdraw(first)
+      case .idleStream, .draining:
+        let pipe = try Self.multiplexed(other)
+        try wait()
+        pipe.incoming +=
+          departure == .draining
+          ? HTTP2TestConnection.bytes(of: .goAway, payload: [0, 0, 0, 1, 0, 0, 0, 0])
+          : HTTP2TestConnection.bytes(
+            of: .headers, flags: 0x5, stream: 1, payload: SessionPeer.block([(":status", "200")]))
+        pipe.owner?.pipeIsReady()
+      }
+      fixture.core.exchanges.turn()
+      #expect(fixture.pool.pending.count == 1, "the request waits for its time limit")
+    }
+  }
+
+  @Test("A request on a connection that was idle without use is repeated if that connection ends")
+  func unusedIdle() async throws {
+    try await ConnectionFixture.run { fixture in
+      let (first, _) = try fixture.exchange()
+      fixture.pool.serve(first)
+      // It is suspended while its connection is being established.
+      fixture.core.exchanges.suspend(first)
+      let pipe = MemoryPipe()
+      let connection = try fixture.open(pipe)
+      #expect(connection.exchange == nil)
+      fixture.core.state.now += 1_000_000_000
+      let (second, ending) = try fixture.exchange(ticket: 2)
+      fixture.pool.serve(second)
+      #expect(connection.exchange === second && !pipe.written.isEmpty)
+      pipe.afterIncoming = .ended
+      connection.pipeIsReady()
+      #expect(ending.outcome == nil && second.phase == .connecting)
+    }
+  }
+
+  @Test("A handshake ends after the idle limit, although no exchange waits for it any more") func handshake()
+    async throws
+  {
+    let server = try StreamTestServer { _ = try $0.readToEnd() }
+    try await ConnectionFixture.run(scheme: "https", port: server.port) { fixture in
+      let (exchange, _) = try fixture.exchange(idleTimeout: .seconds(60))
+      fixture.pool.serve(exchange)
+      let pending = try #require(fixture.pool.pending.first)
+      for _ in 0..<300 where server.receivedByteCount == 0 {
+        fixture.core.poller.wait(milliseconds: 100)
+        fixture.core.poller.deliver()
+      }
+      #expect(server.receivedByteCount > 0 && pending.expiry < .max, "the handshake has no limit")
+      pending.expire(pending.expiry)
+      #expect(fixture.pool.pending.isEmpty && fixture.pool.group.open == 0)
     }
   }
 
