@@ -171,6 +171,20 @@ import Testing
     #expect(await ending.value.error != nil)
   }
 
+  @Test("An upload that waits for a retry lets other discretionary transfers begin") func turnsOfUploads()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .standard)
+    let session = fixture.session(isDiscretionary: true)
+    // Nothing listens on this port.
+    let first = session.upload(Data("body".utf8), to: "http://127.0.0.1:1/", method: .put)
+    let ending = Task { await first.ended() }
+    #expect(await eventually { first.retryCount > 0 })
+    #expect(await session.download(server.url("/bytes/10")).endedWithoutFile().error == nil)
+    first.cancel()
+    #expect(await ending.value.error != nil)
+  }
+
   @Test("A suspended transfer lets other discretionary ones begin, and continues when it is resumed")
   func suspendedTransfer() async throws {
     let gate = Gate()

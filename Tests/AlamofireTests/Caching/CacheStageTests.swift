@@ -16,6 +16,19 @@ import Testing
     #expect(await fixture.get("y").description == "200 ok n")
   }
 
+  private final class OwnCache: URLCache, @unchecked Sendable {}
+
+  /// Runs in a process of its own, because the shared cache belongs to all tests.
+  @Test("Foundation's shared cache is replaced, unless it is a subclass") func sharedCache() async {
+    await #expect(processExitsWith: .success) {
+      #expect(SessionCache.inPlace(of: URLCache.shared) === HTTPCache.default)
+      #expect(SessionCache.inPlace(of: URLCache(memoryCapacity: 1, diskCapacity: 0, diskPath: nil)) == nil)
+      #expect(SessionCache.inPlace(of: nil) == nil)
+      URLCache.shared = OwnCache(memoryCapacity: 1, diskCapacity: 0, diskPath: nil)
+      #expect(SessionCache.inPlace(of: URLCache.shared) == nil)
+    }
+  }
+
   @Test("A stale response is revalidated") func staleResponse() async {
     let fixture = CacheFixture(
       FakeTransport(

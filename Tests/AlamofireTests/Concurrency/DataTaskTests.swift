@@ -75,6 +75,30 @@ struct DataTaskTests {
     #expect(request.isCancelled)
   }
 
+  /// The properties of a download's task that a program can await.
+  enum Awaited: CaseIterable { case value, result, response }
+
+  @Test("A cancelled task cancels the download that it awaits", arguments: Awaited.allCases, [true, false])
+  func cancelledDownload(awaited: Awaited, automatically: Bool) async {
+    let (reached, gate) = (Latch(), Latch())
+    let fake = FakeTransport(.text("late").held(by: gate, reached: reached))
+    let request = Session.retained(fake: fake).download("http://a.test/")
+    let task = request.serializingDownloadedFileURL(automaticallyCancelling: automatically)
+    let awaiting = Task {
+      switch awaited {
+      case .value: _ = try? await task.value
+      case .result: _ = await task.result
+      case .response: _ = await task.response
+      }
+    }
+    await reached.wait()
+    awaiting.cancel()
+    #expect(request.isCancelled == automatically)
+    gate.open()
+    await awaiting.value
+    await task.response.removeFile()
+  }
+
   @Test("Automatic cancellation can be disabled") func noAutomaticCancellation() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()

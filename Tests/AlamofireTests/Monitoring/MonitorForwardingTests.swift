@@ -34,6 +34,41 @@ import Testing
     return "failure"
   }
 
+  /// A monitor of the times that serializing has taken.
+  private final class DurationSpy: EventMonitor {
+    let queue = DispatchQueue(label: "duration spy")
+    let durations = Recorder<TimeInterval>()
+
+    func request<Value: Sendable>(
+      _ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>
+    ) {
+      durations.add(response.serializationDuration)
+    }
+
+    func request<Value: Sendable>(
+      _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
+    ) {
+      durations.add(response.serializationDuration)
+    }
+  }
+
+  @Test("Monitors see how long an awaited response was serialized", arguments: [false, true])
+  func durations(isDownload: Bool) async {
+    let spy = DurationSpy()
+    let session = Session.retained(
+      fake: FakeTransport(), observers: SessionObservers(eventMonitors: [spy]))
+    let duration: TimeInterval
+    if isDownload {
+      let response = await session.download("http://a.test/").serializingString().response
+      response.removeFile()
+      duration = response.serializationDuration
+    } else {
+      duration = await session.request("http://a.test/").serializingString().response.serializationDuration
+    }
+    spy.queue.sync {}
+    #expect(duration > 0 && spy.durations.values == [duration])
+  }
+
   @Test("Without a queue the closures are called on the main queue") func queue() {
     #expect(ClosureEventMonitor().queue.label == DispatchQueue.main.label)
   }

@@ -244,6 +244,26 @@ import Testing
       ])
   }
 
+  @Test("Handlers are called on their queue") func queues() async throws {
+    let (key, queue) = (DispatchSpecificKey<Bool>(), DispatchQueue(label: "handlers"))
+    queue.setSpecific(key: key, value: true)
+    let places = Recorder<String>()
+    let note: @Sendable (String) -> Void = {
+      places.add("\($0) \(DispatchQueue.getSpecific(key: key) == true)")
+    }
+    session.download(server.url("/encoding/utf8"), to: to("q"))
+      .responseURL(queue: queue) { _ in note("url") }
+      .responseData(queue: queue) { _ in note("data") }
+      .responseString(queue: queue) { _ in note("string") }
+      .responseDecodable(of: Empty.self, queue: queue) { _ in note("decodable") }
+      .response(queue: queue, responseSerializer: URLResponseSerializer()) { _ in note("serializer") }
+      .response(queue: queue) { _ in note("plain") }
+    #expect(
+      await places.wait(for: 6) == [
+        "url true", "data true", "string true", "decodable true", "serializer true", "plain true",
+      ])
+  }
+
   @Test("A refused host leaves no file at the destination") func refusedHost() async throws {
     let dead = try HTTPTestServer()
     let url = dead.url("/")

@@ -105,6 +105,21 @@ import Testing
     #expect(Set(totals.values) == [-1], "\(totals.values)")
   }
 
+  @Test("The earlier bytes do not count if the server sends the whole file") func wholeFile() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.text("another text"))
+    let request = Session.real().download(resumingWith: try resumeData(server))
+    let (counts, queue) = (Recorder<Int64>(), DispatchQueue(label: "test.progress"))
+    request.downloadProgress(queue: queue) {
+      counts.add($0.completedUnitCount)
+      counts.add($0.totalUnitCount)
+    }
+    #expect(try text(await end(request)) == "another text")
+    queue.sync {}
+    #expect(Set(counts.values) == [12], "\(counts.values)")
+    #expect(request.downloadProgress.completedUnitCount == 12)
+  }
+
   @Test("bodySizeLimit holds for the file, not for the rest of it", arguments: [true, false])
   func limit(isChunked: Bool) async throws {
     let server = try HTTPTestServer(routes: .none)

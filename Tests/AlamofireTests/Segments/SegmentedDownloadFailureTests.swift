@@ -327,6 +327,24 @@ private let KiB = 1024
     #expect(folder.names == [])
   }
 
+  @Test("A file that another program creates at the destination during the download stays")
+  func destinationThatAppears() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 100 * KiB)
+    let destination = folder.destination
+    file.script { _, reply in
+      try? Data("of another program".utf8).write(to: destination)
+      return reply
+    }
+    let server = try file.server()
+    let response = await download(server).response
+    guard case .downloadedFileMoveFailed? = response.error else {
+      Issue.record("\(String(describing: response.error))")
+      return
+    }
+    #expect(try Data(contentsOf: destination) == Data("of another program".utf8))
+  }
+
   @Test("A destination that exists is an error before any request, unless it is to be replaced")
   func existingDestination() async throws {
     defer { folder.remove() }

@@ -56,6 +56,17 @@ import Testing
     #expect(paths == ["/1", "/anything/3", "/anything/2", "/anything/1", "/anything/0"])
   }
 
+  @Test("The engine gets each request with its priority") func handedPriority() async {
+    let fake = FakeTransport()
+    let session = Session.retained(fake: fake, startRequestsImmediately: false)
+    for priority in [0.8, 0.5, 0.1] as [Float] {
+      let request = session.request("http://a.test/")
+      request.priority = priority
+      _ = await request.resume().serializingData().response
+    }
+    #expect(fake.requests.map(\.priority) == [0.8, 0.5, 0.1])
+  }
+
   @Test("Priorities are from 0 to 1") func range() {
     let request = session { _ in }.request(
       "http://localhost/", interceptor: nil, shouldAutomaticallyResume: false)
