@@ -61,6 +61,25 @@ import Testing
     #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
   }
 
+  @Test("A request without the fields of Vary finds the newest variant") func newestVariant() throws {
+    for languages in [["en", "de"], ["de", "en"]] {
+      let cache = cache(disk: 0)
+      for (index, language) in languages.enumerated() {
+        let request = try request("http://a.test/x", ["Accept-Language": language])
+        let fields = [
+          "Vary": "Accept-Language", "ETag": "\"\(language)\"",
+          "Date": "Mon, 01 Jan 2024 00:00:0\(index) GMT",
+        ]
+        cache.storeCachedResponse(try response(request, language, fields), for: request)
+      }
+      #expect(try body("http://a.test/x", in: cache) == languages.last)
+      for language in languages {
+        #expect(try body("http://a.test/x", in: cache, ["Accept-Language": language]) == language)
+      }
+      #expect(try body("http://a.test/x", in: cache, ["Accept-Language": "fr"]) == nil)
+    }
+  }
+
   @Test("The members for tasks use the request that was sent last") func tasks() async throws {
     let request = Session.retained(fake: FakeTransport(.redirect(302, to: "/next"))).request(
       "http://a.test/first")
