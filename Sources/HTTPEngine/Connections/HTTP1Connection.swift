@@ -32,6 +32,8 @@ final class HTTP1Connection: Connection {
   @exclusivity(unchecked) private(set) var exchange: Exchange?
   @exclusivity(unchecked) var machine: HTTP1Exchange?
   @exclusivity(unchecked) var reader = HTTP1Reader(method: "GET")
+  /// Whether it was established in this turn of the loop, so that the server cannot have given it up.
+  var isFresh: Bool { !isUsed && idleSince >= table.now }
   /// Whether it has carried an exchange.
   @exclusivity(unchecked) private(set) var isUsed = false
 
@@ -114,7 +116,7 @@ final class HTTP1Connection: Connection {
     exchange.phase = .running
     let isNew = !isUsed
     // The server may have closed a connection that was idle before its first use just now, as it may a used one.
-    exchange.isReused = isUsed || idleSince < table.now
+    exchange.isReused = !isFresh
     isUsed = true
     send(request, of: exchange)
     // Bytes of a new connection, or its end, may have been reported before, and are not reported again.

@@ -101,7 +101,7 @@ final class Pool {
     if need.mayMultiplex, let connection = multiplexed.first(where: { $0.freeStreams > 0 }) {
       return connection.start(exchange)
     }
-    guard let connection = takeIdle(unused: need.isNew) else { return false }
+    guard let connection = takeIdle(fresh: need.isNew) else { return false }
     connection.start(exchange)
     return true
   }
@@ -168,7 +168,7 @@ final class Pool {
     var state = PoolState(limit: group.limit)
     state.multiplexes = hasFailed ? false : multiplexes
     state.hasStream = multiplexed.contains { $0.freeStreams > 0 }
-    state.idle = need.isNew ? idle.count { !$0.isUsed } : idle.count
+    state.idle = need.isNew ? idle.count(where: \.isFresh) : idle.count
     // Where HTTP/2 is spoken, a connection established for other exchanges would not carry a request of HTTP/1.1.
     let fit = need.mayMultiplex || state.multiplexes == false ? pending.count : pendingPlain
     state.connecting = fit + (need.isNew ? 0 : settling)
@@ -284,9 +284,9 @@ final class Pool {
 
   /// Takes the connection that was used last.
   ///
-  /// - Parameter unused: Whether it must not have carried an exchange.
-  private func takeIdle(unused: Bool) -> HTTP1Connection? {
-    guard let index = idle.lastIndex(where: { !unused || !$0.isUsed }) else { return nil }
+  /// - Parameter fresh: Whether it must have been established just now.
+  private func takeIdle(fresh: Bool) -> HTTP1Connection? {
+    guard let index = idle.lastIndex(where: { !fresh || $0.isFresh }) else { return nil }
     let connection = idle.remove(at: index)
     noteBusy()
     return connection

@@ -285,6 +285,25 @@ import Testing
     }
   }
 
+  @Test("A repeated request gets no other connection that was idle without use") func unusedIdleConnections()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let pool = fixture.pool
+      let others = try [1, 2].map { try fixture.exchange(ticket: $0).0 }
+      for other in others { pool.serve(other) }
+      for other in others { fixture.core.exchanges.suspend(other) }
+      let pipes = [MemoryPipe(), MemoryPipe()]
+      for pipe in pipes { _ = try fixture.open(pipe) }
+      fixture.core.state.now += 1_000_000_000
+      let (next, _) = try fixture.exchange(ticket: 3)
+      next.needsNewConnection = true
+      pool.serve(next)
+      #expect(pipes.allSatisfy { $0.written.isEmpty }, "it was sent on a connection that may have ended")
+      #expect(pool.pending.count == 1)
+    }
+  }
+
   @Test("A handshake ends after the idle limit, although no exchange waits for it any more") func handshake()
     async throws
   {
