@@ -46,6 +46,7 @@ private struct LoopStream: ByteStream {
   func closeWriting() { post { link, _ in link.closeWriting() } }
   func close() { post { link, _ in link.close() } }
   func cancel() { post { link, _ in link.cancel() } }
+  func shutDown() { post { link, _ in link.fail(LoopCore.shutDown) } }
 
   private func post(_ body: @escaping @Sendable (StreamLink, LoopCore) -> Void) {
     link.loop.post(.run { [link] core in body(link, core) })

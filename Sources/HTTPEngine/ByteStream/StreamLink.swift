@@ -364,6 +364,7 @@ final class StreamLink: @unchecked Sendable {
     for effect in effects {
       switch effect {
       case .connect:
+        guard core?.isShutDown != true else { return fail(LoopCore.shutDown) }
         streams = core?.streams
         streams?.add(self)
         deadline = later(request.deadline.map { ContinuousClock.now.duration(to: $0) })

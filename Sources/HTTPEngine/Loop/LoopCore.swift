@@ -213,7 +213,7 @@ final class LoopCore {
     }
   }
 
-  private static let shutDown = TransportFailure(
+  static let shutDown = TransportFailure(
     .shutDown, "The session of the request was released or invalidated.")
 }
 

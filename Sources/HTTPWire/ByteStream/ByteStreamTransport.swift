@@ -48,6 +48,8 @@ package protocol ByteStream: Sendable {
   func closeWriting()
   func close()
   func cancel()
+  /// Ends the stream because its session has ended, also one that has not connected yet.
+  func shutDown()
 }
 
 /// Bytes that were read.

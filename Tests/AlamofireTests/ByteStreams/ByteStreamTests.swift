@@ -223,16 +223,23 @@ extension ByteStreamRequest {
     var session: Session? = .forStreams()
     let stream = try #require(session).byteStream(host: "127.0.0.1", port: server.port)
     let unused = try #require(session).byteStream(host: "127.0.0.1", port: server.port)
+    // Closing one side does not connect.
+    let unconnected = try #require(session).byteStream(host: "127.0.0.1", port: server.port)
+    unconnected.closeWrite()
     try await stream.write(Data("x".utf8))
     _ = try await stream.read()
     async let error = failure { try await stream.read() }
     session = nil
     guard case .sessionDeinitialized? = await error, case .sessionDeinitialized? = await stream.ended(),
-      case .sessionDeinitialized? = await unused.ended()
+      case .sessionDeinitialized? = await unused.ended(),
+      case .sessionDeinitialized? = await unconnected.ended()
     else {
       Issue.record("it was not ended by the session")
       return
     }
+    let late = await failure { try await unconnected.read() }
+    #expect(late != nil)
+    #expect(server.connectionCount == 1)
   }
 
   @Test("Releasing a stream ends it") func release() async throws {

@@ -148,6 +148,7 @@ final class FakeByteStream: ByteStream {
   func closeReading() { closings.add("reading") }
   func closeWriting() { closings.add("writing") }
   func close() { queue.async { [self] in end(nil) } }
+  func shutDown() { cancel() }
   func cancel() { queue.async { [self] in end(TransportFailure(.cancelled, "cancelled")) } }
 
   private func nextNumber() -> Number {

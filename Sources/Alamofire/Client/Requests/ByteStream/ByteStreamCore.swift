@@ -165,9 +165,9 @@ final class ByteStreamCore: RegisteredStream {
     if let stream = state.withLock({ $0.stream }) { stream.cancel() } else { end(.explicitlyCancelled) }
   }
 
-  /// Ends a request whose stream was not opened; the engine ends the others.
+  /// Ends the request because its session has ended.
   func abandon(_ error: AFError) {
-    if state.withLock({ $0.stream == nil }) { end(error) }
+    if let stream = state.withLock({ $0.stream }) { stream.shutDown() } else { end(error) }
   }
 
   // MARK: State
