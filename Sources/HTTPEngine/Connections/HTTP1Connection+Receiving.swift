@@ -85,6 +85,8 @@ extension HTTP1Connection {
   private func headReceived(_ head: ResponseHead, of exchange: Exchange) {
     let persistence = ConnectionPersistence(head, framing: reader.framing, isFromProxy: pool.forwards)
     idleTime = persistence.idleTime
+    // Content that can be read once may have been read since the exchange began.
+    machine?.isRepeatable = exchange.isRepeatable
     let action =
       machine?.handle(
         .final(

@@ -79,7 +79,7 @@ package struct HTTP1Exchange: Sendable, Equatable {
   private let expectsContinue: Bool
   private let asksForUpgrade: Bool
   /// Whether the content can be sent again from its beginning.
-  private let isRepeatable: Bool
+  package var isRepeatable: Bool
   package private(set) var sending = Sending.head
   package private(set) var receiving = Receiving.head
   /// Whether a byte of a response has arrived. Then the request is not sent again.

@@ -83,6 +83,21 @@ import Testing
     #expect(heads.texts.map { $0.contains("Expect") } == [true, false])
   }
 
+  @Test("The response 417 to content that can be read once is delivered") func lateRefusal() async throws {
+    let server = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      // It waits until the client sends content without having been told to continue.
+      _ = try connection.readExactly(1)
+      try connection.write("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
+      connection.waitForEnd()
+    }
+    let client = Client()
+    let body = RequestBody.source(ScriptedSource(.bytes([1, 2, 3]), .wait, isRepeatable: false))
+    let response = try await client.send(upload(to: server, by: client, body: body))
+    #expect(response.status == 417 && response.text == "no")
+    #expect(server.connectionCount == 1)
+  }
+
   @Test("An early response below 400 does not stop the upload") func earlySuccess() async throws {
     let length = 4 << 20
     let whole = Received()
