@@ -83,10 +83,12 @@ import Testing
   /// A delegate that records the events of connections.
   private final class Listener: SessionDelegate, @unchecked Sendable {
     let events = Recorder<String>()
+    let tasks = Recorder<URLSessionTask>()
 
     override func urlSession(
       _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol name: String?
     ) {
+      tasks.add(webSocketTask)
       events.add("open \(name ?? "-") \(webSocketTask.currentRequest?.url?.scheme ?? "-")")
     }
 
@@ -94,6 +96,7 @@ import Testing
       _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
       didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
     ) {
+      tasks.add(webSocketTask)
       events.add("close \(closeCode.rawValue) \(reason.map { String(decoding: $0, as: UTF8.self) } ?? "-")")
     }
 
@@ -119,6 +122,26 @@ import Testing
     #expect(
       await listener.events.wait(for: 3) == ["open chat ws", "close 1001 later", "complete true"])
     #expect(socket.task is URLSessionWebSocketTask)
+  }
+
+  @Test("After a retry, the delegate gets the task of the connection") func delegateAfterRetry() async throws
+  {
+    let server = try HTTPTestServer.webSocket(
+      .none,
+      WebSocketEndpoint { connection in
+        try connection.close(1000)
+        try connection.drain()
+      })
+    server.enqueue(.status(503))
+    let listener = Listener()
+    let session = Session.forSockets(delegate: listener)
+    let socket = session.webSocketRequest(
+      to: server.socketURL(), interceptor: .retryPolicy(retryLimit: 1, exponentialBackoffScale: 0.001))
+    _ = await socket.events()
+    _ = await listener.events.wait(for: 4)
+    let tasks = socket.tasks
+    #expect(tasks.count == 2 && listener.tasks.count == 2)
+    #expect(listener.tasks.values.allSatisfy { $0 === tasks.last })
   }
 
   @Test("A client identity is presented, from the options or by the delegate", arguments: [true, false])

@@ -150,6 +150,8 @@ extension WebSocketChannel {
     state.withLock { state in
       let isPing = purpose == .ping || purpose == .pong
       if isPing, state.isSuspended || state.connection.phase != .open { return }
+      // The server may have closed its side since the closing handshake began.
+      if purpose == .closing, state.connection.phase != .closing { return }
       guard state.end != nil else { return }
       state.timer?.cancel()
       state.timerNumber += 1
