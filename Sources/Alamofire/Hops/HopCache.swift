@@ -49,6 +49,8 @@ extension HopLoop {
     // No field tells the responses of authenticated connections apart.
     guard services.cache.isThere, route.handler.isEngine, !request.hasBody, !request.hasLogin
     else { return false }
+    // With a field of its own, the request is for another host than its URL, which is the key of the cache.
+    guard !request.fields.contains("Host") else { return false }
     // Stored bodies are decoded ones.
     guard request.decodesContent else { return false }
     if delegate.passesBodyOn { return request.isGET && !request.fields.contains("Range") }

@@ -16,6 +16,18 @@ import Testing
     #expect(await fixture.get("y").description == "200 ok n")
   }
 
+  @Test("A request that names another host than its URL is not answered from the cache") func ownHost() async
+  {
+    let fixture = CacheFixture(
+      FakeTransport { _, index in .cacheable("\(index)", "max-age=60", tag: "\(index)") })
+    #expect(await fixture.get(headers: ["Host": "a.test:1"]).description == "200 0 n")
+    #expect(await fixture.get(headers: ["host": "b.test"]).description == "200 1 n")
+    #expect(await fixture.get().description == "200 2 n")
+    #expect(await fixture.get(headers: ["Host": "b.test"]).description == "200 3 n")
+    #expect(await fixture.get().description == "200 2 c")
+    #expect(fixture.fake.requests.allSatisfy { $0.value("If-None-Match") == nil })
+  }
+
   private final class OwnCache: URLCache, @unchecked Sendable {}
 
   /// Runs in a process of its own, because the shared cache belongs to all tests.
