@@ -40,8 +40,10 @@ package enum Validation {
       guard let tag = EntityTag(text), let own = stored.entityTag else { return false }
       return tag.matches(own)
     }
-    guard let modified = head.block.value(of: "Last-Modified"), stored.entityTag == nil else { return true }
-    return modified == stored.lastModified
+    guard let modified = head.block.value(of: "Last-Modified") else { return true }
+    // A server that validates by the tag may name a date that the stored response did not have.
+    guard let own = stored.lastModified else { return stored.entityTag != nil }
+    return modified == own
   }
 
   /// Returns the stored response updated by a 304 (RFC 9111 §3.2, §4.3.4).
