@@ -24,6 +24,10 @@ import Testing
     #expect(try match(manager, "www.example.com") == "*.example.com")
     #expect(try match(manager, "127.0.0.1") == "127.0.0.1")
     #expect(try match(manager, "::1") == "::1")
+    for host in ["api.dc1", "api.0x1f.a2", "api.1st"] {
+      let pattern = "*" + host.dropFirst(3)
+      #expect(try match(self.manager(pattern), host) == pattern)
+    }
   }
 
   @Test(

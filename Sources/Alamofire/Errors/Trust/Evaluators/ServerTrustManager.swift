@@ -110,8 +110,7 @@ enum HostPattern {
   /// may.
   static func wildcard(for host: String) -> String? {
     // The numbers of an address are not labels.
-    guard !host.contains(":"), host.last?.isNumber == false, let dot = host.firstIndex(of: "."),
-      dot != host.startIndex
+    guard !CookieTarget.isAddress(host), let dot = host.firstIndex(of: "."), dot != host.startIndex
     else { return nil }
     return "*" + host[dot...]
   }
