@@ -12,6 +12,11 @@ package struct PasswordCredential: Sendable, Hashable, CustomStringConvertible, 
     self.password = password
   }
 
+  /// Compares bytes, because strings with different bytes can be equal in Swift, but not to a server.
+  package static func == (left: Self, right: Self) -> Bool {
+    left.user.utf8.elementsEqual(right.user.utf8) && left.password.utf8.elementsEqual(right.password.utf8)
+  }
+
   package var description: String { "PasswordCredential(…)" }
   package var debugDescription: String { description }
   package var customMirror: Mirror { Mirror(self, children: [:]) }

@@ -32,6 +32,18 @@ struct AuthenticationHistoryTests {
     #expect(history.mayAnswer(try offer(#"Basic realm="other""#), with: ann))
   }
 
+  @Test("Credentials that are equal as texts but not as bytes are two") func bytes() {
+    let (composed, decomposed) = ("jos\u{E9}", "jose\u{301}")
+    #expect(composed == decomposed)
+    #expect(
+      PasswordCredential(user: composed, password: "p") != PasswordCredential(user: decomposed, password: "p")
+    )
+    #expect(
+      PasswordCredential(user: "p", password: composed) != PasswordCredential(user: "p", password: decomposed)
+    )
+    #expect(PasswordCredential(user: composed, password: "p") == .init(user: composed, password: "p"))
+  }
+
   @Test("A rejected password is not sent by Basic") func noFallbackToBasic() throws {
     var history = AuthenticationHistory()
     history.recordSent(proof(try offer(#"Digest realm="r", nonce="1""#), ann))
