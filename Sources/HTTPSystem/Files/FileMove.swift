@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Moves a file so that the target is either missing or complete at every moment, even if the process is killed.
@@ -24,8 +25,9 @@ package enum FileMove {
     var status = stat()
     guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
     if isShared { FileMode.apply(to: source) }
-    if rename(source, target) == 0 { return .moved }
-    guard errno == EXDEV else { return .failed(errno) }
+    let code = rename(source, to: target)
+    if code == 0 { return .moved }
+    guard code == EXDEV else { return .failed(code) }
     let input = open(source, O_RDONLY | O_CLOEXEC)
     guard input >= 0 else { return .failed(errno) }
     defer { close(input) }
@@ -45,6 +47,20 @@ package enum FileMove {
     }
     unlink(source)
     return .moved
+  }
+
+  /// Renames a file unless the new name is taken, also by a file that has just appeared. Returns the number of the
+  /// error, or 0. If the file system has no such operation, the file gets a second name first.
+  private static func rename(_ source: UnsafePointer<CChar>, to target: UnsafePointer<CChar>) -> Int32 {
+    if linux_rename_to_new_name(source, target) == 0 { return 0 }
+    guard errno == EINVAL || errno == ENOSYS else { return errno }
+    if link(source, target) == 0 {
+      unlink(source)
+      return 0
+    }
+    // Without links, nothing better is left. The caller has looked before.
+    guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(errno) else { return errno }
+    return Glibc.rename(source, target) == 0 ? 0 : errno
   }
 
   /// `O_TMPFILE`, a macro that Swift does not import: a file without a name in the opened folder.
@@ -70,7 +86,7 @@ package enum FileMove {
     if isShared { FileMode.apply(to: output) }
     var failure = copy(input, to: output, flush)
     if close(output) != 0, failure == nil { failure = errno }
-    if failure == nil, rename(name, target) != 0 { failure = errno }
+    if failure == nil, case let code = rename(name, to: target), code != 0 { failure = code }
     if failure != nil { unlink(name) }
     return failure
   }

@@ -41,6 +41,22 @@ import Testing
     #expect(try here.read("source") == [1, 2, 3])
   }
 
+  @Test("Of two files that are moved to one name at the same time, one remains") func simultaneousMoves()
+    async throws
+  {
+    defer { removeElsewhere() }
+    for round in 0..<200 {
+      let sources = try [1, 2].map { try here.write([$0], "source-\($0)") }
+      let target = here.path + "/target-\(round)"
+      let outcomes = await withTaskGroup(of: FileMove.MoveOutcome.self) { group in
+        for source in sources { group.addTask { FileMove.move(source, to: target, isShared: true) } }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(outcomes.count { $0 == .moved } == 1 && outcomes.contains(.failed(EEXIST)), "round \(round)")
+      for source in sources { unlink(source) }
+    }
+  }
+
   @Test("A partial file is not visible on another file system", arguments: [true, false])
   func partialFile(hasNamelessFiles: Bool) async throws {
     defer { removeElsewhere() }
