@@ -40,14 +40,16 @@ extension Manager {
       let request = begin(core.upload(try form.encode(), with: prepared), prepared)
       return .Success(request: request, streamingFromDisk: false, streamFileURL: nil)
     }
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("com.alamofire.manager/multipart.form.data", isDirectory: true)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let file = folder.appendingPathComponent(UUID().uuidString)
-    try form.writeEncodedDataToDisk(file)
-    let request = begin(core.upload(file, with: prepared), prepared)
+    let file = try FormFile("com.alamofire.manager")
+    do {
+      try form.writeEncodedDataToDisk(file.url)
+    } catch {
+      file.remove()
+      throw error
+    }
+    let request = begin(core.upload(file.url, with: prepared), prepared)
     // The first step after the end, because the caller has no reference to the request yet.
-    request.completionQueue.add { try? FileManager.default.removeItem(at: file) }
-    return .Success(request: request, streamingFromDisk: true, streamFileURL: file)
+    request.completionQueue.add { file.remove() }
+    return .Success(request: request, streamingFromDisk: true, streamFileURL: file.url)
   }
 }

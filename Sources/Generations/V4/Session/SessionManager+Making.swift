@@ -65,25 +65,18 @@ struct FormUpload {
         let upload = manager.upload(try form.encode(), with: request)
         return .success(request: upload, streamingFromDisk: false, streamFileURL: nil)
       }
-      let file = try newFile()
+      let file = try FormFile("org.alamofire.manager")
       do {
-        try form.writeEncodedData(to: file)
+        try form.writeEncodedData(to: file.url)
       } catch {
-        try? FileManager.default.removeItem(at: file)
+        file.remove()
         throw error
       }
-      let upload = manager.upload(file, with: request)
-      upload.delegate.queue.addOperation { try? FileManager.default.removeItem(at: file) }
-      return .success(request: upload, streamingFromDisk: true, streamFileURL: file)
+      let upload = manager.upload(file.url, with: request)
+      upload.delegate.queue.addOperation { file.remove() }
+      return .success(request: upload, streamingFromDisk: true, streamFileURL: file.url)
     } catch {
       return .failure(error)
     }
-  }
-
-  private func newFile() throws -> URL {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("org.alamofire.manager/multipart.form.data", isDirectory: true)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    return folder.appendingPathComponent(UUID().uuidString)
   }
 }

@@ -74,10 +74,12 @@ import Testing
       Issue.record("\(result)")
       return
     }
-    #expect(file.path.contains("com.alamofire.manager/multipart.form.data/"))
+    let folder = file.deletingLastPathComponent()
+    #expect(folder.lastPathComponent.hasPrefix("com.alamofire.manager-"))
+    #expect(folder.deletingLastPathComponent().path == FileManager.default.temporaryDirectory.path)
     let response = await request.outcome { $0.responseJSON(completionHandler: $1) }
     #expect(value("form.a", of: response.result.value) == "eleven char")
-    #expect(!FileManager.default.fileExists(atPath: file.path))
+    #expect(!FileManager.default.fileExists(atPath: folder.path))
   }
 
   @Test("A form at the threshold is sent from a file", arguments: [(9, true), (10, true), (11, false)])

@@ -160,6 +160,9 @@ import Testing
     let json = try #require(await request.json().value as? [String: Any])
     #expect((json["form"] as? [String: String])?["name"]?.count == 50)
     #expect(!FileManager.default.fileExists(atPath: file.path))
+    let folder = file.deletingLastPathComponent()
+    #expect(!FileManager.default.fileExists(atPath: folder.path))
+    #expect(folder.deletingLastPathComponent().path == FileManager.default.temporaryDirectory.path)
   }
 
   @Test("An invalid form is an error of the encoding result") func invalidForm() async {
