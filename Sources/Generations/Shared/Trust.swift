@@ -34,3 +34,27 @@ final class PolicyTrustManager: ServerTrustManager, @unchecked Sendable {
     evaluator.value(host)
   }
 }
+
+/// Values by host, in any spelling of the host. These generations have no wildcards.
+struct HostTable<Value>: Sendable {
+  /// Carries a value through the core's manager. It accepts no server.
+  private struct Carrier: ServerTrustEvaluating {
+    let value: Boxed<Value>
+
+    func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+      throw URLError(.secureConnectionFailed)
+    }
+  }
+
+  private let manager: ServerTrustManager
+
+  init(_ values: [String: Value]) {
+    let carriers = values.filter { !$0.key.hasPrefix("*") }.mapValues { Carrier(value: Boxed($0)) }
+    manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: carriers)
+  }
+
+  subscript(host: String) -> Value? {
+    let carrier = try? manager.serverTrustEvaluator(forHost: host)
+    return (carrier as? Carrier)?.value.value
+  }
+}

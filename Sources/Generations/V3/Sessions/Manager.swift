@@ -160,8 +160,15 @@ open class Manager: @unchecked Sendable {
   }
 
   private static func trustManager(_ policies: ServerTrustPolicyManager?) -> ServerTrustManager? {
-    guard let policies = policies.map({ Boxed($0) }) else { return nil }
-    return PolicyTrustManager { policies.value.serverTrustPolicyForHost($0)?.evaluator }
+    guard let policies else { return nil }
+    // Only a subclass has to be asked; the core finds a host in any spelling.
+    guard type(of: policies) == ServerTrustPolicyManager.self else {
+      let policies = Boxed(policies)
+      return PolicyTrustManager { policies.value.serverTrustPolicyForHost($0)?.evaluator }
+    }
+    // The core knows wildcards, which this generation has never had.
+    let evaluators = policies.policies.filter { !$0.key.hasPrefix("*") }.mapValues(\.evaluator)
+    return Alamofire::ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: evaluators)
   }
 
   // MARK: Data requests

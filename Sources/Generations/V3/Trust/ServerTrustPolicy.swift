@@ -62,17 +62,19 @@ public enum ServerTrustPolicy {
 ///   serverTrustPolicyManager: ServerTrustPolicyManager(policies: ["old.example.com": .DisableEvaluation]))
 /// ```
 open class ServerTrustPolicyManager {
-  /// The policies by host.
+  /// The policies by host, in any spelling of it.
   public let policies: [String: ServerTrustPolicy]
+  private let table: HostTable<ServerTrustPolicy>
 
   /// Makes a manager of policies by host.
   public init(policies: [String: ServerTrustPolicy]) {
     self.policies = policies
+    table = HostTable(policies)
   }
 
   /// Returns the policy for a host. If it is `nil`, the certificates that the system trusts decide. Override the method
   /// for wildcards, for example. It is called on any thread.
   open func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
-    policies[host]
+    policies[host] ?? table[host]
   }
 }

@@ -12,17 +12,21 @@ import Alamofire
 open class ServerTrustPolicyManager {
   /// The policies by host: names, or addresses without brackets. Wildcards have no meaning here.
   public let policies: [String: ServerTrustPolicy]
+  private let table: HostTable<ServerTrustPolicy>
 
   /// Makes a manager.
   public init(policies: [String: ServerTrustPolicy]) {
     self.policies = policies
+    table = HostTable(policies)
   }
 
   /// Returns the policy for a host. If it is `nil`, the system decides by the trust store, the host's name and the
   /// dates.
   ///
   /// Subclasses may override it, for wildcards for example. It is called on any thread, and on several at once.
-  open func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? { policies[host] }
+  open func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? {
+    policies[host] ?? table[host]
+  }
 
   /// The core's manager with the same decisions.
   ///

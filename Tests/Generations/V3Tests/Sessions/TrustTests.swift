@@ -76,6 +76,30 @@ import Testing
     #expect(policies.calls.contains("localhost"))
   }
 
+  @Test("A policy is found in any spelling of its host") func spellings() async throws {
+    final class Own: ServerTrustPolicyManager {}
+    final class Calling: ServerTrustPolicyManager {
+      override func serverTrustPolicyForHost(_ host: String) -> ServerTrustPolicy? {
+        super.serverTrustPolicyForHost(host)
+      }
+    }
+    let server = try HTTPTestServer(.tls(.localhost))
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(TestIdentity.localhostAuthority.caPEM.utf8))
+    let policies: [String: ServerTrustPolicy] = ["LocalHost.": .CustomEvaluation { _, _ in false }]
+    for policies in [
+      ServerTrustPolicyManager(policies: policies), Own(policies: policies), Calling(policies: policies),
+    ] {
+      let end = await Manager.isolated(policies: policies, options: options)
+        .request(.GET, server.url("/get")).end()
+      #expect(end.fault == refused, "\(type(of: policies))")
+      #expect(policies.serverTrustPolicyForHost("localhost") != nil)
+      #expect(policies.serverTrustPolicyForHost("a.localhost") == nil)
+    }
+    #expect(
+      ServerTrustPolicyManager(policies: ["*": .DisableEvaluation]).serverTrustPolicyForHost("a.b") == nil)
+  }
+
   @Test("A policy evaluates directly") func directEvaluation() throws {
     let pin = try #require(Self.certificate)
     let trust = SecTrust(certificates: [pin], host: "localhost")

@@ -45,6 +45,22 @@ import Testing
     #expect(try evaluate(.performDefaultEvaluation(validateHost: false), host: "else.test"))
   }
 
+  @Test("A subclass finds a policy in any spelling of its host") func spellings() {
+    final class Own: ServerTrustPolicyManager {
+      override func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? {
+        super.serverTrustPolicy(forHost: host)
+      }
+    }
+    let policies = Own(policies: [
+      "API.example.com": .disableEvaluation, "b\u{FC}cher.example": .disableEvaluation,
+      "[::1]": .disableEvaluation, "*.example.org": .disableEvaluation,
+    ])
+    for host in ["api.example.com", "xn--bcher-kva.example", "::1"] {
+      #expect(policies.serverTrustPolicy(forHost: host) != nil, "\(host)")
+    }
+    #expect(policies.serverTrustPolicy(forHost: "www.example.org") == nil)
+  }
+
   @Test("Revocation is checked according to the flags") func revocation() throws {
     let quiet = kSecRevocationUseAnyAvailableMethod | kSecRevocationNetworkAccessDisabled
     #expect(try evaluate(.performRevokedEvaluation(validateHost: true, revocationFlags: quiet)))
