@@ -86,7 +86,7 @@ import Testing
   @Test("The response 417 to content that can be read once is delivered") func lateRefusal() async throws {
     let server = try StreamTestServer { connection in
       _ = try connection.readHead()
-      // It waits until the client sends content without having been told to continue.
+      // It waits until the client sends content although no response has let it continue.
       _ = try connection.readExactly(1)
       try connection.write("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
       connection.waitForEnd()
