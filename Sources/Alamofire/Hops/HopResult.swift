@@ -77,7 +77,7 @@ extension HopLoop {
   /// Stores the last response as the request's.
   mutating func recordResult() {
     guard let response = responses.take() else { return }
-    let exchange = makeExchange(response.head, trailers: response.trailers)
+    let exchange = makeExchange(response.head, trailers: response.trailers, response.metrics)
     responses.exchange = exchange
     var body = response.body
     if delegate.observers.contains(.task) || request.hasSink {
@@ -86,20 +86,24 @@ extension HopLoop {
     delegate.store(exchange, body: responses.deliversBody ? body : nil)
   }
 
-  /// Returns the result of the attempt so far, with `head` as the head of its last response.
-  func makeExchange(_ head: ResponseHead?, trailers: FieldBlock? = nil) -> Exchange {
+  /// Returns the result of the attempt so far, with `head` as the head of its last response, and `transfer` as the
+  /// numbers of that response.
+  func makeExchange(
+    _ head: ResponseHead?, trailers: FieldBlock? = nil, _ transfer: TransferMetrics? = nil
+  ) -> Exchange {
     // The URL of the caller's request is parsed already.
     var url = redirects.count == 0 ? urlRequest.url : shownURL(of: request)
     if case .journal = route.handler { url = kind.storedLocation ?? url }
     let metrics = records.metrics
     let given = route.handler.given?.response
+    let unlisted = route.handler.isOverNetwork ? nil : transfer
     if let head, !head.role.isOfHTTP {
       let other = head.role == .missing ? nil : given ?? URLResponse(url, head)
-      return Exchange(url: url, other: other, records.hops, metrics: metrics)
+      return Exchange(url: url, other: other, records.hops, metrics: metrics, unlisted: unlisted)
     }
     return Exchange(
       url: url, head: head, trailers: trailers, hops: records.hops,
-      response: head == nil ? nil : given as? HTTPURLResponse, metrics: metrics)
+      response: head == nil ? nil : given as? HTTPURLResponse, metrics: metrics, unlisted: unlisted)
   }
 
   /// Returns the URL of a hop as the caller writes it.

@@ -68,6 +68,22 @@ import Testing
     #expect(seen.values.first?.suggestedFilename == "large.bin")
   }
 
+  @Test("Progress that is asked for after the end counts all bytes") func lateProgress() async throws {
+    let content = Data(count: 300_000)
+    let file = try folder.file("late.bin", content)
+    let data = session().request(file)
+    _ = await data.serializingData().response
+    let download = session().download(file)
+    let response = await download.serializingDownloadedFileURL().response
+    response.removeFile()
+    let stream = session().streamRequest(file)
+    for await _ in stream.streamTask().streamingData() {}
+    for request in [data, download, stream] as [Request] {
+      #expect(request.downloadProgress.completedUnitCount == 300_000, "\(type(of: request))")
+      #expect(request.downloadProgress.totalUnitCount == 300_000, "\(type(of: request))")
+    }
+  }
+
   @Test("An unreadable file has a specific error") func unreadableFile() async throws {
     let missing = await session().request(folder["nothing"]).serializingData().response
     #expect(code(missing.error) == .fileDoesNotExist)

@@ -80,6 +80,31 @@ import Testing
     #expect(request.downloadProgress.completedUnitCount == 6)
   }
 
+  @Test("Progress that is asked for after the end counts all bytes") func lateProgress() async {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client, 200, ["Content-Length": "10"])
+      loader.load(client, "01234")
+      loader.load(client, "56789")
+      loader.finish(client)
+    }
+    let fake = FakeTransport(.redirect(302, to: script.url))
+    let session = Session.scripted(fake: fake)
+    let upload = session.upload(Data(count: 7), to: script.url)
+    _ = await upload.serializingData().response
+    #expect(upload.uploadProgress.completedUnitCount == 7)
+    let download = session.download(script.url)
+    await download.serializingDownloadedFileURL().response.removeFile()
+    let stream = session.streamRequest(script.url)
+    for await _ in stream.streamTask().streamingData() {}
+    // The hop before it is the engine's.
+    let redirected = session.download("http://a.test/")
+    await redirected.serializingDownloadedFileURL().response.removeFile()
+    for request in [upload, download, stream, redirected] as [Request] {
+      #expect(request.downloadProgress.completedUnitCount == 10, "\(request.description)")
+      #expect(request.downloadProgress.totalUnitCount == 10, "\(request.description)")
+    }
+  }
+
   @Test("Cancelling stops the protocol") func cancel() async {
     let script = ProtocolScript { loader, client in
       loader.respond(client)

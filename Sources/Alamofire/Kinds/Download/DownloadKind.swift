@@ -171,7 +171,7 @@ struct DownloadKind: RequestKind {
   // MARK: The results
 
   func count(after exchange: Exchange) -> ResultCount {
-    ResultCount(offset: plan.offset, received: exchange.hops.last?.metrics.values.decodedBodyBytes ?? 0)
+    ResultCount(offset: plan.offset, received: exchange.transfer?.decodedBodyBytes ?? 0)
   }
 
   func complete(_ outcome: inout RequestOutcome) {

@@ -26,7 +26,7 @@ struct StreamKind: RequestKind {
   }
 
   func count(after exchange: Exchange) -> ResultCount {
-    ResultCount(received: exchange.hops.last?.metrics.values.decodedBodyBytes ?? 0)
+    ResultCount(received: exchange.transfer?.decodedBodyBytes ?? 0)
   }
 
   // MARK: The end

@@ -51,12 +51,10 @@ struct ProgressReport: Sendable {
   /// - Parameter uploaded: The number of uploaded bytes, if they are more than the last request's.
   mutating func ended(_ exchange: Exchange, uploaded: Int64?, received: Int64, after offset: Int64) {
     guard last == ByteCount() else { return }
-    last.sent = uploaded ?? exchange.hops.last?.metrics.values.requestBodyBytes ?? 0
+    last.sent = uploaded ?? exchange.transfer?.requestBodyBytes ?? 0
     last.expectedToSend = last.sent
     last.received = offset + received
-    guard let block = exchange.head?.block, !block.contains("Content-Encoding") else { return }
-    let length = block.value(of: "Content-Length").flatMap { Int64($0) }
-    let sum = length?.addingReportingOverflow(offset)
+    let sum = exchange.announcedLength?.addingReportingOverflow(offset)
     last.expectedToReceive = sum.flatMap { $0.overflow ? nil : $0.partialValue } ?? -1
   }
 

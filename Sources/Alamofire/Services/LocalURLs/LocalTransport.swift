@@ -29,23 +29,29 @@ struct LocalTransport: AsyncTransport {
     let openings = control.resumptions
     if observer.headReceived(content.head) == .hold { control.suspend(unlessResumedSince: openings) }
     if let failure = request.sink?.begin(content.head, wake: { control.hasRoom() }) { throw failure }
-    let moved: Result<Data, TransportFailure>
+    let moved: Result<Moved, TransportFailure>
     do throws(TransportFailure) {
       moved = .success(try await move(content, of: request, observer, control))
     } catch {
       moved = .failure(error)
     }
     let failure = request.sink?.finish()
-    let body = try moved.get()
+    let (body, count) = try moved.get()
     if let failure { throw failure }
-    return WireResponse(head: content.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics())
+    var values = TransferMetrics.Values()
+    values.decodedBodyBytes = count
+    return WireResponse(
+      head: content.head, body: body.isEmpty ? nil : body, metrics: TransferMetrics(values: values))
   }
+
+  /// The bytes, when there is no sink, and their number.
+  private typealias Moved = (body: Data, count: Int64)
 
   /// Hands on all bytes. Returns them when there is no sink.
   private static func move(
     _ content: LocalContent, of request: WireRequest, _ observer: any TransferObserver,
     _ control: LocalTransferControl
-  ) async throws(TransportFailure) -> Data {
+  ) async throws(TransportFailure) -> Moved {
     var body = Data()
     var count = ByteCount()
     count.expectedToReceive = content.expectedLength
@@ -54,7 +60,7 @@ struct LocalTransport: AsyncTransport {
     while true {
       try await control.pass()
       let bytes = try reader.next(chunk)
-      guard !bytes.isEmpty else { return body }
+      guard !bytes.isEmpty else { return (body, count.received) }
       if let sink = request.sink {
         try await control.give(bytes, to: sink)
       } else {

@@ -77,7 +77,14 @@ struct ProtocolDelivery {
   mutating func finished() -> Result<WireResponse, TransportFailure> {
     if let failure = close() { return .failure(failure) }
     guard let head else { return .failure(TransportFailure(.badServerResponse, "There is no response.")) }
-    return .success(WireResponse(head: head, body: body.isEmpty ? nil : body, metrics: TransferMetrics()))
+    return .success(WireResponse(head: head, body: body.isEmpty ? nil : body, metrics: metrics))
+  }
+
+  private var metrics: TransferMetrics {
+    var values = TransferMetrics.Values()
+    values.requestBodyBytes = count.sent
+    values.decodedBodyBytes = discards ? 0 : count.received
+    return TransferMetrics(values: values)
   }
 
   /// The response so far; `nil` before its head.

@@ -53,6 +53,8 @@ package final class Exchange: Sendable {
   /// The response if it is not an HTTP one: for a file, a `data:` URL, or a `URLProtocol` class. Then ``head`` is
   /// `nil`, so that no status is validated.
   package let other: URLResponse?
+  /// The transfer of the last response if it is not one of ``hops``: from a file, a `data:` URL, a `URLProtocol` class.
+  private let unlisted: TransferMetrics?
   /// The metrics and the response once they were asked for, by any thread.
   private let made: Mutex<Made>
 
@@ -70,26 +72,30 @@ package final class Exchange: Sendable {
   ///   - hops:     The requests that were sent; empty for `file:` and `data:` URLs.
   ///   - response: The response as an object, if it exists already.
   ///   - metrics:  The metrics of an attempt without hops.
+  ///   - unlisted: The transfer of the response, if `hops` does not contain it.
   package init(
     url: URL?, head: ResponseHead?, trailers: FieldBlock? = nil, hops: ShortList<Hop> = [],
-    response: HTTPURLResponse? = nil, metrics: TaskMetrics? = nil
+    response: HTTPURLResponse? = nil, metrics: TaskMetrics? = nil, unlisted: TransferMetrics? = nil
   ) {
     self.url = url
     self.head = head
     trailerBlock = trailers
     self.hops = hops
+    self.unlisted = unlisted
     other = nil
     made = Mutex(Made(response: response.map { LazyResponse($0) }, metrics: metrics))
   }
 
   /// Makes the result of a response that is not an HTTP one.
   package init(
-    url: URL?, other: URLResponse?, _ hops: ShortList<Hop> = [], metrics: TaskMetrics? = nil
+    url: URL?, other: URLResponse?, _ hops: ShortList<Hop> = [], metrics: TaskMetrics? = nil,
+    unlisted: TransferMetrics? = nil
   ) {
     self.url = url
     head = nil
     trailerBlock = nil
     self.hops = hops
+    self.unlisted = unlisted
     self.other = other
     made = Mutex(Made(metrics: metrics))
   }
@@ -98,6 +104,16 @@ package final class Exchange: Sendable {
   package var textEncodingName: String? {
     guard let head else { return other?.textEncodingName }
     return head.charset ?? (head.isJSON ? Charset.impliedByJSON : nil)
+  }
+
+  /// The numbers of the transfer of the last response; `nil` without a transfer.
+  package var transfer: TransferMetrics.Values? { (unlisted ?? hops.last?.metrics)?.values }
+
+  /// The length of the body that the response announces; `nil` if it announces none, or if the body is encoded.
+  package var announcedLength: Int64? {
+    guard let block = head?.block else { return other?.expectedContentLength.nonNegative }
+    guard !block.contains("Content-Encoding") else { return nil }
+    return block.value(of: "Content-Length").flatMap { Int64($0) }?.nonNegative
   }
 
   /// The response for the destination of a download, which asks for one of HTTP in any case.
@@ -205,4 +221,8 @@ package struct ShortList<Element: Sendable>: RandomAccessCollection, Expressible
   package mutating func append(_ element: Element) {
     if head == nil { head = element } else { rest.append(element) }
   }
+}
+
+extension Int64 {
+  fileprivate var nonNegative: Int64? { self < 0 ? nil : self }
 }
