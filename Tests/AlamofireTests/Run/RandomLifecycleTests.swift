@@ -16,7 +16,7 @@ struct RandomLifecycleTests {
     var wasCancelled = false
     for _ in 0..<40 {
       let before = life
-      let event = Int.random(in: 0..<8, using: &random)
+      let event = Int.random(in: 0..<9, using: &random)
       let action = perform(event, on: &life, coin: Bool.random(using: &random))
       if action == .start {
         starts += 1
@@ -46,7 +46,8 @@ struct RandomLifecycleTests {
     case 3: return life.handlerAdded(resumesAutomatically: coin)
     case 4: return life.setUpEagerly()
     case 5: return coin ? life.abandoned() : .nothing
-    case 6:
+    case 6: return coin ? life.refused() : .nothing
+    case 7:
       if life.run == .running { _ = life.readyToSend() }
       return .nothing
     default:

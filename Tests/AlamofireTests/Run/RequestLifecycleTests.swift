@@ -81,7 +81,8 @@ struct RequestLifecycleTests {
       ("ready", { $0.readyToSend() ? .proceed : .hold }, "hphhhhpppp"),
       ("handler", { $0.handlerAdded(resumesAutomatically: false) }, "-------fff"),
       ("handler that resumes", { $0.handlerAdded(resumesAutomatically: true) }, "s--pp--fff"),
-      ("abandoned", { $0.abandoned() }, "fcfcccc---"), ("sent again", { $0.sentAgain() }, "--------s-"),
+      ("abandoned", { $0.abandoned() }, "fcfcccc---"), ("refused", { $0.refused() }, "f-f-------"),
+      ("sent again", { $0.sentAgain() }, "--------s-"),
     ]
     let letters: [RequestLifecycle.Action: Character] = [
       .nothing: "-", .start: "s", .proceed: "p", .hold: "h", .cancel: "c", .finish: "f",
@@ -192,6 +193,18 @@ struct RequestLifecycleTests {
     life.ended()
     #expect(life.state == .finished)
     #expect(life.abandoned() == .nothing)
+  }
+
+  @Test("A refusal ends a request before its start only, and others may be retried") func refuse() {
+    var life = RequestLifecycle()
+    _ = life.suspended()
+    var running = life
+    #expect(life.refused() == .finish)
+    #expect(life.isAbandoned && !life.mayAttemptAgain)
+    _ = running.resumed()
+    #expect(running.refused() == .nothing)
+    #expect(!running.isAbandoned && running.mayAttemptAgain)
+    #expect(running.abandoned() == .cancel)
   }
 
   @Test("A handler resumes the request once, and only if that is allowed") func automaticResume() {

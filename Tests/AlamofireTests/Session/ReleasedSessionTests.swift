@@ -299,6 +299,34 @@ struct ReleasedSessionTests {
     #expect(ends() == 1)
   }
 
+  /// A call before the start that makes the session know a request.
+  enum EarlyCall: CaseIterable { case command, progress, handler, suspension }
+
+  @Test(
+    "A session that was invalidated while a request ran does not end it, whatever came before its start",
+    arguments: EarlyCall.allCases)
+  func startedRequest(call: EarlyCall) async {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(
+      FakeReply.failure(.connectionLost).held(by: gate, reached: reached), .text("value"))
+    let session = Session.retained(fake: fake, startRequestsImmediately: false)
+    let request = session.request("http://a.test/", interceptor: SpyInterceptor(retries: 1))
+    switch call {
+    case .command: request.cURLDescription(on: .global()) { _ in }
+    case .progress: _ = request.downloadProgress()
+    case .handler: request.response(queue: .global()) { _ in }
+    case .suspension: request.suspend()
+    }
+    request.resume()
+    await reached.wait()
+    session.session.finishTasksAndInvalidate()
+    gate.open()
+    let response = await request.end()
+    #expect(response.error == nil)
+    #expect(response.data == Data("value".utf8))
+    #expect(fake.requests.count == 2)
+  }
+
   @Test("A request that was never started ends its sequences when it is released")
   func releasedRequest() async {
     let session = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)

@@ -285,6 +285,29 @@ import Testing
     #expect(await eventually { server.openConnectionCount == 0 })
   }
 
+  @Test("Messages that were not read before the end outlive the session")
+  func releaseAfterEnd() async throws {
+    let server = try HTTPTestServer.webSocket { connection in
+      for text in ["one", "two", "three"] { try connection.send(text) }
+      try connection.close()
+      try connection.drain()
+    }
+    var session: Session? = Session.forStreams()
+    let socket = try #require(session).webSocketRequest(
+      to: server.socketURL(), shouldAutomaticallyResume: false)
+    let messages = socket.webSocketTask().streamingMessages()
+    socket.resume()
+    #expect(await eventually { socket.isFinished })
+    weak let released = session
+    session = nil
+    #expect(released == nil)
+    var texts: [String] = []
+    for await message in messages {
+      if case .string(let text) = message { texts.append(text) }
+    }
+    #expect(texts == ["one", "two", "three"])
+  }
+
   @Test("Leaving a loop cancels the request, unless that is disabled", arguments: [true, false])
   func leftLoop(cancels: Bool) async throws {
     let server = try HTTPTestServer.webSocket()

@@ -133,7 +133,8 @@ package final class SessionCore: Sendable {
   /// Ends the session after its running requests; no request starts afterwards.
   func refuseMore() {
     let (unstarted, reason, isIdle) = runs.registry.refuseMore()
-    for request in unstarted { request.core.abandon(request, with: reason) }
+    // Some of them have been started since they were registered.
+    for request in unstarted { request.core.abandonUnstarted(request, with: reason) }
     if isIdle { notifyInvalidOnce() }
   }
 

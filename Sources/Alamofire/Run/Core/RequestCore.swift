@@ -124,16 +124,30 @@ package final class RequestCore: Sendable {
   /// Registers a request that has something to wait for and was not started, so that its session can end it. A session
   /// that has ended already ends it at once.
   func awaitStart(of request: any RunOwner) {
-    if let reason = session.registry.registerUnstarted(request) { abandon(request, with: reason) }
+    if let reason = session.registry.registerUnstarted(request) { abandonUnstarted(request, with: reason) }
   }
 
   /// Ends the request because its session has ended; an earlier error stays. Does nothing after the end of the request.
   func abandon(_ request: any RunOwner, with error: AFError) {
+    end(request, because: error) { $0.abandoned() }
+  }
+
+  /// Ends the request if it was not started, because its session refuses further ones.
+  func abandonUnstarted(_ request: any RunOwner, with error: AFError) {
+    end(request, because: error) { $0.refused() }
+  }
+
+  private func end(
+    _ request: any RunOwner, because error: AFError,
+    _ change: (inout RequestLifecycle) -> RequestLifecycle.Action
+  ) {
     let action = state.withLock { state in
-      let action = state.lifecycle.abandoned()
+      let action = change(&state.lifecycle)
       if action != .nothing { state.results.fail(error) }
       return action
     }
+    // What a request that has ended well has not delivered yet is still for its readers.
+    guard action != .nothing else { return }
     perform(action, for: request)
     kind.endDelivery()
   }

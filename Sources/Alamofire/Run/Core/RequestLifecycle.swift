@@ -132,6 +132,9 @@ package struct RequestLifecycle: Sendable {
     }
   }
 
+  /// Ends a request that was not started, because its session refuses further ones. Those that run come to their end.
+  package mutating func refused() -> Action { run == .notStarted ? abandoned() : .nothing }
+
   /// Starts a finished request again.
   package mutating func sentAgain() -> Action {
     guard run == .ended, state == .finished, mayAttemptAgain else { return .nothing }
