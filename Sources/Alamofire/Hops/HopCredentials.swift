@@ -38,7 +38,6 @@ struct HopCredentials: Sendable {
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
 extension HopLoop {
   mutating func addCredentials() throws(AFError) -> Outcome<HopLoop> {
-    if redirects.count > 0 { dropCredentialsOfOtherOrigin() }
     // Most sessions have no credentials, and finding that out costs next to nothing.
     let request = request
     let mayKnow =
@@ -73,7 +72,7 @@ extension HopLoop {
   }
 
   /// Forgets the credential that was sent to the previous origin.
-  private mutating func dropCredentialsOfOtherOrigin() {
+  mutating func dropCredentialsOfOtherOrigin() {
     redirects.arrive(at: request.origin)
     guard let field = credentials.dropProof()?.field, request.authorization == field else { return }
     request = request.changing {

@@ -44,6 +44,8 @@ extension HopLoop {
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
   mutating func chooseHandler() throws(AFError) -> Outcome<HopLoop> {
     if case .journal = route.handler { return .done }
+    // Before a class sees the request.
+    if redirects.count > 0 { dropCredentialsOfOtherOrigin() }
     if mustChooseHandler {
       try checkScheme()
       guard services.settings.protocolClasses.isEmpty || kind.traits.contains(.needsEngine) else {
@@ -76,8 +78,10 @@ extension HopLoop {
 
   private mutating func use(_ taker: URLProtocol.Type?, for urlRequest: URLRequest) throws(AFError) {
     if let taker {
+      // A class may send it anywhere, so a hop to another origin has none.
+      let credential = request.origin == redirects.initialOrigin ? delegate.credential : nil
       route.handler = .userProtocol(
-        ProtocolTransport(taker, request: urlRequest, credential: delegate.credential))
+        ProtocolTransport(taker, request: urlRequest, credential: credential))
       return
     }
     guard let handler = HopHandler(scheme: request.scheme) else {

@@ -298,8 +298,60 @@ import Testing
     "The sender of a challenge receives the answer",
     arguments: [(true, 0, "ada"), (true, 1, "nobody"), (false, 0, "nobody")])
   func challenge(hasCredential: Bool, failureCount: Int, answer: String) async {
-    let sender = ChallengeSender()
+    let request = Session.scripted().request(challenging(failureCount).url)
+    if hasCredential { request.authenticate(username: "ada", password: "x") }
+    let response = await request.serializingString().response
+    #expect(response.value == answer)
+    #expect(response.response?.statusCode == (answer == "ada" ? 200 : 401))
+  }
+
+  @Test("A challenge after a redirect receives the credential from the first origin only")
+  func challengeAfterRedirect() async {
+    let script = challenging(redirectsFirst: true)
+    let own = Session.scripted().request(script.url).authenticate(username: "ada", password: "x")
+    #expect(await own.serializingString().response.value == "ada")
+    for url in ["http://a.test/", "http://ada:x@a.test/"] {
+      let other = challenging()
+      let request = Session.scripted(fake: FakeTransport(.redirect(302, to: other.url))).request(url)
+      if url == "http://a.test/" { request.authenticate(username: "ada", password: "x") }
+      #expect(await request.serializingString().response.value == "nobody", "\(url)")
+      #expect(other.started.count == 1)
+    }
+  }
+
+  @Test("A class at another origin does not see the field that answered a challenge")
+  func fieldOfOtherOrigin() async throws {
     let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.finish(client)
+    }
+    let handler = Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.url = URL(string: script.url)
+        return request
+      })
+    let fake = FakeTransport(.challenge(), .redirect(302, to: "/there"))
+    let request = Session.scripted(fake: fake).request("http://a.test/", headers: ["X-Mine": "1"])
+      .authenticate(username: "ada", password: "x").redirect(using: handler)
+    #expect(await request.end().error == nil)
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true])
+    let seen = try #require(script.started.values.first)
+    #expect(seen.value(forHTTPHeaderField: "X-Mine") == "1")
+    #expect(seen.value(forHTTPHeaderField: "Authorization") == nil)
+  }
+
+  /// Makes a script that asks for a password, and responds with the user of the answer.
+  private func challenging(_ failureCount: Int = 0, redirectsFirst: Bool = false) -> ProtocolScript {
+    let sender = ChallengeSender()
+    return ProtocolScript { loader, client in
+      guard let url = loader.request.url else { return }
+      if redirectsFirst, url.path != "/there", let next = URL(string: "/there", relativeTo: url),
+        let response = HTTPURLResponse(url: url, statusCode: 302, httpVersion: nil, headerFields: nil)
+      {
+        return client.urlProtocol(
+          loader, wasRedirectedTo: URLRequest(url: next.absoluteURL), redirectResponse: response)
+      }
       nonisolated(unsafe) let loader = loader
       sender.onAnswer = { user in
         loader.respond(client, user == nil ? 401 : 200)
@@ -307,7 +359,7 @@ import Testing
         loader.finish(client)
       }
       let space = URLProtectionSpace(
-        host: loader.request.url?.host ?? "", port: 443, protocol: "https", realm: "r",
+        host: url.host ?? "", port: 443, protocol: "https", realm: "r",
         authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
       client.urlProtocol(
         loader,
@@ -315,11 +367,6 @@ import Testing
           protectionSpace: space, proposedCredential: nil, previousFailureCount: failureCount,
           failureResponse: nil, error: nil, sender: sender))
     }
-    let request = Session.scripted().request(script.url)
-    if hasCredential { request.authenticate(username: "ada", password: "x") }
-    let response = await request.serializingString().response
-    #expect(response.value == answer)
-    #expect(response.response?.statusCode == (answer == "ada" ? 200 : 401))
   }
 }
 
