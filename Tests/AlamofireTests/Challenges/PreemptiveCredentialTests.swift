@@ -108,6 +108,95 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, true])
   }
 
+  // MARK: URLs of attempts
+
+  /// Returns an adapter that gives each attempt its URL. It is also a retrier of all but the last one.
+  private func interceptor(
+    _ urls: [String], beforeRetry: @escaping @Sendable (Request) -> Void = { _ in }
+  ) -> SpyInterceptor {
+    SpyInterceptor(
+      adapt: { request, count in
+        var request = request
+        request.url = URL(string: urls[min(count, urls.count) - 1])
+        return .success(request)
+      },
+      retry: { request, _, count in
+        beforeRetry(request)
+        return count < urls.count ? .retry : .doNotRetry
+      })
+  }
+
+  /// Sends one request whose attempts have these URLs.
+  private func attempts(
+    _ urls: [String], _ fake: FakeTransport, options: TransportOptions = TransportOptions(),
+    _ change: (DataRequest) -> Void = { _ in }
+  ) async -> DataRequest {
+    let session = Session.retained(fake: fake, interceptor: interceptor(urls), options: options)
+    let request = session.request("http://first.test/")
+    change(request)
+    _ = await request.end()
+    return request
+  }
+
+  @Test("User and password of one attempt's URL do not reach the host of the next", arguments: [false, true])
+  func otherHost(isPreemptive: Bool) async {
+    let fake = FakeTransport(.failure(.connectionLost), .challenge())
+    let request = await attempts(
+      ["http://ann:pass@a.test/", "http://b.test/"], fake,
+      options: isPreemptive ? Self.preemptive : TransportOptions())
+    #expect(request.response?.statusCode == 401)
+    #expect(fake.urls == ["http://a.test/", "http://b.test/"])
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [isPreemptive, false])
+    #expect(request.credential == nil)
+    #expect(!request.cURLDescription().contains("ann"), "\(request.cURLDescription())")
+  }
+
+  @Test("A command does not contain the password of an earlier host, even before its attempt is sent")
+  func commandOfOtherHost() async {
+    let spy = interceptor(["http://ann:pass@a.test/", "http://b.test/"]) { $0.suspend() }
+    let session = Session.retained(
+      fake: FakeTransport(.failure(.connectionLost), .text("ok")), interceptor: spy)
+    let hosts = Recorder<String?>()
+    let request = session.request("http://first.test/").onURLRequestCreation(on: .global()) {
+      hosts.add($0.url?.host)
+    }
+    async let response = request.end()
+    #expect(await hosts.wait(for: 2) == ["a.test", "b.test"])
+    let command = request.cURLDescription()
+    #expect(command.contains("b.test") && !command.contains("ann"), "\(command)")
+    request.resume()
+    #expect(await response.data == Data("ok".utf8))
+  }
+
+  @Test("The URL of each attempt names its credential, which later ones at that origin use")
+  func laterPassword() async {
+    let rows: [(urls: [String], user: String, password: String)] = [
+      (["http://ann:old@a.test/", "http://ann:new@a.test/"], "ann", "new"),
+      (["http://ann:pass@a.test/1", "http://a.test/2"], "ann", "pass"),
+      (["http://ann:pass@a.test/", "http://bob:word@b.test/"], "bob", "word"),
+      (["http://a.test/", "http://ann:pass@a.test/"], "ann", "pass"),
+    ]
+    for row in rows {
+      let fake = FakeTransport(.failure(.connectionLost), .challenge(), .text("in"))
+      let request = await attempts(row.urls, fake)
+      #expect(
+        fake.requests.map { $0.value("Authorization") } == [
+          nil, nil, HTTPHeader.authorization(username: row.user, password: row.password).value,
+        ], "\(row.urls)")
+      #expect(request.credential?.user == row.user)
+    }
+  }
+
+  @Test("A given credential takes precedence over the URLs of all attempts") func givenCredential() async {
+    let fake = FakeTransport(.failure(.connectionLost), .challenge(), .text("in"))
+    let request = await attempts(["http://ann:pass@a.test/", "http://bob:word@b.test/"], fake) {
+      $0.authenticate(username: "own", password: "1")
+    }
+    let own = HTTPHeader.authorization(username: "own", password: "1").value
+    #expect(fake.requests.map { $0.value("Authorization") } == [nil, nil, own])
+    #expect(request.credential?.user == "own")
+  }
+
   // MARK: netrc
 
   private func withFile(_ text: String, _ body: (String) async -> Void) async throws {

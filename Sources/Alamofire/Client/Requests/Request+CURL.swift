@@ -74,7 +74,7 @@ extension Request {
 
   /// Returns the request's own credential, or else the credentials for the host in the session's storage.
   private func credentials(for url: URL, host: String) -> [String] {
-    var all = [credential].compactMap { $0 }
+    var all = [core.credential(for: url)].compactMap { $0 }
     if all.isEmpty, let storage = session.configuration.urlCredentialStorage {
       let space = URLProtectionSpace(
         host: host, port: url.port ?? 0, protocol: url.scheme, realm: host,

@@ -198,7 +198,7 @@ public class Request: @unchecked Sendable {
     if let credential = credential as? ClientIdentityCredential {
       core.present(credential.clientIdentity)
     } else {
-      core.state.withLock { $0.options.value.credential = credential }
+      core.state.withLock { $0.options.value.givenCredential = credential }
     }
     return self
   }

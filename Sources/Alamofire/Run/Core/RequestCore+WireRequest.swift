@@ -22,11 +22,8 @@ extension RequestCore {
     guard let origin = target?.origin ?? otherOrigin(url) else {
       throw .sessionTaskFailed(error: URLError.unsupported(url))
     }
-    if let target, let user = target.user {
-      useCredentialOfURL(user: user, password: target.password ?? "")
-    }
     let own = request.allHTTPHeaderFields
-    let (profile, priority) = profileAndPriority
+    let (profile, priority) = beginOptions(at: origin, target.flatMap { CredentialOfURL($0) })
     let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
     violation = session.settings.violation(method: method, own: own, all: fields)
     let body = try body(of: request, own: own)

@@ -8,13 +8,32 @@ struct RequestOptions: RareValue {
   static let unchanged = Rare<RequestOptions>.Memory()
 
   var id: UUID?
-  var credential: URLCredential?
+  /// The credential that the caller gave.
+  var givenCredential: URLCredential?
+  /// The credential in the URL of an attempt.
+  var credentialOfURL: CredentialOfURL?
   /// The profile of a request to which options or an identity were given.
   var profile: ConnectionProfile?
   /// The priority, if it is not the usual one.
   var priority = RequestOptions.usualPriority
 
   static let usualPriority: Float = 0.5
+
+  /// The credential that answers challenges.
+  var credential: URLCredential? { givenCredential ?? credentialOfURL?.credential }
+}
+
+/// User and password of a URL. Only its origin may get them, and the URL of a retry can be another one.
+struct CredentialOfURL: Sendable {
+  let credential: URLCredential
+  let origin: Origin
+
+  /// Makes the credential of a URL; `nil` without a user.
+  init?(_ target: WireTarget) {
+    guard let user = target.user else { return nil }
+    credential = URLCredential(user: user, password: target.password ?? "", persistence: .forSession)
+    origin = target.origin
+  }
 }
 
 /// The options of a request, or its session's.
@@ -33,11 +52,24 @@ extension RequestCore {
     state.withLock { $0.options.read { $0.profile } } ?? session.settings.profile
   }
 
-  /// The profile and the priority, read under one lock because every request needs both.
-  var profileAndPriority: (ConnectionProfile, Float) {
+  /// Returns the profile and the priority for an attempt, and keeps the credential of its URL. One lock guards all of
+  /// it, because every request needs it.
+  ///
+  /// - Parameter credential: The credential in the URL. Without one, the credential in the URL of an earlier attempt
+  ///   stays if the origin is the same, because the requests of a resumable upload follow from the first one.
+  func beginOptions(
+    at origin: Origin, _ credential: CredentialOfURL?
+  ) -> (ConnectionProfile, Float) {
     let (profile, priority) = state.withLock { state in
-      state.options.isChanged
-        ? (state.options.value.profile, state.options.value.priority) : (nil, RequestOptions.usualPriority)
+      guard credential != nil || state.options.isChanged else {
+        return (nil as ConnectionProfile?, RequestOptions.usualPriority)
+      }
+      if let credential {
+        state.options.value.credentialOfURL = credential
+      } else if let known = state.options.value.credentialOfURL, known.origin != origin {
+        state.options.value.credentialOfURL = nil
+      }
+      return (state.options.value.profile, state.options.value.priority)
     }
     return (profile ?? session.settings.profile, priority)
   }
@@ -95,14 +127,14 @@ extension RequestCore {
     }
   }
 
-  /// Uses user and password of the URL as the credential, unless another one was given.
-  func useCredentialOfURL(user: String, password: String) {
-    state.withLock { state in
-      if state.options.value.credential == nil {
-        state.options.value.credential = URLCredential(
-          user: user, password: password, persistence: .forSession)
-      }
-    }
+  /// Returns the credential for a URL, which an attempt may be about to send. The credential of another attempt's URL
+  /// is not for another origin.
+  func credential(for url: URL) -> URLCredential? {
+    let options = state.withLock { $0.options.read { ($0.givenCredential, $0.credentialOfURL) } }
+    if let given = options?.0 { return given }
+    guard let ofURL = options?.1 else { return nil }
+    let origin = WireTarget(kind.engineURL(of: url.absoluteString))?.origin
+    return origin == ofURL.origin ? ofURL.credential : nil
   }
 
   var passwordCredential: PasswordCredential? {
