@@ -113,9 +113,13 @@ struct ResponseInputStreamTests {
   @Test("Bodies of two responses are not concatenated") func retry() async throws {
     let gate = Latch()
     let spy = SpyInterceptor(retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
-    let held = FakeReply.chunks(["two"]).held(by: gate)
+    // More than is buffered, so that the request runs until it is read.
+    let two = String(repeating: "two", count: 1_000_000)
+    let held = FakeReply.chunks([two, two]).held(by: gate)
     let other = FakeTransport(.chunks(["one"], failure: .connectionLost), held)
+    let events = EventSpy()
     let request = Session.retained(fake: other, interceptor: spy).streamRequest("http://a.test/")
+      .eventMonitor(events)
     let stream = try #require(request.asInputStream())
     stream.open()
     #expect(await onAThread(stream) { $0.bytes(100) } == Data("one".utf8))
@@ -123,6 +127,8 @@ struct ResponseInputStreamTests {
     #expect(await onAThread(stream) { $0.bytes(100) } == nil)
     #expect(stream.streamStatus == .error)
     #expect(stream.streamError != nil)
+    #expect(events.reported.filter { $0 == "requestDidCancel" }.count == 1)
+    #expect((request.error?.underlyingError as? URLError)?.code == .networkConnectionLost)
   }
 
   @Test("An upload can read from the stream") func upload() async throws {

@@ -22,7 +22,9 @@ struct StreamEndTests {
   @Test("An error of a handler ends the request") func handlerError() async throws {
     let recorder = DataRecorder { stream in if stream.value != nil { throw TestError() } }
     let other = DataRecorder()
-    let request = request(.chunks(["a", "b", "c"])).responseStream(on: queue, stream: recorder.note)
+    let spy = EventSpy()
+    let request = request(.chunks(["a", "b", "c"])).eventMonitor(spy)
+      .responseStream(on: queue, stream: recorder.note)
       .responseStream(on: queue, stream: other.note)
     let error = try await recorder.end().error
     guard case .responseSerializationFailed(.customSerializationFailed(let cause)) = error else {
@@ -33,6 +35,8 @@ struct StreamEndTests {
     #expect(String(recorder.kinds.values) == "sc")
     #expect(try await other.end().error?.isResponseSerializationError == true)
     #expect(request.isCancelled)
+    let ends = spy.reported.filter { $0 == "requestDidCancel" || $0 == "requestDidFinish" }
+    #expect(ends == ["requestDidCancel", "requestDidFinish"])
   }
 
   @Test("An AFError of a handler is not wrapped, and an error of a completion is ignored") func afError()

@@ -152,9 +152,9 @@ package final class RequestCore: Sendable {
     kind.endDelivery()
   }
 
-  /// Cancels a running request because of `error`.
-  func cancelWhileRunning(because error: AFError = .explicitlyCancelled) {
-    if state.withLock({ $0.cancel(because: error) }) == .cancel { cancelRun() }
+  /// Cancels a running request without an event for monitors, as a delegate does that wants no body.
+  func cancelWhileRunning() {
+    if state.withLock({ $0.cancel(because: .explicitlyCancelled) }) == .cancel { cancelRun() }
   }
 
   // MARK: Actions

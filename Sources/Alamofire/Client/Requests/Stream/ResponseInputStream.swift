@@ -113,7 +113,7 @@ final class ResponseInputStream: BlockingInputStream {
     }
     guard isEarly else { return }
     if !reader.runEnd.isReached {
-      if let error { request.core.cancelWhileRunning(because: error) } else { request.cancel() }
+      request.core.cancel(request, because: error ?? .explicitlyCancelled)
     }
     request.flow.fanout.remove(reader)
     reader.wake(request.flow.fanout)

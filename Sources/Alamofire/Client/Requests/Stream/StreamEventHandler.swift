@@ -65,7 +65,8 @@ final class StreamEventHandler<Success: Sendable, Failure: Error>: StreamHandler
 
   private func stop(_ request: DataStreamRequest, because error: any Error) {
     if !runEnd.isReached {
-      request.core.cancelWhileRunning(
+      request.core.cancel(
+        request,
         because: error.asAFError(
           or: .responseSerializationFailed(reason: .customSerializationFailed(error: error))))
     }
