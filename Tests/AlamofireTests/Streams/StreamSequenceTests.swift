@@ -254,6 +254,23 @@ struct StreamSequenceTests {
     #expect(kinds == ["1", "failure", "completion"])
   }
 
+  @Test("A last document that is cut off is followed by the completion", arguments: [false, true])
+  func failureOfLastDocument(isLate: Bool) async throws {
+    let request = request(.chunks([#"{"x":1}{"x""#]), cancelsOnError: true)
+    let stream = request.streamTask().streamingDecodables(Point.self)
+    if isLate {
+      let recorder = DataRecorder()
+      request.responseStream(on: .global(), stream: recorder.note)
+      _ = try await recorder.end()
+    }
+    var kinds: [String] = []
+    for await element in stream {
+      kinds.append(
+        element.value.map { "\($0.x)" } ?? (element.completion == nil ? "failure" : "completion"))
+    }
+    #expect(kinds == ["1", "failure", "completion"])
+  }
+
   @Test("A loop after the end receives the completion") func lateLoop() async {
     let request = request(.chunks(["a"]))
     for await _ in request.streamTask().streamingData() {}

@@ -122,7 +122,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
     if case .stream(let value) = element.event { request.notifyParsed(value) }
     if case .stream(.failure) = element.event, request.automaticallyCancelOnStreamError {
       element.token.cancel()
-      state.withLock { $0.ready.removeAll() }
+      state.withLock { $0.ready.removeAll { $0.completion == nil } }
     }
     return element
   }
