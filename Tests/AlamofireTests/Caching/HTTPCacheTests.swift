@@ -25,11 +25,11 @@ import Testing
 
   private func response(
     _ request: URLRequest, _ body: String, _ fields: [String: String] = [:],
-    policy: URLCache.StoragePolicy = .allowed, info: [AnyHashable: Any]? = nil
+    status: Int = 200, policy: URLCache.StoragePolicy = .allowed, info: [AnyHashable: Any]? = nil
   ) throws -> CachedURLResponse {
     let url = try #require(request.url)
     let head = try #require(
-      HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+      HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
     return CachedURLResponse(response: head, data: Data(body.utf8), userInfo: info, storagePolicy: policy)
   }
 
@@ -114,6 +114,20 @@ import Testing
     #expect(cache.cachedResponse(for: post) == nil && cache.cachedResponse(for: get) == nil)
     #expect(cache.cachedResponse(for: URLRequest(url: path)) == nil)
     cache.removeCachedResponse(for: URLRequest(url: path))
+  }
+
+  @Test("A response with a status that no server sends is not stored", arguments: [Int.min, -1, 99, 1000])
+  func impossibleStatus(status: Int) throws {
+    let cache = cache()
+    let request = try request("http://a.test/x")
+    cache.storeCachedResponse(try response(request, "x", status: status), for: request)
+    cache.settle()
+    #expect(try body("http://a.test/x", in: cache) == nil)
+    #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
+    for possible in [100, 999] {
+      cache.storeCachedResponse(try response(request, "\(possible)", status: possible), for: request)
+      #expect(try body("http://a.test/x", in: cache) == "\(possible)")
+    }
   }
 
   @Test("Variants are found by their fields") func variants() throws {

@@ -52,6 +52,26 @@ struct CachedResponseHandlerTests {
     #expect(!spy.reported.contains { $0.hasPrefix("willCache") })
   }
 
+  @Test("A response is not stored with a status that no server sends", arguments: [false, true])
+  func impossibleStatus(isOurs: Bool) async throws {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.urlCache =
+      isOurs ? HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder["ours"]) : cache
+    let handler = ResponseCacher(
+      behavior: .modify { _, proposed in
+        let url = proposed.response.url ?? URL(fileURLWithPath: "/")
+        return HTTPURLResponse(url: url, statusCode: -1, httpVersion: nil, headerFields: nil)
+          .map { CachedURLResponse(response: $0, data: proposed.data) }
+      })
+    let session = Session.retained(
+      fake: FakeTransport(), configuration: configuration,
+      observers: SessionObservers(cachedResponseHandler: handler))
+    #expect(await session.request("http://a.test/1").end().data == Data("ok".utf8))
+    (configuration.urlCache as? HTTPCache)?.settle()
+    let request = try URLRequest(url: "http://a.test/1", method: .get)
+    #expect(configuration.urlCache?.cachedResponse(for: request) == nil)
+  }
+
   @Test("A response is stored under its URL with the query") func query() async throws {
     let fake = FakeTransport { request, _ in
       .status(200, request.url, headers: [("Cache-Control", "max-age=600")])

@@ -36,9 +36,9 @@ package final class URLCacheStorage: ResponseStore {
     }
     // Stored by other code: the response holds its URL, and the `Date` field is the only evidence of its age.
     guard let response = cached.response as? HTTPURLResponse,
-      let url = response.url, url == Self.url(of: key) || CacheKey(url.absoluteString) == key
+      let url = response.url, url == Self.url(of: key) || CacheKey(url.absoluteString) == key,
+      let head = ResponseHead(storable: response)
     else { return [] }
-    let head = ResponseHead(response)
     let date = head.block.value(of: "Date").flatMap { HTTPDate($0, now: HTTPDate(secondsSince1970: now)) }
     let time = date?.secondsSince1970 ?? 0
     return [
@@ -122,7 +122,7 @@ extension StoredResponse {
     requestTime: Int64, responseTime: Int64, staysInMemory: Bool = false
   ) {
     guard cached.storagePolicy != .notAllowed,
-      let head = head ?? (cached.response as? HTTPURLResponse).map({ ResponseHead($0) })
+      let head = head ?? (cached.response as? HTTPURLResponse).flatMap({ ResponseHead(storable: $0) })
     else { return nil }
     self.init(
       key: key, fields: FieldDigests(of: fields), head: head, body: cached.data, requestTime: requestTime,
@@ -158,8 +158,10 @@ extension StoredResponse {
 }
 
 extension ResponseHead {
-  /// Makes the head of a response that is an object already.
-  init(_ response: HTTPURLResponse) {
+  /// Makes the head of a response that is an object already; `nil` for a status that no server can send (RFC 9110
+  /// §15), which a program can give to its own responses.
+  init?(storable response: HTTPURLResponse) {
+    guard (100..<1000).contains(response.statusCode) else { return nil }
     let fields = response.allHeaderFields.compactMap { name, value -> HTTPHeader? in
       guard let name = name as? String, let value = value as? String else { return nil }
       return HTTPHeader(name: name, value: value)
