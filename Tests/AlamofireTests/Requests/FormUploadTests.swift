@@ -78,4 +78,69 @@ import Testing
     #expect(bodies.count == 2 && bodies[0] == bodies[1])
     #expect(bodies[0].contains("contents"))
   }
+
+  private static func fillWithStream(_ form: MultipartFormData) {
+    fill(form)
+    form.append(
+      InputStream(data: Data("streamed".utf8)), withLength: 8, name: "stream", fileName: "s.txt",
+      mimeType: "text/plain")
+  }
+
+  /// Returns the path of the temporary file; `nil` for a form in memory.
+  private func filePath(of request: UploadRequest) -> String? {
+    if case .file(let url, _)? = request.uploadable { url.path } else { nil }
+  }
+
+  @Test("A form with a stream is sent again by retries", arguments: [UInt64.max, 0])
+  func retryOfStream(threshold: UInt64) async throws {
+    let replies = try HTTPTestServer(routes: .none)
+    replies.enqueue(.status(503), .status(503), .ok)
+    let request = session.upload(
+      multipartFormData: Self.fillWithStream, to: replies.url("/"), usingThreshold: threshold,
+      interceptor: .retryPolicy(
+        retryLimit: 2, exponentialBackoffScale: 0.001, retryableHTTPMethods: [.post]))
+    #expect(await request.validate().end().error == nil)
+    let bodies = replies.recordedRequests.map(\.bodyText)
+    #expect(bodies.count == 3 && Set(bodies).count == 1)
+    #expect(bodies[0].contains("contents") && bodies[0].contains("streamed"))
+    let path = filePath(of: request)
+    #expect((path != nil) == (threshold == 0))
+    if let path { #expect(!FileManager.default.fileExists(atPath: path), "the file goes with the request") }
+  }
+
+  @Test("The file of a form with a stream goes with a request that is cancelled before its retry")
+  func cancelledRetry() async throws {
+    let replies = try HTTPTestServer(routes: .none)
+    replies.enqueue(.status(503))
+    let files = Recorder<Bool>()
+    let retrier = Retrier { request, _, _, completion in
+      if case .file(let url, _)? = (request as? UploadRequest)?.uploadable {
+        files.add(FileManager.default.fileExists(atPath: url.path))
+      }
+      request.cancel()
+      completion(.retry)
+    }
+    let request = session.upload(
+      multipartFormData: Self.fillWithStream, to: replies.url("/"), usingThreshold: 0,
+      interceptor: Interceptor(adapters: [], retriers: [retrier]))
+    #expect(await request.validate().end().error != nil)
+    #expect(files.values == [true])
+    let path = try #require(filePath(of: request))
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(replies.requestCount == 1)
+  }
+
+  @Test("A form with a stream cannot be sent again after its end, because its file is gone")
+  func sentAgain() async throws {
+    let replies = try HTTPTestServer(routes: .none)
+    replies.enqueue(.ok, .ok)
+    let request = session.upload(
+      multipartFormData: Self.fillWithStream, to: replies.url("/"), usingThreshold: 0)
+    #expect(await request.end().error == nil)
+    session.retryRequest(request, withDelay: nil)
+    #expect(await request.end().error?.isMultipartEncodingError == true)
+    let path = try #require(filePath(of: request))
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(replies.requestCount == 1)
+  }
 }

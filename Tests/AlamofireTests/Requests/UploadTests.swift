@@ -174,6 +174,40 @@ import Testing
     #expect(server.recordedRequests.map(\.bodyText) == ["body 1", "body 2"])
   }
 
+  @Test("A file that is removed after the upload is there for a retry", arguments: [false, true])
+  func retryOfTemporaryFile(isConvertible: Bool) async throws {
+    server.enqueue(.status(503), .ok)
+    let url = try file(bytes(100))
+    let request =
+      isConvertible
+      ? session.upload(TemporaryUpload(url: url), request: server.url("/"), interceptor: RetryOnce())
+      : session.upload(
+        UploadRequest.Uploadable.file(url, shouldRemove: true), request: server.url("/"),
+        interceptor: RetryOnce())
+    #expect(await request.validate().end().error == nil)
+    #expect(server.recordedRequests.map(\.body.count) == [100, 100])
+    #expect(!FileManager.default.fileExists(atPath: url.path))
+  }
+
+  @Test("The file of each attempt is removed when the next one has another") func filesOfAttempts()
+    async throws
+  {
+    server.enqueue(.status(503), .ok)
+    let urls = [try file(bytes(1)), try file(bytes(2))]
+    let made = Recorder<URL>()
+    let upload = MadeUpload {
+      made.add(urls[min(made.count, 1)])
+      return .file(urls[made.count - 1], shouldRemove: true)
+    }
+    let retrier = Retrier { _, _, _, completion in completion(made.count < 2 ? .retry : .doNotRetry) }
+    let response = await session.upload(
+      upload, request: server.url("/"), interceptor: Interceptor(adapters: [], retriers: [retrier])
+    ).validate().end()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map(\.body.count) == [1, 2])
+    #expect(urls.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
+  }
+
   @Test("A body that cannot be created is an error") func creationFailure() async throws {
     struct Broken: UploadableConvertible {
       struct Reason: Error {}
@@ -193,6 +227,12 @@ import Testing
 private struct TemporaryUpload: UploadableConvertible {
   let url: URL
   func createUploadable() throws -> UploadRequest.Uploadable { .file(url, shouldRemove: true) }
+}
+
+/// A body that a closure makes for each attempt.
+private struct MadeUpload: UploadableConvertible {
+  let make: @Sendable () -> UploadRequest.Uploadable
+  func createUploadable() throws -> UploadRequest.Uploadable { make() }
 }
 
 private final class Numbered: UploadableConvertible {

@@ -235,7 +235,7 @@ struct ResumableUploadRequestTests {
   }
 
   @Test("Progress does not fall if the server has fewer bytes than were sent") func keptProgress() throws {
-    let body = UploadBody(fileManager: .default, transfer: nil, runsUserCode: false) {
+    let body = UploadBody(fileManager: .default, transfer: nil, runsUserCode: false, isSpent: nil) {
       .data(Data(Self.bytes))
     }
     var policy = UploadResumption.Policy()

@@ -180,12 +180,16 @@ extension MultipartFormData {
   }
 }
 
-/// A form as the body of an upload, encoded again for each attempt.
+/// A form as the body of an upload, encoded again for each attempt. The file of a form with streams is kept for further
+/// attempts, because they can be read once.
 ///
 /// Unchecked: the form is handed over with the request, and only its attempts use it from then on.
 struct MultipartUploadable: UploadableConvertible, @unchecked Sendable {
   let form: MultipartFormData
   let threshold: UInt64
+
+  /// Whether a stream of the form was read, and its bytes are only in the file.
+  var isSpent: Bool { form.isSpent }
 
   func createUploadable() throws -> UploadRequest.Uploadable {
     switch try form.makeUpload(threshold: threshold).body {

@@ -112,8 +112,11 @@ extension Session {
     runsUserCode: Bool?, _ interceptor: (any RequestInterceptor)?, _ shouldAutomaticallyResume: Bool?,
     _ fileManager: FileManager, transfer: BackgroundTransfer?, resumer: UploadResumer? = nil
   ) -> UploadRequest {
+    var isSpent: (@Sendable () -> Bool)?
+    if let form = uploadable as? MultipartUploadable { isSpent = { form.isSpent } }
     let body = UploadBody(
-      fileManager: fileManager, transfer: transfer, runsUserCode: !(uploadable is UploadRequest.Uploadable)
+      fileManager: fileManager, transfer: transfer, runsUserCode: !(uploadable is UploadRequest.Uploadable),
+      isSpent: isSpent
     ) { try uploadable.createUploadable().content }
     let request = UploadRequest(
       core.parts(

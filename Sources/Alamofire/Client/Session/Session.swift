@@ -225,8 +225,8 @@ open class Session: @unchecked Sendable {
 
   /// Makes a request that sends a form. `multipartFormData` fills the form during this call.
   ///
-  /// A form of `encodingMemoryThreshold` bytes or more, 10 MB by default, is encoded into a temporary file, which is
-  /// removed with the attempt. A smaller form is sent like an upload of bytes.
+  /// A form of `encodingMemoryThreshold` bytes or more, 10 MB by default, is encoded into a temporary file. The file is
+  /// removed with the attempt, or with the request if the form has streams. A smaller form is sent like bytes.
   open func upload(
     multipartFormData: (MultipartFormData) -> Void, to convertible: any URLConvertible,
     usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,

@@ -7,6 +7,9 @@ import Synchronization
 final class UploadBody: Sendable {
   /// Makes the body of an attempt. May block.
   private let make: @Sendable () throws -> UploadContent
+  /// Whether the body cannot be made again, so that further attempts send the file that was made; `nil` for a body
+  /// that is not a form. Asked before each further attempt.
+  private let isSpent: (@Sendable () -> Bool)?
   let fileManager: FileManager
   /// Whether making the body runs user code, which may block.
   let runsUserCode: Bool
@@ -28,11 +31,12 @@ final class UploadBody: Sendable {
 
   init(
     fileManager: FileManager, transfer: BackgroundTransfer?, runsUserCode: Bool,
-    _ make: @escaping @Sendable () throws -> UploadContent
+    isSpent: (@Sendable () -> Bool)?, _ make: @escaping @Sendable () throws -> UploadContent
   ) {
     self.fileManager = fileManager
     self.transfer = transfer
     self.runsUserCode = runsUserCode
+    self.isSpent = isSpent
     self.make = make
   }
 
@@ -83,6 +87,26 @@ final class UploadBody: Sendable {
   /// request.
   func removeMadeFile() {
     if let url = state.withLock({ $0.madeFile.take() }) { try? fileManager.removeItem(at: url) }
+  }
+
+  /// Makes the body of an attempt in place of the file of an earlier one, if there is any. Blocks for as long as the
+  /// caller's code does.
+  func madeAnew() -> Result<UploadContent, AFError> {
+    guard let file = state.withLock({ $0.madeFile }) else { return made() }
+    if let isSpent {
+      if isSpent() { return .success(.file(file, shouldRemove: true)) }
+      // There may be no room for two files of a large form.
+      removeMadeFile()
+      return made()
+    }
+    let content = made()
+    switch content {
+    // The caller's file, which is removed after the last attempt.
+    case .success(.file(let url, true)) where url.path == file.path: break
+    case .success: removeMadeFile()
+    case .failure: break
+    }
+    return content
   }
 
   /// Makes the body of an attempt. Blocks for as long as the caller's code does.

@@ -50,6 +50,13 @@ extension MultipartFormData {
     }
   }
 
+  /// Whether a stream was read that was not kept, so that the form cannot be encoded again.
+  var isSpent: Bool {
+    parts.contains { part in
+      if case .spent = part.content { true } else { false }
+    }
+  }
+
   /// Throws known failures before any stream is read.
   private func check() throws(AFError) {
     if let failure { throw failure }
