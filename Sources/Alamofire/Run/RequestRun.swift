@@ -37,7 +37,7 @@ final class RequestRun: @unchecked Sendable {
   @exclusivity(unchecked) private var attempt: Attempt
   @exclusivity(unchecked) private var hops: HopLoop
   @exclusivity(unchecked) private var isFirstAttempt = true
-  /// The point where the loop's thread goes on; `nil` at the beginning.
+  /// The point where the loop's thread goes on.
   @exclusivity(unchecked) private var next: RunEntry?
 
   /// Makes the run of a request, which begins later.
@@ -45,13 +45,18 @@ final class RequestRun: @unchecked Sendable {
   /// - Parameters:
   ///   - request: The request as the caller's code sees it.
   ///   - registryIndex: The index of the request in the registry of its session; `nil` if the session has ended.
-  init(_ request: any RunOwner, core: RequestCore, registryIndex: Int?, priority: TaskPriority) {
+  ///   - event: The event with which the run begins on the loop's thread.
+  init(
+    _ request: any RunOwner, core: RequestCore, registryIndex: Int?, priority: TaskPriority,
+    after event: StageEvent
+  ) {
     self.core = core
     self.request = request
     self.priority = priority
     attempts = AttemptLoop(request, core, registryIndex: registryIndex)
     attempt = Attempt(request, core)
     hops = HopLoop(request.hopDelegate, core.session.services)
+    next = .event(event)
   }
 
   // MARK: The owners
@@ -203,7 +208,10 @@ extension HopLoop: StageOwner {
 }
 
 extension RequestRun: LoopWork {
-  func runOnLoop() { advance(after: pause(after: next.take() ?? .event(.begun))) }
+  func runOnLoop() {
+    guard let entry = next.take() else { preconditionFailure("a run continues where it was passed on") }
+    advance(after: pause(after: entry))
+  }
 }
 
 extension RequestRun: TransferCompletion {

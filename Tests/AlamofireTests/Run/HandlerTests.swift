@@ -1,8 +1,9 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("Handlers", .timeLimit(.minutes(5)))
 struct HandlerTests {
@@ -78,6 +79,41 @@ struct HandlerTests {
     #expect(await request.end().value == Data(#"{"id": 1}"#.utf8))
     #expect(request.isFinished)
     #expect(fake.requests.count == 1)
+  }
+
+  /// Work that holds up the loop's thread.
+  private final class Obstacle: LoopWork {
+    let reached = Latch()
+    let gate = DispatchSemaphore(value: 0)
+
+    func runOnLoop() {
+      reached.open()
+      gate.wait()
+    }
+  }
+
+  @Test("A handler that is added at the end is called after the earlier ones") func handlerAtTheEnd()
+    async throws
+  {
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
+    let enqueue = try #require(session.core.runs.enqueue)
+    let queue = DispatchQueue(label: "handlers")
+    let recorder = Recorder<Int>()
+    let (first, second) = (Obstacle(), Obstacle())
+    defer { for obstacle in [first, second] { obstacle.gate.signal() } }
+    enqueue(first)
+    await first.reached.wait()
+    // Ends in the next turn of the loop, whose handlers are called after the second obstacle.
+    let request = session.request("").response(queue: queue) { _ in recorder.add(1) }
+    enqueue(second)
+    first.gate.signal()
+    await second.reached.wait()
+    #expect(request.isFinished)
+    let hops = session.core.threadHopCount
+    request.response(queue: queue) { _ in recorder.add(2) }
+    #expect(await eventually { recorder.count > 0 || session.core.threadHopCount > hops })
+    second.gate.signal()
+    #expect(await recorder.wait(for: 2) == [1, 2])
   }
 
   @Test("Handlers of a cancelled request receive the cancellation") func cancellation() async {

@@ -180,6 +180,7 @@ package final class RequestCore: Sendable {
   /// - The loop's thread performs the first steps, and no task is needed.
   /// - If the caller's code has to run first, a task begins on the pool. It has the task-local values of the current
   ///   task.
+  /// - Late handlers wait for a turn of the loop, because the handlers of the end are called when its turn is over.
   /// - A request that is created in the factory call begins on the current thread.
   private func start(_ request: any RunOwner, sends: Bool, isImmediate: Bool = false) {
     let index = session.registry.register(request)
@@ -188,13 +189,14 @@ package final class RequestCore: Sendable {
     if session.hasOwnDelegate || observers.contains(.task) {
       state.withLock { $0.observed.tasks.owner = request }
     }
-    let run = RequestRun(request, core: self, registryIndex: index, priority: Task.currentPriority)
-    if sends, !isImmediate, index != nil, !startsWithUserCode, let enqueue = session.enqueue {
-      return enqueue(run)
-    }
+    let first = sends ? StageEvent.begun : .begunForLateHandlers
+    let run = RequestRun(
+      request, core: self, registryIndex: index, priority: Task.currentPriority, after: first)
+    let beginsOnLoop = sends ? index != nil && !startsWithUserCode : !keepsTask
+    if !isImmediate, beginsOnLoop, let enqueue = session.enqueue { return enqueue(run) }
     self.run {
-      if isImmediate { return Task.immediate { await run.run(after: .begun) } }
-      return Task { await run.run(after: sends ? .begun : .begunForLateHandlers) }
+      if isImmediate { return Task.immediate { await run.run(after: first) } }
+      return Task { await run.run(after: first) }
     }
   }
 
