@@ -263,6 +263,25 @@ import Testing
     ])
   func reservedNames(suggested: String, expected: String) { #expect(SavedFile.safe(suggested) == expected) }
 
+  @Test("A name of the server is shortened to a file that is visible, whatever its Characters are")
+  func longCharacters() throws {
+    let marks = String(repeating: "\u{301}", count: 95)
+    for (name, start, end) in [
+      ("a" + marks + ".bash_profile", "a\u{301}", ".bash_profile"),
+      ("a" + marks + marks, "a\u{301}", "\u{301}"),
+      (String(repeating: "\u{D4E}", count: 90) + ".sh", "\u{D4E}", ".sh"),
+    ] {
+      let safe = SavedFile.safe(name)
+      #expect(safe.utf8.starts(with: start.utf8) && safe.utf8.reversed().starts(with: end.utf8.reversed()))
+      #expect(safe.utf8.count > 190 && safe.utf8.count <= 200)
+    }
+    // A number is put before the last full stop, also if it is no Character of its own.
+    for number in ["", "-1"] {
+      let file = try SavedFile(suggestedName: "\u{D4E}.txt", folder: folder.path)
+      #expect(Array(file.path.utf8) == Array("\u{D4E}\(number).txt".utf8))
+    }
+  }
+
   @Test("--segments with -d replaces no file that has the name of its part")
   func ownPartOfSegments() async throws {
     _ = try folder.file("f.af-download", "my own")

@@ -35,8 +35,8 @@ package final class EntryFolder: EntryFiles {
   /// Makes the folder and its parents.
   private func make() -> Bool {
     var part = path.hasPrefix("/") ? "" : "."
-    for name in path.split(separator: "/") {
-      part += "/\(name)"
+    for name in path.unicodeScalars.split(separator: "/") {
+      part += "/\(Substring(name))"
       _ = mkdir(part, 0o700)
     }
     var status = stat()

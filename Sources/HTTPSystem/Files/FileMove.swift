@@ -32,7 +32,7 @@ package enum FileMove {
     guard input >= 0 else { return .failed(errno) }
     defer { close(input) }
     let folder =
-      target.lastIndex(of: "/").map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
+      target.utf8.lastIndex(of: 0x2F).map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
     let output = hasNamelessFiles ? open(folder, namelessFile | O_WRONLY | O_CLOEXEC, 0o600) : -1
     if isShared, output >= 0 { FileMode.apply(to: output) }
     let isUnknown = output < 0 && (!hasNamelessFiles || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))

@@ -96,8 +96,8 @@ package final class TransferFolder: TransferFiles {
 
   private static func make(_ path: String) -> Bool {
     var part = path.hasPrefix("/") ? "" : "."
-    for name in path.split(separator: "/") {
-      part += "/\(name)"
+    for name in path.unicodeScalars.split(separator: "/") {
+      part += "/\(Substring(name))"
       if mkdir(part, 0o700) != 0, errno != EEXIST, access(part, F_OK) != 0 { return false }
     }
     return true

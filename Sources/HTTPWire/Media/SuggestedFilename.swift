@@ -44,7 +44,8 @@ package enum SuggestedFilename {
   }
 
   /// Returns the last component of a server's file name, which may be a path. Removes characters that are not visible
-  /// or change the direction of text, and leading dots and dashes. `nil` if the rest is empty.
+  /// or change the direction of text. Also removes dots, dashes and combining marks at the beginning. `nil` if the rest
+  /// is empty.
   ///
   /// - Parameter longest: The largest number of bytes.
   package static func component(_ text: String, longest: Int = longest) -> String? {
@@ -52,12 +53,20 @@ package enum SuggestedFilename {
     let scalars = text.unicodeScalars
     let start = scalars.lastIndex(where: isSeparator).map { scalars.index(after: $0) } ?? scalars.startIndex
     var visible = scalars[start...].filter(isVisible)[...]
-    while let first = visible.first, first.properties.isWhitespace || first == "." || first == "-" {
-      visible.removeFirst()
-    }
+    while let first = visible.first, isLeading(first) { visible.removeFirst() }
     while visible.last?.properties.isWhitespace == true { visible.removeLast() }
-    guard !visible.isEmpty else { return nil }
-    return shortened(Substring(visible), to: longest)
+    let name = shortened(Substring(visible), to: longest)
+    // An empty name would be the folder itself.
+    guard let first = name.unicodeScalars.first, !isLeading(first) else { return nil }
+    return name
+  }
+
+  /// Whether a scalar is removed from the beginning of a name. A mark would join with the slash before the name.
+  private static func isLeading(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .spacingMark, .enclosingMark: true
+    default: scalar.properties.isWhitespace || scalar == "." || scalar == "-"
+    }
   }
 
   private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
@@ -70,11 +79,10 @@ package enum SuggestedFilename {
   /// Returns the name without the end of its stem, when it is longer than a file system takes.
   private static func shortened(_ name: Substring, to longest: Int) -> String {
     guard name.utf8.count > longest else { return String(name) }
-    let dot = name.lastIndex(of: ".") ?? name.endIndex
+    let dot = name.unicodeScalars.lastIndex(of: ".") ?? name.endIndex
     let suffix = name[dot...].utf8.count <= longest / 4 ? name[dot...] : ""
-    var stem = name[..<(suffix.isEmpty ? name.endIndex : dot)]
-    while stem.utf8.count + suffix.utf8.count > longest { stem.removeLast() }
-    return String(stem + suffix)
+    let stem = name[..<(suffix.isEmpty ? name.endIndex : dot)]
+    return String(ScalarText.beginning(of: stem, bytes: longest - suffix.utf8.count) + suffix)
   }
 
   private static func decoded(_ text: Substring) -> String? {
@@ -116,8 +124,7 @@ package enum CompanionName {
     let room = SuggestedFilename.longest - suffix.utf8.count - count
     guard name.utf8.count > room else { return path + suffix }
     let hash = FNVHash(name).text
-    var stem = name
-    while stem.utf8.count > room - hash.utf8.count - 1 { stem.removeLast() }
+    let stem = ScalarText.beginning(of: name, bytes: room - hash.utf8.count - 1)
     return "\(path[..<name.startIndex])\(stem)~\(hash)\(suffix)"
   }
 }

@@ -27,6 +27,23 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere.path) == ["moved"])
   }
 
+  @Test("The folder of a name that begins with a mark is flushed", arguments: [true, false])
+  func markedName(hasNamelessFiles: Bool) throws {
+    defer { removeElsewhere() }
+    let source = try here.write([1, 2, 3], "source")
+    // The mark joins with the slash before it.
+    let target = elsewhere.path + "/\u{301}moved"
+    var flushed: [String] = []
+    let outcome = FileMove.move(source, to: target, hasNamelessFiles: hasNamelessFiles) { descriptor in
+      let link = "/proc/self/fd/\(descriptor)"
+      flushed.append((try? FileManager.default.destinationOfSymbolicLink(atPath: link)) ?? "")
+      return 0
+    }
+    #expect(outcome == .moved && (flushed.isEmpty || flushed.last == elsewhere.path), "\(flushed)")
+    let names = try FileManager.default.contentsOfDirectory(atPath: elsewhere.path)
+    #expect(names.map { Array($0.utf8) } == [Array("\u{301}moved".utf8)])
+  }
+
   @Test("An existing target is not replaced and the file remains") func existingTarget() throws {
     defer { removeElsewhere() }
     for target in [here.path + "/taken", elsewhere.path + "/taken"] {

@@ -81,6 +81,9 @@ import Testing
       CompanionName.path(beside: String(repeating: "ä", count: 126) + $0, suffix: ".part")
     }
     #expect(names[0] != names[1])
+    // A name may be one Character.
+    let marked = CompanionName.path(beside: "/d/a" + marks(126), suffix: ".part")
+    #expect(marked.utf8.starts(with: "/d/a\u{301}".utf8) && marked.utf8.count > 255, "\(marked.utf8.count)")
     #expect(CompanionName.path(beside: "/", suffix: ".part") == "/.part")
   }
 
@@ -108,6 +111,41 @@ import Testing
   func unknown() {
     #expect(name(nil, "", host: nil) == "Unknown")
     #expect(name(nil, "/", host: "..") == "Unknown")
+  }
+
+  private func marks(_ count: Int) -> String { String(repeating: "\u{301}", count: count) }
+
+  /// Returns a text of repeated characters between two others.
+  private func long(_ start: String, _ middle: String, _ count: Int, _ end: String = "") -> String {
+    start + String(repeating: middle, count: count) + end
+  }
+
+  @Test("A long name is shortened by scalars, because a Character may be all of it")
+  func longCharacters() {
+    let (person, tone, joining, mark) = ("\u{1F469}", "\u{1F3FD}", "\u{D4E}", "\u{301}")
+    let rows: [(String, String?)] = [
+      (long("a", mark, 127), long("a", mark, 127)), (long("a", mark, 128), long("a", mark, 127)),
+      (long("a", mark, 200), long("a", mark, 127)),
+      (long("a", mark, 200, ".txt"), long("a", mark, 125, ".txt")),
+      (long("a", mark, 125, ".bash_profile"), long("a", mark, 120, ".bash_profile")),
+      (long("a", joining, 100, ".sh"), long("a", joining, 83, ".sh")),
+      (long(person, tone, 80), long(person, tone, 62)),
+      // A full stop is one beside a mark, too, and a name does not begin with a mark.
+      (".\u{301}profile", "profile"), ("\u{301}.\u{301}-x", "x"), ("a/\u{301}b", "b"), ("\u{301}", nil),
+      (long("x", "x", 299, ".\u{301}t"), long("x", "x", 250, ".\u{301}t")),
+    ]
+    for (name, expected) in rows {
+      let shown = name.unicodeScalars.prefix(3).map { String($0.value, radix: 16) }
+      let found = SuggestedFilename.component(name)
+      #expect(found.map { Array($0.utf8) } == expected.map { Array($0.utf8) }, "\(shown)")
+    }
+    for longest in 0...8 {
+      let name = SuggestedFilename.component(person + marks(3) + ".x", longest: longest)
+      #expect(name.map { !$0.isEmpty && $0.utf8.count <= longest } ?? (longest < 4), "\(longest)")
+    }
+    let once = SuggestedFilename.component("a" + marks(95) + ".bash_profile", longest: 200) ?? ""
+    let twice = SuggestedFilename.component(once, longest: 200) ?? ""
+    #expect(twice.utf8.first == UInt8(ascii: "a") && Array(twice.utf8) == Array(once.utf8))
   }
 
   @Test("A long name preserves its extension and fits into a file system")

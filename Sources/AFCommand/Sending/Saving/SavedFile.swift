@@ -79,9 +79,7 @@ final class SavedFile: Sendable {
   /// never used for a file that exists, nor next to one that has the name of its journal.
   init(suggestedName: String?, folder: String = ".") throws(Failure) {
     let name = Self.safe(suggestedName ?? "")
-    let parts = URL(fileURLWithPath: name)
-    let suffix = parts.pathExtension.isEmpty ? "" : ".\(parts.pathExtension)"
-    let stem = name.dropLast(suffix.count)
+    let dot = name.unicodeScalars.lastIndex(of: ".") ?? name.endIndex
     var candidate = name
     var opened: Int32 = -1
     errno = EEXIST
@@ -91,7 +89,7 @@ final class SavedFile: Sendable {
         opened = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         if opened >= 0 || errno != EEXIST { break }
       }
-      candidate = "\(stem)-\(number)\(suffix)"
+      candidate = "\(name[..<dot])-\(number)\(name[dot...])"
     }
     path = candidate
     location = "\(folder)/\(candidate)"

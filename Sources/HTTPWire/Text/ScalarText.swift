@@ -1,0 +1,31 @@
+/// Work on texts from outside by their scalars.
+///
+/// A `Character` may be hundreds of bytes, and hides the scalars that it joins: a quotation mark with a combining mark
+/// after it is not equal to a quotation mark. Shells, file systems and browsers know bytes only.
+package enum ScalarText {
+  /// Returns the text with other texts in place of some scalars. `replacement` returns `nil` for a scalar that stays.
+  package static func replacing(
+    in text: String, by replacement: (Unicode.Scalar) -> String?
+  ) -> String {
+    var result = String.UnicodeScalarView()
+    result.reserveCapacity(text.utf8.count)
+    for scalar in text.unicodeScalars {
+      if let other = replacement(scalar) {
+        result.append(contentsOf: other.unicodeScalars)
+      } else {
+        result.append(scalar)
+      }
+    }
+    return String(result)
+  }
+
+  /// Returns the longest beginning that has at most `count` bytes.
+  package static func beginning(of text: Substring, bytes count: Int) -> Substring {
+    var room = count
+    let end = text.unicodeScalars.firstIndex { scalar in
+      room -= UTF8.width(scalar)
+      return room < 0
+    }
+    return text[..<(end ?? text.endIndex)]
+  }
+}
