@@ -40,6 +40,8 @@ import Testing
     "#x", "a;b", "a&b", "a|b", "<x", ">x", "@x", "=x", "-x", "--help", "%0a", "%{http_code}", "{a,b}",
     "[1-3]", "[]", "ü€😀",
     "\t", "a=b", "a:b", "'\"'\"'", "\\'", "\\n", "^x", "\u{202E}x",
+    // Quotation marks that are no Characters of their own.
+    "x'\u{301};exit 9;'\u{301}", "\u{600}'", "x\"\u{301}", "x\\\u{301}", "e\u{301}",
   ]
 
   private func command(_ words: [String]) async -> String {

@@ -101,8 +101,11 @@ import Testing
     arguments: [
       ("plain/word-1.x", "plain/word-1.x"), ("", "''"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#),
       ("$(rm -rf ~)`x`!", "'$(rm -rf ~)`x`!'"), ("a\nb", "'a\nb'"), ("?x=1&y", "'?x=1&y'"), ("ü", "'ü'"),
+      ("'\u{301};id;'\u{301}", "''\\''\u{301};id;'\\''\u{301}'"), ("\u{600}'", "'\u{600}'\\'''"),
+      ("'\u{200D}x", "''\\''\u{200D}x'"), ("=\u{301}", "'=\u{301}'"),
     ])
   func quoting(word: String, expected: String) {
-    #expect(CurlCommand.quoted(word) == expected)
+    // Texts that are equal may have different bytes.
+    #expect(Array(CurlCommand.quoted(word).utf8) == Array(expected.utf8))
   }
 }

@@ -32,11 +32,12 @@ package struct CurlCommand {
   /// The differences between the two requests, each as a sentence.
   package var notes: [String] {
     var notes: [String] = []
-    if let file = invocation.cookieJar, file.contains("=") {
+    if let file = invocation.cookieJar, file.utf8.contains(UInt8(ascii: "=")) {
       notes.append("curl takes '\(file)' for a cookie, because of the '='; rename the file.")
     }
     guard invocation.effectiveBodyKind == .multipart, invocation.rawBody == nil else { return notes }
-    for case .some(let name) in invocation.items.map(Self.partName) where name.contains("=") {
+    for case .some(let name) in invocation.items.map(Self.partName)
+    where name.utf8.contains(UInt8(ascii: "=")) {
       notes.append("curl ends the name '\(name)' at its first '='.")
     }
     return notes
@@ -56,7 +57,7 @@ package struct CurlCommand {
     let path = url.prefix { $0 != "?" && $0 != "#" }.lowercased().replacingOccurrences(of: "%2e", with: ".")
     let segments = path.split(separator: "/", omittingEmptySubsequences: false)
     if segments.contains(".") || segments.contains("..") { words.append("--path-as-is") }
-    if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
+    if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { words.append("--globoff") }
     return words + [Self.quoted(url)]
   }
 
@@ -215,9 +216,7 @@ package struct CurlCommand {
 
   /// Returns a word of `--form` in quotes, so that a semicolon or a comma does not end it.
   private static func formWord(_ text: String) -> String {
-    let escaped = text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(
-      of: "\"", with: "\\\"")
-    return "\"\(escaped)\""
+    "\"" + ShellWord.escaping(["\\", "\""], in: text) + "\""
   }
 
   /// Returns a word that POSIX shells read back unchanged.
@@ -232,6 +231,6 @@ package struct CurlCommand {
     }
     // zsh replaces `=name` by a path, and a shell `~` by the home folder.
     if plain, let first = word.first, first != "=", first != "~" { return word }
-    return "'" + word.replacingOccurrences(of: "'", with: #"'\''"#) + "'"
+    return ShellWord.literal(word)
   }
 }

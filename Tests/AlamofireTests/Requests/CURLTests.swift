@@ -62,7 +62,7 @@ struct CURLTests {
       "plain", "a b", "'", "\"", "\\", "\\\\", "\\\"", "$HOME", "${x}", "`id`", "$(id)", "a\nb", "*", "?",
       "~", "#x",
       "a;b", "a&b|c", "<x>", "@x", "=x", "-x", "%0a", "{a,b}", "[1-3]", "ü€😀", "\t", "a=b", "'\"'", "\\n",
-      "\\$",
+      "\\$", "@\u{301}x", "\"\u{301}$\u{301}", "\u{600}`",
     ])
   func shell(value: String) async throws {
     let server = try HTTPTestServer()

@@ -45,7 +45,8 @@ extension Request {
       let pairs = cookies.joined(separator: ";")
       // curl interprets a text without `=` as the name of a file.
       parts.append(
-        pairs.contains("=") ? "-b \(ShellWord.quoted(pairs))" : "-H \(ShellWord.quoted("Cookie: \(pairs)"))")
+        pairs.utf8.contains(UInt8(ascii: "="))
+          ? "-b \(ShellWord.quoted(pairs))" : "-H \(ShellWord.quoted("Cookie: \(pairs)"))")
     }
     for field in fields where !FieldName.equal(field.name, "Cookie") {
       let value = redaction?.value(field.value, ofHeaderField: field.name) ?? field.value
@@ -57,7 +58,8 @@ extension Request {
       var text = String(decoding: body, as: UTF8.self)
       if let redaction { text = redaction.body(text, contentType: request.headers["Content-Type"]) }
       // `-d` reads a file if the text begins with `@`.
-      parts.append("\(text.hasPrefix("@") ? "--data-raw" : "-d") \(ShellWord.quoted(text))")
+      let isPath = text.utf8.first == UInt8(ascii: "@")
+      parts.append("\(isPath ? "--data-raw" : "-d") \(ShellWord.quoted(text))")
     }
     let text = redaction?.url(url.absoluteString) ?? url.absoluteString
     parts.append(Self.form(of: text) + ShellWord.quoted(text))
@@ -90,7 +92,9 @@ extension Request {
   /// Returns the pairs of the `Cookie` field, or those that the session adds to a request without one.
   private func cookies(of request: URLRequest, _ fields: [HTTPHeader], _ url: URL) -> [String] {
     if let own = fields.first(where: { FieldName.equal($0.name, "Cookie") }) {
-      return own.value.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
+      return own.value.unicodeScalars.split(separator: ";").map {
+        String($0).trimmingCharacters(in: .whitespaces)
+      }
     }
     guard request.httpShouldHandleCookies else { return [] }
     return session.cookies?.cookies(for: url).map(\.pair) ?? []
@@ -100,21 +104,25 @@ extension Request {
 extension String {
   /// A pair of a cookie without its value. A cookie without a name is masked as a whole.
   fileprivate var withMaskedValue: String {
-    guard let equals = firstIndex(of: "="), equals != startIndex else { return Redaction.mask }
-    return self[...equals] + Redaction.mask
+    guard let equals = unicodeScalars.firstIndex(of: "="), equals != startIndex else { return Redaction.mask }
+    return self[..<equals] + "=" + Redaction.mask
   }
 }
 
 /// Words of a command for a POSIX shell (IEEE Std 1003.1, Shell Command Language §2.2).
-enum ShellWord {
+package enum ShellWord {
+  /// Returns a text in single quotes, in which a shell replaces nothing.
+  package static func literal(_ text: String) -> String {
+    "'" + ScalarText.replacing(in: text) { $0 == "'" ? #"'\''"# : nil } + "'"
+  }
+
+  /// Returns a text with a backslash before each of some characters.
+  package static func escaping(_ scalars: [Unicode.Scalar], in text: String) -> String {
+    ScalarText.replacing(in: text) { scalars.contains($0) ? #"\\#($0)"# : nil }
+  }
   /// Returns a text in double quotes, in which `"`, `\`, `$` and a backquote are escaped.
   static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      if ["\"", "\\", "$", "`"].contains(scalar) { quoted += "\\" }
-      quoted.unicodeScalars.append(scalar)
-    }
-    return quoted + "\""
+    "\"" + escaping(["\"", "\\", "$", "`"], in: text) + "\""
   }
 
   /// Returns a text unchanged if every shell reads it literally, otherwise in double quotes.
