@@ -57,6 +57,32 @@ import Testing
     }
   }
 
+  @Test("A folder is not replaced by a file, and a link to a folder is replaced as a link")
+  func folders() async throws {
+    let sub = folder["sub"]
+    try FileManager.default.createDirectory(at: sub, withIntermediateDirectories: false)
+    let kept = sub.appendingPathComponent("kept")
+    try Data("content".utf8).write(to: kept)
+    let replacing = DownloadRequest.Options.removePreviousFile
+    let cases: [(URL, DownloadRequest.Options)] = [
+      (sub, replacing), (folder.url, replacing), (sub, replacing.union(.createIntermediateDirectories)),
+      (sub.appendingPathComponent(""), replacing), (sub, DownloadRequest.Options()),
+    ]
+    for (url, options) in cases {
+      let response = await end { _, _ in (url, options) }
+      #expect(response.error?.isDownloadedFileMoveError == true, "\(url) \(options)")
+      let text = response.error?.localizedDescription ?? ""
+      if !options.isEmpty { #expect(text.contains("is a folder, which a file does not replace"), "\(text)") }
+      let content = try? Data(contentsOf: kept)
+      try #require(content == Data("content".utf8), "\(url)")
+    }
+    let link = folder["link"]
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: sub)
+    #expect(await end { _, _ in (link, .removePreviousFile) }.error == nil)
+    #expect(try Data(contentsOf: link).count == 20 && FileManager.default.fileExists(atPath: kept.path))
+    #expect(try folder.names.sorted() == ["link", "sub"])
+  }
+
   @Test("A broken symbolic link is replaced") func brokenLink() async throws {
     let link = folder["link"]
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: folder["nowhere"])

@@ -59,6 +59,12 @@ import Testing
       let same = try moved(to: target, [.removePreviousFile])
       #expect(try same.result.get() == target && same.hasSource && content(folder["source"]) == "new")
     }
+    // Names that differ in their bytes alone are names of two files.
+    let composed = folder["\u{E9}"]
+    try Data("old".utf8).write(to: composed)
+    let decomposed = DownloadPlan.move(composed, to: folder["e\u{301}"], [])
+    #expect(try decomposed.get().lastPathComponent.utf8.count == 3)
+    #expect(!FileManager.default.fileExists(atPath: composed.path))
     // A link is replaced itself, also if there is nothing at its end.
     try FileManager.default.createSymbolicLink(at: folder["link"], withDestinationURL: folder["nowhere"])
     let linked = try moved(to: folder["link"], [.removePreviousFile])

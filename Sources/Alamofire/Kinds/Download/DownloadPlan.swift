@@ -344,10 +344,7 @@ extension DownloadPlan {
       guard target.isFileURL else {
         throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: target])
       }
-      // `attributesOfItem` also finds a link to a missing file.
-      if options.contains(.removePreviousFile), (try? files.attributesOfItem(atPath: target.path)) != nil {
-        try files.removeItem(at: target)
-      }
+      if options.contains(.removePreviousFile) { try removeFile(at: target) }
       if options.contains(.createIntermediateDirectories) {
         try files.createDirectory(
           at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -366,11 +363,28 @@ extension DownloadPlan {
     }
   }
 
+  /// Removes the file, or the link, that a download replaces. Throws if a folder is there, because its content is not
+  /// what the caller wants to lose.
+  private static func removeFile(at target: URL) throws {
+    // This does not follow links, and so also finds a link to a missing file.
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: target.path) else { return }
+    guard attributes[.type] as? FileAttributeType != .typeDirectory else {
+      let text = "It is a folder, which a file does not replace. Add the name of a file to the destination."
+      throw NSError(
+        domain: NSPOSIXErrorDomain, code: Int(EISDIR), userInfo: [NSLocalizedDescriptionKey: text])
+    }
+    try FileManager.default.removeItem(at: target)
+  }
+
   /// Whether the file is at its destination already, however the path is spelt.
   private static func isSameFile(_ source: URL, _ target: URL) -> Bool {
     guard source != target else { return true }
-    guard target.isFileURL, source.lastPathComponent == target.lastPathComponent else { return false }
-    let folders = [source, target].map { $0.deletingLastPathComponent().resolvingSymlinksInPath().path }
+    // Names that are equal as texts may differ in their bytes.
+    let names = [source, target].map { Array($0.lastPathComponent.utf8) }
+    guard target.isFileURL, names[0] == names[1] else { return false }
+    let folders = [source, target].map {
+      Array($0.deletingLastPathComponent().resolvingSymlinksInPath().path.utf8)
+    }
     return folders[0] == folders[1]
   }
 }
