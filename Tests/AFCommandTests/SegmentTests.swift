@@ -67,6 +67,28 @@ import Testing
       ])
   }
 
+  @Test("A file with a name that the server suggests is never the part of a later download")
+  func plantedPart() async throws {
+    var terminal = Terminal()
+    terminal.folder = folder.path
+    let bytes = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+    let file = HeldFile(bytes)
+    file.isWhole.store(true, ordering: .relaxed)
+    let server = try HTTPTestServer(routes: file.routes)
+    for suffix in ["partial", "ranges", "ranges.new"] {
+      let name = "file.bin.alamofire-\(suffix)"
+      self.server.enqueue(
+        .text("planted").with(header: "Content-Disposition", value: "attachment; filename=\(name)"))
+      let run = await terminal.run("-d", self.server.url("/x"))
+      #expect(run.error.contains("Saved in \(name)-1\n"), "\(run.error)")
+    }
+    let run = await terminal.run("-o", folder.path("file.bin"), "--segments", "1", server.url("/file"))
+    #expect(run.status == .success, "\(run.error)")
+    #expect(FileManager.default.contents(atPath: folder.path("file.bin")) == bytes)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(names.count { $0.hasSuffix("-1") } == 3 && names.count == 4, "\(names)")
+  }
+
   @Test("-d continues the file of an earlier run")
   func continuedName() async throws {
     var terminal = Terminal()

@@ -96,6 +96,11 @@ extension MIMETypes {
 
 /// Names of files, for `af` too.
 package enum FileNames {
+  /// The ending of a journal's name.
+  package static let journalEnding = CompanionName.Ending.journal.rawValue
+  /// The ending of the name of a download whose own name is not known yet.
+  package static let unnamedEnding = CompanionName.Ending.unnamed.rawValue
+
   /// Returns a file name that a server sends as one visible path component that is not hidden. Returns `nil` if nothing
   /// of it is left. It is the rule of `suggestedFilename`.
   ///

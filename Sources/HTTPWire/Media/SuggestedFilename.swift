@@ -45,7 +45,7 @@ package enum SuggestedFilename {
 
   /// Returns the last component of a server's file name, which may be a path. Removes characters that are not visible
   /// or change the direction of text. Also removes dots, dashes and combining marks at the beginning. `nil` if the rest
-  /// is empty.
+  /// is empty. A name that a later download would read as a file of its own gets another ending.
   ///
   /// - Parameter longest: The largest number of bytes.
   package static func component(_ text: String, longest: Int = longest) -> String? {
@@ -55,7 +55,8 @@ package enum SuggestedFilename {
     var visible = scalars[start...].filter(isVisible)[...]
     while let first = visible.first, isLeading(first) { visible.removeFirst() }
     while visible.last?.properties.isWhitespace == true { visible.removeLast() }
-    let name = shortened(Substring(visible), to: longest)
+    var name = shortened(Substring(visible), to: longest)
+    if CompanionName.isReserved(name) { name = shortened(Substring(visible), to: longest - 2) + "-1" }
     // An empty name would be the folder itself.
     guard let first = name.unicodeScalars.first, !isLeading(first) else { return nil }
     return name
@@ -114,6 +115,28 @@ package enum SuggestedFilename {
 /// The name of a file beside another one, such as the record of a partial file. It fits into a file system however long
 /// the name of the other file is.
 package enum CompanionName {
+  /// The endings of all names that a download writes beside other files, and that a later download reads. No server may
+  /// choose such a name.
+  package enum Ending: String, CaseIterable, Sendable {
+    /// The received bytes of a download in segments.
+    case partial = ".alamofire-partial"
+    /// The ranges that are among them, and a list of ranges that is not complete yet.
+    case ranges = ".alamofire-ranges"
+    case newRanges = ".alamofire-ranges.new"
+    /// The journal of a file that `af` continues.
+    case journal = ".af-continue"
+    /// A download of `af` until the server's name is known.
+    case unnamed = ".af-download"
+  }
+
+  private static let reserved = Ending.allCases.map { Array($0.rawValue.utf8.reversed()) }
+
+  /// Whether a name has one of the endings. Case does not count, as on some file systems.
+  static func isReserved(_ name: String) -> Bool {
+    let bytes = name.utf8.reversed().lazy.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }
+    return reserved.contains { bytes.starts(with: $0) }
+  }
+
   /// Returns the path of a file beside `path`, with `suffix` at the end of its name. A name that would be too long is
   /// shortened, and has a hash of the whole name before the suffix.
   ///

@@ -148,6 +148,31 @@ import Testing
     #expect(twice.utf8.first == UInt8(ascii: "a") && Array(twice.utf8) == Array(once.utf8))
   }
 
+  @Test(
+    "A name of the server is not the name of a file that a later download reads",
+    arguments: [
+      "f.alamofire-partial", "f.alamofire-ranges", "f.alamofire-ranges.new", "f.af-continue",
+      "f.af-download", "f.AF-Continue", "f\u{301}.alamofire-partial", "f\u{D4E}.alamofire-partial",
+      "f.x.alamofire-partial", "f~1a.alamofire-ranges",
+    ])
+  func reservedNames(name: String) {
+    let found = self.name("attachment; filename=\"\(name)\"")
+    #expect(Array(found.utf8) == Array((name + "-1").utf8))
+    let long = SuggestedFilename.component(String(repeating: "x", count: 300) + name) ?? ""
+    // Of a long name only the last ending is kept, which may be none of the list.
+    #expect(long.utf8.count <= 255 && (long.hasSuffix("-1") || long.hasSuffix("x.new")), "\(long)")
+  }
+
+  @Test("What follows a reserved ending, or is it alone, is a name as any other")
+  func unreservedNames() {
+    for (name, expected) in [
+      (".alamofire-partial", "alamofire-partial"), ("f.alamofire-partial\u{301}", nil),
+      ("f.alamofire-partial.txt", nil), ("falamofire-partial", nil), ("f.new", nil),
+    ] as [(String, String?)] {
+      #expect(self.name("attachment; filename=\"\(name)\"").utf8.elementsEqual((expected ?? name).utf8))
+    }
+  }
+
   @Test("A long name preserves its extension and fits into a file system")
   func longNames() {
     let long = String(repeating: "ä", count: 300)

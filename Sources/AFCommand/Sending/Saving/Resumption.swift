@@ -75,13 +75,9 @@ struct Resumption: Sendable {
 /// The file next to a partial file, which has its journal. A file that has its name and no journal is the user's: it is
 /// neither read, nor replaced, nor removed, and neither is a link.
 struct JournalFile: Sendable {
-  private static let suffix = ".af-continue"
   private let path: String
 
-  init(beside file: String) { path = FileNames.path(beside: file, suffix: Self.suffix) }
-
-  /// Whether a name is a journal's.
-  static func isName(_ name: String) -> Bool { name.hasSuffix(suffix) }
+  init(beside file: String) { path = FileNames.path(beside: file, suffix: FileNames.journalEnding) }
 
   /// Whether nothing has the name of the journal.
   var isAbsent: Bool {

@@ -108,11 +108,7 @@ final class SavedFile: Sendable {
 
   /// Returns a name for the current folder, by the rule of `suggestedFilename`. It leaves room for a number and for the
   /// names of partial files.
-  static func safe(_ name: String) -> String {
-    let safe = FileNames.component(of: name, longest: 200) ?? "download"
-    // A later run would read it as its own.
-    return JournalFile.isName(safe) || SegmentedExchange.isTemporaryName(safe) ? safe + "-1" : safe
-  }
+  static func safe(_ name: String) -> String { FileNames.component(of: name, longest: 200) ?? "download" }
 
   /// Writes the journal, until the file is complete. Pipes and devices are not continued.
   func record(_ response: HTTPURLResponse) {

@@ -44,14 +44,9 @@ struct SegmentedExchange {
     switch output {
     case .file(let path): path
     case .suggestedName:
-      "\(environment.folder)/\(SavedFile.safe(request.url?.lastPathComponent ?? ""))\(Self.suffix)"
+      "\(environment.folder)/\(SavedFile.safe(request.url?.lastPathComponent ?? ""))\(FileNames.unnamedEnding)"
     }
   }
-
-  private static let suffix = ".af-download"
-
-  /// Whether a name is one that a download has until the server's name is known.
-  static func isTemporaryName(_ name: String) -> Bool { name.hasSuffix(suffix) }
 
   private func finish(
     _ response: SegmentedDownload.Response, path: String, _ output: Invocation.Output, partialPath: String

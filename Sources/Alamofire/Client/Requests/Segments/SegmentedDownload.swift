@@ -332,11 +332,14 @@ struct SegmentedDownloadTarget: Sendable {
   let checksum: FileChecksum?
 
   var partialFileURL: URL {
-    URL(fileURLWithPath: CompanionName.path(beside: destination.path, suffix: ".alamofire-partial"))
+    URL(
+      fileURLWithPath: CompanionName.path(
+        beside: destination.path, suffix: CompanionName.Ending.partial.rawValue))
   }
   var recordPath: String {
     CompanionName.path(
-      beside: destination.path, suffix: ".alamofire-ranges", reserving: PartialFile.recordSuffixLength)
+      beside: destination.path, suffix: CompanionName.Ending.ranges.rawValue,
+      reserving: PartialFile.recordSuffixLength)
   }
 }
 
