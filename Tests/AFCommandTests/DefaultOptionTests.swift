@@ -30,6 +30,18 @@ import Testing
     #expect(fields == ["ann:a b=c#d", "bob:x"].map { "Basic " + Data($0.utf8).base64EncodedString() })
   }
 
+  @Test("Lines may end as on Windows, also after a comment") func windowsLines() async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.text("body"))
+    let defaults = "# for all\r\n\r\n--status\r\n#\u{301}\r\n-a ann:\u{301}b\r\n"
+    let run = try await run(defaults, server.url("/"))
+    #expect(run.output == "200\n", "\(run.error)")
+    let login = Data("ann:\u{301}b".utf8).base64EncodedString()
+    #expect(server.recordedRequests.first?.header("Authorization") == "Basic \(login)")
+    let options = try DefaultOption.read("#\r\n--status\r\n-4", path: "config")
+    #expect(options.map(\.choice.source) == ["config, line 2", "config, line 3"])
+  }
+
   @Test("--no-config reads no file, and --no-OPTION undoes one option")
   func undoing() async throws {
     let server = try HTTPTestServer()

@@ -153,9 +153,11 @@ package struct DefaultOption: Sendable {
 
   static func read(_ text: String, path: String) throws(UsageError) -> [DefaultOption] {
     var options: [DefaultOption] = []
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-      let line = line.trimmingCharacters(in: .whitespaces.union(["\r"]))
-      if line.isEmpty || line.hasPrefix("#") { continue }
+    // By scalars, because the line break of Windows is one Character.
+    let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+    for (index, line) in lines.enumerated() {
+      let line = String(line).trimmingCharacters(in: .whitespaces.union(["\r"]))
+      if line.isEmpty || line.utf8.first == UInt8(ascii: "#") { continue }
       let source = "\(path), line \(index + 1)"
       do throws(UsageError) {
         options += try read(line: line).map { choice in
@@ -171,10 +173,10 @@ package struct DefaultOption: Sendable {
   }
 
   private static func read(line: String) throws(UsageError) -> [OptionReader.Choice] {
-    let parts = line.split(maxSplits: 1, whereSeparator: \.isWhitespace).map {
-      $0.trimmingCharacters(in: .whitespaces)
+    let parts = line.unicodeScalars.split(maxSplits: 1, whereSeparator: \.properties.isWhitespace).map {
+      String($0).trimmingCharacters(in: .whitespaces)
     }
-    guard parts[0].hasPrefix("-") else {
+    guard let first = parts.first, first.utf8.first == UInt8(ascii: "-") else {
       throw UsageError("'\(line)' is not an option. Header fields for every request belong into a --session.")
     }
     var reader = OptionReader(parts)

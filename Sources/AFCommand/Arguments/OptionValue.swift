@@ -4,10 +4,11 @@ import Foundation
 /// Readers of the values of options.
 enum OptionValue {
   static func setCredentials(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
-    let colon = text.firstIndex(of: ":")
+    // Also before a combining mark, with which the colon is one Character.
+    let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))
     invocation.credentials = Invocation.Credentials(
       user: String(text[..<(colon ?? text.endIndex)]),
-      password: colon.map { String(text[text.index(after: $0)...]) })
+      password: colon.map { String(text[text.utf8.index(after: $0)...]) })
     // A token can have colons.
     invocation.typedCredentials = text
   }
@@ -43,7 +44,8 @@ enum OptionValue {
   }
 
   static func setSession(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
-    guard !text.isEmpty, !text.hasPrefix(".") || text.contains("/") else {
+    guard let first = text.utf8.first, first != UInt8(ascii: ".") || text.utf8.contains(UInt8(ascii: "/"))
+    else {
       throw UsageError("--session needs a name, or a path with a '/', not '\(text)'.")
     }
     invocation.session = text
