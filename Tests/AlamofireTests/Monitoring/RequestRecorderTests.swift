@@ -54,6 +54,25 @@ import Testing
     #expect(abs(sum - (entry["time"] as? Double ?? -1)) < 0.001)
   }
 
+  @Test("A server puts no markup into a timeline, whatever it joins with it")
+  func markup() async throws {
+    let recorder = RequestRecorder()
+    let session = session(recorder)
+    for text in ["\u{600}<h9>", "<\u{301}h9>", "\u{D4E}<h9>\u{D4E}&\u{600}&\u{600}\"\u{600}'"] {
+      server.enqueue(.raw("HTTP/1.1 200 OK\r\n\(text)x: y\r\n\r\n"))
+      let response = await session.request(server.url("/a")).serializingData().response
+      #expect(response.error != nil)
+    }
+    recorder.queue.sync {}
+    let page = Array(recorder.timeline().utf8)
+    for text in ["<h9>", "<\u{301}", "\u{600}&\u{600}", "\u{600}\"", "\u{600}'"] {
+      let bytes = Array(text.utf8)
+      let isFound = page.indices.contains { page[$0...].starts(with: bytes) }
+      #expect(!isFound, "\(text.unicodeScalars.map(\.value))")
+    }
+    #expect(String(decoding: page, as: UTF8.self).unicodeScalars.contains("\u{600}"))
+  }
+
   @Test("The body of a POST is not in the entry of the GET that follows it") func redirectedBody()
     async throws
   {

@@ -187,16 +187,16 @@ struct TimelinePage {
 
   /// Returns a text in which no character is markup. Servers choose parts of it.
   private static func escaped(_ text: String) -> String {
-    ReadableText.line(text).map { character in
-      switch character {
+    ScalarText.replacing(in: ReadableText.line(text)) { scalar in
+      switch scalar {
       case "&": "&amp;"
       case "<": "&lt;"
       case ">": "&gt;"
       case "\"": "&quot;"
       case "'": "&#39;"
-      default: String(character)
+      default: nil
       }
-    }.joined()
+    }
   }
 
   private static let style = """
