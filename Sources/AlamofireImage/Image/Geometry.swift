@@ -54,7 +54,9 @@ struct ScalingPlan: Equatable {
   }
 
   private static func scaled(_ side: Int, _ factor: Double, atLeast least: Int) -> Int {
-    max(least, Int((Double(side) * factor).rounded()))
+    // A product beyond all integers exceeds every limit, too.
+    let product = (Double(side) * factor).rounded()
+    return max(least, product < Double(Int.max) ? Int(product) : .max)
   }
 }
 

@@ -38,6 +38,16 @@ struct GeometryTests {
     #expect(plan(.fill, (1_000, 999), (10, 10)) == [10, 10, 10, 10, 0, 0])
   }
 
+  @Test("Sizes beyond the largest integer are the largest integer")
+  func hugeSizes() {
+    let huge = 2_000_000_000_000_000_000
+    #expect(plan(.fill, (100, 1_000), (.max, 1))[0...1] == [.max, .max])
+    #expect(plan(.fill, (100, 1_000), (huge, 1))[0...1] == [huge, .max])
+    #expect(plan(.fit, (1_000, 100), (.max, .max))[0] == .max)
+    let size = ScalingPlan.shrinking(width: .max, height: 3, toSide: .max - 1)
+    #expect(size.width > .max / 2 && size.height == 3)
+  }
+
   @Test("A frame without pixels is stretched", arguments: [ScalingPlan.Mode.fit, .fill, .stretch])
   func emptyFrames(mode: ScalingPlan.Mode) {
     for from in [(0, 5), (5, 0), (0, 0)] {

@@ -46,6 +46,15 @@ struct ImageVariantsTests {
     #expect(throws: ImageError.limitExceeded(.pixels, limit: 1_000, actual: 10_000)) {
       try ImageVariants(.init("a", width: 100, height: 100)).make(of: image)
     }
+    for (width, height) in [(Int.max, 1), (1, .max), (.max, .max), (2_000_000_000_000_000_000, 7)] {
+      let error = #expect(throws: ImageError.self) {
+        try ImageVariants(.init("a", width: width, height: height)).make(of: image)
+      }
+      guard case .limitExceeded(.pixels, limit: 1_000, _)? = error else {
+        Issue.record("\(width) x \(height): \(String(describing: error))")
+        continue
+      }
+    }
     let tiny = try ImageVariants(.init("a", longestSide: -3), .init("b", width: 0, height: 0)).make(of: image)
     #expect(tiny.values.allSatisfy { $0.pixelWidth == 1 && $0.pixelHeight == 1 })
   }
