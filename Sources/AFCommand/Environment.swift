@@ -34,6 +34,8 @@ package struct Environment: Sendable {
   package var interruption: Interruption
   /// The folder of downloads without a name.
   package var folder: String
+  /// The calls by which saved files reach the disk.
+  package var fileCalls = FileCalls()
   /// Returns the time that paces the line of progress.
   package var now: @Sendable () -> ContinuousClock.Instant
 

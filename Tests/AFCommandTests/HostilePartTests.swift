@@ -75,6 +75,38 @@ import Testing
     try second.write(Data([1]))
   }
 
+  @Test(
+    "Bytes that do not reach the disk are a failure, also if the system reports it at the end",
+    arguments: ["flush", "close", "interrupted"])
+  func lostBytes(call: String) async throws {
+    let reply = Reply.text("0123456789").with(header: "ETag", value: "\"v1\"")
+    var terminal = Terminal(isErrorTerminal: true)
+    terminal.fileCalls.flushInterval = 4
+    let fail = { @Sendable (code: Int32) -> Int32 in
+      errno = code
+      return -1
+    }
+    switch call {
+    case "flush": terminal.fileCalls.flush = { _ in fail(EIO) }
+    default:
+      terminal.fileCalls.close = { descriptor in
+        _ = close(descriptor)
+        return fail(call == "close" ? EIO : EINTR)
+      }
+    }
+    server.enqueue(reply)
+    let run = await terminal.run("-o", path, server.url("/f"))
+    let isSaved = call == "interrupted"
+    #expect(run.status == (isSaved ? .success : .failure), "\(run.error)")
+    #expect(run.error.contains("Saved in") == isSaved)
+    #expect(run.error.contains("cannot be written: Input/output error.") == !isSaved, "\(run.error)")
+    #expect(content() == (isSaved ? "0123456789" : ""))
+    server.enqueue(isSaved ? .status(416).with(header: "Content-Range", value: "bytes */10") : reply)
+    let next = await Terminal.pipe.run("-c", "-o", path, server.url("/f"))
+    #expect(next.status == .success && content() == "0123456789", "\(next.error)")
+    #expect(names == ["f"])
+  }
+
   // MARK: Ranges
 
   @Test(

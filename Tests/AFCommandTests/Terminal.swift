@@ -26,6 +26,7 @@ struct Terminal: Sendable {
   var variables: [String: String] = [:]
   /// The folder of downloads without a name.
   var folder = "."
+  var fileCalls = FileCalls()
   /// The signals that cancel a request; `nil` if the test sends none.
   var interruption: Interruption?
   /// The error of writes to the output, such as `EPIPE` if its reader is gone; `nil` if they succeed.
@@ -84,6 +85,7 @@ struct Terminal: Sendable {
         }
       })
     environment.hasUnreadInput = { input.withLock { !$0.isEmpty } }
+    environment.fileCalls = fileCalls
     let status = await Command.run(in: environment)
     return Run(status: status, bytes: record.output.withLock { $0 }, error: record.error.withLock { $0 })
   }

@@ -259,10 +259,13 @@ final class BodyReceiver: Sendable {
 
   private func open(_ response: HTTPURLResponse, isContinued: Bool) throws(SavedFile.Failure) -> SavedFile {
     switch invocation.output {
-    case .file(let path): try SavedFile(path: path, continuing: isContinued ? resumption?.journal : nil)
+    case .file(let path):
+      try SavedFile(
+        path: path, continuing: isContinued ? resumption?.journal : nil, calls: printer.environment.fileCalls)
     case .suggestedName, nil:
       try SavedFile(
-        suggestedName: response.suggestedFilename, folder: printer.environment.folder)
+        suggestedName: response.suggestedFilename, folder: printer.environment.folder,
+        calls: printer.environment.fileCalls)
     }
   }
 
@@ -332,7 +335,11 @@ final class BodyReceiver: Sendable {
       case .collecting(let body): end.body = body
       case .waiting: end.isWaiting = true
       case .saving(let file):
-        if end.failure == nil, response.error == nil { file.removeJournal() } else { file.flush() }
+        guard end.failure == nil, response.error == nil else {
+          file.flush()
+          break
+        }
+        do throws(SavedFile.Failure) { try file.finish() } catch { end.failure = error.sentence }
       case .writing, .discarding: break
       }
       state.mode = .discarding

@@ -2,6 +2,17 @@ import Alamofire
 import Foundation
 import Glibc
 
+/// The calls of the system that report lost bytes; tests use their own.
+package struct FileCalls: Sendable {
+  /// Waits until the bytes of a file are on the disk.
+  package var flush: @Sendable (Int32) -> Int32 = { fdatasync($0) }
+  package var close: @Sendable (Int32) -> Int32 = { Glibc.close($0) }
+  /// The bytes after which a file is flushed to the disk, in the background.
+  package var flushInterval: Int64 = 64 << 20
+
+  package init() {}
+}
+
 /// A file to which the body of a response is written.
 final class SavedFile: Sendable {
   /// The reason why a file could not be written.
@@ -33,15 +44,16 @@ final class SavedFile: Sendable {
     var hasJournal = false
     /// Whether bytes were lost, because a flush has failed.
     var hasLostBytes = false
+    var isClosed = false
   }
-
-  /// The bytes after which the file is flushed to the disk, in the background.
-  private static let flushInterval: Int64 = 64 << 20
 
   /// The path as it is shown.
   let path: String
   private let location: String
   private let descriptor: Int32
+  private let calls: FileCalls
+  /// The flushes that run in the background.
+  private let flushes = DispatchGroup()
   /// Locked because a flush in the background ends while bytes are written.
   private let state: Mutex<State>
 
@@ -50,8 +62,11 @@ final class SavedFile: Sendable {
   /// Opens a file that the user has named. The earlier content of the file is replaced, unless the file is continued.
   ///
   /// - Parameter earlier: The state of the file that is continued; `nil` for a new one.
-  init(path: String, continuing earlier: PartialFileJournal? = nil) throws(Failure) {
+  init(
+    path: String, continuing earlier: PartialFileJournal? = nil, calls: FileCalls = FileCalls()
+  ) throws(Failure) {
     self.path = path
+    self.calls = calls
     location = path
     // The journal of an earlier run, if there is one.
     state = Mutex(State(size: earlier?.offset ?? 0, ownsJournal: true))
@@ -77,7 +92,8 @@ final class SavedFile: Sendable {
 
   /// Makes a new file in a folder, by default the current one. The name from the server is used without its path. It is
   /// never used for a file that exists, nor next to one that has the name of its journal.
-  init(suggestedName: String?, folder: String = ".") throws(Failure) {
+  init(suggestedName: String?, folder: String = ".", calls: FileCalls = FileCalls()) throws(Failure) {
+    self.calls = calls
     let name = Self.safe(suggestedName ?? "")
     let dot = name.unicodeScalars.lastIndex(of: ".") ?? name.endIndex
     var candidate = name
@@ -99,7 +115,7 @@ final class SavedFile: Sendable {
   }
 
   deinit {
-    guard descriptor >= 0 else { return }
+    guard descriptor >= 0, !state.withLock({ $0.isClosed }) else { return }
     // The lock is released before, because a process that is being started has a copy of the descriptor until its
     // program begins.
     flock(descriptor, LOCK_UN)
@@ -127,8 +143,31 @@ final class SavedFile: Sendable {
     guard rename(other, location) == 0 else { throw Failure(location) }
   }
 
-  /// Called when the file is complete.
-  func removeJournal() {
+  /// Closes the complete file and removes its journal. Throws if bytes were lost, which the system may report only now.
+  func finish() throws(Failure) {
+    // A flush that still runs may fail.
+    flushes.wait()
+    guard !state.withLock({ $0.hasLostBytes }) else { throw Failure(path, code: EIO) }
+    // It keeps the lock until nothing of the file is left to be done.
+    let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    defer {
+      if copy >= 0 {
+        flock(copy, LOCK_UN)
+        Glibc.close(copy)
+      }
+    }
+    state.withLock { $0.isClosed = true }
+    // Linux closes a file also if a signal interrupts that.
+    if calls.close(descriptor) != 0, errno != EINTR {
+      let failure = Failure(path)
+      // Bytes may be lost, so none of the file counts.
+      if copy >= 0 { ftruncate(copy, 0) }
+      throw failure
+    }
+    removeJournal()
+  }
+
+  private func removeJournal() {
     state.withLock { state in
       state.hasJournal = false
       if state.ownsJournal { journal.remove() }
@@ -139,7 +178,7 @@ final class SavedFile: Sendable {
   func flush() {
     let (hasJournal, size) = state.withLock { ($0.hasJournal, $0.size) }
     guard hasJournal else { return }
-    let isFlushed = fdatasync(descriptor) == 0
+    let isFlushed = calls.flush(descriptor) == 0
     state.withLock { state in
       guard state.hasJournal else { return }
       if isFlushed { return journal.note(flushed: size) }
@@ -154,11 +193,11 @@ final class SavedFile: Sendable {
       guard !state.hasLostBytes else { throw Failure(path, code: EIO) }
       try append(data)
       state.size += Int64(data.count)
-      guard state.hasJournal, state.size - state.flushedSize >= Self.flushInterval else { return false }
+      guard state.hasJournal, state.size - state.flushedSize >= calls.flushInterval else { return false }
       state.flushedSize = state.size
       return true
     }
-    if isDue { DispatchQueue.global(qos: .utility).async { self.flush() } }
+    if isDue { DispatchQueue.global(qos: .utility).async(group: flushes) { self.flush() } }
   }
 
   private func append(_ data: Data) throws(Failure) {
