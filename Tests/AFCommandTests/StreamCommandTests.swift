@@ -179,6 +179,27 @@ import Testing
     #expect(closure.withLock { $0 } == .closed(code: 1000, reason: ""))
   }
 
+  @Test("An input that cannot be read closes the connection, and is a failure")
+  func brokenInput() async throws {
+    let events = Mutex<[WebSocketTestConnection.Event]>([])
+    server.enqueue(
+      .webSocket(
+        WebSocketEndpoint { connection in
+          for _ in 0..<2 {
+            guard let event = try connection.next() else { return }
+            events.withLock { $0.append(event) }
+          }
+        }))
+    var terminal = Terminal.pipe
+    terminal.input = "one\ntw"
+    terminal.inputFailure = UsageError("Standard input cannot be read: Input/output error.")
+    let run = await terminal.run("ws", server.url("/"))
+    #expect(run.status == .failure)
+    #expect(run.error.contains("Standard input cannot be read: Input/output error."), "\(run.error)")
+    // A line without its end may have been cut off.
+    #expect(events.withLock { $0 } == [.text("one"), .closed(code: 1000, reason: "")])
+  }
+
   @Test("Messages and events save sessions and cookie jars", arguments: ["ws", "sse"])
   func keptState(action: String) async throws {
     let folder = try Folder()

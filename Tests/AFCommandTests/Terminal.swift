@@ -40,6 +40,8 @@ struct Terminal: Sendable {
   /// Called before each read of the standard input.
   var onInput: @Sendable () -> Void = {}
 
+  /// The error of reads of the standard input after its last byte; `nil` if the input ends there.
+  var inputFailure: UsageError?
   /// Returns the error of one write to the output.
   var failureOfOutput: @Sendable (Data) -> Int32? = { _ in nil }
 
@@ -53,13 +55,15 @@ struct Terminal: Sendable {
     let secret = secret
     let (tick, onOutput, onError, outputFailure) = (tick, onOutput, onError, outputFailure)
     let (onErrorText, onInput, failureOfOutput) = (onErrorText, onInput, failureOfOutput)
+    let inputFailure = inputFailure
     let input = Mutex(Data(input.utf8))
     let clock = Mutex(ContinuousClock.now)
     var environment = Environment(
       arguments: arguments, variables: variables.merging(hasColours ? [:] : ["NO_COLOR": "1"]) { $1 },
       readInput: { room in
         onInput()
-        return input.withLock { input in
+        return try input.withLock { input in
+          if input.isEmpty, let inputFailure { throw inputFailure }
           let count = input.copyBytes(to: room)
           input = Data(input.dropFirst(count))
           return count

@@ -26,7 +26,7 @@ struct WebSocketExchange {
         case .connected:
           guard printer.begin(socket.request ?? request, socket.response) else { return event.cancel() }
           // Not earlier, because closing a socket that is not connected cancels it.
-          if !invocation.ignoresInput { sendInput(to: socket) }
+          if !invocation.ignoresInput { sendInput(to: socket, printer) }
         case .receivedMessage(let message): if !printer.write(message) { event.cancel() }
         case .serializerFailed: break
         case .disconnected(let code, let reason): printer.disconnected(code, reason)
@@ -46,15 +46,19 @@ struct WebSocketExchange {
   }
 
   /// Reads lines on a separate thread, because the input blocks.
-  private func sendInput(to socket: WebSocketRequest) {
+  private func sendInput(to socket: WebSocketRequest, _ printer: MessagePrinter) {
     let read = environment.readInput
     Thread {
       var lines = InputLines(read)
       // One message at a time, so that a fast input waits for the network.
       let turn = DispatchSemaphore(value: 0)
-      while let line = lines.next() {
-        socket.send(.string(line), queue: DispatchQueue.global()) { _ in turn.signal() }
-        turn.wait()
+      do {
+        while let line = try lines.next() {
+          socket.send(.string(line), queue: DispatchQueue.global()) { _ in turn.signal() }
+          turn.wait()
+        }
+      } catch {
+        printer.inputFailed(error)
       }
       socket.close(sending: WebSocketCloseCode.normalClosure)
     }.start()
@@ -71,8 +75,9 @@ struct InputLines {
     self.read = read
   }
 
-  /// Returns the next line without its break; a last line needs none.
-  mutating func next() -> String? {
+  /// Returns the next line without its break; a last line needs none. Throws if the input cannot be read, and then the
+  /// beginning of a line is dropped.
+  mutating func next() throws -> String? {
     while true {
       if let end = bytes.firstIndex(of: 0x0A) {
         defer { bytes = Data(bytes[(end + 1)...]) }
@@ -83,7 +88,7 @@ struct InputLines {
         return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
       }
       var room = [UInt8](repeating: 0, count: 65_536)
-      let count = (try? room.withUnsafeMutableBytes { try read($0) }) ?? 0
+      let count = try room.withUnsafeMutableBytes { try read($0) }
       if count == 0 { isOver = true } else { bytes += room[..<count] }
     }
   }
@@ -96,6 +101,7 @@ private final class MessagePrinter: Sendable {
     var reason = ""
     var isUnread = false
     var hasHeads = false
+    var inputFailure: String?
   }
 
   private let environment: Environment
@@ -154,9 +160,18 @@ private final class MessagePrinter: Sendable {
     }
   }
 
+  func inputFailed(_ error: any Error) {
+    let text = (error as? UsageError)?.message ?? error.localizedDescription
+    end.withLock { $0.inputFailure = text }
+  }
+
   func finish(_ completion: WebSocketRequest.Completion) -> ExitCode {
     let end = end.withLock { $0 }
     if end.isUnread || environment.interruption.signal != nil { return .success }
+    if let failure = end.inputFailure {
+      Command.complain(failure, in: environment)
+      return .failure
+    }
     if let error = completion.error {
       let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success
       Command.complain(
