@@ -78,6 +78,19 @@ import Testing
     #expect(throws: UsageError.self) { try RequestBuilder(invocation) { .data(Data()) }.outgoing() }
   }
 
+  @Test("A name with more than 100 levels is refused", arguments: ["[]", "[x]"])
+  func depth(step: String) throws {
+    func name(_ count: Int) -> String { "a" + String(repeating: step, count: count) + ":=1" }
+    let text = body(try request("example.com", name(99))) ?? ""
+    #expect(
+      text.hasPrefix(#"{"a": "#)
+        && text.utf8.count { $0 == UInt8(ascii: "}") || $0 == UInt8(ascii: "]") } == 100)
+    for count in [100, 60_000] {
+      let error = #expect(throws: UsageError.self) { try request("example.com", name(count)) }
+      #expect(error.map { $0.message.utf8.count < 200 } == true)
+    }
+  }
+
   @Test("A raw body from the arguments or the input is sent unchanged")
   func raw() throws {
     #expect(body(try request("--raw", "{x", "example.com")) == "{x")

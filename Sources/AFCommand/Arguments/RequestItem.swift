@@ -174,11 +174,16 @@ package struct JSONPath: Equatable, Sendable {
           #"'\#(name)' has '\#(reader.rest)' after a ']'; for a bracket in a name write '\['."#)
       }
       steps.append(try Self.step(text, isEscaped: isEscaped, in: name))
+      guard steps.count <= Self.largestDepth else {
+        throw UsageError("A name has more than \(Self.largestDepth) levels: '\(name.prefix(40))…'.")
+      }
     }
     self.steps = steps
   }
 
   private static let largestIndex = 10_000
+  /// The JSON of a name is built level by level, and each level takes room on the stack.
+  private static let largestDepth = 100
 
   private static func step(_ text: String, isEscaped: Bool, in name: String) throws(UsageError) -> PathStep {
     if text.isEmpty { return .append }
