@@ -21,6 +21,19 @@ package struct Representation: Codable, Sendable, Equatable {
     self.validator = validator
   }
 
+  package static func == (left: Representation, right: Representation) -> Bool {
+    left.length == right.length && isSame(left.validator, right.validator)
+  }
+
+  /// Whether two validators have the same bytes. Texts that are equal may have different ones.
+  package static func isSame(_ left: String?, _ right: String?) -> Bool {
+    guard let left, let right else { return left == nil && right == nil }
+    return left.utf8.elementsEqual(right.utf8)
+  }
+
+  /// Whether a validator is an entity tag, not a date.
+  package static func isTag(_ validator: String) -> Bool { validator.utf8.first == UInt8(ascii: "\"") }
+
   /// Reads a stored value. Throws unless it is valid.
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
@@ -36,7 +49,7 @@ package struct Representation: Codable, Sendable, Equatable {
   package var isValid: Bool {
     guard length ?? 0 >= 0 else { return false }
     guard let validator else { return true }
-    if validator.hasPrefix("\"") { return EntityTag(validator)?.isStrong == true }
+    if Self.isTag(validator) { return EntityTag(validator)?.isStrong == true }
     return !validator.isEmpty && validator.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
   }
 
@@ -103,8 +116,8 @@ package struct Representation: Codable, Sendable, Equatable {
   private func matches(_ head: ResponseHead) -> Bool {
     guard let validator else { return true }
     let tag = head.block.value(of: "ETag")
-    if validator.hasPrefix("\"") { return tag == validator }
-    return head.block.value(of: "Last-Modified").map { $0 == validator } ?? (tag == nil)
+    if Self.isTag(validator) { return Self.isSame(tag, validator) }
+    return head.block.value(of: "Last-Modified").map { Self.isSame($0, validator) } ?? (tag == nil)
   }
 
   /// Whether a response has a content coding (RFC 9110 §8.4).

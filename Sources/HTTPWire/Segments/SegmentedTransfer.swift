@@ -312,6 +312,14 @@ package struct SegmentedTransfer: Sendable {
     return beginAgain()
   }
 
+  /// Whether a part of a source belongs to the file. A mirror may have a validator of its own, because the checksum
+  /// proves its bytes.
+  private func isOfFile(_ validator: String, known: String?, _ version: Representation) -> Bool {
+    guard known == nil || Representation.isSame(known, validator) else { return false }
+    return Representation.isSame(validator, version.validator)
+      || hasChecksum && !Representation.isSame(known ?? validator, version.validator)
+  }
+
   /// Takes a response when the version of the file is known.
   private mutating func receiveNext(
     _ answer: SegmentAnswer, for id: Int, _ source: Int, at now: Duration
@@ -322,9 +330,7 @@ package struct SegmentedTransfer: Sendable {
     case .part(let range, let length, let validator):
       guard length == version.length else { return differs(id, source, at: now) }
       guard let validator else { return isUnproven(id, source, at: now) }
-      guard known == nil || known == validator,
-        validator == version.validator || (hasChecksum && (known ?? validator) != version.validator)
-      else { return differs(id, source, at: now) }
+      guard isOfFile(validator, known: known, version) else { return differs(id, source, at: now) }
       guard range.lowerBound == plan?.segments[id]?.position else {
         return drop(source, .hasNoRanges, because: id, at: now)
       }
@@ -336,7 +342,9 @@ package struct SegmentedTransfer: Sendable {
       }
       return []
     case .whole(let length, let validator):
-      let isSame = validator == known ?? version.validator && (length ?? version.length) == version.length
+      let isSame =
+        Representation.isSame(validator, known ?? version.validator)
+        && (length ?? version.length) == version.length
       guard isSame else { return differs(id, source, at: now) }
       guard source == 0 else { return drop(source, .hasNoRanges, because: id, at: now) }
       // The server stopped to send ranges, and this response has the whole file.

@@ -53,6 +53,21 @@ import Testing
     }
   }
 
+  @Test("Validators are compared by their bytes") func bytes() {
+    let tags = ["\"\u{E9}\"", "\"e\u{301}\"", "\"\u{301}\""]
+    for tag in tags {
+      let version = Representation(length: 10, validator: tag)
+      #expect(version.isValid)
+      let same = version.continuation(after: 4, by: Self.head(206, [("ETag", tag), Self.range]))
+      #expect(same == Self.rest)
+      for other in tags where !other.utf8.elementsEqual(tag.utf8) {
+        #expect(version != Representation(length: 10, validator: other))
+        let answer = version.continuation(after: 4, by: Self.head(206, [("ETag", other), Self.range]))
+        #expect(answer == .otherVersion)
+      }
+    }
+  }
+
   private static let range = ("Content-Range", "bytes 4-9/10")
   private static let rest = Representation.Continuation.rest(4..<10, total: 10)
 

@@ -41,6 +41,21 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.restartCount == 1)
   }
 
+  @Test("Validators that differ in their bytes alone are of two versions")
+  func equivalentValidators() {
+    let (composed, decomposed) = ("\"\u{E9}\"", "\"e\u{301}\"")
+    for answer in [
+      SegmentAnswer.part(10..<35, length: 100, validator: decomposed),
+      .whole(length: 100, validator: decomposed),
+    ] {
+      var transfer = transfer()
+      _ = transfer.start(nil, at: .zero)
+      _ = transfer.receive(.part(0..<10, length: 100, validator: composed), for: 1, at: .zero)
+      _ = transfer.receive(answer, for: 2, at: .zero)
+      #expect(transfer.restartCount == 1 && transfer.version == nil, "\(answer)")
+    }
+  }
+
   @Test("A range without a strong validator does not continue the bytes of an earlier process")
   func unprovenContinuation() {
     var transfer = transfer()

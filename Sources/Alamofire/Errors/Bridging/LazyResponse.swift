@@ -100,7 +100,7 @@ extension AlamofireExtension where ExtendedType: HTTPURLResponse {
   /// §8.8.2.2).
   public var strongValidator: HTTPHeader? {
     guard let validator = Representation.validator(of: type.receivedHead, now: .now) else { return nil }
-    return HTTPHeader(name: validator.hasPrefix("\"") ? "ETag" : "Last-Modified", value: validator)
+    return HTTPHeader(name: Representation.isTag(validator) ? "ETag" : "Last-Modified", value: validator)
   }
 }
 

@@ -101,7 +101,7 @@ package struct PartialFileJournal: Sendable, Equatable {
     }
     let (tag, date, length) = (values["ETag"], values["Last-Modified"], values["Content-Length"])
     guard Set(values.keys).isSubset(of: ["ETag", "Last-Modified", "Content-Length"]),
-      tag?.hasPrefix("\"") ?? true, !(date?.hasPrefix("\"") ?? false),
+      tag.map(Representation.isTag) ?? true, !(date.map(Representation.isTag) ?? false),
       length?.utf8.allSatisfy({ (0x30...0x39).contains($0) }) ?? true
     else { return nil }
     let version = Representation(length: length.flatMap { Int($0) }, validator: tag ?? date)
