@@ -85,9 +85,9 @@ struct OptionReader {
   }
 
   private mutating func readLong(_ argument: String) throws(UsageError) {
-    let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    let name = String(parts[0])
-    let value = parts.dropFirst().first.map(String.init)
+    let equals = argument.utf8.firstIndex(of: UInt8(ascii: "="))
+    let name = String(argument[..<(equals ?? argument.endIndex)])
+    let value = equals.map { String(argument[argument.utf8.index(after: $0)...]) }
     if value == nil, let option = Option.undone(by: name) {
       choices.append(Choice(option: option, isUndone: true))
       return

@@ -94,8 +94,8 @@ package enum RequestItem: Equatable, Sendable {
 
   /// Returns the name in `Name;`; `nil` for any other argument.
   private static func nameOfEmptyField(_ argument: String) -> String? {
-    guard argument.last == ";", argument.count > 1 else { return nil }
-    return String(argument.dropLast())
+    let name = argument.unicodeScalars.dropLast()
+    return argument.utf8.last == UInt8(ascii: ";") && !name.isEmpty ? String(name) : nil
   }
 
   private static func checkedJSON(name: String, text: String, argument: String) throws(UsageError)
@@ -110,12 +110,12 @@ package enum RequestItem: Equatable, Sendable {
   /// Reads the path and the parameters after it. A semicolon that does not begin a parameter belongs to the path.
   private static func file(name: String, _ value: String) -> File {
     var file = File(name: name, path: value)
-    while let semicolon = file.path.lastIndex(of: ";") {
-      let parameter = file.path[file.path.index(after: semicolon)...]
-      if parameter.hasPrefix("type="), file.type == nil {
-        file.type = String(parameter.dropFirst("type=".count))
-      } else if parameter.hasPrefix("filename="), file.fileName == nil {
-        file.fileName = String(parameter.dropFirst("filename=".count))
+    while let semicolon = file.path.utf8.lastIndex(of: UInt8(ascii: ";")) {
+      let parameter = file.path.utf8[semicolon...].dropFirst()
+      if parameter.starts(with: "type=".utf8), file.type == nil {
+        file.type = String(Substring(parameter.dropFirst("type=".utf8.count)))
+      } else if parameter.starts(with: "filename=".utf8), file.fileName == nil {
+        file.fileName = String(Substring(parameter.dropFirst("filename=".utf8.count)))
       } else {
         break
       }
@@ -124,20 +124,21 @@ package enum RequestItem: Equatable, Sendable {
     return file
   }
 
-  /// Splits an argument at its first separator; `nil` without one.
+  /// Splits an argument at its first separator; `nil` without one. A separator before a combining mark is one, too.
+  /// Otherwise a value in a script could choose another, and so name a file.
   static func parts(of argument: String) -> (name: String, separator: String, value: String)? {
-    var name = ""
-    var rest = argument[...]
-    while let character = rest.first {
-      if character == "\\", let escaped = rest.dropFirst().first {
+    var name = String.UnicodeScalarView()
+    var rest = argument.unicodeScalars[...]
+    while let scalar = rest.first {
+      if scalar == "\\", let escaped = rest.dropFirst().first {
         // A backslash before anything else is a backslash: `C:\temp` needs no care.
-        if !":=@\\".contains(escaped) { name.append(character) }
+        if !":=@\\".unicodeScalars.contains(escaped) { name.append(scalar) }
         name.append(escaped)
         rest = rest.dropFirst(2)
-      } else if let separator = separators.first(where: { rest.hasPrefix($0) }) {
-        return (name, separator, String(rest.dropFirst(separator.count)))
+      } else if let separator = separators.first(where: { rest.starts(with: $0.unicodeScalars) }) {
+        return (String(name), separator, String(rest.dropFirst(separator.unicodeScalars.count)))
       } else {
-        name.append(character)
+        name.append(scalar)
         rest = rest.dropFirst()
       }
     }
@@ -160,7 +161,7 @@ package struct JSONPath: Equatable, Sendable {
 
   /// Reads the name of a data item. Without brackets it is one key.
   package init(_ name: String) throws(UsageError) {
-    var reader = Reader(name: name, rest: name[...])
+    var reader = Reader(name: name, rest: name.unicodeScalars[...])
     var steps: [PathStep] = []
     if reader.rest.first != "[" { steps.append(.key(reader.literal(until: "[").text)) }
     while reader.rest.first == "[" {
@@ -171,7 +172,7 @@ package struct JSONPath: Equatable, Sendable {
       }
       guard reader.rest.isEmpty || reader.rest.first == "[" else {
         throw UsageError(
-          #"'\#(name)' has '\#(reader.rest)' after a ']'; for a bracket in a name write '\['."#)
+          #"'\#(name)' has '\#(String(reader.rest))' after a ']'; for a bracket in a name write '\['."#)
       }
       steps.append(try Self.step(text, isEscaped: isEscaped, in: name))
       guard steps.count <= Self.largestDepth else {
@@ -187,7 +188,7 @@ package struct JSONPath: Equatable, Sendable {
 
   private static func step(_ text: String, isEscaped: Bool, in name: String) throws(UsageError) -> PathStep {
     if text.isEmpty { return .append }
-    guard !isEscaped, text.allSatisfy({ ("0"..."9").contains($0) }) else { return .key(text) }
+    guard !isEscaped, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return .key(text) }
     guard let index = Int(text), index <= largestIndex else {
       throw UsageError("The index in '\(name)' is above \(largestIndex).")
     }
@@ -196,23 +197,23 @@ package struct JSONPath: Equatable, Sendable {
 
   private struct Reader {
     let name: String
-    var rest: Substring
+    var rest: Substring.UnicodeScalarView
 
     /// Reads up to a bracket. A backslash escapes a bracket or a digit.
-    mutating func literal(until end: Character) -> (text: String, isEscaped: Bool) {
-      var text = ""
+    mutating func literal(until end: Unicode.Scalar) -> (text: String, isEscaped: Bool) {
+      var text = String.UnicodeScalarView()
       var isEscaped = false
-      while let character = rest.first, character != end {
+      while let scalar = rest.first, scalar != end {
         rest.removeFirst()
-        if character == "\\", let next = rest.first, "[]".contains(next) || next.isNumber {
+        if scalar == "\\", let next = rest.first, next == "[" || next == "]" || Character(next).isNumber {
           rest.removeFirst()
           isEscaped = true
           text.append(next)
         } else {
-          text.append(character)
+          text.append(scalar)
         }
       }
-      return (text, isEscaped)
+      return (String(text), isEscaped)
     }
   }
 }

@@ -216,8 +216,9 @@ extension Head {
       return nil
     }
     let fields = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
-      guard let colon = line.firstIndex(of: ":") else { return nil }
-      return (String(line[..<colon]), line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces))
+      guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+      let value = line[line.utf8.index(after: colon)...]
+      return (String(line[..<colon]), value.trimmingCharacters(in: .whitespaces))
     }
     if words[0].hasPrefix("HTTP/"), let status = Int(words[1]) {
       self.init(start: .response(status: status), version: words[0], fields: fields)

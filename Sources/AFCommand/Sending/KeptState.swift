@@ -84,10 +84,11 @@ extension NamedSession {
   /// Returns the file of a session. If its name is a path, the path is the file; otherwise the file is in the folder
   /// for the data of programs. There each host has its own folder, so that no host sees the secrets of another.
   static func path(_ name: String, host: String, variables: [String: String]) throws(UsageError) -> String {
-    if name.contains("/") { return LocalFile.expanded(name) }
+    if name.utf8.contains(UInt8(ascii: "/")) { return LocalFile.expanded(name) }
     let home =
       variables["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? LocalFile.expanded("~/.local/share")
-    let folder = "\(home)/af/sessions/\(host.replacingOccurrences(of: "/", with: "_"))"
+    let part = String(String.UnicodeScalarView(host.unicodeScalars.map { $0 == "/" ? "_" : $0 }))
+    let folder = "\(home)/af/sessions/\(part)"
     do {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

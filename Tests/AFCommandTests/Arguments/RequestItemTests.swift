@@ -32,6 +32,19 @@ import Testing
     #expect(try RequestItem(parsing: argument) == expected)
   }
 
+  @Test("A separator counts also before a combining mark, with which it is one Character")
+  func marks() throws {
+    for (argument, expected) in [
+      ("a=\u{301}x@/etc/passwd", RequestItem.string(name: "a", value: "\u{301}x@/etc/passwd")),
+      ("a==\u{301}b", .query(name: "a", value: "\u{301}b")),
+      ("A:\u{301}b", .header(name: "A", value: "\u{301}b")),
+      ("a\u{D4E}=b:=1", .string(name: "a\u{D4E}", value: "b:=1")),
+      (#"a\:\#u{301}b=c"#, .string(name: "a:\u{301}b", value: "c")),
+      ("A\u{D4E};", .header(name: "A\u{D4E}", value: "")),
+      ("f@p;type=\u{301}a", .file(.init(name: "f", path: "p", type: "\u{301}a"))),
+    ] as [(String, RequestItem)] { #expect(try RequestItem(parsing: argument) == expected, "\(argument)") }
+  }
+
   @Test(
     "An invalid item is refused",
     arguments: [
