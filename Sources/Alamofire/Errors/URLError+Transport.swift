@@ -159,7 +159,8 @@ extension URL {
   /// because a password without percent-encoding often makes a URL invalid.
   static func shown(invalid text: String) -> String {
     let rest = text[(text.range(of: "://")?.upperBound ?? text.startIndex)...]
-    guard let at = rest.lastIndex(of: "@"), rest[..<at].contains(":") else {
+    guard let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")), rest[..<at].utf8.contains(UInt8(ascii: ":"))
+    else {
       return Redaction.standard.url(text)
     }
     return Redaction.standard.url("\(text[..<rest.startIndex])\(Redaction.mask)\(text[at...])")

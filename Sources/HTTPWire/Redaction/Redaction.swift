@@ -128,8 +128,8 @@ extension Redaction {
 
   /// Returns the names of the cookies of a field; empty for one without a name.
   package static func cookieNames(_ value: String, isSet: Bool) -> [String] {
-    let pairs = value.split(separator: ";")
-    return (isSet ? pairs.prefix(1) : pairs[...]).map { trimmed(name(ofPair: $0) ?? "") }
+    let pairs = value.unicodeScalars.split(separator: ";")
+    return (isSet ? pairs.prefix(1) : pairs[...]).map { trimmed(name(ofPair: Substring($0)) ?? "") }
   }
 
   /// Fields with a value that is a URL, or ends with one, and may contain spaces.
@@ -151,34 +151,37 @@ extension Redaction {
   // MARK: Cookies
 
   private func cookies(_ value: String) -> String {
-    value.split(separator: ";", omittingEmptySubsequences: false).map(Self.maskedPair)
-      .joined(separator: ";")
+    parts(of: value).map(Self.maskedPair).joined(separator: ";")
   }
 
   private func setCookie(_ value: String) -> String {
-    let parts = value.split(separator: ";", omittingEmptySubsequences: false)
-    return parts.enumerated().map { index, part in
+    parts(of: value).enumerated().map { index, part in
       index > 0 && Self.isAttribute(part) ? String(part) : Self.maskedPair(part)
     }.joined(separator: ";")
+  }
+
+  /// Returns the parts between semicolons, by scalars, because a server may put a combining mark after any of them.
+  private func parts(of value: String) -> [Substring] {
+    value.unicodeScalars.split(separator: ";", omittingEmptySubsequences: false).map { Substring($0) }
   }
 
   /// Returns a pair without its value. A cookie without a name is a value alone (RFC 6265bis §5.6).
   private static func maskedPair(_ pair: Substring) -> String {
     guard !trimmed(pair).isEmpty else { return String(pair) }
     if let name = name(ofPair: pair) { return "\(name)=\(fieldMask)" }
-    return pair.prefix { $0.isWhitespace } + fieldMask
+    return String(pair.unicodeScalars.prefix { $0.properties.isWhitespace }) + fieldMask
   }
 
   /// Returns the name with the white space around it; `nil` without one.
   private static func name(ofPair pair: Substring) -> Substring? {
-    guard let equals = pair.firstIndex(of: "=") else { return nil }
+    guard let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) else { return nil }
     return trimmed(pair[..<equals]).isEmpty ? nil : pair[..<equals]
   }
 
   private static func trimmed(_ text: Substring) -> String {
-    var text = text
-    while text.first?.isWhitespace == true { text.removeFirst() }
-    while text.last?.isWhitespace == true { text.removeLast() }
+    var text = text.unicodeScalars
+    while text.first?.properties.isWhitespace == true { text.removeFirst() }
+    while text.last?.properties.isWhitespace == true { text.removeLast() }
     return String(text)
   }
 
@@ -188,15 +191,15 @@ extension Redaction {
     guard let name = name(ofPair: part) else {
       return ["secure", "httponly", "partitioned"].contains(trimmed(part).lowercased())
     }
-    let value = part[part.index(after: name.endIndex)...]
+    let value = part.unicodeScalars[name.endIndex...].dropFirst()
     switch trimmed(name).lowercased() {
     case "expires":
-      return value.split { " ,-:".contains($0) }.allSatisfy { word in
-        word.allSatisfy { $0.isASCII && $0.isNumber } && word.count <= 4
-          || dateWords.contains { $0 == word.lowercased() }
+      return value.split { " ,-:".unicodeScalars.contains($0) }.allSatisfy { word in
+        word.allSatisfy { ("0"..."9").contains($0) } && word.count <= 4
+          || dateWords.contains { $0 == String(word).lowercased() }
       }
     case "path", "domain", "max-age", "samesite", "priority":
-      return !value.contains { "=,?".contains($0) }
+      return !value.contains { "=,?".unicodeScalars.contains($0) }
     default: return false
     }
   }
@@ -268,10 +271,11 @@ private struct MultipartMasking {
     let (isContinuation, lineEnd) = (text.first.map(SecretMasking.isBlank) == true, line.utf8.suffix(end))
     let colon = text.firstIndex(of: UInt8(ascii: ":"))
     let start = isContinuation ? text.startIndex : colon.map { text.index(after: $0) }
-    let name = isContinuation ? field.prefix { $0 != ":" } : colon.map { Substring(text[..<$0]) }
+    let known = Substring(field.unicodeScalars.prefix { $0 != ":" })
+    let name = isContinuation ? known : colon.map { Substring(text[..<$0]) }
     guard let start, let name else { return redaction.urls(in: line) }
     let value = Substring(text[start...])
-    let blank = value.prefix { $0 == " " || $0 == "\t" }
+    let blank = Substring(value.unicodeScalars.prefix { $0 == " " || $0 == "\t" })
     let masked = redaction.value(String(value[blank.endIndex...]), ofHeaderField: String(name))
     return "\(Substring(text[..<start]))\(blank)\(masked)\(String(Substring(lineEnd)))"
   }
@@ -295,12 +299,13 @@ private struct MultipartMasking {
   }
 
   private mutating func readField(_ line: String) {
-    let parts = line.split(separator: ":", maxSplits: 1)
+    let parts = line.unicodeScalars.split(separator: ":", maxSplits: 1)
     guard parts.count == 2 else { return }
-    let value = parts[1].drop(while: \.isWhitespace)
-    switch parts[0].lowercased() {
+    let value = Substring(parts[1].drop(while: \.properties.isWhitespace))
+    switch String(parts[0]).lowercased() {
     case "content-disposition":
-      let name = value.firstIndex(of: ";").flatMap { MediaType.parameter("name", in: value[$0...]) }
+      let semicolon = value.utf8.firstIndex(of: UInt8(ascii: ";"))
+      let name = semicolon.flatMap { MediaType.parameter("name", in: value[$0...]) }
       isSecret = name.map { redaction.isSecret(queryItem: $0) } ?? false
     case "content-type":
       // A part is not divided again, because nothing would limit the depth.

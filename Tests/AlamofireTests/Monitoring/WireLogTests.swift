@@ -218,6 +218,10 @@ import Testing
         "HTTP/1.1 200 OK\nX-Api-Key: <redacted>"
       ),
       ("Authorization : planted\r\n", "Authorization : <redacted>"),
+      // A value may begin with a combining mark, which joins with what is before it.
+      ("A: b\r\nSet-Cookie:\u{301}a=planted\r\n", "A: b\nSet-Cookie: \u{301}a=<redacted>"),
+      ("A: b\r\nX-Api-Key:\u{301}planted; x:y\r\n", "A: b\nX-Api-Key: <redacted>"),
+      ("A: b\r\nX-Api-Key: x\r\n \u{301}planted\r\n", "A: b\nX-Api-Key: <redacted>"),
       ("GET /?key=planted\r\n", "GET /?key=redacted"),
       ("HTTP/1.1 302\nLocation: /?key=planted\n\n", "HTTP/1.1 302\nLocation: /?key=redacted"),
       ("X-Customer: planted\r\nX-Other: shown\r\n", "X-Customer: <redacted>\nX-Other: shown"), ("", ""),

@@ -103,6 +103,28 @@ import Testing
         == "user=ann&password=redacted&code=redacted")
   }
 
+  @Test("Secrets that begin with a combining mark are masked as others") func marks() {
+    for (name, value, shown) in [
+      ("Cookie", "a=\u{301}planted=planted; b=\u{301}planted", "a=<redacted>; b=<redacted>"),
+      ("Cookie", "a=\u{301}b;\u{301}c=planted=planted", "a=<redacted>;\u{301}c=<redacted>"),
+      ("Cookie", "a\u{D4E}=planted=planted", "a\u{D4E}=<redacted>"),
+      ("Set-Cookie", "a=b; Path=/,\u{301} c=\u{301}planted", "a=<redacted>; Path=<redacted>"),
+    ] {
+      #expect(Self.redaction.value(value, ofHeaderField: name).utf8.elementsEqual(shown.utf8), "\(value)")
+    }
+    let type = "multipart/form-data; boundary=\"b\""
+    for field in [
+      "Content-Disposition:\u{301} form-data; name=\"password\"",
+      "Content-Disposition: x;\u{301}; name=password",
+      "Content-Disposition: form-data\r\n ; name=password", "X-Api-Key:\u{301}planted\r\n planted",
+    ] {
+      let content = field.utf8.contains(UInt8(ascii: "K")) ? "" : "planted"
+      let body = "--b\r\n\(field)\r\n\r\n\(content)\r\n--b--\r\n"
+      let shown = Self.redaction.body(body, contentType: type)
+      #expect(!shown.utf8.elementsEqual(body.utf8) && !shown.contains("planted"), "\(shown)")
+    }
+  }
+
   @Test("Secrets of multipart bodies, also of one that was cut off") func multipart() {
     let body = [
       "--b\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nann\r\n",

@@ -198,11 +198,7 @@ struct WireHead {
   /// The header fields in their order and spelling.
   var fields: [HTTPHeader] {
     lines.dropFirst(lines.first.map(Self.isStartLine) == true ? 1 : 0).compactMap { line in
-      line.firstIndex(of: ":").map { colon in
-        HTTPHeader(
-          name: String(line[..<colon]),
-          value: line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces))
-      }
+      Self.field(line).map { HTTPHeader(name: $0.name, value: $0.value) }
     }
   }
 
@@ -213,7 +209,7 @@ struct WireHead {
     for part in bytes.split(separator: 10) {
       let line = String(decoding: part.last == 13 ? part.dropLast() : part, as: UTF8.self)
       guard !line.isEmpty else { continue }
-      if let first = line.first, first == " " || first == "\t", let last = lines.popLast() {
+      if let first = part.first, first == 0x20 || first == 0x09, let last = lines.popLast() {
         lines.append("\(last) \(line.trimmingCharacters(in: .whitespaces))")
       } else {
         lines.append(line)
@@ -228,8 +224,14 @@ struct WireHead {
   }
 
   private static func masked(_ line: String, _ redaction: Redaction) -> String {
-    guard let colon = line.firstIndex(of: ":") else { return redaction.urls(in: line) }
-    let value = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
-    return "\(line[...colon]) \(redaction.value(value, ofHeaderField: String(line[..<colon])))"
+    guard let (name, value) = field(line) else { return redaction.urls(in: line) }
+    return "\(name): \(redaction.value(value, ofHeaderField: name))"
+  }
+
+  /// Returns the parts of a field. Its colon is one also before a combining mark, with which a value may begin.
+  private static func field(_ line: String) -> (name: String, value: String)? {
+    guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let value = line[line.utf8.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+    return (String(line[..<colon]), value)
   }
 }
