@@ -62,12 +62,7 @@ final class UploadBody: Sendable {
   }
 
   /// Keeps the body of an attempt.
-  func use(_ content: UploadContent) {
-    state.withLock { state in
-      state.content = content
-      if case .file(let url, true) = content { state.madeFile = url }
-    }
-  }
+  func use(_ content: UploadContent) { state.withLock { $0.content = content } }
 
   /// Replaces the stream of the body by one that a delegate gave.
   func use(_ answer: UploadContent?, of request: @autoclosure () -> URLRequest?) throws(AFError) {
@@ -89,28 +84,26 @@ final class UploadBody: Sendable {
     if let url = state.withLock({ $0.madeFile.take() }) { try? fileManager.removeItem(at: url) }
   }
 
-  /// Makes the body of an attempt in place of the file of an earlier one, if there is any. Blocks for as long as the
-  /// caller's code does.
-  func madeAnew() -> Result<UploadContent, AFError> {
-    guard let file = state.withLock({ $0.madeFile }) else { return made() }
-    if let isSpent {
-      if isSpent() { return .success(.file(file, shouldRemove: true)) }
+  /// Makes the body of an attempt, in place of the file of an earlier one if there is any. Blocks for as long as the
+  /// caller's code does. A new file is removed with the request even if no attempt sends it.
+  func made() -> Result<UploadContent, AFError> {
+    let earlier = state.withLock { $0.madeFile }
+    if let earlier, let isSpent {
+      if isSpent() { return .success(.file(earlier, shouldRemove: true)) }
       // There may be no room for two files of a large form.
       removeMadeFile()
-      return made()
     }
-    let content = made()
-    switch content {
-    // The caller's file, which is removed after the last attempt.
-    case .success(.file(let url, true)) where url.path == file.path: break
-    case .success: removeMadeFile()
-    case .failure: break
-    }
+    let content = makeContent()
+    guard case .success(let new) = content else { return content }
+    var file: URL?
+    if case .file(let url, true) = new { file = url }
+    state.withLock { $0.madeFile = file }
+    // The caller may name one file for all attempts.
+    if isSpent == nil, let earlier, earlier.path != file?.path { try? fileManager.removeItem(at: earlier) }
     return content
   }
 
-  /// Makes the body of an attempt. Blocks for as long as the caller's code does.
-  func made() -> Result<UploadContent, AFError> {
+  private func makeContent() -> Result<UploadContent, AFError> {
     do {
       guard let transfer else { return .success(try make()) }
       return .success(try transfer.uploadable(make))

@@ -32,7 +32,7 @@ struct UploadKind: RequestKind {
       return try bodyIsMade(upload.made(), for: attempt, isNew: isNew)
     }
     return .task { [upload] in
-      upload.madeAnew()
+      upload.made()
     } then: { (attempt, made) throws(AFError) in
       try bodyIsMade(made, for: attempt, isNew: isNew)
     }
