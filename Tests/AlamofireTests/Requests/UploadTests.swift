@@ -208,6 +208,27 @@ import Testing
     #expect(urls.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
   }
 
+  @Test("A retry can write its file to the path of the last attempt") func fixedPath() async throws {
+    server.enqueue(.status(503), .ok)
+    let url = try file(bytes(1))
+    try FileManager.default.removeItem(at: url)
+    let upload = MadeUpload {
+      let form = MultipartFormData()
+      form.append(Data("value".utf8), withName: "name")
+      // It refuses to replace a file.
+      try form.writeEncodedData(to: url)
+      return .file(url, shouldRemove: true)
+    }
+    let retrier = Retrier { request, _, _, completion in
+      completion(request.retryCount == 0 ? .retry : .doNotRetry)
+    }
+    let response = await session.upload(
+      upload, request: server.url("/"), interceptor: Interceptor(adapters: [], retriers: [retrier])
+    ).validate().end()
+    #expect(response.error == nil && server.requestCount == 2)
+    #expect(!FileManager.default.fileExists(atPath: url.path))
+  }
+
   @Test("A body that cannot be created is an error") func creationFailure() async throws {
     struct Broken: UploadableConvertible {
       struct Reason: Error {}
@@ -231,8 +252,8 @@ private struct TemporaryUpload: UploadableConvertible {
 
 /// A body that a closure makes for each attempt.
 private struct MadeUpload: UploadableConvertible {
-  let make: @Sendable () -> UploadRequest.Uploadable
-  func createUploadable() throws -> UploadRequest.Uploadable { make() }
+  let make: @Sendable () throws -> UploadRequest.Uploadable
+  func createUploadable() throws -> UploadRequest.Uploadable { try make() }
 }
 
 private final class Numbered: UploadableConvertible {

@@ -93,7 +93,12 @@ final class UploadBody: Sendable {
       // There may be no room for two files of a large form.
       removeMadeFile()
     }
-    let content = makeContent()
+    var content = makeContent()
+    if case .failure = content, isSpent == nil, earlier != nil {
+      // The caller's code may write to the same path again, and refuse to replace a file.
+      removeMadeFile()
+      content = makeContent()
+    }
     guard case .success(let new) = content else { return content }
     var file: URL?
     if case .file(let url, true) = new { file = url }
