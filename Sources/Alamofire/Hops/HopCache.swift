@@ -27,7 +27,9 @@ extension HopLoop {
     guard route.handler.isEngine else { return nil }
     switch services.cache.policy(of: urlRequest) {
     case .useProtocolCachePolicy:
-      return isAnsweredFromCache && (mayUseStoredResponse || asksForStoredOnly) ? .rules : nil
+      if isAnsweredFromCache, mayUseStoredResponse || asksForStoredOnly { return .rules }
+      // It is never sent, although no stored response can answer it.
+      return services.cache.isThere && request.namesOtherHost && asksForStoredOnly ? .rules : nil
     case .reloadIgnoringLocalCacheData: return nil
     case .reloadIgnoringLocalAndRemoteCacheData:
       bypassAllCaches()
@@ -49,8 +51,8 @@ extension HopLoop {
     // No field tells the responses of authenticated connections apart.
     guard services.cache.isThere, route.handler.isEngine, !request.hasBody, !request.hasLogin
     else { return false }
-    // With a field of its own, the request is for another host than its URL, which is the key of the cache.
-    guard !request.fields.contains("Host") else { return false }
+    // The URL is the key of the cache.
+    guard !request.namesOtherHost else { return false }
     // Stored bodies are decoded ones.
     guard request.decodesContent else { return false }
     if delegate.passesBodyOn { return request.isGET && !request.fields.contains("Range") }

@@ -25,7 +25,12 @@ import Testing
     #expect(await fixture.get().description == "200 2 n")
     #expect(await fixture.get(headers: ["Host": "b.test"]).description == "200 3 n")
     #expect(await fixture.get().description == "200 2 c")
+    for host in ["a.test", "A.test:80", "a.test:"] {
+      #expect(await fixture.get(headers: ["Host": host]).description == "200 2 c", "\(host)")
+    }
     #expect(fixture.fake.requests.allSatisfy { $0.value("If-None-Match") == nil })
+    let only = await fixture.get(headers: ["Host": "b.test", "Cache-Control": "only-if-cached"])
+    #expect(only.description.hasPrefix("504") && fixture.fake.requests.count == 4, "\(only.description)")
   }
 
   private final class OwnCache: URLCache, @unchecked Sendable {}

@@ -286,6 +286,16 @@ package enum Invalidation {
 }
 
 extension WireRequest {
+  /// Whether a field `Host` names another host or port than the URL, so that the request has another target (RFC 9110
+  /// §7.1).
+  package var namesOtherHost: Bool {
+    fields.contains { field in
+      FieldName.equal(field.name, "Host")
+        && (field.value.utf8.contains(UInt8(ascii: "@"))
+          || Origin(url: "\(origin.scheme)://\(field.value)/") != origin)
+    }
+  }
+
   /// Whether its method only reads.
   package var isSafe: Bool { Invalidation.isSafe(parts.method) }
 }
