@@ -38,6 +38,7 @@ struct HopCredentials: Sendable {
 // Credentials that are sent preemptively (RFC 7617 §2.2, RFC 7616 §3.6).
 extension HopLoop {
   mutating func addCredentials() throws(AFError) -> Outcome<HopLoop> {
+    if redirects.count > 0 { dropCredentials() }
     // Most sessions have no credentials, and finding that out costs next to nothing.
     let request = request
     let mayKnow =
@@ -71,8 +72,8 @@ extension HopLoop {
     return .done
   }
 
-  /// Forgets the credential that was sent to the previous origin.
-  mutating func dropCredentialsOfOtherOrigin() {
+  /// Forgets the credential that was sent with the previous hop.
+  mutating func dropCredentials() {
     redirects.arrive(at: request.origin)
     guard let field = credentials.dropProof()?.field, request.authorization == field else { return }
     request = request.changing {

@@ -44,8 +44,8 @@ extension HopLoop {
   /// Finds the handler of the next hop. The `URLProtocol` classes of the configuration are asked once, in their order.
   mutating func chooseHandler() throws(AFError) -> Outcome<HopLoop> {
     if case .journal = route.handler { return .done }
-    // Before a class sees the request.
-    if redirects.count > 0 { dropCredentialsOfOtherOrigin() }
+    // Before a class sees the request. The engine's hops within the origin get a field of their own.
+    if redirects.count > 0, request.origin != redirects.initialOrigin { dropCredentials() }
     if mustChooseHandler {
       try checkScheme()
       guard services.settings.protocolClasses.isEmpty || kind.traits.contains(.needsEngine) else {

@@ -341,6 +341,39 @@ import Testing
     #expect(seen.value(forHTTPHeaderField: "Authorization") == nil)
   }
 
+  /// A class that serves one path of its host.
+  private final class AssetProtocol: URLProtocol {
+    static let fields = Recorder<String?>()
+
+    override class func canInit(with request: URLRequest) -> Bool {
+      request.url?.absoluteString == "http://assets.test/asset"
+    }
+
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+      Self.fields.add(request.value(forHTTPHeaderField: "Authorization"))
+      guard let url = request.url,
+        let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil)
+      else { return }
+      client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+      client?.urlProtocolDidFinishLoading(self)
+    }
+
+    override func stopLoading() {}
+  }
+
+  @Test("A class at the same origin sees the field that answered a challenge") func fieldOfSameOrigin() async
+  {
+    let configuration = URLSessionConfiguration.uncached
+    configuration.protocolClasses = [AssetProtocol.self]
+    let fake = FakeTransport(.challenge(), .redirect(302, to: "/asset"))
+    let request = Session.retained(fake: fake, configuration: configuration).request("http://assets.test/")
+      .authenticate(username: "ada", password: "x")
+    #expect(await request.end().error == nil)
+    #expect(AssetProtocol.fields.values == [HTTPHeader.authorization(username: "ada", password: "x").value])
+  }
+
   /// Makes a script that asks for a password, and responds with the user of the answer.
   private func challenging(_ failureCount: Int = 0, redirectsFirst: Bool = false) -> ProtocolScript {
     let sender = ChallengeSender()
