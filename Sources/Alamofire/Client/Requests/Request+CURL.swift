@@ -120,6 +120,7 @@ package enum ShellWord {
   package static func escaping(_ scalars: [Unicode.Scalar], in text: String) -> String {
     ScalarText.replacing(in: text) { scalars.contains($0) ? #"\\#($0)"# : nil }
   }
+
   /// Returns a text in double quotes, in which `"`, `\`, `$` and a backquote are escaped.
   static func quoted(_ text: String) -> String {
     "\"" + escaping(["\"", "\\", "$", "`"], in: text) + "\""

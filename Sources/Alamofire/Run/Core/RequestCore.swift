@@ -180,7 +180,8 @@ package final class RequestCore: Sendable {
   /// - The loop's thread performs the first steps, and no task is needed.
   /// - If the caller's code has to run first, a task begins on the pool. It has the task-local values of the current
   ///   task.
-  /// - Late handlers wait for a turn of the loop, because the handlers of the end are called when its turn is over.
+  /// - Late handlers wait for a turn of the loop. If a run ends on the loop, its handlers are called when the turn is
+  ///   over.
   /// - A request that is created in the factory call begins on the current thread.
   private func start(_ request: any RunOwner, sends: Bool, isImmediate: Bool = false) {
     let index = session.registry.register(request)
