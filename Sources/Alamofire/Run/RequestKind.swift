@@ -55,6 +55,9 @@ protocol RequestKind: HopKind {
   /// Notes that the request is suspended.
   func held()
 
+  /// Forgets the transfer of a background session, because the request was cancelled before the session ended.
+  func forgetTransfer()
+
   /// Notes that no other attempt follows, before the responses are created.
   ///
   /// - Parameter isLate: Whether the request has ended before, and handlers were added.
@@ -111,6 +114,7 @@ extension RequestKind {
   func readersLeave() {}
   func endDelivery() {}
   func held() {}
+  func forgetTransfer() {}
   func settle(_ core: RequestCore, isLate: Bool) {}
   func mayBeginAgain(_ core: RequestCore) -> Bool { core.chunks?.mayBeginAgain ?? true }
   func finalError(of core: RequestCore) -> AFError? { nil }

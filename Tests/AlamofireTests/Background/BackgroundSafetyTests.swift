@@ -171,6 +171,34 @@ import Testing
     #expect(await ending.value.error != nil)
   }
 
+  @Test(
+    "A transfer that was cancelled just before the end of its session is not restored",
+    arguments: [true, false])
+  func cancelledBeforeRelease(isUpload: Bool) async throws {
+    let server = try HTTPTestServer(routes: .standard)
+    let done = Latch()
+    do {
+      let session = fixture.session()
+      let request: Request
+      if isUpload {
+        let upload = session.upload(Data("x".utf8), to: server.url("/post")).earliestBeginDate(.now + 60)
+        upload.response(queue: .global()) { _ in done.open() }
+        request = upload
+      } else {
+        let download = session.download(server.url("/bytes/10")).earliestBeginDate(.now + 60)
+        download.response(queue: .global()) { _ in done.open() }
+        request = download
+      }
+      #expect(await eventually { fixture.record != nil })
+      request.cancel()
+    }
+    await done.wait()
+    #expect(await fixture.isReleased())
+    #expect(fixture.files.isEmpty)
+    #expect(fixture.session(startRequestsImmediately: false).restoredRequests.isEmpty)
+    #expect(server.requestCount == 0)
+  }
+
   @Test("An upload that waits for a retry lets other discretionary transfers begin") func turnsOfUploads()
     async throws
   {

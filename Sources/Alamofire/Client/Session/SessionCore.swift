@@ -114,7 +114,11 @@ package final class SessionCore: Sendable {
       return state.restored
     }
     _ = restored
-    for request in members.unstarted + members.active { request.core.abandon(request, with: error) }
+    for request in members.unstarted + members.active {
+      // Its run has not ended yet, and the next session would send it.
+      if request.core.isCancelled { request.core.kind.forgetTransfer() }
+      request.core.abandon(request, with: error)
+    }
     for stream in members.streams { stream.abandon(error) }
     if error.isSessionDeinitializedError { background?.close() } else { background?.removeAll() }
     services.engine.shutDown()

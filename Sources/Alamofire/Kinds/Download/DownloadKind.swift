@@ -155,6 +155,8 @@ struct DownloadKind: RequestKind {
 
   func held() { transfer?.endTurn() }
 
+  func forgetTransfer() { transfer?.remove() }
+
   func beginAgain(because cause: RequestCore.RetryCause) {
     let file = plan.forgetResults()
     switch cause {

@@ -161,6 +161,8 @@ struct UploadKind: RequestKind {
 
   func held() { transfer?.endTurn() }
 
+  func forgetTransfer() { transfer?.remove() }
+
   var leftovers: (@Sendable () -> Void)? {
     guard upload.hasMadeFile else { return nil }
     return { [upload] in upload.removeMadeFile() }
