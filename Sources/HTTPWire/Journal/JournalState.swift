@@ -176,13 +176,14 @@ package struct JournalState: Sendable, Equatable {
   ) -> Continuation {
     switch phase {
     case .answered(let hasBody) where hasResponseBody || !hasBody: return .deliver
-    case .moved: return .deliver
+    // The handlers may have taken the file away.
+    case .moved where isAtDestination || isDelivering: return .deliver
     case .moving where fileSize != nil || isAtDestination: return .deliver
     case .completed(let size) where fileSize == size: return .deliver
     // The process ended before it could note that the last byte had arrived.
     case .receiving where fileSize != nil && receivedSize(boot: boot, fileSize: fileSize) == wholeSize:
       return .deliver
-    case .waiting, .receiving, .completed, .moving, .answered: break
+    case .waiting, .receiving, .completed, .moving, .moved, .answered: break
     }
     guard description.isIdempotent || upload != nil || !mayBeComplete(boot: boot) else { return .lost }
     let received = receivedSize(boot: boot, fileSize: fileSize)

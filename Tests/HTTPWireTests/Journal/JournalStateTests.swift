@@ -98,7 +98,10 @@ struct JournalStateTests {
     var moved = moving
     moved.apply(.moved)
     #expect(moved.phase == .moved(to: "/a"))
-    #expect(continuation(moved) == .deliver)
+    #expect(continuation(moved, isAtDestination: true) == .deliver)
+    #expect(continuation(moved) == .send, "the file has gone since")
+    moved.apply(.delivering)
+    #expect(continuation(moved) == .deliver, "a handler may have taken it away")
   }
 
   @Test("A request that may have reached the server is not repeated, unless it is idempotent")

@@ -13,10 +13,12 @@ extension BackgroundTransfer {
 
   private var continuation: JournalState.Continuation {
     guard let stored, let files = try? owner.files() else { return .send }
-    var isAtDestination = false
-    if case .moving(let path, _) = stored.phase {
-      isAtDestination = FileManager.default.fileExists(atPath: path)
-    }
+    let destination: String? =
+      switch stored.phase {
+      case .moving(let path, _), .moved(let path): path
+      case .waiting, .receiving, .completed, .answered: nil
+      }
+    let isAtDestination = destination.map { FileManager.default.fileExists(atPath: $0) } ?? false
     return stored.continuation(
       boot: files.boot, fileSize: files.size(of: names.file), isAtDestination: isAtDestination,
       hasResponseBody: files.size(of: names.answer) != nil)
