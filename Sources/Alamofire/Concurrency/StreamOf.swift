@@ -45,7 +45,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
   /// Returns the iterator, which begins to read.
   public func makeAsyncIterator() -> Iterator {
     switch source {
-    case .pushed(let stream, let end): return Iterator(stream.makeAsyncIterator(), end)
+    case .pushed(let stream, let end): return Iterator(stream.makeAsyncIterator(), IterationEnd(end))
     case .pulled(let source):
       source.begin()
       return Iterator(PulledEnd(source))
@@ -57,13 +57,13 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     /// The source of a stream whose elements are created on demand. Separate from the other form, because copying a
     /// value that may be either one looks up generic types at run time, for each element.
     private let pulled: PulledEnd<Element>?
-    private var pushed: (iterator: AsyncStream<Element>.Iterator, end: PushedEnd<Element>)?
+    private var pushed: (iterator: AsyncStream<Element>.Iterator, end: IterationEnd<Element>)?
 
     fileprivate init(_ pulled: PulledEnd<Element>) {
       self.pulled = pulled
     }
 
-    fileprivate init(_ iterator: AsyncStream<Element>.Iterator, _ end: PushedEnd<Element>) {
+    fileprivate init(_ iterator: AsyncStream<Element>.Iterator, _ end: IterationEnd<Element>) {
       pulled = nil
       pushed = (iterator, end)
     }
@@ -95,7 +95,18 @@ private final class PulledEnd<Element: Sendable>: Sendable {
   deinit { source.finish() }
 }
 
-/// Ends a pushed stream when it and its iterator are released.
+/// Ends a pushed stream when its iterator is released, although the stream itself may be retained.
+private final class IterationEnd<Element: Sendable>: Sendable {
+  private let end: PushedEnd<Element>
+
+  init(_ end: PushedEnd<Element>) {
+    self.end = end
+  }
+
+  deinit { end.finish() }
+}
+
+/// Ends a pushed stream when it is released, also if nothing has iterated over it.
 private final class PushedEnd<Element: Sendable>: Sendable {
   private let continuation: AsyncStream<Element>.Continuation
 
@@ -103,7 +114,9 @@ private final class PushedEnd<Element: Sendable>: Sendable {
     self.continuation = continuation
   }
 
-  deinit { continuation.finish() }
+  deinit { finish() }
+
+  func finish() { continuation.finish() }
 }
 
 // Asynchronous sequences of events of a request. Several sequences of a kind can coexist, beside the closures; each

@@ -45,6 +45,9 @@ import Testing
       let stream = task.streamingData(
         automaticallyCancelling: cancels, bufferingPolicy: .bufferingOldest(9))
       for await _ in stream { break }
+      // The stream is still referred to.
+      if cancels { #expect(await eventually { request.isCancelled }) }
+      withExtendedLifetime(stream) {}
     case .bufferedValues:
       let stream = task.streamingDecodables(
         Int.self, automaticallyCancelling: cancels, bufferingPolicy: .bufferingOldest(9))
