@@ -87,6 +87,17 @@ struct ServerTests {
     }
   }
 
+  @Test("takeRequest without a time ends at once") func noTime() async {
+    for _ in 0..<2_000 {
+      await #expect(throws: ServerError.timedOut(after: .zero)) {
+        try await server.takeRequest(timeout: .zero)
+      }
+    }
+    let long = Task { [server] in try await server.takeRequest(timeout: .seconds(Int64.max)) }
+    long.cancel()
+    await #expect(throws: ServerError.cancelled) { try await long.value }
+  }
+
   @Test("takeRequest ends when the task is cancelled") func cancel() async {
     let task = Task { [server] in try await server.takeRequest() }
     task.cancel()

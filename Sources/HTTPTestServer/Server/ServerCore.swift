@@ -135,14 +135,19 @@ extension ServerCore {
 
   func takeRequest(timeout: Duration) async throws(ServerError) -> RecordedRequest {
     let id = state.withLock { $0.makeWaiterID() }
+    // A later time would not fit into the clock.
+    let deadline = ContinuousClock.now.advanced(by: min(timeout, .seconds(1_000_000_000)))
     let timer = Task {
-      do { try await Task.sleep(for: timeout) } catch { return }
+      do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return }
       deliver(state.withLock { $0.giveUp(id, .timedOut(after: timeout)) })
     }
     defer { timer.cancel() }
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { waiter in
-        deliver(state.withLock { $0.take(for: id, waiter, isCancelled: Task.isCancelled) })
+        // The timer may have fired before the task waits.
+        let isLate = ContinuousClock.now >= deadline
+        let refusal = Task.isCancelled ? ServerError.cancelled : isLate ? .timedOut(after: timeout) : nil
+        deliver(state.withLock { $0.take(for: id, waiter, orElse: refusal) })
       }
     } onCancel: {
       deliver(state.withLock { $0.giveUp(id, .cancelled) })
@@ -198,13 +203,16 @@ struct ServerState {
   }
 
   /// Returns the delivery of the next request, or registers the waiting task.
-  mutating func take(for id: Int, _ waiter: Waiter, isCancelled: Bool) -> Delivery? {
-    if isCancelled { return (waiter, .failure(.cancelled)) }
+  ///
+  /// - Parameter refusal: The reason why the task does not wait; `nil` if it does.
+  mutating func take(for id: Int, _ waiter: Waiter, orElse refusal: ServerError?) -> Delivery? {
+    if case .cancelled? = refusal { return (waiter, .failure(.cancelled)) }
     if takenCount < recorded.count {
       takenCount += 1
       return (waiter, .success(recorded[takenCount - 1]))
     }
     if isStopped { return (waiter, .failure(.stopped)) }
+    if let refusal { return (waiter, .failure(refusal)) }
     waiters.append((id, waiter))
     return nil
   }
