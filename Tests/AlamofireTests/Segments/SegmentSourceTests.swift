@@ -155,7 +155,11 @@ private let KiB = 1024
     let server = try file.server()
     let monitor = ClosureEventMonitor(queue: .global())
     monitor.requestDidFinish = { _ in gate.open() }
+    let configuration = URLSessionConfiguration.uncached
+    // The second request waits for the first one, which takes long on a busy machine.
+    configuration.timeoutIntervalForRequest = 3_600
     let session = Session.real(
+      configuration: configuration,
       interceptor: RetryPolicy(retryLimit: 2, exponentialBackoffScale: 0), eventMonitors: [monitor])
     #expect(await download(server, session: session, segments: 2).response.error == nil)
     #expect(folder.hasOnly(file.bytes))

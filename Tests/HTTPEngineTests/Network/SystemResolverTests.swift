@@ -72,7 +72,7 @@ import Testing
       let client = Client(lingering: .seconds(240))
       let heads = Received()
       let port = await PrivateNetwork.run { () throws -> Int in
-        guard PrivateNetwork.ip("-6 address add fe80::1/64 dev lo") else { throw SixServer.Failure() }
+        guard PrivateNetwork.ip("-6 address add fe80::1/64 dev lo nodad") else { throw SixServer.Failure() }
         client.transport.loop.startThread()
         return try SixServer.start(heads)
       }
