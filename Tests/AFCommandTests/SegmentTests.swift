@@ -14,6 +14,8 @@ import Testing
     folder = try Folder()
   }
 
+  /// A file that is divided into segments.
+  private let bytes = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
   /// The SHA-256 of "body".
   private let checksum = "sha256:230d8358dc8e8890b4c58deeb62912ee2f20357ae92a5cc861b98e68fe31acb5"
 
@@ -71,7 +73,6 @@ import Testing
   func plantedPart() async throws {
     var terminal = Terminal()
     terminal.folder = folder.path
-    let bytes = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
     let file = HeldFile(bytes)
     file.isWhole.store(true, ordering: .relaxed)
     let server = try HTTPTestServer(routes: file.routes)
@@ -93,7 +94,6 @@ import Testing
   func continuedName() async throws {
     var terminal = Terminal()
     terminal.folder = folder.path
-    let bytes = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
     let broken = HeldFile(bytes)
     let server = try HTTPTestServer(routes: broken.routes)
     #expect(await terminal.run("-d", "--segments", "1", server.url("/file")).status != .success)

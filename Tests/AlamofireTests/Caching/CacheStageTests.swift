@@ -33,6 +33,7 @@ import Testing
     #expect(only.description.hasPrefix("504") && fixture.fake.requests.count == 4, "\(only.description)")
   }
 
+  /// Unchecked, as its superclass is: it has no properties.
   private final class OwnCache: URLCache, @unchecked Sendable {}
 
   /// Runs in a process of its own, because the shared cache belongs to all tests.

@@ -40,16 +40,8 @@ import Testing
   }
 
   @Test("A form that fails leaves no file") func failure() throws {
-    class Elsewhere: FileManager, @unchecked Sendable {
-      let folder: TemporaryFolder
-      init(_ folder: TemporaryFolder) {
-        self.folder = folder
-        super.init()
-      }
-      override var temporaryDirectory: URL { folder.url }
-    }
     let folder = try TemporaryFolder()
-    let form = MultipartFormData(fileManager: Elsewhere(folder))
+    let form = MultipartFormData(fileManager: FolderFileManager(folder))
     form.append(Data(count: 10), withName: "a")
     form.append(InputStream(data: Data()), withLength: 10, headers: [])
     #expect(multipartFailure { _ = try form.makeUpload(threshold: 5) }?.lengths == [10, 0])

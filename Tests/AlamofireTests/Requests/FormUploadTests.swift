@@ -130,23 +130,13 @@ import Testing
     #expect(replies.requestCount == 1)
   }
 
-  /// A file manager whose temporary files are in a folder of the test.
-  private final class Elsewhere: FileManager, @unchecked Sendable {
-    let folder: TemporaryFolder
-    init(_ folder: TemporaryFolder) {
-      self.folder = folder
-      super.init()
-    }
-    override var temporaryDirectory: URL { folder.url }
-  }
-
   @Test("The file of a resumable form goes with a request that is not sent") func unsentForm() async throws {
     let folder = try TemporaryFolder()
     let adapter = Adapter { _, _, completion in completion(.failure(TestError())) }
     let request = session.upload(
       multipartFormData: Self.fillWithStream, to: server.url("/post"), usingThreshold: 0,
       interceptor: Interceptor(adapters: [adapter], retriers: [SpyInterceptor(retries: 1)]),
-      fileManager: Elsewhere(folder)
+      fileManager: FolderFileManager(folder)
     ).resumable()
     #expect(await request.end().error?.isRequestAdaptationError == true)
     #expect(request.retryCount == 1)

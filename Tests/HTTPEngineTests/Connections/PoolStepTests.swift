@@ -15,7 +15,7 @@ import Testing
   }
 
   /// Opens a connection of HTTP/2, which carries the first exchange of a pool.
-  private static func multiplexed(_ fixture: ConnectionFixture) throws -> MemoryPipe {
+  private static func multiplexed(_ fixture: ConnectionFixture) throws -> (MemoryPipe, HTTP2Connection) {
     let maker = try #require(fixture.pool.pending.first)
     let pipe = MemoryPipe()
     let connection = try fixture.http2(pipe)
@@ -23,20 +23,14 @@ import Testing
     maker.cancel()
     fixture.pool.opened(connection, by: maker)
     fixture.core.exchanges.turn()
-    return pipe
+    return (pipe, connection)
   }
 
   /// Opens a connection of HTTP/2, which carries an exchange to its end and is idle then.
   private static func idleMultiplexed(_ fixture: ConnectionFixture) throws -> HTTP2Connection {
     let (exchange, ending) = try fixture.exchange()
     fixture.pool.serve(exchange)
-    let maker = try #require(fixture.pool.pending.first)
-    let pipe = MemoryPipe()
-    let connection = try fixture.http2(pipe)
-    pipe.incoming = HTTP2TestConnection.bytes(of: .settings)
-    maker.cancel()
-    fixture.pool.opened(connection, by: maker)
-    fixture.core.exchanges.turn()
+    let (pipe, connection) = try multiplexed(fixture)
     pipe.incoming += HTTP2TestConnection.bytes(
       of: .headers, flags: 0x5, stream: 1, payload: SessionPeer.block([(":status", "200")]))
     connection.pipeIsReady()
@@ -251,7 +245,7 @@ import Testing
         try wait()
         other.pool.withdraw(first)
       case .idleStream, .draining:
-        let pipe = try Self.multiplexed(other)
+        let (pipe, _) = try Self.multiplexed(other)
         try wait()
         pipe.incoming +=
           departure == .draining
