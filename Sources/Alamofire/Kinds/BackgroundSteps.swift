@@ -60,26 +60,33 @@ extension RequestCore {
 
   /// Delivers the responses of a background transfer, which is removed when every handler has returned. Without a
   /// handler the outcome waits for one, in this process or another.
-  func deliver(_ served: ShortList<any ResponseSink>, of transfer: BackgroundTransfer?) {
+  ///
+  /// If the session was released, the next one delivers the outcome, so the handlers of this one receive its end.
+  ///
+  /// - Parameter run: The run that has ended. The caller may have sent the request again since.
+  func deliver(
+    _ served: ShortList<any ResponseSink>, of transfer: BackgroundTransfer?, after run: Int
+  ) {
     guard let transfer else {
       for sink in served { sink.deliver() }
       return
     }
-    transfer.endTurn()
-    if isSuspendedInBackground {
-      transfer.suspend()
-      for sink in served { sink.deliver() }
-      return
-    }
+    transfer.endTurn(after: run)
+    if isSuspendedInBackground { transfer.suspend() }
     let isCancelled = state.withLock { $0.lifecycle.state == .cancelled }
     guard !served.isEmpty else {
       let isObserved = session.hasOwnDelegate && observers.contains(.task)
-      if isCancelled || isObserved { transfer.remove() } else { transfer.endUnobserved() }
+      if isCancelled || isObserved { transfer.remove(after: run) } else { transfer.endUnobserved() }
       return
     }
-    if !isCancelled { transfer.noteDelivering() }
-    // A handler may send the request again.
-    let run = transfer.run
+    guard isCancelled || transfer.noteDelivering(after: run) else {
+      let error = session.reasonOfEnd
+      for sink in served {
+        sink.replaceFailure(with: error)
+        sink.deliver()
+      }
+      return
+    }
     let count = CompletionCount(served.count) { transfer.remove(after: run) }
     for sink in served { sink.deliver { count.step() } }
   }

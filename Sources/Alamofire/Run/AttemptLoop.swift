@@ -14,6 +14,8 @@ struct AttemptLoop: Sendable {
   let registryIndex: Int?
   /// The failure of the attempt or of a handler.
   var error: AFError?
+  /// The ``RequestKind/runNumber`` of the run that ends.
+  var run = 0
   /// The handler whose serializer failed.
   var failedSink: (any ResponseSink)?
 
@@ -38,15 +40,17 @@ struct AttemptLoop: Sendable {
     }
   }
 
-  func prepareLateHandlers() -> Outcome<AttemptLoop> {
+  mutating func prepareLateHandlers() -> Outcome<AttemptLoop> {
+    run = core.kind.runNumber
     core.kind.settle(core, isLate: true)
     if core.error != nil { core.makeMissingExchange() }
     return awaitNotifications()
   }
 
   /// Waits for the readers of a stream, whose errors belong to the result, and for pending notifications.
-  func settle() -> Outcome<AttemptLoop> {
+  mutating func settle() -> Outcome<AttemptLoop> {
     // Before the end of the run, because from then on the request may be sent again.
+    run = core.kind.runNumber
     core.kind.settle(core, isLate: false)
     guard core.kind.traits.contains(.hasReaders) else { return awaitNotifications() }
     return .gate(.readers) { loop in loop.awaitNotifications() }
@@ -114,7 +118,7 @@ struct AttemptLoop: Sendable {
     if let registryIndex, core.session.registry.unregister(at: registryIndex) { request.wasLastOfSession() }
     if core.has(.progress) { core.completeProgress() }
     if notifiesMonitors { request.notify(.finished(served)) }
-    core.kind.deliver(served, of: core)
+    core.kind.deliver(served, of: core, after: run)
   }
 }
 

@@ -84,8 +84,13 @@ protocol RequestKind: HopKind {
   /// Notes that the run has ended and its responses were created.
   func ended(_ core: RequestCore)
 
+  /// The number of times that the caller has sent the request again after its end.
+  var runNumber: Int { get }
+
   /// Delivers the responses to their handlers.
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore)
+  ///
+  /// - Parameter run: The ``runNumber`` before the end, because the caller may have sent the request again since.
+  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int)
 }
 
 /// The part of a count that the response alone does not show.
@@ -124,7 +129,9 @@ extension RequestKind {
   func beginAgain(because cause: RequestCore.RetryCause) {}
   func ended(_ core: RequestCore) {}
 
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore) {
+  var runNumber: Int { 0 }
+
+  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int) {
     for sink in served { sink.deliver() }
   }
 }

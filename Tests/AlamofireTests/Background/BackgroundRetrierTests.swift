@@ -119,7 +119,7 @@ import Testing
         identifier: "tests", folder: fixture.journal.path, isDiscretionary: false)
       let transfer = transfers.make()
       try transfer.describe(try URLRequest(url: "http://127.0.0.1:1/", method: .get), kind: .download)
-      if isDelivering { transfer.noteDelivering() }
+      if isDelivering { transfer.noteDelivering(after: 0) }
       transfers.close()
     }
     let session = fixture.session()

@@ -134,6 +134,8 @@ import Testing
     let session = fixture.session()
     #expect(session.restoredRequests.isEmpty && session.backgroundFolderError == nil)
     #expect(try currentFiles() == files)
+    session.session.invalidateAndCancel()
+    #expect(try currentFiles() == files)
     #expect(server.requestCount == count)
   }
 

@@ -177,8 +177,10 @@ struct UploadKind: RequestKind {
     transfer?.beginAgain(continuing: upload.resumer?.description.1)
   }
 
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore) {
-    core.deliver(served, of: transfer)
+  var runNumber: Int { transfer?.run ?? 0 }
+
+  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int) {
+    core.deliver(served, of: transfer, after: run)
   }
 }
 

@@ -164,3 +164,16 @@ struct StoredResponseTransport: AsyncTransport {
     return WireResponse(head: head, body: body, metrics: TransferMetrics())
   }
 }
+
+extension URLRequest {
+  /// Makes the request of a description; `nil` if its URL is invalid.
+  init?(_ description: TransferDescription) {
+    guard let url = URL(wire: description.url) else { return nil }
+    self.init(url: url)
+    httpMethod = description.method
+    allHTTPHeaderFields = description.fields
+    httpBody = description.body
+    timeoutInterval = description.timeout
+    cachePolicy = CachePolicy(rawValue: description.cachePolicy) ?? .useProtocolCachePolicy
+  }
+}

@@ -186,8 +186,11 @@ package final class BackgroundTransfer: Sendable {
   }
 
   /// Gives the turn of the transfer to the next one.
-  package func endTurn() {
+  ///
+  /// - Parameter run: The run that has ended. A later one keeps its turn. Default: any.
+  package func endTurn(after run: Int? = nil) {
     let hadTurn = state.withLock { state in
+      guard run == nil || run == state.run else { return false }
       defer { state.hasTurn = false }
       return state.hasTurn
     }
@@ -385,7 +388,17 @@ package final class BackgroundTransfer: Sendable {
   }
 
   package func noteRetry() { note(.restarted) }
-  package func noteDelivering() { note(.delivering) }
+
+  /// Notes that the response handlers are called from now on.
+  ///
+  /// - Parameter run: The run that has ended. A later one is not delivered yet.
+  /// - Returns: False if the session has ended, so that the next one delivers the outcome.
+  @discardableResult package func noteDelivering(after run: Int) -> Bool {
+    state.withLock { state in
+      if state.isOpen, state.stored != nil, run == state.run { _ = append(.delivering, to: &state) }
+      return state.phase != .closed
+    }
+  }
 
   /// The number of times that the request was sent again after its end.
   package var run: Int { state.withLock { $0.run } }
@@ -412,8 +425,9 @@ package final class BackgroundTransfer: Sendable {
     owner.ended(self)
   }
 
-  /// Records no further step, because the session has ended. The next session continues from here.
-  package func suspend() { state.withLock { $0.phase = .closed } }
+  /// Records no further step, because the session has ended. The next session continues from here, unless the transfer
+  /// was removed.
+  package func suspend() { state.withLock { if $0.isOpen { $0.phase = .closed } } }
 
   /// Forgets the outcome, because the caller sends the finished request again: the journal begins again. The file of an
   /// incomplete download stays, so that it is continued. Does nothing if the session has ended.
@@ -421,14 +435,12 @@ package final class BackgroundTransfer: Sendable {
   /// - Parameter upload: The resumable upload that the request continues.
   package func beginAgain(continuing upload: StoredUpload? = nil) {
     guard let files = try? owner.files() else { return }
-    let isOpen = state.withLock { state in
-      guard state.phase != .closed else { return false }
+    state.withLock { state in
+      guard state.phase != .closed else { return }
       state.run += 1
       let isIncomplete = state.stored.map { $0.description.kind == .download && !$0.isComplete } ?? true
       if !state.isOpen || !isIncomplete { renew(&state, files, upload) }
-      return true
     }
-    if isOpen { owner.began(self) }
   }
 
   private func renew(_ state: inout State, _ files: any TransferFiles, _ upload: StoredUpload?) {
@@ -480,17 +492,4 @@ package final class BackgroundTransfer: Sendable {
 extension TimeInterval {
   /// The nearest time that JSON has; none is longer than the age of the universe.
   fileprivate var storable: TimeInterval { isNaN ? 0 : Swift.min(Swift.max(self, -1e18), 1e18) }
-}
-
-extension URLRequest {
-  /// Makes the request of a description; `nil` if its URL is invalid.
-  init?(_ description: TransferDescription) {
-    guard let url = URL(wire: description.url) else { return nil }
-    self.init(url: url)
-    httpMethod = description.method
-    allHTTPHeaderFields = description.fields
-    httpBody = description.body
-    timeoutInterval = description.timeout
-    cachePolicy = CachePolicy(rawValue: description.cachePolicy) ?? .useProtocolCachePolicy
-  }
 }

@@ -11,7 +11,7 @@ package final class BackgroundTransfers: Sendable {
   private struct State {
     /// The folder, which is locked as long as it is stored here.
     var storage: Result<any TransferFiles, TransferFolderError>
-    /// The transfers whose requests may still be running.
+    /// The transfers that exist. A request that has ended may still have one.
     var live: [UUID: WeakTransfer] = [:]
     /// The restored transfers that have not ended.
     var restored: Set<UUID> = []
@@ -83,13 +83,8 @@ package final class BackgroundTransfers: Sendable {
 
   private func make(_ id: UUID, stored: JournalState?) -> BackgroundTransfer {
     let transfer = BackgroundTransfer(id, stored: stored, owner: self)
-    began(transfer)
+    state.withLock { $0.live[id] = WeakTransfer(transfer: transfer) }
     return transfer
-  }
-
-  /// Notes that a transfer may write to its files.
-  func began(_ transfer: BackgroundTransfer) {
-    state.withLock { $0.live[transfer.id] = WeakTransfer(transfer: transfer) }
   }
 
   func forget(_ id: UUID) { state.withLock { _ = $0.live.removeValue(forKey: id) } }
@@ -108,9 +103,15 @@ package final class BackgroundTransfers: Sendable {
     (try? storage.get())?.unlock()
   }
 
-  /// Removes all transfers, because the program has cancelled the session.
+  /// Removes all transfers, because the program has cancelled the session. This includes the outcomes that wait for a
+  /// handler.
   package func removeAll() {
     for transfer in transfers { transfer.remove() }
+    // The requests of others have ended and are gone.
+    guard let files = try? files() else { return }
+    for name in files.names() ?? [] {
+      if case .transfer(let id, let stored) = entry(name, in: files) { make(id, stored: stored).remove() }
+    }
   }
 
   private var transfers: [BackgroundTransfer] { state.withLock { $0.live.values.compactMap(\.transfer) } }
@@ -138,28 +139,46 @@ package final class BackgroundTransfers: Sendable {
     }
     var found: [(BackgroundTransfer, created: Double)] = []
     var known: Set<String> = ["lock"]
-    for name in names where name.hasSuffix(".journal") {
-      guard let id = UUID(uuidString: String(name.dropLast(8))) else { continue }
-      let bytes = files.size(of: name) ?? .max <= Self.largestJournal ? files.read(name) : nil
-      let content = bytes.map { Journal.standard.content(of: $0) }
-      guard let bytes, let content, !content.isOfLaterVersion else {
-        // It may be readable the next time, such as when the process has fewer files open, or by a later version.
-        known.formUnion(BackgroundTransfer.Names(id).all)
-        continue
+    for name in names {
+      switch entry(name, in: files) {
+      case .other: break
+      case .unreadable(let id): known.formUnion(BackgroundTransfer.Names(id).all)
+      case .empty: files.remove(name)
+      case .transfer(let id, let stored):
+        let transfer = make(id, stored: stored)
+        known.formUnion(transfer.names.all)
+        found.append((transfer, stored.description.created))
       }
-      guard let stored = JournalState(content.records) else {
-        files.remove(name)
-        continue
-      }
-      if content.length < bytes.count { files.cut(name, to: content.length) }
-      let transfer = make(id, stored: stored)
-      known.formUnion(transfer.names.all)
-      found.append((transfer, stored.description.created))
     }
     for name in files.names() ?? [] where !known.contains(name) { sweep(name, in: files) }
     let transfers = found.sorted { $0.created < $1.created }.map(\.0)
     state.withLock { $0.restored = Set(transfers.map(\.id)) }
     return transfers
+  }
+
+  /// A file of the folder.
+  private enum Entry {
+    /// No journal.
+    case other
+    /// A journal that may be readable the next time, such as when the process has fewer files open, or by a later
+    /// version.
+    case unreadable(UUID)
+    /// A journal without a request.
+    case empty
+    case transfer(UUID, JournalState)
+  }
+
+  /// Reads the journal with this name. Its incomplete end, if it has one, is cut off.
+  private func entry(_ name: String, in files: any TransferFiles) -> Entry {
+    guard name.hasSuffix(".journal"), let id = UUID(uuidString: String(name.dropLast(8))) else {
+      return .other
+    }
+    let bytes = files.size(of: name) ?? .max <= Self.largestJournal ? files.read(name) : nil
+    let content = bytes.map { Journal.standard.content(of: $0) }
+    guard let bytes, let content, !content.isOfLaterVersion else { return .unreadable(id) }
+    guard let stored = JournalState(content.records) else { return .empty }
+    if content.length < bytes.count { files.cut(name, to: content.length) }
+    return .transfer(id, stored)
   }
 
   private func sweep(_ name: String, in files: any TransferFiles) {
@@ -181,7 +200,6 @@ package final class BackgroundTransfers: Sendable {
   /// Called when the request of a transfer has ended, and its response handlers have returned.
   package func ended(_ transfer: BackgroundTransfer) {
     let body = state.withLock { state -> (@Sendable () -> Void)? in
-      state.live[transfer.id] = nil
       guard state.restored.remove(transfer.id) != nil, state.restored.isEmpty else { return nil }
       defer { state.whenRestoredEnded = nil }
       return state.whenRestoredEnded

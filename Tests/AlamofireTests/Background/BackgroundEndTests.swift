@@ -1,0 +1,141 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import HTTPSystem
+import HTTPTestServer
+import HTTPWire
+import Testing
+
+/// The ends of background sessions, and what they leave for the next one.
+@Suite("Ends of background sessions", .timeLimit(.minutes(5))) struct BackgroundEndTests {
+  private let fixture: BackgroundFixture
+
+  init() throws { fixture = try BackgroundFixture() }
+
+  /// Downloads a file without a handler, so that its outcome waits for one.
+  private func undelivered(_ server: HTTPTestServer, in session: Session) async -> DownloadRequest {
+    let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
+    #expect(await eventually { request.isFinished })
+    return request
+  }
+
+  @Test("A cancelled session leaves no outcome for the next one", arguments: [true, false])
+  func invalidated(isRequestRetained: Bool) async throws {
+    let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      var request: DownloadRequest? = await undelivered(server, in: session)
+      #expect(fixture.record != nil)
+      weak let gone = request
+      if !isRequestRetained {
+        request = nil
+        #expect(await eventually { gone == nil })
+      }
+      session.session.invalidateAndCancel()
+      #expect(await fixture.isEmptied())
+      withExtendedLifetime(request) {}
+    }
+    #expect(await fixture.isReleased())
+    #expect(fixture.session().restoredRequests.isEmpty)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test("A late handler of a request whose session was cancelled gets the outcome") func lateHandler()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
+    let session = fixture.session(startRequestsImmediately: false)
+    let request = await undelivered(server, in: session)
+    session.session.invalidateAndCancel()
+    #expect(await fixture.isEmptied())
+    #expect(await request.ended().error == nil)
+    #expect(fixture.files.isEmpty)
+  }
+
+  @Test("A late handler of a delivered request gets the outcome after its session was released")
+  func lateHandlerOfDelivered() async throws {
+    let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
+    var session: Session? = fixture.session()
+    let request = try #require(session).download(server.url("/file"), to: fixture.destination("file"))
+    #expect(await request.ended().error == nil)
+    #expect(await fixture.isEmptied())
+    session = nil
+    #expect(await fixture.isReleased())
+    #expect(await request.ended().error == nil)
+  }
+
+  @Test("A late handler whose outcome the next session delivers gets an error") func lateHandlerOfReleased()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
+    var session: Session? = fixture.session(startRequestsImmediately: false)
+    let request = await undelivered(server, in: try #require(session))
+    session = nil
+    #expect(await fixture.isReleased())
+    #expect(await request.ended().error?.isSessionDeinitializedError == true)
+    let next = fixture.session()
+    let restored = try #require(next.restoredRequests.first as? DownloadRequest)
+    #expect(!restored.mayHaveBeenDelivered)
+    #expect(await restored.ended().error == nil)
+  }
+
+  /// A serializer that waits until the test lets it return.
+  private struct HeldSerializer: DownloadResponseSerializerProtocol {
+    let hasBegun = DispatchSemaphore(value: 0)
+    let mayReturn = DispatchSemaphore(value: 0)
+
+    func serializeDownload(
+      request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
+    ) throws -> String {
+      hasBegun.signal()
+      mayReturn.wait()
+      return "serialized"
+    }
+  }
+
+  @Test("A response that is serialized when its session is released is delivered by the next one only")
+  func serializing() async throws {
+    let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
+    let responses = Recorder<AFDownloadResponse<String>>()
+    do {
+      let session = fixture.session()
+      let serializer = HeldSerializer()
+      session.download(server.url("/file"), to: fixture.destination("file"))
+        .response(queue: .global(), responseSerializer: serializer) { responses.add($0) }
+      await onAThread(serializer) { $0.hasBegun.wait() }
+      defer { serializer.mayReturn.signal() }
+      withExtendedLifetime(session) {}
+    }
+    let response = try #require(await responses.wait(for: 1).first)
+    #expect(response.error?.isSessionDeinitializedError == true, "\(response)")
+    #expect(await fixture.isReleased())
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    #expect(!request.mayHaveBeenDelivered)
+    #expect(await request.ended().error == nil)
+    #expect(server.requestCount == 1)
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("The end of a run leaves the journal of the next one") func nextRun() throws {
+    let transfers = BackgroundTransfers(
+      identifier: "tests", folder: fixture.journal.path, isDiscretionary: false)
+    let transfer = transfers.make()
+    try transfer.describe(try URLRequest(url: "http://127.0.0.1:1/", method: .get), kind: .download)
+    transfer.beginAgain()
+    #expect(transfer.run == 1)
+    // The first run is delivered after the second one has begun.
+    #expect(transfer.noteDelivering(after: 0))
+    transfer.remove(after: 0)
+    let records = Journal.standard.content(of: try Data(contentsOf: try #require(fixture.record))).records
+    #expect(records.count == 1 && !records.contains(.delivering), "\(records)")
+    #expect(transfer.noteDelivering(after: 1))
+    transfer.remove(after: 1)
+    #expect(fixture.files.isEmpty)
+    transfer.suspend()
+    #expect(transfer.noteDelivering(after: 1), "no later session delivers a transfer that was removed")
+    let other = transfers.make()
+    other.suspend()
+    #expect(!other.noteDelivering(after: 0))
+  }
+}
