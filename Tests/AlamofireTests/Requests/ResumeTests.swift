@@ -55,6 +55,29 @@ import Testing
     #expect(unwatched.downloadProgress.totalUnitCount == 400_000)
   }
 
+  @Test("Resume data contain the request before its adapters, which run again")
+  func adapted() async throws {
+    let file = VersionedFile(size: 400_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let adapter = SpyInterceptor(adapt: { request, count in
+      var request = request
+      request.headers.update(.authorization(bearerToken: "secret-\(count)"))
+      request.url = request.url.flatMap { URL(string: "\($0.absoluteString)?signature=secret-\(count)") }
+      return .success(request)
+    })
+    file.breakAfter(123_456)
+    let response = await end(session.download(server.url("/file"), interceptor: adapter))
+    let data = try #require(response.resumeData)
+    #expect(data.range(of: Data("secret".utf8)) == nil)
+    #expect(data.range(of: Data("\"\(server.url("/file"))\"".utf8)) != nil)
+    let resumed = await end(session.download(resumingWith: data, interceptor: adapter))
+    #expect(try contents(resumed) == file.bytes)
+    let last = try #require(server.recordedRequests.last)
+    #expect(last.target == "/file?signature=secret-2")
+    #expect(last.header("Authorization") == "Bearer secret-2")
+    #expect(last.header("Range") == "bytes=123456-")
+  }
+
   @Test("An error of a retrier leaves the resume data") func refusedRetry() async throws {
     let file = VersionedFile(size: 100_000)
     let server = try HTTPTestServer(routes: file.routes)

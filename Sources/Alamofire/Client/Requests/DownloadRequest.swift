@@ -89,7 +89,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   /// print(await file.result)
   /// ```
   public func checkpoint() -> Data? {
-    plan.checkpoint(of: core.state.withLock { $0.results.request })
+    plan.checkpoint()
   }
 
   /// The downloaded file; `nil` until it is complete, and if the download was cancelled before its validators ran.

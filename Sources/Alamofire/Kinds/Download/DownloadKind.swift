@@ -12,6 +12,7 @@ struct DownloadKind: RequestKind {
   private var transfer: BackgroundTransfer? { plan.transfer }
 
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
+    plan.noteInitialRequest(request)
     transfer?.noteInitialRequest(request)
     return request
   }
@@ -51,7 +52,7 @@ struct DownloadKind: RequestKind {
   func resumeData(after failure: TransportFailure, of core: RequestCore) -> Data? {
     // The file of a background transfer stays with its journal until the request ends.
     guard failure.kind != .cancelled, transfer == nil else { return nil }
-    return plan.resumeData(of: core.state.withLock { $0.results.request })
+    return plan.resumeDataAfterFailure()
   }
 
   // MARK: The file
@@ -125,12 +126,10 @@ struct DownloadKind: RequestKind {
     forgetFileOfCancelled(core)
     // The next session continues the transfer with this file.
     if transfer != nil, core.isSuspendedInBackground { return plan.close() }
-    let (request, isCancelled) = core.state.withLock { state in
-      (state.results.request, state.lifecycle.state == .cancelled)
-    }
+    let isCancelled = core.state.withLock { $0.lifecycle.state == .cancelled }
     // Read after the state: a cancellation asks for resume data before it cancels.
     let producesResumeData = plan.producesResumeData
-    guard let data = plan.takeResumeData(of: request) else { return }
+    guard let data = plan.takeResumeData() else { return }
     if isCancelled, !producesResumeData {
       // Also the file of a background transfer, which has left its folder for the resume data.
       if let path = try? ResumeData(data).path { FileSink.removePart(path) }
@@ -180,8 +179,10 @@ struct DownloadKind: RequestKind {
     (outcome.fileURL, outcome.resumeData) = plan.fileAndResumeData
   }
 
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore) {
-    core.deliver(served, of: transfer)
+  var runNumber: Int { transfer?.run ?? 0 }
+
+  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int) {
+    core.deliver(served, of: transfer, after: run)
   }
 }
 

@@ -112,6 +112,8 @@ final class DownloadPlan: Sendable {
     /// Whether a cancellation asked for resume data, and its completion handlers.
     var producesResumeData = false
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+    /// The request before its adapters, which run again for the rest of the file. Their fields may be secrets.
+    var initialRequest: URLRequest?
   }
 
   /// The prefix and the suffix of lasting names.
@@ -132,6 +134,9 @@ final class DownloadPlan: Sendable {
     self.destination = destination
     self.transfer = transfer
   }
+
+  /// Keeps the request before its adaptation, for resume data.
+  func noteInitialRequest(_ request: URLRequest) { state.withLock { $0.initialRequest = request } }
 
   /// Returns the request of the next attempt: for the rest of the file if a background transfer has a part of it.
   func continuing(_ request: URLRequest) -> URLRequest {
@@ -240,31 +245,31 @@ final class DownloadPlan: Sendable {
 
   /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it continued
   /// from. The file gets its lasting name, because the data contain that name.
-  func resumeData(of request: URLRequest?) -> Data? {
+  func resumeDataAfterFailure() -> Data? {
     if let file = state.withLock({ $0.attempt?.file }) {
       _ = file.finish()
-      if let data = state.withLock({ $0.attempt?.resumeData(of: request) }) { return data }
+      if let data = state.withLock({ $0.attempt?.resumeData(of: $0.initialRequest) }) { return data }
     }
     return earlierData
   }
 
   /// Returns resume data of the running attempt; `nil` if there is none, or the file belongs to a journal.
-  func checkpoint(of request: URLRequest?) -> Data? {
+  func checkpoint() -> Data? {
     guard transfer == nil, let file = state.withLock({ $0.attempt?.file }), let size = file.flush() else {
       return nil
     }
     return state.withLock { state in
       // The attempt may have ended by now, and another one begun.
-      state.attempt?.file === file ? state.attempt?.resumeData(of: request, size) : nil
+      state.attempt?.file === file ? state.attempt?.resumeData(of: state.initialRequest, size) : nil
     }
   }
 
   /// Takes the resume data of a failed attempt; if there are none, its file is removed. The user's resume data stay
   /// valid until newer ones exist.
-  func takeResumeData(of request: URLRequest?) -> Data? {
+  func takeResumeData() -> Data? {
     if var left = take() {
       _ = left.file.finish()
-      if let data = left.resumeData(of: request) {
+      if let data = left.resumeData(of: state.withLock({ $0.initialRequest })) {
         left.removePart()
         return data
       }
