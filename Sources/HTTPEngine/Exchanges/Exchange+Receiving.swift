@@ -159,9 +159,8 @@ extension Exchange {
         "The body of the response is larger than \(limit) bytes. Raise bodySizeLimit if such responses are expected."
       )
     }
-    guard count.received > 65_536, let limit = request?.decodingRatioLimit,
-      let consumed = coding.consumed,
-      count.received / max(1, consumed) >= Int64(max(1, limit))
+    guard let decoder = coding.decoder, decoder.produced > 65_536, let limit = request?.decodingRatioLimit,
+      decoder.produced / max(1, decoder.consumed) >= Int64(max(1, limit))
     else { return nil }
     return TransportFailure(
       .dataLengthExceedsMaximum,
@@ -173,10 +172,6 @@ extension Exchange {
 // MARK: Decoding
 
 extension Exchange {
-  /// The largest number of decoded bytes of one turn. After that, other exchanges, commands and deadlines of the loop
-  /// have their turn, even if a few kilobytes decode to much more.
-  private static let decodingQuantum = 4 << 20
-
   /// Chooses the codings to decode. Returns the failure of a response that is refused.
   private func chooseCoding(of head: ResponseHead) -> TransportFailure? {
     guard head.block.marks.contains(.contentEncoding), request?.profile.options.decodesContent != false else {
@@ -197,13 +192,16 @@ extension Exchange {
 
   /// Decodes bytes and delivers them piece by piece. Bytes that are held back are delivered again; the part that was
   /// decoded before is then skipped.
+  ///
+  /// After some megabytes, other exchanges, commands and deadlines of the loop have their turn, even if a few kilobytes
+  /// decode to much more.
   private func decode(_ bytes: UnsafeRawBufferPointer) -> ExchangeStep {
     if coding.decoder == nil { coding.decoder = BodyDecoder(coding.codings) }
     guard let decoder = coding.decoder else { return .fail(Self.noMemoryToDecode) }
     let known = min(coding.decodedAhead, bytes.count)
     coding.decodedAhead -= known
     var input = UnsafeRawBufferPointer(rebasing: bytes[known...])
-    var delivered = 0
+    decoder.beginTurn()
     while true {
       switch decoder.nextPiece(from: &input) {
       case .needsInput: return .goOn
@@ -215,12 +213,10 @@ extension Exchange {
         case .pause:
           decoder.dropPiece()
           return holdEncoded(bytes.count - input.count, .sinkFull)
-        case .more:
-          decoder.dropPiece()
-          delivered += piece.count
+        case .more: decoder.dropPiece()
         }
-      }
-      if delivered >= Self.decodingQuantum {
+      case .turnExhausted:
+        if let failure = sizeFailure { return .fail(failure) }
         wakeUp()
         return holdEncoded(bytes.count - input.count, .turnExhausted)
       }
@@ -348,8 +344,6 @@ struct BodyCoding {
   var decodedAhead = 0
 
   var isDecoded: Bool { !codings.isEmpty }
-  /// The number of encoded bytes that were decoded; `nil` without a decoder.
-  var consumed: Int64? { decoder?.consumed }
 }
 
 /// The trailer fields of a request, which the caller's code computes on another thread. A request that is sent again

@@ -13,6 +13,8 @@ package final class BodyDecoder {
     case piece(UnsafeRawBufferPointer)
     /// All input was read and all of its output was consumed.
     case needsInput
+    /// The work of this turn is done; more follows in the next one.
+    case turnExhausted
     case malformed(String)
     case outOfMemory
   }
@@ -20,7 +22,13 @@ package final class BodyDecoder {
   /// The size of a piece: large enough for a low cost a byte, and small enough for the processor's cache.
   private static let pieceSize = 32_768
 
+  /// The largest number of bytes that all codings together produce in one turn. After that, others have their turn.
+  /// Codings within each other may produce gigabytes from a few bytes, before there is a piece.
+  private static let turnSize = 4 << 20
+
   private let last: DecodingStage
+  /// The number of bytes that may be produced in this turn.
+  private var budget = BodyDecoder.turnSize
   /// The bytes that were read, before decoding.
   package private(set) var consumed: Int64 = 0
 
@@ -40,13 +48,20 @@ package final class BodyDecoder {
   /// Whether every coding is complete and every piece was consumed.
   package var isComplete: Bool { last.isComplete }
 
-  /// Decodes until there is a piece. Removes the bytes from `input` that were read.
+  /// The largest number of bytes that a coding has produced.
+  package var produced: Int64 { last.largestOutput }
+
+  /// Begins a turn, which may decode some megabytes.
+  package func beginTurn() { budget = Self.turnSize }
+
+  /// Decodes until there is a piece, or the turn is over. Removes the bytes from `input` that were read.
   package func nextPiece(from input: inout UnsafeRawBufferPointer) -> Result {
     let before = input.count
     defer { consumed += Int64(before - input.count) }
-    switch last.fill(from: &input) {
+    switch last.fill(from: &input, &budget) {
     case .filled: return .piece(last.unread)
     case .needsInput: return .needsInput
+    case .turnExhausted: return .turnExhausted
     case .fault(.malformed(let detail)): return .malformed(detail)
     case .fault(.outOfMemory): return .outOfMemory
     }
@@ -70,6 +85,7 @@ private final class DecodingStage {
   enum Filling {
     case filled
     case needsInput
+    case turnExhausted
     case fault(DecodingFault)
   }
 
@@ -81,6 +97,8 @@ private final class DecodingStage {
   private var end = 0
   /// Whether the last call filled the buffer, so that the decoder may have more output without further input.
   private var mayHaveMore = false
+  /// The number of bytes that were produced.
+  private var total: Int64 = 0
 
   init?(_ decoder: any ContentDecoder, source: DecodingStage?, capacity: Int) {
     guard let memory = malloc(capacity) else { return nil }
@@ -95,16 +113,20 @@ private final class DecodingStage {
 
   var isComplete: Bool { decoder.isAtEnd && start == end && source?.isComplete != false }
 
+  /// The largest number of bytes that this coding or one outside of it has produced.
+  var largestOutput: Int64 { max(total, source?.largestOutput ?? 0) }
+
   func drop(_ count: Int) { start += count }
 
-  /// Decodes until there are unread bytes.
-  func fill(from input: inout UnsafeRawBufferPointer) -> Filling {
+  /// Decodes until there are unread bytes, or `budget` bytes were produced.
+  func fill(from input: inout UnsafeRawBufferPointer, _ budget: inout Int) -> Filling {
     while start == end {
+      guard budget > 0 else { return .turnExhausted }
       let step: DecodingStep
       let available: Int
       if let source {
         if !mayHaveMore {
-          let filling = source.fill(from: &input)
+          let filling = source.fill(from: &input, &budget)
           guard case .filled = filling else { return filling }
         }
         available = source.unread.count
@@ -124,6 +146,8 @@ private final class DecodingStage {
       mayHaveMore = step.produced == room.count
       start = 0
       end = step.produced
+      budget -= end
+      total += Int64(end)
     }
     return .filled
   }

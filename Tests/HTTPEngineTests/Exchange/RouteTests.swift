@@ -99,6 +99,18 @@ import Testing
     #expect(failure.metrics.map { $0.values.decodedBodyBytes < 4 << 20 } == true)
   }
 
+  @Test("A nested decompression bomb without a single byte is refused") func emptyBomb() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let empty = try #require(Deflater.compress(Data(), .gzip))
+    let bomb = try #require(Deflater.compress(empty + Data(count: 64 << 20), .gzip))
+    let fields = [HTTPHeader(name: "Content-Encoding", value: "gzip, gzip")]
+    server.enqueue(Reply(headers: fields, body: .bytes(Array(bomb))))
+    let failure = try await Client { $0.decodingRatioLimit = 100 }.failure(of: server.url("/"))
+    #expect(failure.kind == .dataLengthExceedsMaximum, "\(failure)")
+    server.enqueue(Reply(headers: fields, body: .bytes(Array(bomb))))
+    #expect(try await Client().get(server.url("/")).body == nil)
+  }
+
   @Test("Connections go to addresses of one family, and others are not reused") func addressFamily()
     async throws
   {

@@ -48,6 +48,7 @@ import Testing
         loop: while true {
           switch decoder.nextPiece(from: &input) {
           case .needsInput: break loop
+          case .turnExhausted: decoder.beginTurn()
           case .outOfMemory: Issue.record("no memory")
           case .malformed(let detail):
             outcome.detail = detail
@@ -72,6 +73,32 @@ import Testing
     let outcome = try Self.decode(sample.coded, sample.codings, partSize: partSize)
     #expect(String(decoding: outcome.bytes, as: UTF8.self) == sample.text)
     #expect(outcome.isComplete && outcome.detail == nil)
+  }
+
+  @Test("Codings within each other do not decode for longer than a turn before the first piece")
+  func turns() throws {
+    let size = 64 << 20
+    let empty = try #require(Deflater.compress(Data(), .gzip))
+    // Zeros after a member are padding, from which the inner coding makes nothing.
+    let coded = try #require(Deflater.compress(empty + Data(count: size), .gzip))
+    let decoder = try #require(BodyDecoder([.gzip, .gzip]))
+    var turns = 0
+    coded.withUnsafeBytes { bytes in
+      var input = bytes
+      loop: while turns < 100 {
+        let before = decoder.produced
+        switch decoder.nextPiece(from: &input) {
+        case .turnExhausted:
+          #expect(decoder.produced - before <= 5 << 20)
+          turns += 1
+          decoder.beginTurn()
+        case .needsInput: break loop
+        case .piece, .malformed, .outOfMemory: Issue.record("there is no piece")
+        }
+      }
+    }
+    #expect(turns == size / (4 << 20))
+    #expect(decoder.isComplete && decoder.produced >= size)
   }
 
   @Test("A truncated body is incomplete at every length", arguments: samples)
