@@ -222,7 +222,7 @@ extension Redaction {
       masking.add(rest[..<end])
       rest = rest[end...]
     }
-    return masking.result
+    return masking.finish()
   }
 }
 
@@ -233,10 +233,14 @@ private struct MultipartMasking {
   private var output = ""
   private var content: [UInt8] = []
   private var isHead = false
-  /// The header field that was read last.
-  private var field = ""
+  /// The header field that is being read, with the lines that continue it.
+  private var field: [UInt8] = []
+  /// The name of that field; `nil` without one, and if it is longer than any name that could be secret.
+  private var fieldName: String?
   private var isSecret = false
   private var contentType: String?
+
+  private static let longestName = 256
 
   init(delimiter: [UInt8], redaction: Redaction) {
     self.delimiter = delimiter
@@ -245,23 +249,42 @@ private struct MultipartMasking {
 
   mutating func add(_ line: ArraySlice<UInt8>) {
     if isDelimiter(line) {
-      output = result + String(decoding: line, as: UTF8.self)
-      content = []
-      (isHead, isSecret, contentType, field) = (true, false, nil, "")
+      endPart()
+      output += String(decoding: line, as: UTF8.self)
+      (isHead, isSecret, contentType) = (true, false, nil)
     } else if isHead {
-      let text = String(decoding: line, as: UTF8.self)
-      output += maskedField(text)
-      if line.allSatisfy(Self.isLineBreak) {
-        isHead = false
-      } else {
-        // A line that begins with white space continues the field before (RFC 5322 §2.2.3).
-        let isContinuation = text.first?.isWhitespace == true
-        field = isContinuation ? field.filter { !$0.isNewline } + text : text
-        readField(field)
-      }
+      addToHead(line)
     } else {
       content += line
     }
+  }
+
+  private mutating func addToHead(_ line: ArraySlice<UInt8>) {
+    let isEmpty = line.allSatisfy(Self.isLineBreak)
+    // A line that begins with white space continues the field before (RFC 5322 §2.2.3).
+    if isEmpty || line.first.map(SecretMasking.isBlank) != true {
+      endField()
+      let name = line.prefix(Self.longestName + 1).prefix { $0 != UInt8(ascii: ":") }
+      fieldName =
+        name.count < line.count && name.count <= Self.longestName
+        ? String(decoding: name, as: UTF8.self) : nil
+    }
+    output += maskedField(String(decoding: line, as: UTF8.self))
+    field += line.prefix { !Self.isLineBreak($0) }
+    if isEmpty { isHead = false }
+  }
+
+  /// Reads the field whose lines are complete.
+  private mutating func endField() {
+    if !field.isEmpty { readField(String(decoding: field, as: UTF8.self)) }
+    field = []
+  }
+
+  /// Appends the content of a part.
+  private mutating func endPart() {
+    output += maskedContent
+    content = []
+    field = []
   }
 
   /// Returns a line of the head of a part without the secrets of its field.
@@ -271,23 +294,27 @@ private struct MultipartMasking {
     let (isContinuation, lineEnd) = (text.first.map(SecretMasking.isBlank) == true, line.utf8.suffix(end))
     let colon = text.firstIndex(of: UInt8(ascii: ":"))
     let start = isContinuation ? text.startIndex : colon.map { text.index(after: $0) }
-    let known = Substring(field.unicodeScalars.prefix { $0 != ":" })
-    let name = isContinuation ? known : colon.map { Substring(text[..<$0]) }
-    guard let start, let name else { return redaction.urls(in: line) }
+    guard let start, let name = fieldName else { return redaction.urls(in: line) }
     let value = Substring(text[start...])
     let blank = Substring(value.unicodeScalars.prefix { $0 == " " || $0 == "\t" })
-    let masked = redaction.value(String(value[blank.endIndex...]), ofHeaderField: String(name))
+    let masked = redaction.value(String(value[blank.endIndex...]), ofHeaderField: name)
     return "\(Substring(text[..<start]))\(blank)\(masked)\(String(Substring(lineEnd)))"
   }
 
-  /// The text so far.
-  var result: String {
-    guard !content.isEmpty else { return output }
+  /// Returns the text, which is complete.
+  mutating func finish() -> String {
+    endPart()
+    return output
+  }
+
+  /// The content of a part without its secrets.
+  private var maskedContent: String {
+    guard !content.isEmpty else { return "" }
     guard isSecret else {
-      return output + redaction.body(String(decoding: content, as: UTF8.self), contentType: contentType)
+      return redaction.body(String(decoding: content, as: UTF8.self), contentType: contentType)
     }
     let end = content.reversed().prefix(while: Self.isLineBreak).reversed()
-    return output + Redaction.mask + String(decoding: end, as: UTF8.self)
+    return Redaction.mask + String(decoding: end, as: UTF8.self)
   }
 
   /// Whether a line begins a part or ends the last one (RFC 2046 §5.1.1). A longer word is content.

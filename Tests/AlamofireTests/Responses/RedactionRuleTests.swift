@@ -145,6 +145,18 @@ import Testing
     #expect(Self.redaction.body("--b", contentType: "multipart/form-data") == "--b")
   }
 
+  @Test("Multipart bodies with many continued lines or parts do not take long") func longMultipart() {
+    for (first, line, count) in [("--b\na:\n", " a\n", 100_000), ("", "--b\n", 100_000)] {
+      let body = first + String(repeating: line, count: count)
+      var shown = ""
+      let time = processorTime {
+        shown = Self.redaction.body(body, contentType: "multipart/mixed; boundary=b")
+      }
+      #expect(shown == body)
+      #expect(time < .seconds(20), "\(count) lines took \(time)")
+    }
+  }
+
   @Test("Names that the caller adds are secret too") func additionalNames() {
     let redaction = Redaction(additionalNames: ["X-Customer"]).adding(["iban"])
     #expect(redaction.isSecret(headerField: "x_customer"))

@@ -162,7 +162,8 @@ struct WireCollector: Sendable {
       head = nil
     }
     guard isHead else { return complete }
-    var current = head ?? Head(isOfRequest: part == .requestHead)
+    // Taken, so that the bytes are not copied for each piece.
+    var current = head.take() ?? Head(isOfRequest: part == .requestHead)
     current.bytes += piece
     let isComplete = current.bytes.suffix(4) == [13, 10, 13, 10] || current.bytes.suffix(2) == [10, 10]
     head = isComplete ? nil : current
@@ -205,18 +206,22 @@ struct WireHead {
   /// Returns lines. A line that begins with white space belongs to the field before it (RFC 9112 §5.2), and so to its
   /// secret.
   private static func unfolded(_ bytes: [UInt8]) -> [String] {
-    var lines: [String] = []
+    var lines: [[UInt8]] = []
     for part in bytes.split(separator: 10) {
-      let line = String(decoding: part.last == 13 ? part.dropLast() : part, as: UTF8.self)
-      guard !line.isEmpty else { continue }
-      if let first = part.first, first == 0x20 || first == 0x09, let last = lines.popLast() {
-        lines.append("\(last) \(line.trimmingCharacters(in: .whitespaces))")
+      let line = part.last == 13 ? part.dropLast() : part
+      guard let first = line.first else { continue }
+      if lines.isEmpty || !isBlank(first) {
+        lines.append(Array(line))
       } else {
-        lines.append(line)
+        let text = line.drop(while: isBlank)
+        lines[lines.count - 1] +=
+          [0x20] + text.prefix(text.lastIndex { !isBlank($0) }.map { $0 + 1 - text.startIndex } ?? 0)
       }
     }
-    return lines
+    return lines.map { String(decoding: $0, as: UTF8.self) }
   }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Whether a line is a request line or a status line. Trailers have none, and their values may name a version.
   private static func isStartLine(_ line: String) -> Bool {

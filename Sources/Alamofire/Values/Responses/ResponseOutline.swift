@@ -82,7 +82,8 @@ struct ResponseOutline {
       return false
     }
     let type = fields.first { $0.key.lowercased() == "content-type" }?.value.lowercased() ?? ""
-    let isText = ["json", "xml", "text"].contains { type.contains($0) }
+    let name = type.prefix { $0 != ";" }
+    let isText = ["json", "xml", "text"].contains { name.contains($0) }
     guard isText, body.count <= Self.largestShownBody else {
       add("[Body]: \(body.count) bytes", level: 1)
       return false
