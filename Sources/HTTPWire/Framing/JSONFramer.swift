@@ -83,6 +83,14 @@ package struct JSONFramer: Sendable {
   }
 
   private mutating func step(_ byte: UInt8) -> Cut {
+    // No text has this byte, so the next one follows also if this one is incomplete (RFC 7464 §2.1).
+    if byte == Self.recordSeparator {
+      guard case .between = state else {
+        state = .between
+        return .endsBefore
+      }
+      return .nothing
+    }
     switch state {
     case .between: return begin(byte)
     case .nested(let depth): return nested(byte, depth)
@@ -133,10 +141,12 @@ package struct JSONFramer: Sendable {
     return .nothing
   }
 
-  /// Whether a byte is white space, or the record separator of text sequences.
+  /// The byte before each text of a sequence.
+  private static let recordSeparator: UInt8 = 0x1E
+
   private static func isSpace(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x20, 0x09, 0x0A, 0x0D, 0x1E: true
+    case 0x20, 0x09, 0x0A, 0x0D: true
     default: false
     }
   }
