@@ -3,7 +3,7 @@ package struct Authority: Equatable, Sendable {
   /// The text before the `@`, as received; `nil` without one.
   package let userInfo: String?
   /// ASCII, lower case, without the brackets of an IPv6 address. Names in other alphabets are encoded
-  /// (RFC 3492), percent-encoding is undone.
+  /// (RFC 3492), percent-encoding is undone. The zone of an address stays as it is, because it names an interface.
   package let host: String
   package let isIPv6: Bool
   /// `nil` when none is named, or an empty one.
@@ -71,14 +71,16 @@ package struct Authority: Equatable, Sendable {
       default: return nil
       }
     }
-    guard (2...7).contains(colons) else { return nil }
+    // Two of eight are next to each other, at the beginning or the end.
+    let ends = bytes[..<zone].starts(with: "::".utf8) || bytes[..<zone].suffix(2).elementsEqual("::".utf8)
+    guard (2...7).contains(colons) || colons == 8 && ends else { return nil }
     if zone < bytes.endIndex {
       let name = bytes[zone...].dropFirst(3)
       guard bytes[zone...].starts(with: "%25".utf8), !name.isEmpty, name.allSatisfy(isUnreserved) else {
         return nil
       }
     }
-    return String(decoding: bytes.map(FieldName.lowercased), as: UTF8.self)
+    return String(decoding: bytes[..<zone].map(FieldName.lowercased) + bytes[zone...], as: UTF8.self)
   }
 
   private static func name(_ bytes: ArraySlice<UInt8>) -> String? {

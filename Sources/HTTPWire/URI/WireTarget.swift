@@ -102,13 +102,15 @@ package enum PercentDecoding {
 package struct Origin: Hashable, Sendable {
   /// Lower case.
   package let scheme: String
-  /// Lower case, without the brackets of an IPv6 address.
+  /// Lower case, without the brackets of an IPv6 address. The zone of an address, the name of an interface, stays as it
+  /// is.
   package let host: String
   package let port: Int
 
   package init(scheme: String, host: String, port: Int?) {
     self.scheme = scheme.lowercased()
-    self.host = host.lowercased()
+    let zone = host.utf8.firstIndex(of: UInt8(ascii: "%")) ?? host.endIndex
+    self.host = host[..<zone].lowercased() + host[zone...]
     self.port = port ?? (self.scheme == "https" ? 443 : 80)
   }
 

@@ -12,6 +12,10 @@ import Testing
     ("http://[::1]:8080/x", Origin(scheme: "http", host: "::1", port: 8080)),
     ("http://[2001:DB8::1]", Origin(scheme: "http", host: "2001:db8::1", port: 80)),
     ("http://[fe80::1%25eth0]/", Origin(scheme: "http", host: "fe80::1%25eth0", port: 80)),
+    ("http://[FE80::1%25vEthernet]/", Origin(scheme: "http", host: "fe80::1%25vEthernet", port: 80)),
+    ("http://[1:2:3:4:5:6:7::]", Origin(scheme: "http", host: "1:2:3:4:5:6:7::", port: 80)),
+    ("http://[::2:3:4:5:6:7:8]", Origin(scheme: "http", host: "::2:3:4:5:6:7:8", port: 80)),
+    ("http://[1:2:3:4:5:6:7:8:9]", nil),
     ("http://127.0.0.1:0", Origin(scheme: "http", host: "127.0.0.1", port: 0)),
     ("http://ex%61mple.org/", Origin(scheme: "http", host: "example.org", port: 80)),
     ("http://Bücher.example/", Origin(scheme: "http", host: "xn--bcher-kva.example", port: 80)),
@@ -39,6 +43,7 @@ import Testing
     #expect(authority.userInfo == "u:p")
     #expect(authority.text == "u:p@xn--bcher-kva.example:8080")
     #expect(Authority("[::1]")?.text == "[::1]")
+    #expect(Authority("[FE80::1%25vEthernet]")?.host == "fe80::1%25vEthernet")
     #expect(Authority("h:")?.text == "h")
   }
 

@@ -19,6 +19,7 @@ import Testing
     arguments: [
       ("http://example.com/a?b#c", "/a?b", "example.com"), ("https://example.com?x", "/?x", "example.com"),
       ("http://example.com:8080", "/", "example.com:8080"), ("https://[::1]:443/%7e", "/%7e", "[::1]"),
+      ("http://[fe80::1%25eth0]:8080/", "/", "[fe80::1]:8080"),
     ])
   func target(url: String, target: String, host: String) throws {
     let lines = try Self.head(url)

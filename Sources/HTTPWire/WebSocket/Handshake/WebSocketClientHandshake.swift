@@ -141,7 +141,9 @@ extension WireRequest {
   }
 
   private static func authority(of origin: Origin) -> String {
-    let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
+    // The zone of an address has a meaning on this machine alone (RFC 6874 §4).
+    let isAddress = origin.host.utf8.contains(UInt8(ascii: ":"))
+    let host = isAddress ? "[\(origin.host.prefix { $0 != "%" })]" : origin.host
     return origin.port == (origin.scheme == "https" ? 443 : 80) ? host : "\(host):\(origin.port)"
   }
 }
