@@ -228,10 +228,13 @@ public struct ServerSentEvent: Sendable, Hashable {
     self.id = id
   }
 
-  /// The event as a part of an event stream, with the blank line after it.
-  package var encoded: Data {
+  /// Returns the event as a part of an event stream, with the blank line after it.
+  ///
+  /// - Parameter id: The ID of the event before this one. An empty ID after another one is written, because a reader
+  ///   would keep the earlier one.
+  package func encoded(after id: String) -> Data {
     var text = type == "message" ? "" : "event: \(type)\n"
-    if !id.isEmpty { text += "id: \(id)\n" }
+    if !self.id.isEmpty || !id.isEmpty { text += "id: \(self.id)\n" }
     for line in data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
     return Data((text + "\n").utf8)
   }

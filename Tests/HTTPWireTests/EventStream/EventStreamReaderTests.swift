@@ -25,6 +25,20 @@ import Testing
     return try read(Array(text.utf8), reader: &reader)
   }
 
+  @Test("Encoded events are read as they were, also after an ID that was reset") func encoded() throws {
+    let events = try Self.read(
+      "id: 1\ndata: a\n\nid:\ndata: b\n\ndata: c\n\nevent: x\nid: 2\ndata: d\ndata\n\n")
+    #expect(events.map(\.id) == ["1", "", "", "2"])
+    var (text, last) = ([UInt8](), "")
+    for event in events {
+      text += event.encoded(after: last)
+      last = event.id
+    }
+    var reader = EventStreamReader()
+    #expect(try Self.read(text, reader: &reader) == events)
+    #expect(String(decoding: ServerSentEvent(data: "a").encoded(after: ""), as: UTF8.self) == "data: a\n\n")
+  }
+
   private static let streams: [([UInt8], [ServerSentEvent])] =
     [
       // The examples of the standard.

@@ -13,6 +13,17 @@ final class ResponseInputStream: BlockingInputStream {
     var bytes = ByteQueue()
     /// Whether bytes have been read.
     var hasGiven = false
+    private var lastEventID = ""
+
+    /// Adds server-sent events as they would be in a stream.
+    mutating func put(_ events: [ServerSentEvent]) {
+      var text = Data()
+      for event in events {
+        text += event.encoded(after: lastEventID)
+        lastEventID = event.id
+      }
+      _ = bytes.write(text)
+    }
 
     /// Copies as many bytes of the chunk as fit.
     mutating func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
@@ -81,7 +92,7 @@ final class ResponseInputStream: BlockingInputStream {
     case .begin where reading.withLock({ $0.hasGiven }):
       // The bytes of two responses must not be joined into a body that no server sent.
       end(.error, because: Self.sentAgain)
-    case .events(let events): put(events.reduce(into: Data()) { $0 += $1.encoded })
+    case .events(let events): reading.withLock { $0.put(events) }
     case .chunk, .growing: put(entry.data ?? Data())
     case .begin, .end: break
     }

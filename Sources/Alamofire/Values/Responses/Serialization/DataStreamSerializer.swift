@@ -207,6 +207,7 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   /// Makes the failure for a response that follows a part of another one; `nil` if it may follow.
   private var refusal: (@Sendable () -> Failure)?
   private var hasChunks = false
+  private var lastEventID = ""
 
   /// Makes a decoding of bytes.
   init(
@@ -243,7 +244,13 @@ struct StreamDecoding<Success: Sendable, Failure: Error>: Sendable {
   }
 
   private mutating func add(_ events: [ServerSentEvent], to values: inout [Outcome]) {
-    guard let makeOfEvent else { return events.forEach { add($0.encoded, to: &values) } }
+    guard let makeOfEvent else {
+      for event in events {
+        add(event.encoded(after: lastEventID), to: &values)
+        lastEventID = event.id
+      }
+      return
+    }
     values.reserveCapacity(values.count + events.count)
     for event in events { values.append(makeOfEvent(event)) }
   }
