@@ -28,6 +28,22 @@ struct CURLTests {
     return request.cURLDescription()
   }
 
+  @Test("A text with ! is in single quotes, which an interactive shell does not change") func history() async
+  {
+    let text = await command(
+      session().request("http://a.test/x", headers: ["Cookie": "a=!!; b=c", "X-A": "it's $1!"]))
+    #expect(text.contains(#"-b 'a=!!;b=c'"#), "\(text)")
+    #expect(text.contains(#"-H 'X-A: it'\''s $1!'"#), "\(text)")
+  }
+
+  @Test("A body without a type has none in the command, either") func untypedBody() async throws {
+    var request = try URLRequest(url: "http://a.test/x", method: .post)
+    request.httpBody = Data("body".utf8)
+    #expect(await command(session().request(request)).contains("-H \"Content-Type:\" \\\n\t-d \"body\""))
+    request.headers.add(.contentType("text/plain"))
+    #expect(await !command(session().request(request)).contains("Content-Type:\""))
+  }
+
   @Test("A GET is described") func get() async {
     let text = await command(session().request("http://a.test/x?y=z", headers: ["x-both": "re\"quest"]))
     #expect(

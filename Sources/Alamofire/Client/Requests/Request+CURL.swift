@@ -57,6 +57,10 @@ extension Request {
     if let body = request.httpBody {
       var text = String(decoding: body, as: UTF8.self)
       if let redaction { text = redaction.body(text, contentType: request.headers["Content-Type"]) }
+      // Otherwise curl adds the type of a form.
+      if !fields.contains(where: { FieldName.equal($0.name, "Content-Type") }) {
+        parts.append("-H \"Content-Type:\"")
+      }
       // `-d` reads a file if the text begins with `@`.
       let isPath = text.utf8.first == UInt8(ascii: "@")
       parts.append("\(isPath ? "--data-raw" : "-d") \(ShellWord.quoted(text))")
@@ -121,9 +125,11 @@ package enum ShellWord {
     ScalarText.replacing(in: text) { scalars.contains($0) ? #"\\#($0)"# : nil }
   }
 
-  /// Returns a text in double quotes, in which `"`, `\`, `$` and a backquote are escaped.
+  /// Returns a text in double quotes, in which `"`, `\`, `$` and a backquote are escaped. A text with `!` is in single
+  /// quotes, because an interactive shell would replace it by an earlier command.
   static func quoted(_ text: String) -> String {
-    "\"" + escaping(["\"", "\\", "$", "`"], in: text) + "\""
+    if text.utf8.contains(UInt8(ascii: "!")) { return literal(text) }
+    return "\"" + escaping(["\"", "\\", "$", "`"], in: text) + "\""
   }
 
   /// Returns a text unchanged if every shell reads it literally, otherwise in double quotes.
