@@ -138,6 +138,8 @@ final class TLSConnection {
     if case .handshake = state {
       let step = attempt { _ in SSL_do_handshake(session) }
       guard case .moved = step else { return step }
+      // OpenSSL evaluates no peer without a certificate.
+      guard SSL_get_peer_cert_chain(session) != nil else { return refusePeerWithoutCertificate() }
       state = .open
       SSL_set_msg_callback(session, nil)
       renegotiation.messages = 0
@@ -151,6 +153,14 @@ final class TLSConnection {
     }
     self.failure = failure
     return failure.chain.map { .undecided($0) } ?? .failed(failure)
+  }
+
+  private func refusePeerWithoutCertificate() -> PipeStep {
+    let failure = TransportFailure(
+      .certificateUntrusted, "\(peer.description) has no certificate, so it could be anyone.")
+    self.failure = failure
+    state = .broken
+    return .failed(failure)
   }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {

@@ -67,7 +67,8 @@ final class TLSContexts {
     else {
       return TransportFailure(.secureConnectionFailed, "maximumTLSVersion is older than minimumTLSVersion.")
     }
-    if let ciphers = settings.ciphers, SSL_CTX_set_cipher_list(context, ciphers) != 1 {
+    // Suites without a certificate or without encryption are never offered, also if the list has "ALL".
+    if let ciphers = settings.ciphers, SSL_CTX_set_cipher_list(context, ciphers + ":!aNULL:!eNULL") != 1 {
       return TransportFailure(.secureConnectionFailed, "The list of ciphers cannot be used (tls12Ciphers).")
     }
     if let suites = settings.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 {
@@ -123,7 +124,7 @@ struct TLSPeer {
 
   /// Whether the identity of the client is chosen when the server asks for it.
   var choosesIdentity: Bool {
-    guard proxy == nil, profile.options.clientIdentity == nil else { return false }
+    guard proxy == nil, profile.choosesIdentity, profile.options.clientIdentity == nil else { return false }
     return profile.evaluator?.choosesIdentity(forHost: origin.host, port: origin.port) ?? false
   }
 

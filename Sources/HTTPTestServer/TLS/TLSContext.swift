@@ -80,6 +80,9 @@ final class TLSContext: Sendable {
     guard openssl_set_min_version(pointer, options.minimumVersion.number) == 1,
       openssl_set_max_version(pointer, options.maximumVersion.number) == 1
     else { throw .openSSL("limiting the versions") }
+    if options.isAnonymous, SSL_CTX_set_cipher_list(pointer, "aNULL:@SECLEVEL=0") != 1 {
+      throw .openSSL("choosing anonymous cipher suites")
+    }
     if options.recordPadding > 0 { SSL_CTX_set_block_padding(pointer, options.recordPadding) }
     guard let authority = options.clientAuthority else { return }
     let context: [UInt8] = Array("HTTPTestServer".utf8)
@@ -175,6 +178,8 @@ public struct TLSOptions: Sendable, Equatable {
   public var applicationProtocols = ["http/1.1"]
   /// The records of TLS 1.3 are padded to multiples of this size (RFC 8446 §5.4). 0, the default, means no padding.
   public var recordPadding = 0
+  /// Whether only cipher suites of TLS 1.2 without a certificate are agreed to, which no client may accept.
+  package var isAnonymous = false
 
   /// Makes options; all have the defaults that their documentation names.
   public init(

@@ -123,6 +123,9 @@ public struct TransportOptions: Sendable, Equatable {
   /// A file to which the secrets of every TLS connection are appended, in the NSS key log format, which Wireshark
   /// reads. Readers of the file can decrypt all traffic. Default: `nil`, none; the environment variable
   /// `SSLKEYLOGFILE` works too, and is read once, when the first connection is secured.
+  ///
+  /// Set it for a session rather than for a request. Requests share connections, so the file may have the secrets of
+  /// other requests, and has none for a connection that was open before.
   public var tlsKeyLogFile: String?
   /// The allowed schemes of URLs and redirects, in lower case; others fail with `URLError.unsupportedURL`. Default:
   /// `nil`, which allows `http`, `https`, `file`, `data`, and the schemes of the session's `URLProtocol` classes. A
@@ -350,6 +353,8 @@ package final class ConnectionProfile: Sendable {
   /// Whether ``proxies`` lead nowhere but straight to the servers; `nil` when that is up to the environment.
   package let isDirect: Bool?
 
+  /// Whether the evaluator may choose the client's identity for a server that asks for one.
+  package let choosesIdentity: Bool
   /// The profile of hops after a redirect to another origin, without the client identity of the request; `nil` if it
   /// is the same.
   package let elsewhere: ConnectionProfile?
@@ -358,8 +363,9 @@ package final class ConnectionProfile: Sendable {
     options: TransportOptions = TransportOptions(), connectionsPerHost: Int = 6,
     evaluator: (any ServerEvaluator)? = nil, systemProxies: ProxyTable? = nil,
     elsewhere: ConnectionProfile? = nil,
-    session: ConnectionProfile? = nil
+    session: ConnectionProfile? = nil, choosesIdentity: Bool = true
   ) {
+    self.choosesIdentity = choosesIdentity
     self.elsewhere = elsewhere
     self.options = options
     self.connectionsPerHost = min(max(1, connectionsPerHost), Self.mostConnections)

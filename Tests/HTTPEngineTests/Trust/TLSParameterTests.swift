@@ -67,6 +67,17 @@ import Testing
     #expect(try await server.takeRequest().tls?.cipher == name)
   }
 
+  @Test(
+    "A server without a certificate is refused, whatever the ciphers", arguments: [nil, "ALL:@SECLEVEL=0"])
+  func anonymous(ciphers: String?) async throws {
+    var options = TLSOptions(maximumVersion: .tls1_2)
+    options.isAnonymous = true
+    let server = try HTTPTestServer(.tls(.localhost, options))
+    let failure = try await Client { $0.tls12Ciphers = ciphers }.failure(of: server.url("/get"))
+    #expect(failure.kind == .secureConnectionFailed, "\(failure)")
+    #expect(server.requestCount == 0)
+  }
+
   @Test("A list without a known cipher ends the request")
   func unknownCiphers() async throws {
     let server = try HTTPTestServer(.tls(.localhost))
