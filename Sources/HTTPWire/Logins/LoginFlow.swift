@@ -85,8 +85,10 @@ package struct LoginFlow: Sendable {
   package mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> LoginStep {
     guard case .sent(let sentBody, let hasToken) = state else { return end() }
     guard head.status == (role == .origin ? 401 : 407) else {
-      // The server wants no login, and has not seen the body yet.
-      if !sentBody, hasBody, head.status >= 200, head.status < 300 { return send(nil, withBody: true) }
+      // The server wants no login, and has not seen the body yet: this is no answer to the request.
+      if !sentBody, hasBody, head.status >= 200, ![401, 407].contains(head.status) {
+        return send(nil, withBody: true)
+      }
       return end()
     }
     guard hasToken, rounds < Self.mostRounds else { return end() }

@@ -33,6 +33,8 @@ package struct ProxyLogin: Sendable {
   private let remembered: AuthenticationProof?
   private var history = AuthenticationHistory()
   private var flow: LoginFlow?
+  /// The challenges of the last 407.
+  private var challenges: [Challenge] = []
   /// The number of 407 so far.
   private var refusals = 0
   /// The credentials of the last request, which the next request through the proxy may begin with.
@@ -97,13 +99,19 @@ package struct ProxyLogin: Sendable {
       return end()
     }
     flow = nil
-    return answer(head.block.challenges(of: "Proxy-Authenticate"), with: credential)
+    challenges = head.block.challenges(of: "Proxy-Authenticate")
+    return answer(challenges, with: credential)
   }
 
   /// Takes the token that was asked for; `nil` if there is none.
   package mutating func answered(_ token: [UInt8]?) -> ProxyLoginStep {
     guard var flow, !isOver else { return end() }
     let step = flow.answered(token)
+    if case .send(field: nil, _) = step, let credential {
+      // Without a ticket or the like, the proxy may take another scheme.
+      self.flow = nil
+      return answer(challenges, with: credential)
+    }
     self.flow = flow
     return step == .deliver ? end() : passed(step)
   }
