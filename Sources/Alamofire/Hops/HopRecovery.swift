@@ -118,7 +118,7 @@ extension HopLoop {
   private func remember(
     _ verdict: TrustMemory.Verdict, about chain: PresentedChain, _ evaluator: TrustService
   ) -> Outcome<HopLoop> {
-    evaluator.remember(verdict, on: chain, in: request.profile.partition)
+    evaluator.remember(verdict, on: chain, in: chain.partition)
     return .done
   }
 

@@ -35,6 +35,9 @@ final class StreamLink: @unchecked Sendable {
   /// Whether the handshake waits for a decision about the server's certificates or the client's identity.
   private var awaitsDecision = false
   private var failure: TransportFailure?
+  /// The number of times that the certificates of the name service were evaluated.
+  private var nameQuestions = 0
+  private static let mostNameQuestions = 8
   /// Whether the stream has more to do before the loop waits.
   var isBusy = false
   /// The number of the stream in its loop.
@@ -151,6 +154,10 @@ final class StreamLink: @unchecked Sendable {
           "\(name) has an invalid proxy. Write it as http://host:port, or set TransportOptions.proxy."))
     }
     guard request.profile.asksForNames else { return connect(core, request) }
+    locate()
+  }
+
+  private func locate() {
     connecting = Task(executorPreference: loop) { [self, transport, request] in
       let located = await transport.addAddresses(to: request)
       loop.post(.run { core in self.located(core, located) })
@@ -163,7 +170,14 @@ final class StreamLink: @unchecked Sendable {
     guard flow.phase == .connecting else { return }
     switch request {
     case .success(let request): connect(core, request)
-    case .failure(let failure): fail(failure)
+    case .failure(let failure):
+      guard let chain = failure.chain, nameQuestions < Self.mostNameQuestions else { return fail(failure) }
+      nameQuestions += 1
+      ask({ watcher in await watcher.evaluate(chain).map { .failure($0) } ?? .success(()) }) { link, _ in
+        // No handshake with the server has begun.
+        link.handshakeExpiry = .max
+        if link.flow.phase == .connecting { link.locate() }
+      }
     }
   }
 
@@ -213,10 +227,11 @@ final class StreamLink: @unchecked Sendable {
         .run { _ in
           self.awaitsDecision = false
           switch answer {
-          case .success(let answer): proceed(self, answer)
+          case .success(let answer):
+            self.handshakeExpiry = self.later(self.handshakeLimit)
+            proceed(self, answer)
           case .failure(let failure): return self.fail(failure)
           }
-          self.handshakeExpiry = self.later(self.handshakeLimit)
           self.pump()
         })
     }

@@ -49,6 +49,7 @@ extension HTTPTransport {
     guard let endpoint = Self.endpoint(of: request) else { return .success(request) }
     let key = NameCache.Key(service: service, partition: request.profile.partition, name: endpoint.host)
     var found = names.addresses(key)
+    let start = ContinuousClock.now
     if found == nil {
       switch await lookUp(key, for: request, at: origin) {
       case .success(let addresses): found = addresses
@@ -63,7 +64,8 @@ extension HTTPTransport {
           "The name service \(origin.host) (nameServiceURL) knows no \(options.addressFamily) address of \(endpoint.host), and addressFamily allows no other."
         ))
     }
-    let addresses = KnownAddresses(host: endpoint.host, port: endpoint.port, addresses: usable)
+    let addresses = KnownAddresses(
+      host: endpoint.host, port: endpoint.port, addresses: usable, searchTime: start.duration(to: .now))
     return .success(request.changing { $0.addresses = addresses })
   }
 
@@ -91,8 +93,9 @@ extension HTTPTransport {
   ) async -> Addresses {
     // A client identity that belongs to one origin is not shown to the name service.
     let profile = Self.profile(for: request.profile.elsewhere ?? request.profile)
-    let limit = request.profile.options.timeLimits.nameLookup.map { ContinuousClock.now + $0 }
-    let deadline = [request.deadline, limit].compactMap { $0 }.min()
+    let limits = [request.profile.options.timeLimits.nameLookup, request.connectTimeout]
+    let deadline = (limits.map { $0.map { ContinuousClock.now + $0 } } + [request.deadline]).compactMap { $0 }
+      .min()
     async let second = ask(key, .v6, for: request, at: service, profile, until: deadline)
     let first = await ask(key, .v4, for: request, at: service, profile, until: deadline)
     var (addresses, seconds) = ([IPAddress](), UInt32.max)
@@ -120,7 +123,7 @@ extension HTTPTransport {
   }
 
   /// Returns the profile for requests to the name service. Trust and client identity come from the request, but the
-  /// route does not.
+  /// route does not. No identity is chosen, because the question would be about the server.
   private static func profile(for profile: ConnectionProfile) -> ConnectionProfile {
     var options = profile.options
     options.nameServiceURL = nil
@@ -134,7 +137,7 @@ extension HTTPTransport {
     options.timeLimits = .init()
     return ConnectionProfile(
       options: options, connectionsPerHost: profile.connectionsPerHost, evaluator: profile.evaluator,
-      systemProxies: profile.systemProxies, session: profile)
+      systemProxies: profile.systemProxies, session: profile, choosesIdentity: false)
   }
 
   nonisolated(nonsending) private func ask(
@@ -218,13 +221,15 @@ extension TransportFailure {
     -> TransportFailure
   {
     let kind: FailureKind
-    if phase == .total, let limit = request.profile.options.timeLimits.nameLookup,
-      request.deadline.map({ $0 > .now }) ?? true
-    {
+    if phase == .total, request.deadline.map({ $0 > .now }) ?? true {
+      let limit = request.profile.options.timeLimits.nameLookup
+      let isLimited = limit.map { $0 <= request.connectTimeout ?? $0 } ?? false
+      let reason =
+        if let limit, isLimited { PhaseTimer.Phase.nameLookup.message(host: name, limit: limit) } else {
+          RouteFailure.timedOut(name, in: .nameLookup).message
+        }
       return TransportFailure(
-        .timedOut,
-        "The name service \(service.host) did not answer in time. "
-          + PhaseTimer.Phase.nameLookup.message(host: name, limit: limit), phase: .nameLookup)
+        .timedOut, "The name service \(service.host) did not answer in time. " + reason, phase: .nameLookup)
     }
     switch self.kind {
     case .cannotFindHost, .cannotConnectToHost, .connectionLost, .badServerResponse, .cannotDecodeContent,

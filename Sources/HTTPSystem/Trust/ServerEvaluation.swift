@@ -29,7 +29,8 @@ package struct ServerEvaluation {
   package func failure(of certificates: [X509Certificate], stapled: Data?) -> TransportFailure? {
     guard let evaluator = profile.evaluator else { return failure(of: certificates) }
     let chain = PresentedChain(
-      host: host, port: port, certificates: certificates.map(\.der), stapledResponse: stapled)
+      host: host, port: port, certificates: certificates.map(\.der), stapledResponse: stapled,
+      partition: profile.partition)
     switch evaluator.evaluate(chain, for: profile) {
     case .accept: return nil
     case .usual: return failure(of: certificates)

@@ -106,8 +106,11 @@ package struct KnownAddresses: Equatable, Sendable {
   package let host: String
   package let port: Int
   package let addresses: [IPAddress]
+  /// The time that it took to find them, which counts as a part of connecting.
+  package let searchTime: Duration
 
-  package init(host: String, port: Int, addresses: [IPAddress]) {
+  package init(host: String, port: Int, addresses: [IPAddress], searchTime: Duration = .zero) {
+    self.searchTime = searchTime
     self.host = host
     self.port = port
     self.addresses = addresses

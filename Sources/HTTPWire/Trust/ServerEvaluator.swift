@@ -38,8 +38,14 @@ package struct PresentedChain: Sendable, Hashable {
   package let certificates: [Data]
   /// The stapled OCSP response (RFC 6066 §8), if there is one and an evaluator needs it.
   package let stapledResponse: Data?
+  /// The partition of the connection, in which the verdict is remembered. A name service may have another one than the
+  /// request.
+  package let partition: Int
 
-  package init(host: String, port: Int, certificates: [Data], stapledResponse: Data? = nil) {
+  package init(
+    host: String, port: Int, certificates: [Data], stapledResponse: Data? = nil, partition: Int = 0
+  ) {
+    self.partition = partition
     self.host = host
     self.port = port
     self.certificates = certificates

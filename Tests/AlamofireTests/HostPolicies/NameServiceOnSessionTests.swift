@@ -76,6 +76,33 @@ struct NameServiceOnSessionTests {
     #expect(service.requestCount == 2, "no further request")
   }
 
+  @Test("The name service is evaluated once, also for a request with its own client identity")
+  func identity() async throws {
+    let evaluator = Slow()
+    let session = session(evaluator)
+    let client = try TestIdentity(.init(commonName: "client", issuer: .localhostAuthority))
+    let identity = try ClientIdentity(
+      pem: Data(client.certificatePEM.utf8), privateKey: Data(client.privateKeyPEM.utf8))
+    let response = await session.request(url).authenticate(with: ClientIdentityCredential(identity))
+      .validate()
+      .serializingData().response
+    #expect(response.error == nil)
+    #expect(evaluator.hosts.values == ["localhost", "shop.example"])
+  }
+
+  @Test("A byte stream evaluates the name service, too") func byteStream() async throws {
+    for refused in [nil, "localhost"] {
+      let evaluator = Slow(refusing: refused)
+      let session = session(evaluator)
+      let stream = session.byteStream(host: "shop.example", port: server.port, secure: true)
+      _ = try? await stream.write(Data("GET /get HTTP/1.1\r\nHost: shop.example\r\n\r\n".utf8))
+      let answer = try? await stream.read(atLeast: 8, atMost: 8, timeout: .seconds(60)).data
+      #expect((answer != nil) == (refused == nil))
+      #expect(evaluator.hosts.values == (refused == nil ? ["localhost", "shop.example"] : ["localhost"]))
+      stream.cancel()
+    }
+  }
+
   @Test("refusesPrivateAddresses applies to resolved addresses") func privateAddresses() async throws {
     let session = session(protected: true)
     let error = await session.request(url).serializingData().response.error

@@ -73,6 +73,25 @@ import Testing
     #expect(String(decoding: page, as: UTF8.self).unicodeScalars.contains("\u{600}"))
   }
 
+  @Test("Each attempt has its own body, however late its event arrives") func bodiesOfAttempts() async throws
+  {
+    server.enqueue(
+      Reply(status: 503, headers: [.contentType("text/plain")], body: .bytes(Array("first".utf8))),
+      .text("second"))
+    let recorder = RequestRecorder(bodyLimit: 1_000)
+    let mayGoOn = DispatchSemaphore(value: 0)
+    recorder.queue.async { mayGoOn.wait() }
+    let response = await session(recorder)
+      .request(server.url("/a"), interceptor: RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0.01))
+      .validate().serializingData().response
+    mayGoOn.signal()
+    #expect(response.value == Data("second".utf8))
+    let texts = try entries(recorder).map { entry in
+      ((entry["response"] as? [String: Any])?["content"] as? [String: Any])?["text"] as? String
+    }
+    #expect(texts == ["first", "second"])
+  }
+
   @Test("The body of a POST is not in the entry of the GET that follows it") func redirectedBody()
     async throws
   {

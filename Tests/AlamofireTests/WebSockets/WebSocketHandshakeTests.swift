@@ -134,6 +134,23 @@ import Testing
     #expect(server.recordedRequests.last?.header("Authorization") != nil)
   }
 
+  @Test("Schemes that cannot authenticate a handshake do not stand before those that can") func otherSchemes()
+    async throws
+  {
+    let server = try HTTPTestServer(routes: .none)
+    let challenge = { (value: String) in Reply.status(401).with(header: "WWW-Authenticate", value: value) }
+    server.enqueue(challenge("Negotiate, NTLM, Basic realm=\"x\""), .status(200))
+    let session = Session.forSockets()
+    let socket = session.webSocketRequest(to: server.socketURL("/"))
+      .authenticate(username: "ann", password: "secret")
+    #expect(await socket.events() == [.completed(.badServerResponse)])
+    #expect(server.recordedRequests.last?.header("Authorization") == "Basic YW5uOnNlY3JldA==")
+    server.enqueue(challenge("NTLM"))
+    let other = session.webSocketRequest(to: server.socketURL("/"))
+      .authenticate(username: "ann", password: "secret")
+    #expect(await other.events() == [.completed(.unsupportedURL)])
+  }
+
   @Test("A retrier opens a refused connection again, with a fresh key")
   func retry() async throws {
     let server = try HTTPTestServer.webSocket(.none, Self.closing)

@@ -219,6 +219,17 @@ import Testing
     gate.open()
   }
 
+  @Test("The time for connecting includes the question to the service") func connectTimeout() async throws {
+    let gate = Gate()
+    let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
+    for _ in 0..<2 { doh.enqueue(.status(200).held(by: gate)) }
+    let client = client(doh) { $0.connectTimeout = .milliseconds(200) }
+    let failure = try await client.failure(of: "http://shop.example/", idleTimeout: nil)
+    #expect(failure.kind == .timedOut && failure.phase == .nameLookup, "\(failure)")
+    #expect(failure.message.contains("name service") && failure.message.contains("connect timeout"))
+    gate.open()
+  }
+
   @Test("Addresses and localhost are not resolved") func localNames() async throws {
     let names = service([:])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)

@@ -268,7 +268,7 @@ extension ByteStreamCore: ByteStreamWatcher {
           .trustRefused, "The certificates of \(chain.host) were refused.", cause: error)
       }
     }
-    evaluator.remember(verdict ?? .usual, on: chain, in: profile.partition)
+    evaluator.remember(verdict ?? .usual, on: chain, in: chain.partition)
     return nil
   }
 
