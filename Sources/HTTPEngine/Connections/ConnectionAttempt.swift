@@ -290,7 +290,9 @@ final class ConnectionAttempt {
     do throws(TransportFailure) {
       // A connection that replaces another one continues its conversation.
       let conversation = if let tunnel { tunnel.conversation } else { try conversation(with: proxy) }
-      let tunnel = Tunnel(over: socket, through: proxy, to: request.origin, conversation, core, for: self)
+      let tunnel = Tunnel(
+        over: socket, through: proxy, to: request.origin, conversation, tokens: tunnel?.tokens, core,
+        for: self)
       self.tunnel = tunnel
       tunnel.begin(request.profile)
     } catch {
@@ -409,7 +411,7 @@ extension WireRequest {
 
   /// The time for connecting, from the look-up of the name to the end of the handshake.
   var connectTimeout: Duration? {
-    let timeout = profile.options.connectTimeout
+    let timeout = profile.options.connectTimeout.map { max(.zero, $0 - (addresses?.searchTime ?? .zero)) }
     guard alternative != nil else { return timeout }
     return min(timeout ?? Self.alternativeConnectTimeout, Self.alternativeConnectTimeout)
   }

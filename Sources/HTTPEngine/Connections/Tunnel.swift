@@ -45,18 +45,20 @@ final class Tunnel: PipeOwner {
   private var output: ArraySlice<UInt8> = []
   /// Unowned, because the loop ends the tunnel before it ends.
   private unowned(unsafe) let core: LoopCore
-  /// The tokens of a login that takes several rounds on this connection.
-  private var tokens: LoginTokens?
+  /// The tokens of a login that takes several rounds.
+  private(set) var tokens: LoginTokens?
 
   /// Makes a tunnel that has not begun.
   ///
   /// - Parameters:
   ///   - socket: The connection to the proxy; the tunnel closes it unless it opens.
   ///   - conversation: The conversation that an earlier connection has left, or a new one.
+  ///   - tokens: The tokens of that connection. A proxy may close it after each challenge of one login.
   init(
     over socket: Socket, through proxy: ProxyServer, to origin: Origin, _ conversation: Conversation,
-    _ core: LoopCore, for owner: any TunnelOwner
+    tokens: LoginTokens? = nil, _ core: LoopCore, for owner: any TunnelOwner
   ) {
+    self.tokens = tokens
     self.core = core
     self.socket = socket
     pipe = socket
@@ -274,7 +276,7 @@ extension Tunnel.Conversation {
     case .http, .https:
       self = forwards ? .forward : .connect(host, port, by: proxy)
     case .socks4, .socks4a, .socks5, .socks5h:
-      let target = address.map { SOCKSHandshake.Target.address($0) } ?? .name(host)
+      let target = SOCKSHandshake.Target(host, address, for: proxy.kind)
       guard let port = UInt16(exactly: port),
         let handshake = SOCKSHandshake(
           proxy.kind, user: proxy.username, password: proxy.password, target: target, port: port)
@@ -286,13 +288,26 @@ extension Tunnel.Conversation {
   }
 
   private static func connect(_ host: String, _ port: Int, by proxy: ProxyServer) -> Self {
-    let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    let authority = host.contains(":") ? "[\(host.prefix { $0 != "%" })]:\(port)" : "\(host):\(port)"
     var login = ProxyLogin(
       to: proxy, target: .init(method: "CONNECT", text: authority, hasBody: false),
       connectionSchemes: LoginTokens.schemes, hashes: OpenSSLHashes())
     var field: String?
     if case .send(let first, _) = login.begin() { field = first }
     return .connect(ConnectTunnel(to: Origin(scheme: "http", host: host, port: port), login: field), login)
+  }
+}
+
+extension SOCKSHandshake.Target {
+  /// Makes the target for a version of SOCKS. An address is no name, and its zone has a meaning on this machine alone
+  /// (RFC 6874 §4).
+  fileprivate init(_ host: String, _ address: IPAddress?, for kind: ProxyServer.Kind) {
+    let literal = IPAddress(text: host).flatMap { kind == .socks4a && $0.family != .v4 ? nil : $0 }
+    if let address = address ?? literal {
+      self = .address(address)
+    } else {
+      self = .name(host.contains(":") ? String(host.prefix { $0 != "%" }) : host)
+    }
   }
 }
 

@@ -84,8 +84,8 @@ final class ExchangeLogin {
 
   /// Begins the login, on a new connection if it authenticates one.
   ///
-  /// - Parameter remembered: The credentials of an earlier request that the proxy has accepted.
-  func begin(_ remembered: AuthenticationProof?) -> ExchangeLoginStep {
+  /// - Parameter remembered: Returns the credentials of an earlier request that the proxy has accepted.
+  func begin(_ remembered: () -> AuthenticationProof?) -> ExchangeLoginStep {
     beginWithProxy(remembered)
     guard let login = request.login else { return .send }
     var flow = LoginFlow(login.scheme, of: .origin, hasBody: hasBody)
@@ -98,12 +98,12 @@ final class ExchangeLogin {
   private var hasBody: Bool { RequestHeadWriter.Content(of: request) != .none }
 
   /// Begins the login with the proxy; its first step is always to send the request.
-  private func beginWithProxy(_ remembered: AuthenticationProof?) {
+  private func beginWithProxy(_ remembered: () -> AuthenticationProof?) {
     guard let proxyServer else { return }
     let target = RequestHeadWriter(request, form: .absolute).target
     var login = ProxyLogin(
       to: proxyServer, target: .init(method: request.method, text: target, hasBody: hasBody),
-      connectionSchemes: LoginTokens.schemes, remembered: remembered, hashes: OpenSSLHashes())
+      connectionSchemes: LoginTokens.schemes, remembered: remembered(), hashes: OpenSSLHashes())
     if case .send(let field, let withBody) = login.begin() {
       forProxy = Credentials(field: field, withholdsBody: !withBody)
     }
@@ -113,8 +113,12 @@ final class ExchangeLogin {
 
   /// Takes the head of a response.
   ///
-  /// - Parameter keepsConnection: Whether another request can be sent on the connection.
-  func received(_ head: ResponseHead, keepsConnection: Bool) -> ExchangeLoginStep {
+  /// - Parameters:
+  ///   - keepsConnection: Whether another request can be sent on the connection.
+  ///   - remembered: Returns the credentials that the proxy has accepted, for another request.
+  func received(_ head: ResponseHead, keepsConnection: Bool, _ remembered: () -> AuthenticationProof?)
+    -> ExchangeLoginStep
+  {
     needsConnection = false
     if var proxy, !proxy.isOver {
       let step = proxy.received(head, keepsConnection: keepsConnection)
@@ -125,7 +129,7 @@ final class ExchangeLogin {
     let step = server.received(head, keepsConnection: keepsConnection)
     self.server = server
     guard step != .deliver else { return .deliver }
-    beginWithProxy(acceptedProof)
+    beginWithProxy(remembered)
     return act(on: step)
   }
 

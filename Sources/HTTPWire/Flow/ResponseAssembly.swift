@@ -33,6 +33,8 @@ package struct ResponseAssembly: Sendable {
   private var endsWithFraming = false
   /// The framing of the body by the fields of the head.
   package private(set) var framing = MessageFraming()
+  /// Whether the response is to `CONNECT`.
+  private var isOfTunnel = false
   /// The marks of the fields read so far.
   private var marks: FieldMarks = []
   package private(set) var head: ResponseHead?
@@ -45,8 +47,12 @@ package struct ResponseAssembly: Sendable {
   }
 
   /// Resets it for another response, and retains the memory for lines.
-  package mutating func restart(headerSizeLimit: Int) {
+  ///
+  /// - Parameter isOfTunnel: Whether the response is to `CONNECT`. Then the fields of a 2xx declare no framing, whatever
+  ///   they are (RFC 9110 §9.3.6).
+  package mutating func restart(headerSizeLimit: Int, isOfTunnel: Bool = false) {
     state = .waitingForHead
+    self.isOfTunnel = isOfTunnel
     lines.removeAll(keepingCapacity: true)
     self.headerSizeLimit = headerSizeLimit
     headSize = 0
@@ -70,7 +76,7 @@ package struct ResponseAssembly: Sendable {
       case .waitingForHead: return try headBegan(line)
       case .inHead(let status, let version):
         guard !FieldLineRules.isEmpty(line) else { return try headEnded(status, version) }
-        return try fieldReceived(line, version)
+        return try fieldReceived(line, status, version)
       }
     } catch {
       return .refuse(error)
@@ -92,7 +98,7 @@ package struct ResponseAssembly: Sendable {
   }
 
   private mutating func fieldReceived(
-    _ line: UnsafeRawBufferPointer, _ version: HTTPVersion
+    _ line: UnsafeRawBufferPointer, _ status: Int, _ version: HTTPVersion
   ) throws(HeadViolation) -> LineAction {
     headSize += line.count
     guard headSize <= headerSizeLimit else { return .refuseHead }
@@ -106,7 +112,7 @@ package struct ResponseAssembly: Sendable {
       marks.insert(.connection)
     } else {
       let field = try FieldLineRules.field(line)
-      endsWithFraming = try framing.note(field, version)
+      if declaresFraming(status) { endsWithFraming = try framing.note(field, version) }
       marks.formUnion(FieldMarks(ofField: field.name, field.value))
     }
     lines.append(contentsOf: line)
@@ -118,7 +124,7 @@ package struct ResponseAssembly: Sendable {
   package mutating func fieldsReceived(
     _ bytes: UnsafeRawBufferPointer, from position: inout Int
   ) -> LineAction {
-    guard case .inHead(_, let version) = state else { return .keep }
+    guard case .inHead(let status, let version) = state else { return .keep }
     let start = position
     // The lines are stored together, which costs less than one by one.
     defer { if position > start { lines.append(contentsOf: bytes[start..<position]) } }
@@ -126,7 +132,7 @@ package struct ResponseAssembly: Sendable {
       while let (field, end) = FieldLineRules.completeField(in: bytes, at: position) {
         headSize += end - position
         guard headSize <= headerSizeLimit else { return .refuseHead }
-        endsWithFraming = try framing.note(field, version)
+        if declaresFraming(status) { endsWithFraming = try framing.note(field, version) }
         marks.formUnion(FieldMarks(ofField: field.name, field.value))
         position = end
       }
@@ -135,6 +141,8 @@ package struct ResponseAssembly: Sendable {
       return .refuse(error)
     }
   }
+
+  private func declaresFraming(_ status: Int) -> Bool { !isOfTunnel || status < 200 || status > 299 }
 
   /// Removes the last line break, because a line that begins with white space continues the field before it. The two
   /// lines are joined by one space (RFC 9112 §5.2).

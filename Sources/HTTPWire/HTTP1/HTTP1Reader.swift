@@ -60,12 +60,12 @@ package struct HTTP1Reader: Sendable {
 
   package init(method: String, headerSizeLimit: Int = 262_144) {
     self.method = method
-    assembly.restart(headerSizeLimit: headerSizeLimit)
+    assembly.restart(headerSizeLimit: headerSizeLimit, isOfTunnel: method == "CONNECT")
   }
 
   /// Resets it for the response to another request, and retains the memory for lines.
   package mutating func restart(method: String, headerSizeLimit: Int) {
-    assembly.restart(headerSizeLimit: headerSizeLimit)
+    assembly.restart(headerSizeLimit: headerSizeLimit, isOfTunnel: method == "CONNECT")
     self.method = method
     state = .head
     if !partialLine.isEmpty { partialLine.removeAll(keepingCapacity: partialLine.count <= 4_096) }

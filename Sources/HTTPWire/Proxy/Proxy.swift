@@ -172,6 +172,12 @@ extension ProxyServer {
     }
     switch kind {
     case .http, .https:
+      for (part, text) in [("name", username), ("password", password)] {
+        if text?.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) == true {
+          return
+            "The \(part) for the proxy \(self) contains a line break or another control character (RFC 7617 §2)."
+        }
+      }
       guard username?.utf8.contains(UInt8(ascii: ":")) == true else { return nil }
       return "The name for the proxy \(self) contains a colon, which HTTP does not allow (RFC 7617 §2)."
     case .socks4, .socks4a, .socks5, .socks5h: return nil

@@ -293,6 +293,9 @@ import Testing
   func colonForSOCKS() {
     #expect(Self.server(.socks5, 1, "a:b", "c").credentialFault == nil)
     #expect(Self.server(.socks4, 1, "a\u{0}", "c").credentialFault != nil)
+    #expect(Self.server(.http, 1, "a", "c\n").credentialFault?.contains("The password") == true)
+    #expect(Self.server(.http, 1, "a\u{7F}", "c").credentialFault?.contains("The name") == true)
+    #expect(Self.server(.socks5, 1, "a", "c\n").credentialFault == nil)
     #expect(Self.server(.https, 1, "a:b", "c").credentialFault != nil)
   }
 

@@ -71,6 +71,29 @@ import Testing
     }
   }
 
+  @Test(
+    "A SOCKS proxy gets an address as such, and no zone",
+    arguments: [
+      (ProxyServer.Kind.socks5h, "127.0.0.1", [1, 127, 0, 0, 1, 0, 7]),
+      (.socks5h, "fe80::1%25lo", [4, 0xFE, 0x80] + Array(repeating: 0, count: 13) + [1, 0, 7]),
+      (.socks4a, "127.0.0.1", [0, 7, 127, 0, 0, 1, 0]),
+      (.socks4a, "fe80::1%25lo", [0, 7, 0, 0, 0, 1, 0] + Array("fe80::1".utf8) + [0]),
+    ] as [(ProxyServer.Kind, String, [UInt8])])
+  func addresses(kind: ProxyServer.Kind, host: String, target: [UInt8]) async throws {
+    let seen = Received()
+    let isFive = kind == .socks5h
+    let proxy = try StreamTestServer { connection in
+      if isFive {
+        _ = try connection.readExactly(3)
+        try connection.write([5, 0])
+      }
+      _ = try connection.readExactly(isFive ? 3 : 2)
+      seen.add(try connection.readExactly(target.count))
+    }
+    _ = try await Self.failure(ProxyServer(kind, host: "127.0.0.1", port: proxy.port), host: host)
+    #expect(seen.values == [target])
+  }
+
   @Test("Bytes right after the answer are the first ones of the stream") func earlyBytes() async throws {
     let server = try StreamTestServer()
     let proxy = try Self.httpProxy(to: server.port, answer: ["HTTP/1.1 200 OK\r\n\r\n220 ready\r\n"])

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import HTTPTestServer
 import HTTPWire
@@ -82,11 +83,14 @@ import Testing
     #expect(heads.texts[0].contains("\r\nContent-Length: 0\r\n") && !heads.texts[0].contains("Expect"))
   }
 
-  @Test("A server that wants no login gets the request with its body") func needlessLogin() async throws {
+  @Test(
+    "A server that wants no login gets the request with its body",
+    arguments: ["200 OK", "303 See Other\r\nLocation: /thanks", "400 Bad Request"])
+  func needlessLogin(status: String) async throws {
     let heads = Received()
     let server = try StreamTestServer { connection in
       heads.add(try connection.readHead())
-      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nempty")
+      try connection.write("HTTP/1.1 \(status)\r\nContent-Length: 5\r\n\r\nempty")
       heads.add(try connection.readHead())
       heads.add(try connection.readExactly(4))
       try connection.write(Self.answer)
@@ -235,6 +239,52 @@ import Testing
     #expect(fields[0].isEmpty)
     #expect(fields[1].contains("nc=00000001") && fields[2].contains("nc=00000002"), "\(fields)")
     #expect(fields[1...].allSatisfy { $0.contains(#"uri="http://nowhere.test:81/a?b=c""#) }, "\(fields)")
+  }
+
+  @Test("Each request to a proxy has another count of the nonce, also those in flight at a time")
+  func proxyCounts() async throws {
+    let heads = Received()
+    let isFirst = Mutex(true)
+    let together = Mutex(0)
+    let allAreThere = DispatchSemaphore(value: 0)
+    let challenge = #"Digest realm="p", nonce="one", qop="auth""#
+    let proxy = try StreamTestServer { connection in
+      let begins = isFirst.withLock { isFirst in
+        defer { isFirst = false }
+        return isFirst
+      }
+      for reply in begins ? [Self.proxyRefusal(challenge), Self.answer] : [] {
+        heads.add(try connection.readHead())
+        try connection.write(reply)
+      }
+      for round in 0..<2 {
+        heads.add(try connection.readHead())
+        let count = together.withLock { count in
+          count += 1
+          return count
+        }
+        if count == 3 { for _ in 0..<3 { allAreThere.signal() } }
+        if round == 0 { _ = allAreThere.wait(timeout: .now() + 60) }
+        try connection.write(Self.answer)
+      }
+      connection.waitForEnd()
+    }
+    let client = Self.client(proxy.port)
+    #expect(try await client.get("http://nowhere.test/0").text == "in")
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for index in 1...3 {
+        group.addTask {
+          let response = try await client.get("http://nowhere.test/\(index)")
+          #expect(response.text == "in")
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await client.get("http://nowhere.test/4").text == "in")
+    let counts = Self.proxyFields(heads).dropFirst().map { field in
+      field.firstRange(of: "nc=").map { String(field[$0.upperBound...].prefix(8)) } ?? ""
+    }
+    #expect(counts.sorted() == (1...5).map { "0000000\($0)" })
   }
 
   @Test("A wrong password of a proxy ends with its 407") func wrongPassword() async throws {

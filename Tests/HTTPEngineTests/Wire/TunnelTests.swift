@@ -20,6 +20,9 @@ import Testing
       "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
       "HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nX-A: b\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
     ])
   func tunnel(reply: String) async throws {
     let heads = Received()
@@ -61,6 +64,16 @@ import Testing
     }
     #expect(try await client(proxy.port).get("https://localhost:9/x").text == "ok")
     #expect(proxy.connectionCount == 1)
+  }
+
+  @Test("Other responses to CONNECT with an invalid length are refused") func invalidLength() async throws {
+    let proxy = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 502 No\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n")
+      connection.waitForEnd()
+    }
+    let failure = try await client(proxy.port).failure(of: "https://localhost:9/x")
+    #expect(failure.kind == .cannotConnectToProxy, "\(failure)")
   }
 
   @Test("A stale nonce of Digest is replaced without another question") func staleNonce() async throws {

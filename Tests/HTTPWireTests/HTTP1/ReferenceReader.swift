@@ -28,7 +28,8 @@ enum ResponsePart: Equatable, CustomStringConvertible {
 /// A slow and obvious reader of a whole response: it cuts the bytes into lines, and knows nothing of segments.
 enum ReferenceReader {
   static func read(_ bytes: [UInt8], method: String, limit: Int) -> [ResponsePart] {
-    var assembly = ResponseAssembly(headerSizeLimit: limit)
+    var assembly = ResponseAssembly()
+    assembly.restart(headerSizeLimit: limit, isOfTunnel: method == "CONNECT")
     var rest = bytes[...]
     var parts: [ResponsePart] = []
     while true {

@@ -104,4 +104,14 @@ package struct AuthenticationProof: Sendable, Equatable {
     self.ticket = ticket
     self.isAnswer = isAnswer
   }
+
+  /// Returns the proof after one more use of its nonce, if it has one.
+  package func counted() -> AuthenticationProof {
+    guard let ticket, ticket.count < .max else { return self }
+    return AuthenticationProof(
+      scheme: scheme, realm: realm, credential: credential, source: source, field: field, digest: digest,
+      ticket: DigestTicket(
+        nonce: ticket.nonce, cnonce: ticket.cnonce, count: ticket.count + 1, session: ticket.session),
+      isAnswer: isAnswer)
+  }
 }
