@@ -109,9 +109,10 @@ extension HopLoop {
   }
 
   private var challengeContext: ChallengeContext {
-    ChallengeContext(
+    let isOfWebSocket = if case .webSocket = route.handler { true } else { false }
+    return ChallengeContext(
       request: request, initialOrigin: redirects.initialOrigin, credential: delegate.passwordCredential,
-      authentication: credentials.authentication)
+      authentication: credentials.authentication, isOfWebSocket: isOfWebSocket)
   }
 
   private func defaultAnswer(to head: ResponseHead) -> ChallengeAnswer? {

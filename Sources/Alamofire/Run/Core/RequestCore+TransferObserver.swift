@@ -227,7 +227,7 @@ extension RequestCore {
   private func challengeContext(_ hop: CurrentHop) -> ChallengeContext {
     ChallengeContext(
       request: hop.request, initialOrigin: hop.initialOrigin, credential: passwordCredential,
-      authentication: hop.authentication)
+      authentication: hop.authentication, isOfWebSocket: kind.traits.contains(.needsEngine))
   }
 
   /// Applies the decision of a handler. A decision about the head of an earlier attempt has no effect.

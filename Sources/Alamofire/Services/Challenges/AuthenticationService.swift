@@ -12,6 +12,8 @@ struct ChallengeContext {
   /// The credential of the request itself.
   let credential: PasswordCredential?
   let authentication: Authentication?
+  /// Whether the request opens a WebSocket connection, which NTLM and Negotiate cannot authenticate.
+  let isOfWebSocket: Bool
 }
 
 /// Answers challenges without a delegate: from the credential of the request, the session's storage and the netrc file.
@@ -42,9 +44,17 @@ struct AuthenticationService {
     guard head.status == 401, context.request.origin == context.initialOrigin,
       context.request.authorization == context.authentication?.history.proof?.field
     else { return [] }
-    return AuthenticationOffer.ranked(
-      head.block.challenges(), connectionSchemes: Engine.connectionSchemes,
-      knows: { Self.algorithms.contains($0) })
+    let challenges = head.block.challenges()
+    let others = context.isOfWebSocket ? Self.offers(challenges, connectionSchemes: []) : []
+    // Without another offer, the error of the connection says what is wrong.
+    return others.isEmpty ? Self.offers(challenges, connectionSchemes: Engine.connectionSchemes) : others
+  }
+
+  private static func offers(_ challenges: [Challenge], connectionSchemes: Set<AuthenticationScheme>)
+    -> [AuthenticationOffer]
+  {
+    AuthenticationOffer.ranked(
+      challenges, connectionSchemes: connectionSchemes, knows: { algorithms.contains($0) })
   }
 
   private func credential(
