@@ -45,11 +45,12 @@ struct MixedParts {
       }
       hasBegun = true
       isOver = buffer[range.upperBound...].starts(with: Data("--".utf8))
-      buffer = Data(buffer[range.upperBound...])
+      // A slice, because a chunk may have very many parts.
+      buffer = buffer[range.upperBound...]
       searched = 0
     }
     // What follows the last part is ignored, however long it is.
-    if isOver { buffer = Data() }
+    buffer = isOver ? Data() : Data(buffer)
     try check(buffer.count)
     return parts
   }

@@ -39,33 +39,42 @@ final class ImageWork: Sendable {
 final class ImageWatch: Sendable {
   static let shared = ImageWatch()
 
+  private struct State {
+    /// The images are known by their addresses.
+    var watched: [UInt: ImageWork] = [:]
+    /// Whether the queue looks again. There is never more than one row of looks.
+    var isLooking = false
+  }
+
   // A lock, because work begins and ends on any thread. An image is killed while the lock is held, so that it cannot be
-  // released at the same time. The images are known by their addresses.
-  private let watched = Mutex<[UInt: ImageWork]>([:])
+  // released at the same time.
+  private let state = Mutex(State())
   // A serial queue gets a thread, even if the caller's work blocks all threads of the global queues.
   private let queue = DispatchQueue(label: "org.alamofire.images.watch")
 
   /// Watches an image until ``end(_:)``.
   func begin(_ image: VipsImageReference, _ work: ImageWork) {
-    let isFirst = watched.withLock { watched in
-      watched[UInt(bitPattern: image)] = work
-      return watched.count == 1
+    let begins = state.withLock { state in
+      state.watched[UInt(bitPattern: image)] = work
+      defer { state.isLooking = true }
+      return !state.isLooking
     }
-    if isFirst { lookLater() }
+    if begins { lookLater() }
   }
 
   func end(_ image: VipsImageReference) {
-    watched.withLock { _ = $0.removeValue(forKey: UInt(bitPattern: image)) }
+    state.withLock { _ = $0.watched.removeValue(forKey: UInt(bitPattern: image)) }
   }
 
   /// Looks every 20 milliseconds while there is something to watch.
   private func lookLater() {
     queue.asyncAfter(deadline: .now() + .milliseconds(20)) { [self] in
-      let goesOn = watched.withLock { watched in
-        for (address, work) in watched where work.failure != nil {
+      let goesOn = state.withLock { state in
+        for (address, work) in state.watched where work.failure != nil {
           if let image = VipsImageReference(bitPattern: address) { cvips_kill(image) }
         }
-        return !watched.isEmpty
+        state.isLooking = !state.watched.isEmpty
+        return state.isLooking
       }
       if goesOn { lookLater() }
     }

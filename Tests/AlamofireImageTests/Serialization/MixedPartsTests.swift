@@ -107,6 +107,19 @@ struct MixedPartsTests {
     #expect(try parts(String(repeating: "--x\(part)", count: 9) + "--x--", limit: 20).count == 9)
   }
 
+  @Test("Very many parts in one chunk do not take long") func manyParts() throws {
+    func seconds() -> Int {
+      var time = timespec()
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+      return time.tv_sec
+    }
+    let chunk = Data(String(repeating: "--x\n\n\na\n", count: 300_000).utf8)
+    var reader = try #require(MixedParts(contentType: "multipart/mixed; boundary=x", limit: 100))
+    let start = seconds()
+    #expect(try reader.append(chunk).count == 299_999)
+    #expect(seconds() - start < 30)
+  }
+
   @Test("A body that comes byte by byte has the same parts, each with its last byte of the delimiter")
   func bytes() throws {
     let text = "preamble\r\n--x\r\nA: b\r\n\r\none\r\n--x\r\n\r\ntwo\r\n--xyz\r\n--x--\r\nepilogue"
