@@ -15,6 +15,18 @@ extension Request {
     }
   }
 
+  /// Calls the monitors with the metrics of an attempt.
+  func notifyMonitors(of metrics: TaskMetrics) {
+    // Read now, because the request may be sent again before the event arrives on the queue of a monitor.
+    let body = (self as? DataRequest)?.data
+    notifyMonitors { [self] monitor in
+      guard let recorder = monitor as? any BodyRecordingMonitor else {
+        return monitor.request(self, didGatherMetrics: metrics)
+      }
+      recorder.request(self, didGatherMetrics: metrics, body: body)
+    }
+  }
+
   /// Calls `event` with the monitors that receive the events of the URL session. All monitors of the session receive
   /// them, and so do the request's monitors that were added for such events.
   func notifyTransfer(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
@@ -343,4 +355,10 @@ extension Request {
     let observers = monitors.map { $0.wireObserver(of: id, secretFields: names) }
     return observers.count > 1 ? WireObservers(observers) : observers.first
   }
+}
+
+/// A monitor that records the bodies of responses.
+protocol BodyRecordingMonitor: EventMonitor {
+  /// Called instead of the event without a body.
+  func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics, body: Data?)
 }

@@ -16,7 +16,7 @@ import Synchronization
 /// The developer tools of browsers read such an archive. The archive has an entry for each request that was sent,
 /// including redirects, challenges and retries, and for each response of a cache. Secrets are left out as ``Redaction``
 /// says.
-public final class RequestRecorder: EventMonitor, WireMonitor {
+public final class RequestRecorder: EventMonitor, WireMonitor, BodyRecordingMonitor {
   /// The queue on which events arrive.
   public let queue = DispatchQueue(label: "org.alamofire.requestRecorder", qos: .utility)
 
@@ -71,17 +71,20 @@ public final class RequestRecorder: EventMonitor, WireMonitor {
 
   /// Records the transactions of an attempt.
   public func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics) {
+    self.request(request, didGatherMetrics: metrics, body: (request as? DataRequest)?.data)
+  }
+
+  func request(_ request: Request, didGatherMetrics metrics: URLSessionTaskMetrics, body: Data?) {
     let redaction = request.redaction(redaction)
     let transactions = metrics.transactionMetrics
     let new = transactions.enumerated().map { index, transaction in
       let isLast = index == transactions.count - 1
-      let body = isLast ? (request as? DataRequest)?.data : nil
       return RecordedTransaction(
         request: request.id,
         entry: HARDocument.HAREntry(
           // A request whose head was not sent has no body in its metrics.
           transaction, sent: transaction.requestBody ?? (index == 0 ? request.request?.httpBody : nil),
-          received: body, bodyLimit: bodyLimit, redaction: redaction))
+          received: isLast ? body : nil, bodyLimit: bodyLimit, redaction: redaction))
     }
     records.withLock { records in
       records += new

@@ -149,7 +149,7 @@ open class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendabl
   ) {
     notify(task) { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
     guard let request = request(of: task) else { return }
-    request.notifyMonitors { $0.request(request, didGatherMetrics: metrics) }
+    request.notifyMonitors(of: metrics)
   }
 
   /// Calls the monitors. `error` is `nil` if there was a response, whatever its status.
