@@ -48,8 +48,8 @@ package struct ResponseAssembly: Sendable {
 
   /// Resets it for another response, and retains the memory for lines.
   ///
-  /// - Parameter isOfTunnel: Whether the response is to `CONNECT`. Then the fields of a 2xx declare no framing, whatever
-  ///   they are (RFC 9110 §9.3.6).
+  /// - Parameter isOfTunnel: Whether the response is to `CONNECT`. Then the fields of a 2xx declare no framing
+  ///   (RFC 9110 §9.3.6).
   package mutating func restart(headerSizeLimit: Int, isOfTunnel: Bool = false) {
     state = .waitingForHead
     self.isOfTunnel = isOfTunnel

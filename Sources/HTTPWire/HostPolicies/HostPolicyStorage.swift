@@ -31,7 +31,10 @@ extension HostPolicyTable {
 
   /// Adds the entries of a text. If one line is invalid, adds no entry at all.
   package mutating func read(text: String) throws(HostStorageError) {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    // Unicode scalars, because CR and LF are one character.
+    let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      Substring(line.last == "\r" ? line.dropLast() : line)
+    }
     guard lines.first.map({ $0 == Self.title }) == true else { throw .otherFile }
     var copy = self
     for (index, line) in lines.dropFirst().enumerated() where !line.isEmpty {

@@ -91,6 +91,18 @@ final class HostPolicyFileTests {
     #expect(left == [".new-1-2-4", ".new-1-2-x", ".new-user"])
   }
 
+  @Test("A file whose lines end with CRLF is read") func windowsLines() throws {
+    let folder = file.deletingLastPathComponent()
+    let hosts = StrictTransportSecurity(file: file)
+    for name in ["a.test", "b.test"] { note(hosts, name) }
+    try hosts.save()
+    let text = try String(contentsOf: file, encoding: .utf8).replacingOccurrences(of: "\n", with: "\r\n")
+    try Data(text.utf8).write(to: folder.appendingPathComponent("other"))
+    let other = StrictTransportSecurity(file: folder.appendingPathComponent("other"))
+    #expect(other.storageError == nil)
+    #expect(other.hosts == ["a.test", "b.test"])
+  }
+
   @Test("Corrupt files are treated as empty") func corruptFiles() throws {
     let folder = file.deletingLastPathComponent()
     try FileManager.default.createDirectory(
