@@ -164,7 +164,7 @@ extension Option {
       "--no-follow", .connection, "show a redirect, do not follow it", effect: .flag { $0.redirects = .show }),
     Option(
       "--ca", .connection, "trust only the authorities in this PEM file", completion: .files,
-      effect: .value("FILE") { $0.trustFile = $1 }),
+      effect: .value("FILE", OptionValue.setTrust)),
     Option(
       "--verify", .connection, "as in HTTPie: no is -k, a file is that of --ca", completion: .files,
       effect: .value("HOW", OptionValue.setVerification)),

@@ -11,6 +11,7 @@ enum OptionValue {
       password: colon.map { String(text[text.utf8.index(after: $0)...]) })
     // A token can have colons.
     invocation.typedCredentials = text
+    if let type = invocation.authenticationBeforeToken.take() { invocation.authentication = type }
   }
 
   static func setAuthentication(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
@@ -18,10 +19,12 @@ enum OptionValue {
       throw UsageError("--auth-type needs basic, digest or bearer, not '\(text)'.")
     }
     invocation.authentication = type
+    invocation.authenticationBeforeToken = nil
   }
 
   static func setToken(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
     try setCredentials(&invocation, text)
+    invocation.authenticationBeforeToken = invocation.authentication
     invocation.authentication = .bearer
   }
 
@@ -49,6 +52,7 @@ enum OptionValue {
       throw UsageError("--session needs a name, or a path with a '/', not '\(text)'.")
     }
     invocation.session = text
+    invocation.isSessionReadOnly = false
   }
 
   static func setReadOnlySession(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
@@ -91,7 +95,8 @@ enum OptionValue {
     invocation.retryLimit = limit
   }
 
-  /// Reads a URL, or a scheme and the URL of its proxy as in HTTPie: `http:http://127.0.0.1:3128`.
+  /// Reads a URL, or a scheme and the URL of its proxy as in HTTPie: `http:http://127.0.0.1:3128`. A URL alone, and
+  /// `none`, replace earlier proxies of schemes.
   static func setProxy(_ invocation: inout Invocation, _ text: String) throws(UsageError) {
     let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
     if parts.count == 2, ["http", "https"].contains(parts[0]), !parts[1].hasPrefix("//") {
@@ -100,6 +105,7 @@ enum OptionValue {
       invocation.proxy = parts[1]
     } else {
       invocation.proxy = text
+      invocation.proxiesByScheme = [:]
     }
   }
 
@@ -107,8 +113,14 @@ enum OptionValue {
     switch text.lowercased() {
     case "yes", "true": invocation.verifiesServer = true
     case "no", "false": invocation.verifiesServer = false
-    default: invocation.trustFile = text
+    default: setTrust(&invocation, text)
     }
+  }
+
+  /// Trusts the authorities in a file. Certificates are verified even if an earlier option has said the opposite.
+  static func setTrust(_ invocation: inout Invocation, _ path: String) {
+    invocation.trustFile = path
+    invocation.verifiesServer = true
   }
 
   static func setRedirectLimit(_ invocation: inout Invocation, _ text: String) throws(UsageError) {

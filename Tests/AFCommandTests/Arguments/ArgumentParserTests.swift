@@ -1,5 +1,6 @@
-import AFCommand
 import Testing
+
+@testable import AFCommand
 
 @Suite struct ArgumentParserTests {
   private func invocation(_ arguments: String...) throws -> Invocation {
@@ -133,6 +134,44 @@ import Testing
     #expect(try !invocation("--verify=no", "example.com").verifiesServer)
     #expect(try invocation("-k", "--verify=yes", "example.com").verifiesServer)
     #expect(try invocation("--verify", "ca.pem", "example.com").trustFile == "ca.pem")
+  }
+
+  @Test(
+    "A file of authorities is used after an option that accepts every certificate, unless that comes later")
+  func verification() throws {
+    for words in [["-k"], ["--verify=no"]] {
+      for file in [["--verify", "ca.pem"], ["--ca", "ca.pem"]] {
+        guard case .send(let strict) = try ArgumentParser.parse(words + file + ["example.com"]),
+          case .send(let lax) = try ArgumentParser.parse(file + words + ["example.com"])
+        else { throw UsageError("nothing is sent") }
+        #expect(strict.verifiesServer && strict.trustFile == "ca.pem", "\(words + file)")
+        #expect(!lax.verifiesServer, "\(file + words)")
+      }
+    }
+  }
+
+  @Test("Credentials after a token are no token, and keep the type that was chosen for them")
+  func credentialsAfterToken() throws {
+    let basic = try invocation("--bearer", "t", "-a", "u:p", "example.com")
+    #expect(basic.authentication == .basic)
+    #expect(basic.credentials == Invocation.Credentials(user: "u", password: "p"))
+    #expect(try invocation("-A", "digest", "--bearer", "t", "-a", "u:p", "x.test").authentication == .digest)
+    #expect(try invocation("-a", "u:p", "--bearer", "t", "example.com").authentication == .bearer)
+    #expect(try invocation("--bearer", "t", "-A", "digest", "-a", "u:p", "x.test").authentication == .digest)
+    #expect(try invocation("-A", "bearer", "--bearer", "t", "-a", "u:p", "x.test").authentication == .bearer)
+  }
+
+  @Test("A later option overrides an earlier one of another form")
+  func laterForms() throws {
+    let session = try invocation("--session-read-only", "a", "--session", "b", "example.com")
+    #expect(session.session == "b" && !session.isSessionReadOnly)
+    #expect(try invocation("--session", "b", "--session-read-only", "a", "example.com").isSessionReadOnly)
+    for later in ["none", "http://p.test:2"] {
+      let proxy = try invocation("--proxy", "http:http://p.test:1", "--proxy", later, "example.com")
+      #expect(proxy.proxiesByScheme.isEmpty && proxy.proxy == later)
+    }
+    let both = try invocation("--proxy", "http://p.test:2", "--proxy", "http:none", "example.com")
+    #expect(both.proxiesByScheme == ["http": "none"] && both.proxy == "http://p.test:2")
   }
 
   @Test("Bodies that exclude each other are refused")
