@@ -123,6 +123,30 @@ import Testing
     #expect(other.recordedRequests.first?.header("X-A") == nil)
   }
 
+  @Test("The secrets of a session are sent to the port alone for which they were stored")
+  func sessionOfPort() async throws {
+    var terminal = Terminal.pipe
+    terminal.variables = ["XDG_DATA_HOME": folder.path]
+    func sends(_ url: String) async -> Bool {
+      let run = await terminal.run("--session", "me", "--offline", "-p", "H", url)
+      #expect(run.status == .success, "\(run.error)")
+      return run.output.contains("Authorization: Basic")
+    }
+    try FileManager.default.createDirectory(
+      atPath: folder.path("af/sessions/example.com"), withIntermediateDirectories: true)
+    let stored =
+      #"{"headers": [], "cookies": [], "credentials": {"type": "basic", "user": "ann", "password": "x"}}"#
+    _ = try folder.file("af/sessions/example.com/me.json", stored)
+    for url in ["https://example.com", "https://EXAMPLE.com/x", "https://example.com:443"] {
+      #expect(await sends(url), "\(url)")
+    }
+    for url in ["http://example.com", "http://example.com:443", "https://example.com:8443"] {
+      #expect(await !sends(url), "\(url)")
+    }
+    _ = try folder.file("af/sessions/example.com_80/me.json", stored)
+    for url in ["http://Example.com", "http://example.com:80"] { #expect(await sends(url), "\(url)") }
+  }
+
   @Test("A session stores the value of a file and a repeated field, and a typed field replaces a stored one")
   func sessionFields() async throws {
     let session = folder.path("me")

@@ -19,8 +19,7 @@ final class KeptState: Sendable {
     jarPath = invocation.cookieJar
     var cookies: [HTTPCookie] = []
     if let name = invocation.session {
-      let url = URLComponents(string: invocation.url)
-      let host = (url?.host ?? "") + (url?.port.map { "_\($0)" } ?? "")
+      let host = NamedSession.host(of: URLComponents(string: invocation.url))
       let path = try NamedSession.path(name, host: host, variables: variables)
       let kept = try NamedSession(path: path)
       cookies += kept.cookieLines.compactMap(\.cookie)
@@ -81,6 +80,15 @@ final class KeptState: Sendable {
 }
 
 extension NamedSession {
+  /// Returns the name of a host and port: `example.com` for port 443 of `https`, `example.com_80` for another port. The
+  /// default ports of both schemes have different names, because the secrets for one of them need TLS.
+  static func host(of url: URLComponents?) -> String {
+    let isSecure = ["https", "wss"].contains(url?.scheme?.lowercased())
+    let host = url?.host?.lowercased() ?? ""
+    let port = url?.port ?? (isSecure ? 443 : 80)
+    return isSecure && port == 443 ? host : "\(host)_\(port)"
+  }
+
   /// Returns the file of a session. If its name is a path, the path is the file; otherwise the file is in the folder
   /// for the data of programs. There each host has its own folder, so that no host sees the secrets of another.
   static func path(_ name: String, host: String, variables: [String: String]) throws(UsageError) -> String {
