@@ -26,7 +26,7 @@ package enum Completions {
       return switch option.completion {
       case .files: "    \(pattern)) _af_reply \"$before\" -f -- \"$word\"; return ;;\n"
       case .sessions:
-        "    \(pattern)) _af_reply \"$before\" -f -W \"$(_af_sessions)\" -- \"$word\"; return ;;\n"
+        "    \(pattern)) _af_reply \"$before\" sessions -f -- \"$word\"; return ;;\n"
       case .words(let words):
         "    \(pattern)) _af_reply \"$before\" -W '\(words.joined(separator: " "))' -- \"$word\"; return ;;\n"
       case .none: "    \(pattern)) return ;;\n"
@@ -34,13 +34,24 @@ package enum Completions {
     }
     return """
       # bash completion for af
+      # _af_sessions WORD: the names of sessions that begin with WORD. `compgen -W` would run commands in them.
       _af_sessions() {
-        local file
+        local file name
         for file in "${XDG_DATA_HOME:-$HOME/.local/share}"/af/sessions/*/*.json; do
-          if [ -e "$file" ]; then file=${file##*/}; printf '%s\\n' "${file%.json}"; fi
+          name=${file##*/}
+          name=${name%.json}
+          case $name in "$1"*) if [ -e "$file" ]; then printf '%s\\n' "$name"; fi ;; esac
         done | sort -u
       }
-      # _af_reply BEFORE ARGUMENT...: completes with `compgen ARGUMENT...`, after the text BEFORE. bash replaces what
+      # _af_words [sessions] ARGUMENT...: the words of `compgen ARGUMENT...`, and names of sessions before them.
+      _af_words() {
+        if [ "$1" = sessions ]; then
+          shift
+          _af_sessions "${!#}"
+        fi
+        compgen "$@"
+      }
+      # _af_reply BEFORE ARGUMENT...: completes with `_af_words ARGUMENT...`, after the text BEFORE. bash replaces what
       # follows the last separator of words, so that the text up to it is left out.
       _af_reply() {
         local before=$1 typed=$1${!#} kept reply
@@ -50,7 +61,7 @@ package enum Completions {
         while IFS= read -r reply; do
           reply=$before$reply
           COMPREPLY+=("${reply#"$kept"}")
-        done < <(compgen "$@")
+        done < <(_af_words "$@")
         case " $* " in *" -f "*) compopt -o filenames 2> /dev/null ;; esac
       }
       _af() {

@@ -16,7 +16,9 @@ import Testing
     for name in ["photo one.png", "photo@2.png", "plain.txt", "sub/inner.txt"] {
       try Self.file(name, in: folder)
     }
-    for name in ["a/work", "b/work", "b/home"] { try Self.file("af/sessions/\(name).json", in: home) }
+    for name in ["a/work", "b/work", "b/home", "a/$(touch hit)"] {
+      try Self.file("af/sessions/\(name).json", in: home)
+    }
     try Self.file("paper.txt", in: home)
   }
 
@@ -125,6 +127,7 @@ import Testing
       ("af --resolve x", "af --resolve x", []),
       ("af --session w", "af --session work ", ["work"]),
       ("af --session=h", "af --session=home ", ["home"]),
+      ("af --session=\\$", "af --session=\\$\\(touch\\ hit\\) ", ["\\$\\(touch\\ hit\\)"]),
       ("af --output=pl", "af --output=plain.txt ", ["plain.txt"]),
       ("af -o ", "af -o ", files),
       ("af -opl", "af -oplain.txt ", ["plain.txt"]),
@@ -189,7 +192,7 @@ import Testing
       ("af --auth u", []),
       ("af --session w", ["work"]),
       ("af --session=h", ["--session=home"]),
-      ("af --session ", ["home"] + files + ["work"]),
+      ("af --session ", ["$(touch hit)", "home"] + files + ["work"]),
       ("af --output=pl", ["--output=plain.txt"]),
       ("af -o ", files),
       ("af --ca ~/pa", ["~/paper.txt"]),

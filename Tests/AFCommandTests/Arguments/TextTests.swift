@@ -101,6 +101,21 @@ import Testing
     #expect(try await completed(line: "af -o ph", words: ["af", "-o", "ph"], in: folder) == both)
   }
 
+  @Test("bash offers the name of a session as it is, and runs nothing of it")
+  func bashSessionNames() async throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(
+      atPath: folder.path("af/sessions/a"), withIntermediateDirectories: true)
+    let names = ["$(touch hit)", "`touch hit`", "$HOME", "two words", "*", "a'b"]
+    for name in names { _ = try folder.file("af/sessions/a/\(name).json", "{}") }
+    let offers = try await completed(line: "af --session ", words: ["af", "--session", ""], in: folder)
+    #expect(offers == (names + ["af"]).sorted())
+    #expect(
+      try await completed(line: "af --session tw", words: ["af", "--session", "tw"], in: folder)
+        == ["two words"])
+    #expect(!FileManager.default.fileExists(atPath: folder.path("hit")))
+  }
+
   @Test("bash reads its completions, and completes names and words")
   func bash() async throws {
     let script = Completions.text(for: .bash)
