@@ -164,6 +164,21 @@ import Testing
     #expect(!colourless.output.contains("\u{1B}"))
   }
 
+  @Test("A pipe receives the bytes of what is not the text that it claims to be", arguments: [[], ["-v"]])
+  func unreadable(option: [String]) async {
+    let invalid: [(type: String, bytes: [UInt8])] = [
+      ("application/json", [0x5B, 0, 0x5D]), ("application/json", [0x22, 0xFF, 0x22]),
+      ("application/octet-stream", [0, 1, 2]), ("text/plain", [0x61, 0xFF]), ("text/plain", [0x61]),
+      ("application/xml", [0x3C, 0]),
+    ]
+    for (type, bytes) in invalid {
+      server.enqueue(Reply(headers: [.contentType(type)], body: .bytes(bytes)))
+      let run = await Terminal.pipe.run(option + ["--pretty", "all", server.url("/")])
+      #expect(run.bytes.suffix(bytes.count) == Data(bytes), "\(type), \(bytes)")
+      if option.isEmpty { #expect(run.bytes.count == bytes.count) }
+    }
+  }
+
   @Test("Fields are shown in the order and the spelling in which they came")
   func fields() async {
     server.enqueue(

@@ -32,6 +32,18 @@ package enum BodyText {
     guard let decoded = Self.text(data, contentType, charset) else {
       return layout.palette.paint(note(Int64(data.count), contentType, width: layout.width), .faint)
     }
+    return format(decoded, contentType, layout)
+  }
+
+  /// Lays out JSON and XML for a program. Returns `nil` for bytes that a text would not keep.
+  static func formatted(
+    _ data: Data, contentType: String?, layout: Layout, charset: TextCharset?
+  ) -> String? {
+    if charset == nil, String(validating: data, as: UTF8.self) == nil { return nil }
+    return text(data, contentType, charset).map { format($0, contentType, layout) }
+  }
+
+  private static func format(_ decoded: String, _ contentType: String?, _ layout: Layout) -> String {
     // In JSON an escape has the same meaning as the character that it replaces.
     let text = layout.isReadable ? ReadableText.lines(decoded) : decoded
     if isJSON(contentType),

@@ -72,14 +72,19 @@ struct ResponsePrinter: Sendable {
     write(palette.paint(BodyText.note(size, type, width: environment.width), .faint))
   }
 
-  /// Writes a whole body: unchanged for a program, and in readable form for a terminal.
+  /// Writes a whole body: in readable form for a terminal, and for a program unchanged. With `--pretty`, JSON and XML
+  /// are laid out for a program, too.
   func writeBody(_ data: Data, _ response: HTTPURLResponse?) {
-    guard isTerminal || invocation.changesText(isTerminal: false) else {
-      _ = write(data)
-      return
-    }
     let type = response?.value(forHTTPHeaderField: "Content-Type")
-    write(BodyText.format(data, contentType: type, layout: layout, charset: charset(type, data)))
+    if isTerminal {
+      write(BodyText.format(data, contentType: type, layout: layout, charset: charset(type, data)))
+    } else if invocation.changesText(isTerminal: false), BodyText.isJSON(type) || BodyText.isXML(type),
+      let text = BodyText.formatted(data, contentType: type, layout: layout, charset: charset(type, data))
+    {
+      write(text)
+    } else {
+      write(data)
+    }
   }
 
   /// Writes the body of a response that is not what was requested, unless only heads are shown.
