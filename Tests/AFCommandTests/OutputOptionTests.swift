@@ -179,6 +179,20 @@ import Testing
     }
   }
 
+  @Test(
+    "The heads and the empty line come before JSON that is too long for a layout", arguments: [[], ["-v"]])
+  func longJSON(option: [String]) async {
+    let json = "[\"" + String(repeating: "a", count: 10_000_001) + "\"]"
+    server.enqueue(
+      Reply(headers: [.contentType("application/json")], body: .parts([.bytes(Array(json.utf8))])))
+    let run = await Terminal().run(option + [server.url("/x")])
+    let head = run.output.prefix(2000)
+    #expect(head.hasPrefix(option.isEmpty ? "HTTP/1.1 200 OK\n" : "GET /x HTTP/1.1\n"), "\(head)")
+    #expect(head.components(separatedBy: "HTTP/1.1 200 OK\n").count == 2)
+    #expect(head.contains("\n\n[\"aaa"), "\(head)")
+    #expect(run.output.hasSuffix("aaa\"]\n"))
+  }
+
   @Test("Fields are shown in the order and the spelling in which they came")
   func fields() async {
     server.enqueue(

@@ -18,6 +18,8 @@ final class BodyReceiver: Sendable {
     /// Whether the request was cancelled because its body must not reach the terminal, or the file is complete.
     var isRefused = false
     var failure: String?
+    /// The head of a body that is collected.
+    var response: HTTPURLResponse?
     /// The media type and the charset of the body.
     var contentType: String?
     /// The decoder of text on a terminal; `nil` before the first bytes.
@@ -81,16 +83,17 @@ final class BodyReceiver: Sendable {
     }
     if printer.lays(out: response) {
       guard printer.waitsForMetrics || printer.begin(response) else { return stop() }
-      state.withLock { $0.mode = .collecting(Data()) }
+      state.withLock { state in
+        state.mode = .collecting(Data())
+        state.response = response
+      }
       return true
     }
     return beginWriting(response)
   }
 
   private func beginWriting(_ response: HTTPURLResponse) -> Bool {
-    if printer.isTerminal { meter?.finish() }
-    if let hops { printer.writeHops(hops.hops, sentBody, request) }
-    guard printer.begin(response) else { return stop() }
+    guard writeHeads(response) else { return stop() }
     guard !printer.refuses(response) else {
       refuse(response, size: response.expectedContentLength)
       return false
@@ -100,16 +103,34 @@ final class BodyReceiver: Sendable {
     return true
   }
 
+  /// Writes the heads before a body that is written as it arrives. Returns whether they were written.
+  private func writeHeads(_ response: HTTPURLResponse) -> Bool {
+    if printer.isTerminal { meter?.finish() }
+    if let hops { printer.writeHops(hops.hops, sentBody, request) }
+    return printer.begin(response)
+  }
+
+  /// Writes the beginning of a body that is too long for a layout, after its heads. Returns whether it was written.
+  private func writeCollected(_ body: Data, _ response: HTTPURLResponse?) -> Bool {
+    if printer.waitsForMetrics, let response {
+      guard writeHeads(response) else { return stop() }
+    } else if printer.isTerminal {
+      meter?.finish()
+    }
+    if !printer.showsOnlyBody { printer.write(Data("\n".utf8)) }
+    return write(body)
+  }
+
   /// Called for one chunk at a time. Returns whether the body is to be read further.
   func add(_ data: Data) -> Bool {
-    enum Use { case none, write(Data), fail }
+    enum Use { case none, write(Data), writeCollected(Data, HTTPURLResponse?), fail }
     let use: Use = state.withLock { state in
       switch state.mode {
       case .collecting(var body):
         // Not copied for each chunk, because no other reference is left.
         state.mode = .writing
         body += data
-        if body.count > Self.layoutLimit { return .write(body) }
+        if body.count > Self.layoutLimit { return .writeCollected(body, state.response) }
         state.mode = .collecting(body)
         return .none
       case .saving(let file):
@@ -137,6 +158,7 @@ final class BodyReceiver: Sendable {
     case .none: return true
     case .fail: return false
     case .write(let data): return write(data)
+    case .writeCollected(let body, let response): return writeCollected(body, response)
     }
   }
 
