@@ -70,10 +70,8 @@ package struct ArgumentParser {
       invocation.action = action
       positionals = positionals.dropFirst(words)
     }
-    if invocation.action != .webSocket, positionals.count > 1, let first = positionals.first,
-      Self.isMethod(first)
-    {
-      invocation.method = first.uppercased()
+    if let method = Self.method(positionals, invocation.action) {
+      invocation.method = method
       positionals = positionals.dropFirst()
     }
     guard let url = positionals.popFirst() else { throw UsageError("There is no URL.") }
@@ -105,6 +103,20 @@ package struct ArgumentParser {
     }
     try Self.check(invocation)
     return invocation
+  }
+
+  /// Returns the number of words before the URL: an action, a method. It is also found among arguments with a fault.
+  static func wordsBeforeURL(_ words: ArraySlice<String>) -> Int {
+    let found = try? action(words)
+    // What follows an incomplete action is taken for a URL.
+    let count = found?.words ?? (words.count > 1 && words.first == "image" ? 1 : 0)
+    return count + (method(words.dropFirst(count), found?.action ?? .request) == nil ? 0 : 1)
+  }
+
+  /// Returns the method that the first word names; `nil` if it is the URL.
+  private static func method(_ words: ArraySlice<String>, _ action: Invocation.Action) -> String? {
+    guard action != .webSocket, words.count > 1, let first = words.first, isMethod(first) else { return nil }
+    return first.uppercased()
   }
 
   /// Returns the action that the first words name, and how many they are. One word alone is a host.

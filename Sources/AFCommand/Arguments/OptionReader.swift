@@ -17,6 +17,8 @@ struct OptionReader {
   private var rest: ArraySlice<String>
   private(set) var choices: [Choice] = []
   private(set) var positionals: [String] = []
+  /// The numbers of the arguments that are positionals.
+  private var positions: [Int] = []
   /// The text that the options request instead of a request.
   private(set) var text: ArgumentParser.Text?
   /// The parts of arguments that are secret.
@@ -31,15 +33,28 @@ struct OptionReader {
     while true {
       do throws(UsageError) {
         try reader.readAll()
-        return reader.secrets
+        return reader.secrets + reader.secretsOfPositionals
       } catch { continue }
     }
   }
 
-  /// Notes the secrets of the argument that was read last.
-  private mutating func noteSecrets(of argument: String) {
-    secrets += SecretArguments.ranges(inItem: argument)
-      .map { SecretArguments.Part(index: rest.startIndex - 1, bytes: $0) }
+  /// Adds the argument that was read last, which is no option.
+  private mutating func addPositional(_ argument: String) {
+    positionals.append(argument)
+    positions.append(rest.startIndex - 1)
+  }
+
+  /// The secrets of the arguments that are no options. Only the number of the words before the URL tells it from an
+  /// item, so that they are looked for at the end.
+  private var secretsOfPositionals: [SecretArguments.Part] {
+    let url = ArgumentParser.wordsBeforeURL(positionals[...])
+    return zip(positionals, positions).enumerated().flatMap { number, word in
+      let (argument, index) = word
+      let ranges =
+        SecretArguments.ranges(inItem: argument)
+        + (number == url ? SecretArguments.ranges(inURL: argument) : [])
+      return ranges.map { SecretArguments.Part(index: index, bytes: $0) }
+    }
   }
 
   /// Notes the secret in the value of an option, with which the argument that was read last ends.
@@ -54,10 +69,7 @@ struct OptionReader {
   mutating func readAll() throws(UsageError) {
     while let argument = rest.popFirst() {
       if argument == "--" {
-        while let argument = rest.popFirst() {
-          noteSecrets(of: argument)
-          positionals.append(argument)
-        }
+        while let argument = rest.popFirst() { addPositional(argument) }
         return
       }
       if argument.hasPrefix("--") {
@@ -65,8 +77,7 @@ struct OptionReader {
       } else if argument.hasPrefix("-"), argument.count > 1 {
         try readShort(argument)
       } else {
-        noteSecrets(of: argument)
-        positionals.append(argument)
+        addPositional(argument)
       }
     }
   }
@@ -229,6 +240,11 @@ package enum SecretArguments {
     }
   }
 
+  /// Returns the secrets in a URL: its user information, and values of its query.
+  static func ranges(inURL argument: String) -> [Range<Int>] {
+    [userInformation(of: argument)].compactMap { $0 } + query(of: argument)
+  }
+
   /// Returns the secrets in a URL, or in an item: the values of fields and data that are secret by their names.
   static func ranges(inItem argument: String) -> [Range<Int>] {
     let whole = argument.utf8.count
@@ -244,7 +260,7 @@ package enum SecretArguments {
       default: break
       }
     }
-    return [userInformation(of: argument)].compactMap { $0 } + query(of: argument)
+    return ranges(inURL: argument)
   }
 
   /// Returns the bytes of the user information of a URL; `nil` without any.
