@@ -159,6 +159,19 @@ import Testing
     #expect(name.error == "af: curl ends the name 'a=b' at its first '='.\n")
     let jar = await Terminal.pipe.run("--curl", "--cookie-jar", folder.path("a=b"), "http://127.0.0.1:1/")
     #expect(jar.error.contains("because of the '='"))
+    let url = "http://127.0.0.1:1/"
+    let sum = "sha256:" + String(repeating: "0", count: 64)
+    let parts = await Terminal.pipe.run(
+      "--curl", "--segments", "4", "--checksum", sum, "-o", folder.path("b"), url)
+    #expect(parts.error.contains("--segments") && parts.error.contains("--checksum"), "\(parts.error)")
+    let proxies = await Terminal.pipe.run(
+      "--curl", "--proxy", "http:\(url)", "--proxy", "https:http://ann:secret@p.test", url)
+    #expect(proxies.error.contains("one proxy") && proxies.error.contains("https"), "\(proxies.error)")
+    #expect(!proxies.error.contains("secret"))
+    let image = await Terminal.pipe.run("--curl", "image", "info", url)
+    #expect(image.status == .success && image.error.contains("image"), "\(image.error)")
+    let certificate = await command(["--cert", "a:b\\c.pem", url])
+    #expect(certificate.contains(#"--cert 'a\:b\\c.pem'"#), "\(certificate)")
     let compressed = await Terminal.pipe.run("--curl", "--compress", "http://127.0.0.1:1/", "--raw", "text")
     #expect(
       compressed.output.contains("--data-raw text") && compressed.error.contains("curl cannot compress"))

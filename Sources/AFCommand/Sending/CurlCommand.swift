@@ -35,6 +35,17 @@ package struct CurlCommand {
     if let file = invocation.cookieJar, file.utf8.contains(UInt8(ascii: "=")) {
       notes.append("curl takes '\(file)' for a cookie, because of the '='; rename the file.")
     }
+    if invocation.action.isImage {
+      notes.append("curl does not read images; the command gets the file as the server sends it.")
+    }
+    if invocation.segments != nil {
+      notes.append("curl uses one connection for a file; --segments is left out.")
+    }
+    if invocation.checksum != nil { notes.append("curl does not verify files; --checksum is left out.") }
+    let others = invocation.proxiesByScheme.keys.filter { $0 != proxyScheme }.sorted()
+    if !others.isEmpty {
+      notes.append("curl has one proxy for all redirects; the one for \(others.joined()) URLs is left out.")
+    }
     guard invocation.effectiveBodyKind == .multipart, invocation.rawBody == nil else { return notes }
     for case .some(let name) in invocation.items.map(Self.partName)
     where name.utf8.contains(UInt8(ascii: "=")) {
@@ -107,18 +118,22 @@ package struct CurlCommand {
     return RetryPolicy.defaultRetryableHTTPMethods.contains(method)
   }
 
+  /// The scheme of the URL, as `--proxy` names it.
+  private var proxyScheme: String { request.url?.scheme?.lowercased() == "https" ? "https" : "http" }
+
   private var connection: [[String]] {
     var options: [[String]] = []
     if !invocation.verifiesServer { options.append(["--insecure"]) }
     if let file = invocation.certificate {
       let isArchive = ["p12", "pfx"].contains(URL(fileURLWithPath: file).pathExtension.lowercased())
-      options.append((isArchive ? ["--cert-type", "P12"] : []) + ["--cert", Self.quoted(file)])
+      // A colon ends the path, and a backslash escapes it.
+      let path = ShellWord.escaping(["\\", ":"], in: file)
+      options.append((isArchive ? ["--cert-type", "P12"] : []) + ["--cert", Self.quoted(path)])
     }
     if let file = invocation.certificateKey { options.append(["--key", Self.quoted(file)]) }
     if let text = invocation.certificatePassphrase { options.append(["--pass", Self.quoted(text)]) }
     // curl has one proxy for all schemes.
-    let scheme = request.url?.scheme?.lowercased()
-    if let proxy = invocation.proxiesByScheme[scheme == "https" ? "https" : "http"] ?? invocation.proxy {
+    if let proxy = invocation.proxiesByScheme[proxyScheme] ?? invocation.proxy {
       options.append(proxy == "none" ? ["--noproxy", "'*'"] : ["--proxy", Self.quoted(proxy)])
       if invocation.negotiatesProxyLogin, proxy != "none" { options.append(["--proxy-anyauth"]) }
     }
