@@ -1,8 +1,9 @@
-import AFCommand
 import Foundation
 import HTTPTestServer
 import Scenarios
 import Testing
+
+@testable import AFCommand
 
 /// `af ws` and `af sse`.
 @Suite(.timeLimit(.minutes(5))) struct StreamCommandTests {
@@ -50,6 +51,36 @@ import Testing
     let run = await Terminal.pipe.run("-I", "ws", server.url("/status/404"))
     #expect(run.status == .clientError)
     #expect(run.error.hasPrefix("af: "))
+  }
+
+  @Test("The status of what is no stream does not matter with --no-check-status", arguments: ["ws", "sse"])
+  func uncheckedStatus(action: String) async {
+    let run = await Terminal.pipe.run("-I", "--no-check-status", action, server.url("/status/404"))
+    #expect(run.status == .failure)
+  }
+
+  @Test("Lines of the input are divided wherever they begin and end") func inputLines() throws {
+    let texts = [
+      "", "a", String(repeating: "b", count: 65_535), "", String(repeating: "c", count: 200_000), "d",
+    ]
+    for rest in ["", "last"] {
+      let input = Mutex(Data((texts.map { $0 + "\n" }.joined() + rest).utf8))
+      for size in [1000, 65_536] {
+        let all = input.withLock { $0 }
+        var lines = InputLines { room in
+          input.withLock { input in
+            let count = input.prefix(size).copyBytes(to: room)
+            input = Data(input.dropFirst(count))
+            return count
+          }
+        }
+        var read: [String] = []
+        while let line = try lines.next() { read.append(line) }
+        #expect(read == texts + (rest.isEmpty ? [] : [rest]))
+        #expect(try lines.next() == nil)
+        input.withLock { $0 = all }
+      }
+    }
   }
 
   @Test("Events are written as they arrive, over several connections")

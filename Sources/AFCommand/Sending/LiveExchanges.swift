@@ -68,7 +68,11 @@ struct WebSocketExchange {
 /// The lines of the standard input.
 struct InputLines {
   private let read: @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
-  private var bytes = Data()
+  private var bytes: [UInt8] = []
+  /// The position in the bytes at which the next line begins.
+  private var start = 0
+  /// The position up to which no line of the bytes ends.
+  private var scanned = 0
   private var isOver = false
 
   init(_ read: @escaping @Sendable (UnsafeMutableRawBufferPointer) throws -> Int) {
@@ -79,12 +83,14 @@ struct InputLines {
   /// beginning of a line is dropped.
   mutating func next() throws -> String? {
     while true {
-      if let end = bytes.firstIndex(of: 0x0A) {
-        defer { bytes = Data(bytes[(end + 1)...]) }
-        return String(decoding: bytes[..<end], as: UTF8.self)
+      if let end = bytes[scanned...].firstIndex(of: 0x0A) {
+        defer { (start, scanned) = (end + 1, end + 1) }
+        return String(decoding: bytes[start..<end], as: UTF8.self)
       }
+      bytes.removeFirst(start)
+      (start, scanned) = (0, bytes.count)
       if isOver {
-        defer { bytes = Data() }
+        defer { (bytes, scanned) = ([], 0) }
         return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
       }
       var room = [UInt8](repeating: 0, count: 65_536)
@@ -242,6 +248,6 @@ struct EventExchange {
     guard let error = completion.error, !error.isExplicitlyCancelledError else { return .success }
     Command.complain(FailureMessage.text(error, isVerbose: invocation.shown == .everything), in: environment)
     let status = completion.response.map { ExitCode(statusCode: $0.statusCode) } ?? .success
-    return status == .success ? .failure : status
+    return status == .success || !invocation.checksStatus ? .failure : status
   }
 }
