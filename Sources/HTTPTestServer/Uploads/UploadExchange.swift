@@ -7,8 +7,11 @@ struct UploadExchange {
     var index: Int
     /// The value of ``UploadEndpoint/Upload/turn`` during the exchange.
     var turn = 0
+    /// The number of bytes before the content.
+    var start = 0
     var cut: Int?
-    var isEnd: Bool
+    /// Whether the client says that the content is the last one; `nil` in tus, where only the length says so.
+    var isEnd: Bool?
     var created: Bool
   }
 
@@ -97,12 +100,35 @@ extension UploadEndpoint {
         return forbidden == nil ? nil : .status(400)
       }
     }
-    let length = head.value("Content-Length").flatMap { Int($0) } ?? 0
-    if let largest = options.maximumAppendSize, length > largest { return limited(marked(.status(413))) }
     if let total = number(head, "Upload-Length"), let largest = options.maximumSize, total > largest {
       return limited(marked(.status(413)))
     }
     return nil
+  }
+
+  /// Returns the response to a content that has, or will have, this many bytes; `nil` if they may be kept.
+  ///
+  /// - Parameter isWhole: Whether no more bytes follow.
+  private func violation(
+    _ count: Int, ofUploadWithLength length: Int?, from start: Int, isEnd: Bool?, isWhole: Bool
+  ) -> Reply? {
+    let room = options.maximumSize.map { max(0, $0 - start) } ?? .max
+    if count > min(room, options.maximumAppendSize ?? .max) { return limited(marked(.status(413))) }
+    guard let length else { return nil }
+    let missing = max(0, length - start)
+    if count > missing {
+      return dialect == .tus ? marked(.status(413)) : problem(400, "inconsistent-upload-length")
+    }
+    // In tus, any content is followed by another one until the length is reached.
+    guard isWhole, isEnd == true, count < missing else { return nil }
+    return problem(400, "inconsistent-upload-length")
+  }
+
+  /// Returns the response to a content whose length, if the head has one, breaks the rules; `nil` if it keeps them.
+  private func violation(_ head: RequestHead, of upload: Upload, isEnd: Bool?) -> Reply? {
+    guard let length = number(head, "Content-Length") else { return nil }
+    return violation(
+      length, ofUploadWithLength: upload.length, from: upload.content.count, isEnd: isEnd, isWhole: true)
   }
 
   private func number(_ head: RequestHead, _ name: String) -> Int? {
@@ -118,31 +144,33 @@ extension UploadEndpoint {
   }
 
   private func create(_ head: RequestHead, path: String, _ exchange: inout UploadExchange) {
-    let isEnd: Bool
+    var upload = Upload()
+    var isEnd: Bool?
     switch dialect {
     case .draft:
       guard head.value("Upload-Draft-Interop-Version") == "\(options.interopVersion)",
         let complete = self.isEnd(head)
       else {
         // An ordinary request.
-        exchange.target = .init(index: add(Upload()), cut: nil, isEnd: true, created: false)
+        exchange.refusal = violation(head, of: upload, isEnd: true)
+        guard exchange.refusal == nil else { return }
+        exchange.target = .init(index: add(upload), isEnd: true, created: false)
         return
       }
       isEnd = complete
     case .tus:
-      guard head.method == "POST", let length = number(head, "Upload-Length"),
-        head.value("Content-Type") == nil
+      guard head.method == "POST", number(head, "Upload-Length") != nil, head.value("Content-Type") == nil
       else {
         exchange.refusal = marked(.status(400))
         return
       }
-      isEnd = length == 0
     }
-    var upload = Upload()
     upload.length = number(head, "Upload-Length")
     upload.metadata = head.value("Upload-Metadata")
+    exchange.refusal = violation(head, of: upload, isEnd: isEnd)
+    guard exchange.refusal == nil else { return }
     let index = add(upload)
-    exchange.target = .init(index: index, cut: nil, isEnd: isEnd, created: true)
+    exchange.target = .init(index: index, isEnd: isEnd, created: true)
     guard dialect == .draft, options.sendsInformational else { return }
     exchange.informational =
       limits + [
@@ -163,8 +191,7 @@ extension UploadEndpoint {
   private func append(_ head: RequestHead, to index: Int, _ exchange: inout UploadExchange) {
     let upload = state.withLock { $0.uploads[index] }
     let type = dialect == .draft ? "application/partial-upload" : "application/offset+octet-stream"
-    let length = head.value("Content-Length").flatMap { Int($0) } ?? 0
-    var isEnd = upload.content.count + length == upload.length
+    var isEnd: Bool?
     if head.value("Content-Type") != type {
       exchange.refusal = marked(.status(415))
     } else if number(head, "Upload-Offset") != upload.content.count {
@@ -179,23 +206,52 @@ extension UploadEndpoint {
       }
       isEnd = complete
     }
+    exchange.refusal = exchange.refusal ?? violation(head, of: upload, isEnd: isEnd)
     guard exchange.refusal == nil else { return }
-    exchange.target = .init(index: index, turn: upload.turn, cut: nil, isEnd: isEnd, created: false)
+    exchange.target = .init(
+      index: index, turn: upload.turn, start: upload.content.count, isEnd: isEnd, created: false)
   }
 
   // MARK: Responses
 
-  /// Takes bytes of a content. Returns false, and takes none, if a later request for the upload has come.
-  func take(_ bytes: ArraySlice<UInt8>, for target: UploadExchange.Target) -> Bool {
+  /// The fate of bytes of a content.
+  enum Taking {
+    case taken
+    /// A later request for the upload has come, and none was taken.
+    case superseded
+    /// The content breaks the rules, and none of it is kept.
+    case refused(Reply)
+  }
+
+  /// Takes bytes of a content.
+  ///
+  /// - Parameter isWhole: Whether no more bytes of the content follow.
+  func take(_ bytes: ArraySlice<UInt8>, for target: UploadExchange.Target, isWhole: Bool) -> Taking {
     state.withLock { state in
-      guard state.uploads[target.index].turn == target.turn else { return false }
+      // Without a second reference to the content, which would be copied for each piece.
+      guard state.uploads[target.index].turn == target.turn else { return .superseded }
+      let taken = state.uploads[target.index].content.count - target.start
+      if let refusal = violation(
+        taken + bytes.count, ofUploadWithLength: state.uploads[target.index].length, from: target.start,
+        isEnd: target.isEnd, isWhole: isWhole)
+      {
+        state.uploads[target.index].content.removeLast(taken)
+        state.receivedByteCount -= taken
+        return .refused(refusal)
+      }
       state.uploads[target.index].content += bytes
       state.receivedByteCount += bytes.count
-      // tus has no other end than the last byte.
-      if dialect == .tus, state.uploads[target.index].content.count == state.uploads[target.index].length {
-        state.complete(target.index)
-      }
-      return true
+      return .taken
+    }
+  }
+
+  /// Completes an upload of tus whose last byte has come, because nothing else marks its end. Called after a content,
+  /// also after one that was broken off.
+  func settle(_ target: UploadExchange.Target) {
+    guard dialect == .tus else { return }
+    state.withLock { state in
+      let upload = state.uploads[target.index]
+      if upload.turn == target.turn, upload.content.count == upload.length { state.complete(target.index) }
     }
   }
 
@@ -203,12 +259,12 @@ extension UploadEndpoint {
   func end(_ exchange: UploadExchange, _ target: UploadExchange.Target, path: String) -> Reply {
     let upload = state.withLock { state -> Upload in
       let isCurrent = state.uploads[target.index].turn == target.turn
-      if target.isEnd, isCurrent { state.complete(target.index) }
+      if target.isEnd == true, isCurrent { state.complete(target.index) }
       return state.uploads[target.index]
     }
     if let status = exchange.statusAfterContent { return marked(.status(status)) }
     var reply: Reply
-    if target.isEnd, dialect == .draft {
+    if target.isEnd == true {
       reply = .text("stored \(upload.content.count)")
       reply.headers += options.finalFields
       if upload.length != nil { reply.headers.append(HTTPHeader(name: "Upload-Complete", value: "?1")) }
@@ -219,7 +275,7 @@ extension UploadEndpoint {
     if dialect == .draft {
       reply.headers.append(HTTPHeader(name: "Upload-Complete", value: "?0"))
       reply = limited(reply)
-    } else if target.isEnd {
+    } else if upload.content.count == upload.length {
       reply.headers += options.finalFields
     }
     if target.created {
@@ -278,17 +334,17 @@ extension UploadEndpoint {
 }
 
 extension Conversation {
+  /// The largest content that is read although it is refused, so that the connection can be kept.
+  private static let largestRefusedContent = 16 << 20
+
   /// Answers a request for an ``UploadEndpoint``. Returns whether another request can follow.
   func serve(_ route: UploadRoute, _ head: RequestHead, _ decoder: RequestBodyDecoder) throws -> Bool {
     var decoder = decoder
-    let exchange = route.endpoint.begin(head, route)
+    var exchange = route.endpoint.begin(head, route)
     if let fields = exchange.informational {
       try channel.write(ReplyHead.head(status: 104, reason: nil, headers: fields))
     }
-    if head.expectsContinue, !decoder.isComplete {
-      try channel.write(ReplyHead.head(status: 100, reason: nil, headers: []))
-    }
-    guard try takeContent(of: exchange, &decoder, for: route.endpoint, head) else {
+    guard try takeContent(of: &exchange, &decoder, for: route.endpoint, head) else {
       channel.end(.reset, hasUnread: true)
       return false
     }
@@ -300,26 +356,47 @@ extension Conversation {
     let reply = taken ?? exchange.refusal ?? .status(500)
     let plan = ReplyPlan(reply, to: ReplyPlan.Question(head))
     try perform(plan, of: reply)
-    if plan.ending == .keepAlive { return true }
-    channel.end(plan.ending, hasUnread: false)
+    if plan.ending == .keepAlive, decoder.isComplete { return true }
+    channel.end(plan.ending, hasUnread: !decoder.isComplete)
     return false
   }
 
-  /// Reads the content up to its end. Returns false if the connection is to break earlier, and stops at that byte.
+  /// Reads the content up to its end, or to the byte that breaks the rules. A large content that is refused is not
+  /// read. Returns false if the connection is to break earlier, and stops at that byte.
   private func takeContent(
-    of exchange: UploadExchange, _ decoder: inout RequestBodyDecoder, for endpoint: UploadEndpoint,
+    of exchange: inout UploadExchange, _ decoder: inout RequestBodyDecoder, for endpoint: UploadEndpoint,
     _ head: RequestHead
   ) throws -> Bool {
     var body = ReceivedBody()
     body.isComplete = false
-    defer { record(head, body) }
+    defer {
+      if let target = exchange.target { endpoint.settle(target) }
+      record(head, body)
+    }
+    let length = RequestBodyDecoder.decimal(head.value("Content-Length") ?? "") ?? 0
+    if exchange.target == nil, length > Self.largestRefusedContent {
+      exchange.refusal = exchange.refusal?.closing()
+      return true
+    }
+    if head.expectsContinue, !decoder.isComplete {
+      try channel.write(ReplyHead.head(status: 100, reason: nil, headers: []))
+    }
     let cut = exchange.target?.cut ?? .max
     while true {
       var bytes: [UInt8] = []
       let count = try decoder.feed(buffer[...], into: &bytes)
       buffer.removeFirst(count)
       let kept = bytes.prefix(cut - body.length)
-      if let target = exchange.target, !endpoint.take(kept, for: target) { return false }
+      if let target = exchange.target {
+        switch endpoint.take(kept, for: target, isWhole: decoder.isComplete && kept.count == bytes.count) {
+        case .taken: break
+        case .superseded: return false
+        case .refused(let refusal):
+          exchange.target = nil
+          exchange.refusal = refusal.closing()
+          return true
+        }
+      }
       body.length += kept.count
       if body.length >= cut { return false }
       body.isComplete = decoder.isComplete
