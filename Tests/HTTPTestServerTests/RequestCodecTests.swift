@@ -60,6 +60,11 @@ struct RequestHeadParserTests {
     }
   }
 
+  @Test("Empty lines without end before a head are refused") func emptyLines() {
+    let bytes = Array(String(repeating: "\r\n", count: 150_000).utf8)
+    #expect(throws: RequestRefusal.headTooLarge) { try RequestHeadParser.parse(bytes) }
+  }
+
   @Test("A TLS handshake is refused at its first byte") func handshake() {
     #expect(throws: RequestRefusal.self) { try RequestHeadParser.parse([0x16]) }
   }

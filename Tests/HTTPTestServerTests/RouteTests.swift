@@ -41,6 +41,27 @@ struct RouteTests {
     #expect(wrong.text.contains(#""json": null"#))
   }
 
+  @Test("JSON of any depth is returned, and nothing else is taken for it") func deepJSON() throws {
+    for depth in [500, 20_000] {
+      let deep = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+      let response = try send("POST", "/anything", "application/json", deep)
+      #expect(response.text.contains(#""json": \#(deep)}"#) || response.text.contains(#""json": \#(deep),"#))
+      #expect(try send("POST", "/post", "application/json", deep + "]").text.contains(#""json": null"#))
+    }
+    for text in [#"{"a":{"b":[1,-0.5e+3,"\u00e9\n",true,false,null]},"c":[]}"#, " 1 ", #""x""#, "{}"] {
+      #expect(
+        try send("POST", "/post", "application/json", text).text.contains("\"json\": \(text)}"), "\(text)")
+    }
+    for text in [
+      "", "[", "01", "1.", ".5", "+1", "1e", "[1,]", "{,}", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, "{1:2}",
+      "tru",
+      #""\x""#, #""\u12""#, "\"a\nb\"", "[1 2]", "[}", "1 2", "\"",
+    ] {
+      let response = try send("POST", "/post", "application/json", text)
+      #expect(response.text.contains(#""json": null"#), "\(text)")
+    }
+  }
+
   @Test("Files are returned") func files() throws {
     let body =
       "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\ntext\r\n"
@@ -105,6 +126,10 @@ struct RouteTests {
     let lines = try client.get("/stream/3").text.split(separator: "\n")
     #expect(lines.count == 3)
     #expect(lines[2].hasSuffix(#""id": 2}"#))
+    // Each line repeats the query.
+    let refusal = try client.get("/stream/100000?" + String(repeating: "a", count: 100_000))
+    #expect(refusal.status == 400)
+    #expect(refusal.text.contains("too long"))
   }
 
   @Test("Delays are respected") func delays() throws {

@@ -98,7 +98,7 @@ enum RequestHeadParser {
     case head(RequestHead, length: Int)
   }
 
-  /// The largest head that is read, in bytes.
+  /// The largest head that is read, in bytes, with the empty lines before it.
   static let limit = 256 * 1024
 
   /// Reads the head at the front of `bytes`. Empty lines before it are skipped, and a bare LF ends a
@@ -120,9 +120,9 @@ enum RequestHeadParser {
         return .head(try head(of: lines), length: position)
       }
       lines.append(line)
-      if position - start > limit { throw .headTooLarge }
+      if position > limit { throw .headTooLarge }
     }
-    if bytes.count - start > limit { throw .headTooLarge }
+    if bytes.count > limit { throw .headTooLarge }
     return .incomplete
   }
 

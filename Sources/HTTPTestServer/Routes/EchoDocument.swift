@@ -64,7 +64,7 @@ struct EchoDocument {
       files = .multimap(parts.filter { $0.fileName != nil }.map { ($0.name, Self.text(of: $0.body)) })
     default:
       data = .string(Self.text(of: request.body))
-      if Self.isJSON(request.body) { json = .verbatim(request.bodyText) }
+      if JSONCheck.isValid(request.body) { json = .verbatim(request.bodyText) }
     }
     return [("data", data), ("files", files), ("form", form), ("json", json)]
   }
@@ -75,25 +75,10 @@ struct EchoDocument {
       ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"
   }
 
-  private static func isJSON(_ bytes: [UInt8]) -> Bool {
-    (try? JSONDecoder().decode(AnyJSON.self, from: Data(bytes))) != nil
-  }
-
   private static func titleCase(_ name: String) -> String {
     name.split(separator: "-", omittingEmptySubsequences: false)
       .map { $0.prefix(1).uppercased() + $0.dropFirst().lowercased() }
       .joined(separator: "-")
-  }
-}
-
-/// Reads any JSON document to its end, to see whether it is one.
-private struct AnyJSON: Decodable {
-  init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    if container.decodeNil() || (try? container.decode(Bool.self)) != nil { return }
-    if (try? container.decode(Double.self)) != nil || (try? container.decode(String.self)) != nil { return }
-    if (try? container.decode([AnyJSON].self)) != nil { return }
-    _ = try container.decode([String: AnyJSON].self)
   }
 }
 

@@ -52,10 +52,18 @@ extension Routes {
     }
   }
 
+  /// The largest content of lines, in bytes, which is in memory as a whole.
+  private static let largestStream = 100_000_000
+
   /// Answers with one document a line, each in a separate chunk.
   private static func lines(_ count: Int, of request: RecordedRequest) -> Reply {
     let basics = EchoDocument(request).basics
-    let parts = (0..<min(count, 100_000)).map { number in
+    let count = min(count, 100_000)
+    // Each line repeats the fields and the query of the request.
+    guard count == 0 || JSONValue.object(basics).text.utf8.count <= largestStream / count else {
+      return .refusal("\(count) lines with this request are too long")
+    }
+    let parts = (0..<count).map { number in
       let line = JSONValue.object(basics + [("id", .int(number))]).text + "\n"
       return Reply.Part.bytes(Array(line.utf8))
     }
