@@ -133,8 +133,7 @@ public final class HTTP2TestConnection {
   public func respond(
     _ status: Int, _ fields: [(String, String)] = [], on stream: UInt32, endsStream: Bool = true
   ) throws {
-    let block = ([(":status", String(status))] + fields).flatMap { Self.literal($0.0, $0.1) }
-    try write(.headers, flags: endsStream ? 0x5 : 0x4, stream: stream, payload: block)
+    try writeFields([(":status", String(status))] + fields, on: stream, endsStream: endsStream)
   }
 
   /// Sends bytes of a body.
@@ -149,7 +148,22 @@ public final class HTTP2TestConnection {
 
   /// Sends trailers, which end the stream.
   public func sendTrailers(_ fields: [(String, String)], on stream: UInt32) throws {
-    try write(.headers, flags: 0x5, stream: stream, payload: fields.flatMap { Self.literal($0.0, $0.1) })
+    try writeFields(fields, on: stream, endsStream: true)
+  }
+
+  /// Sends fields in HEADERS, and what does not fit into it in CONTINUATION (RFC 9113 §6.10).
+  private func writeFields(_ fields: [(String, String)], on stream: UInt32, endsStream: Bool) throws {
+    var rest = fields.flatMap { Self.literal($0.0, $0.1) }[...]
+    var kind = Kind.headers
+    var bytes: [UInt8] = []
+    repeat {
+      let part = rest.prefix(16_384)
+      rest = rest.dropFirst(part.count)
+      let flags: UInt8 = (kind == .headers && endsStream ? 0x1 : 0) | (rest.isEmpty ? 0x4 : 0)
+      bytes += Self.bytes(of: kind, flags: flags, stream: stream, payload: Array(part))
+      kind = .continuation
+    } while !rest.isEmpty
+    try connection.write(bytes)
   }
 
   /// Ends a stream by RST_STREAM.
@@ -175,10 +189,22 @@ public final class HTTP2TestConnection {
     return bytes(length).dropFirst() + [kind.rawValue, flags] + bytes(stream) + payload
   }
 
-  /// Returns a field line as a literal that is never indexed (RFC 7541 §6.2.2); names and values of at most 126 bytes.
+  /// Returns a field line as a literal without indexing (RFC 7541 §6.2.2).
   private static func literal(_ name: String, _ value: String) -> [UInt8] {
-    [0x00, UInt8(clamping: name.utf8.count)] + Array(name.utf8) + [UInt8(clamping: value.utf8.count)]
-      + Array(value.utf8)
+    [0x00] + text(name) + text(value)
+  }
+
+  /// Returns a text with its length before it, as an integer with a prefix of seven bits (RFC 7541 §5.1, §5.2).
+  private static func text(_ text: String) -> [UInt8] {
+    var length = text.utf8.count
+    guard length >= 0x7F else { return [UInt8(length)] + Array(text.utf8) }
+    var bytes: [UInt8] = [0x7F]
+    length -= 0x7F
+    while length >= 0x80 {
+      bytes.append(UInt8(length & 0x7F) | 0x80)
+      length >>= 7
+    }
+    return bytes + [UInt8(length)] + Array(text.utf8)
   }
 
   private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {

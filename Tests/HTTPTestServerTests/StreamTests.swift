@@ -1,0 +1,54 @@
+import Glibc
+@testable import HTTPTestServer
+import Synchronization
+import Testing
+
+/// Scripts of ``StreamTestServer``, and the protocols on its connections.
+@Suite(.timeLimit(.minutes(5)))
+struct StreamTests {
+  /// Returns the frames that a script sends after SETTINGS.
+  private func frames(
+    _ script: @escaping @Sendable (HTTP2TestConnection) throws -> Void
+  ) throws -> [(head: [UInt8], payload: [UInt8])] {
+    let server = try StreamTestServer { try script(HTTP2TestConnection($0)) }
+    let client = try RawClient(port: server.port)
+    try client.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    var rest = try client.readToEnd()[...]
+    var frames: [(head: [UInt8], payload: [UInt8])] = []
+    while rest.count >= 9 {
+      let head = Array(rest.prefix(9))
+      let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+      frames.append((head, Array(rest.dropFirst(9).prefix(length))))
+      rest = rest.dropFirst(9 + length)
+    }
+    return Array(frames.dropFirst())
+  }
+
+  @Test(
+    "Long names and values of HTTP/2 fields have their length in several bytes (RFC 7541 §5.1)",
+    arguments: [
+      (126, [UInt8](arrayLiteral: 126)), (127, [127, 0]), (254, [127, 127]), (255, [127, 0x80, 1]),
+      (1337, [127, 0xBA, 0x09]),
+    ])
+  func longFields(count: Int, length: [UInt8]) throws {
+    let text = String(repeating: "a", count: count)
+    let frames = try frames { connection in
+      try connection.respond(200, [(text, "b")], on: 1, endsStream: false)
+      try connection.sendTrailers([("c", text)], on: 1)
+    }
+    let status: [UInt8] = [0, 7] + Array(":status".utf8) + [3] + Array("200".utf8)
+    let name: [UInt8] = [0] + length + Array(text.utf8) + [1, 0x62]
+    #expect(frames.first?.payload == status + name)
+    #expect(frames.last?.payload == [0, 1, 0x63] + length + Array(text.utf8))
+  }
+
+  @Test("A head of HTTP/2 that is longer than a frame is continued in further ones") func longHead() throws {
+    let text = String(repeating: "a", count: 40_000)
+    let frames = try frames { try $0.respond(200, [("b", text)], on: 1) }
+    #expect(frames.map { $0.head[3] } == [1, 9, 9])
+    // END_STREAM is of the first frame, END_HEADERS of the last one.
+    #expect(frames.map { $0.head[4] } == [1, 0, 4])
+    #expect(frames.allSatisfy { $0.payload.count <= 16_384 })
+    #expect(frames.flatMap(\.payload).suffix(40_000) == Array(text.utf8)[...])
+  }
+}
