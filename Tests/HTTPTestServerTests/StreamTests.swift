@@ -51,4 +51,32 @@ struct StreamTests {
     #expect(frames.allSatisfy { $0.payload.count <= 16_384 })
     #expect(frames.flatMap(\.payload).suffix(40_000) == Array(text.utf8)[...])
   }
+
+  @Test("A relay to a port that does not answer ends when the server is stopped") func stoppedRelay() throws {
+    let silent = try UnresponsivePort()
+    let failure = Mutex<(any Error)?>(nil)
+    let server = try StreamTestServer { connection in
+      do { try connection.relay(toPort: silent.port) } catch { failure.withLock { $0 = error } }
+    }
+    let client = try RawClient(port: server.port)
+    while server.openConnectionCount == 0 { sched_yield() }
+    server.stop()
+    let error = failure.withLock { $0 }
+    if case .stopped? = error as? Channel.Failure {} else { Issue.record("\(String(describing: error))") }
+    client.closeNow()
+  }
+
+  @Test("A relay to a port that refuses connections says so") func refusedRelay() throws {
+    let port = try HTTPTestServer.refusedPort()
+    let failure = Mutex<(any Error)?>(nil)
+    let server = try StreamTestServer { connection in
+      do { try connection.relay(toPort: port) } catch { failure.withLock { $0 = error } }
+    }
+    #expect(try RawClient(port: server.port).readToEnd().isEmpty)
+    let error = failure.withLock { $0 }
+    if case .system("connect", ECONNREFUSED)? = error as? ServerError {
+    } else {
+      Issue.record("\(String(describing: error))")
+    }
+  }
 }

@@ -41,7 +41,7 @@ final class Listener: Sendable {
   }
 
   /// The result of an attempt to accept a connection.
-  enum AcceptOutcome {
+  private enum AcceptOutcome {
     case connection(Int32)
     /// No connection is pending, or the pending one was aborted.
     case nobody
@@ -49,7 +49,27 @@ final class Listener: Sendable {
     case exhausted
   }
 
-  func accept() -> AcceptOutcome {
+  /// Waits for the next connection, and joins the threads of earlier ones that have ended. Returns `nil` when the
+  /// server is to stop.
+  func next(until stopSignal: Waker, joining threads: ConnectionThreads) -> Int32? {
+    var entries = [stopSignal.descriptor, descriptor, threads.descriptor].map {
+      pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+    }
+    while true {
+      let count = poll(&entries, 3, -1)
+      if count < 0 { continue }
+      if entries[0].revents != 0 { return nil }
+      threads.joinEnded()
+      switch accept() {
+      case .connection(let connection): return connection
+      case .nobody: continue
+      // The connection stays pending, so that waiting for it would not wait.
+      case .exhausted: _ = poll(&entries, 1, 10)
+      }
+    }
+  }
+
+  private func accept() -> AcceptOutcome {
     let connection = Glibc.accept(descriptor, nil, nil)
     guard connection >= 0 else {
       switch errno {

@@ -60,38 +60,16 @@ final class ServerCore: Sendable {
   // MARK: The accepting thread
 
   private func acceptConnections(from listener: Listener) {
-    while waitForClient(of: listener) {
-      threads.joinEnded()
-      switch listener.accept() {
-      case .connection(let descriptor):
-        let (id, effect) = state.withLock { $0.accepted(descriptor) }
-        do throws(ServerError) {
-          try threads.start { self.serve(id, descriptor, effect) }
-        } catch {
-          state.withLock { $0.closing(id) }
-          close(descriptor)
-        }
-      case .nobody: break
-      case .exhausted: waitABit()
+    while let descriptor = listener.next(until: stopSignal, joining: threads) {
+      let (id, effect) = state.withLock { $0.accepted(descriptor) }
+      do throws(ServerError) {
+        try threads.start { self.serve(id, descriptor, effect) }
+      } catch {
+        state.withLock { $0.closing(id) }
+        close(descriptor)
       }
     }
     threads.joinAll()
-  }
-
-  /// Waits for a client, or for a thread that can be joined. Returns `false` when the server is to stop.
-  private func waitForClient(of listener: Listener) -> Bool {
-    var entries = [
-      pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
-      pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0),
-      pollfd(fd: threads.descriptor, events: Int16(POLLIN), revents: 0),
-    ]
-    while poll(&entries, 3, -1) < 0, errno == EINTR {}
-    return entries[0].revents == 0
-  }
-
-  private func waitABit() {
-    var entry = pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0)
-    _ = poll(&entry, 1, 10)
   }
 
   // MARK: The thread of a connection

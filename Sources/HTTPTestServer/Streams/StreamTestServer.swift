@@ -85,15 +85,7 @@ public final class StreamTestServer: Sendable {
     }
 
     private func accept(from listener: Listener) {
-      var entries = [
-        pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: threads.descriptor, events: Int16(POLLIN), revents: 0),
-      ]
-      while entries[0].revents == 0 {
-        if poll(&entries, 3, -1) < 0 { continue }
-        threads.joinEnded()
-        guard entries[1].revents != 0, case .connection(let descriptor) = listener.accept() else { continue }
+      while let descriptor = listener.next(until: stopSignal, joining: threads) {
         state.withLock { state in
           state.accepted += 1
           state.open += 1
@@ -235,16 +227,10 @@ extension StreamTestConnection {
     let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard other >= 0 else { throw ServerError.system(call: "socket", code: errno) }
     defer { close(other) }
-    var address = LoopbackAddress.make(port: port)
-    let status = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(other, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard status == 0 else { throw ServerError.system(call: "connect", code: errno) }
     DescriptorFlags.set(on: other)
-    try begun()
     let signal = stopSignal
+    try Self.connect(Channel(descriptor: other, stopSignal: signal), toPort: port)
+    try begun()
     guard channel.tls == nil else {
       return try takeTurns(with: Channel(descriptor: other, stopSignal: signal))
     }
@@ -253,6 +239,25 @@ extension StreamTestConnection {
     }
     Self.copy(from: channel.descriptor, to: other, signal)
     pthread_join(back, nil)
+  }
+
+  /// Connects a socket that does not block, and waits until it is connected or the server is stopped.
+  private static func connect(_ channel: Channel, toPort port: Int) throws {
+    var address = LoopbackAddress.make(port: port)
+    let status = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.connect(channel.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    if status == 0 { return }
+    guard errno == EINPROGRESS || errno == EINTR else {
+      throw ServerError.system(call: "connect", code: errno)
+    }
+    try channel.wait(for: POLLOUT)
+    var code: Int32 = 0
+    var length = socklen_t(MemoryLayout<Int32>.size)
+    if getsockopt(channel.descriptor, SOL_SOCKET, SO_ERROR, &code, &length) != 0 { code = errno }
+    if code != 0 { throw ServerError.system(call: "connect", code: code) }
   }
 
   /// Relays both directions on one thread, because only one can use TLS. As long as one side writes without reading,
