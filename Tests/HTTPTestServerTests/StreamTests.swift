@@ -79,4 +79,27 @@ struct StreamTests {
       Issue.record("\(String(describing: error))")
     }
   }
+
+  @Test("A WebSocket connection that does not answer control frames sends no Pong later")
+  func unansweredPing() throws {
+    let server = try HTTPTestServer()
+    server.enqueue(
+      .webSocket(
+        WebSocketEndpoint { connection in
+          connection.answersControlFrames = false
+          _ = try connection.next()
+          try connection.send("x")
+        }))
+    let client = try RawClient(server)
+    try client.ask(
+      "GET", "/",
+      [
+        "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+      ])
+    #expect(try client.readResponse().status == 101)
+    // A masked Ping without a payload.
+    try client.write([0x89, 0x80, 0, 0, 0, 0])
+    #expect(try client.read(3) == [0x81, 1, 0x78])
+  }
 }
