@@ -140,6 +140,19 @@ struct FaultTests {
     #expect(!request.isBodyComplete)
   }
 
+  @Test("An incomplete body over TLS is recorded, also without a closing alert") func incompleteTLSBody()
+    async throws
+  {
+    let server = try HTTPTestServer(.tls(.localhost))
+    server.enqueue(.ok)
+    let client = try TLSClient(server, authority: TestIdentity.localhost.caPEM)
+    client.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
+    client.closeNow()
+    let request = try await server.takeRequest()
+    #expect(request.bodyText == "abc")
+    #expect(!request.isBodyComplete)
+  }
+
   @Test("Early hints precede the reply") func earlyHints() throws {
     server.enqueue(Reply.text("x").preceded(by: 103, headers: [HTTPHeader(name: "Link", value: "</a>")]))
     try client.ask("GET", "/")

@@ -83,6 +83,11 @@ final class TLSClient {
 
   var version: String { String(cString: SSL_get_version(session)) }
 
+  func write(_ text: String) { SSL_write(session, text, Int32(text.utf8.count)) }
+
+  /// Closes the socket without the alert `close_notify`. Only for clients that are not used any more.
+  func closeNow() { socket.closeNow() }
+
   /// Sends a request that ends the connection, and returns all received bytes. `isClosedInOrder` is false without the
   /// alert `close_notify`.
   func exchange(_ target: String) -> (text: String, isClosedInOrder: Bool) {

@@ -116,7 +116,8 @@ final class TLSSession {
         throw .clientGone
       default:
         isBroken = true
-        throw .tls
+        // The client has closed the socket without the closing alert.
+        throw ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING ? .clientGone : .tls
       }
     }
   }
