@@ -43,6 +43,14 @@ struct CachedResponseHandlerTests {
     #expect(try stored("http://a.test/3") == Data("other".utf8))
   }
 
+  @Test("A later handler of a request replaces its earlier one")
+  func replacement() async throws {
+    let request = session(FakeTransport()).request("http://a.test/4").cacheResponse(using: .doNotCache)
+      .cacheResponse(using: .cache)
+    #expect(await request.end().data == Data("ok".utf8))
+    #expect(try stored("http://a.test/4") == Data("ok".utf8))
+  }
+
   @Test("A response that is not cacheable is not passed to the handler") func uncacheableResponse()
     async throws
   {

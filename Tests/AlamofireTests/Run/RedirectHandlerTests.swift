@@ -47,6 +47,15 @@ struct RedirectHandlerTests {
     #expect(fake.urls == ["http://a.test/", "http://a.test/next"])
   }
 
+  @Test("A later handler of a request replaces its earlier one")
+  func replacement() async {
+    let fake = FakeTransport(.redirect(301, to: "/next"))
+    let request = session(fake).request("http://a.test/").redirect(using: .doNotFollow)
+      .redirect(using: .follow)
+    #expect(await request.end().response?.statusCode == 200)
+    #expect(fake.urls == ["http://a.test/", "http://a.test/next"])
+  }
+
   @Test("A modified request is sent as the handler returned it")
   func modify() async throws {
     let fake = FakeTransport(.redirect(302, to: "/next"))
