@@ -97,6 +97,13 @@ import Testing
       HTTPURLResponse(url: address, statusCode: 200, httpVersion: nil, headerFields: fields))
     let made = destination(URL(fileURLWithPath: "/tmp/x"), response)
     #expect(made.destinationURL.lastPathComponent == name)
+    #expect(made.destinationURL.lastPathComponent == name)
+    #expect(made.options == [])
+    let replacing = DownloadRequest.suggestedDownloadDestination(
+      for: .cachesDirectory, options: [.removePreviousFile, .createIntermediateDirectories])
+    let replaced = replacing(URL(fileURLWithPath: "/tmp/x"), response)
+    #expect(replaced.destinationURL == made.destinationURL)
+    #expect(replaced.options == [.removePreviousFile, .createIntermediateDirectories])
   }
 
   private struct Refusing: DownloadResponseSerializerProtocol {

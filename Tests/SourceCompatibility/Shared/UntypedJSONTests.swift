@@ -34,6 +34,19 @@ import Testing
   }
 
   @available(*, deprecated)
+  @Test("The options of the caller decide about fragments", arguments: [true, false])
+  func options(allowsFragments: Bool) async throws {
+    let server = try HTTPTestServer()
+    server.enqueue(.json("1"), .json("1"))
+    let options: JSONSerialization.ReadingOptions = allowsFragments ? .allowFragments : []
+    let body = await response(AF.request(server.url("/")), options)
+    #expect((body.error == nil) == allowsFragments)
+    let file = await response(AF.download(server.url("/")), options)
+    #expect((file.error == nil) == allowsFragments)
+    if let url = file.fileURL { try FileManager.default.removeItem(at: url) }
+  }
+
+  @available(*, deprecated)
   @Test("A serializer of JSON gives the value of a body") func serializer() async throws {
     let server = try HTTPTestServer()
     let request = AF.request(server.url("/get"), parameters: ["a": "b"])
@@ -58,16 +71,20 @@ import Testing
   #endif
 
   @available(*, deprecated)
-  private func response(_ request: DataRequest) async -> AFDataResponse<JSON> {
+  private func response(
+    _ request: DataRequest, _ options: JSONSerialization.ReadingOptions = .allowFragments
+  ) async -> AFDataResponse<JSON> {
     await withCheckedContinuation { continuation in
-      request.responseJSON(queue: .global()) { continuation.resume(returning: $0) }
+      request.responseJSON(queue: .global(), options: options) { continuation.resume(returning: $0) }
     }
   }
 
   @available(*, deprecated)
-  private func response(_ request: DownloadRequest) async -> AFDownloadResponse<JSON> {
+  private func response(
+    _ request: DownloadRequest, _ options: JSONSerialization.ReadingOptions = .allowFragments
+  ) async -> AFDownloadResponse<JSON> {
     await withCheckedContinuation { continuation in
-      request.responseJSON(queue: .global()) { continuation.resume(returning: $0) }
+      request.responseJSON(queue: .global(), options: options) { continuation.resume(returning: $0) }
     }
   }
 }
