@@ -96,6 +96,19 @@ extension ByteStreamRequest {
     #expect(server.connectionCount == 0)
   }
 
+  @Test("The end is reported on the given queue, also to later handlers") func endHandlers() async throws {
+    let stream = session.byteStream(host: "127.0.0.1", port: 1)
+    let ends = Recorder<(queue: String, error: AFError?)>()
+    let queue = DispatchQueue(label: "test.ends")
+    stream.onEnd(queue: queue) { ends.add((queueLabel(), $0)) }
+    stream.cancel()
+    await ends.wait(for: 1)
+    stream.onEnd(queue: queue) { ends.add((queueLabel(), $0)) }
+    await ends.wait(for: 2)
+    #expect(ends.values.map(\.queue) == ["test.ends", "test.ends"])
+    #expect(ends.values.allSatisfy { $0.error?.isExplicitlyCancelledError == true })
+  }
+
   @Test("A stream that is suspended before its first operation is opened suspended") func heldOpening()
     async throws
   {

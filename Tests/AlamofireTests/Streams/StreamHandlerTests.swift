@@ -31,6 +31,19 @@ struct StreamHandlerTests {
     #expect(request.isFinished)
   }
 
+  @Test("Serializers run on the serialization queue of the session") func serializationQueue() async throws {
+    struct Place: DataStreamSerializer {
+      func serialize(_ data: Data) throws -> String { queueLabel() }
+    }
+    let session = Session.retained(
+      fake: FakeTransport(.chunks(["one", "two"])),
+      serializationQueue: DispatchQueue(label: "test.serialization"))
+    let recorder = StreamRecorder<String, AFError>()
+    session.streamRequest("http://a.test/").responseStream(using: Place(), on: queue, stream: recorder.note)
+    _ = try await recorder.end()
+    #expect(recorder.values == ["test.serialization", "test.serialization"])
+  }
+
   @Test("An empty body has only a completion") func emptyBody() async throws {
     let recorder = DataRecorder()
     request(.ok).responseStream(on: queue, stream: recorder.note)
