@@ -48,6 +48,23 @@ import Testing
     #expect(request.isCancelled)
   }
 
+  @Test("An InputStream gives no events after a cancellation") func inputStream() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.backlog)
+    let request = Session.real(startRequestsImmediately: false).eventSourceRequest(server.url("/"))
+    let handled = Recorder<String>()
+    request.responseEvents(on: queue) { stream in
+      if let event = stream.value { handled.add(event.data) }
+    }
+    let stream = try #require(request.asInputStream())
+    stream.open()
+    await handled.wait(for: 1)
+    request.cancel()
+    #expect(await onAThread(stream) { $0.bytes(100) } == nil)
+    #expect(stream.streamStatus == .error)
+    #expect(stream.streamError?.asAFError?.isExplicitlyCancelledError == true)
+  }
+
   @Test("Cancelling within a handler ends its events, also by the token", arguments: [false, true])
   func withinHandler(byToken: Bool) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -189,6 +189,18 @@ struct StreamSequenceTests {
     #expect(request.isCancelled)
   }
 
+  @Test("A read in a cancelled task cancels the request, although the iterator is retained")
+  func cancelledRead() async {
+    let request = request(.chunks(["a"]))
+    await Task {
+      var iterator = request.streamTask().streamingData().makeAsyncIterator()
+      withUnsafeCurrentTask { $0?.cancel() }
+      let isOver = await iterator.next() == nil
+      #expect(isOver && request.isCancelled)
+      withExtendedLifetime(iterator) {}
+    }.value
+  }
+
   @Test("A stream that is released unread cancels the request") func unreadStream() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()

@@ -48,6 +48,19 @@ import Testing
     #expect(await events.wait(for: 2) == [.connected(nil), .completed(.timedOut)])
   }
 
+  @Test("A read in a cancelled task cancels the request, although the iterator is retained")
+  func cancelledRead() async throws {
+    let server = try HTTPTestServer.webSocket { try $0.drain() }
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    await Task {
+      var iterator = socket.webSocketTask().streamingMessages().makeAsyncIterator()
+      withUnsafeCurrentTask { $0?.cancel() }
+      let isOver = await iterator.next() == nil
+      #expect(isOver && socket.isCancelled)
+      withExtendedLifetime(iterator) {}
+    }.value
+  }
+
   @Test("Messages between both Close frames are delivered")
   func messagesWhileClosing() async throws {
     let server = try HTTPTestServer.webSocket { connection in
