@@ -37,6 +37,12 @@ import Testing
     #expect(copy.protocolClasses?.isEmpty == true)
   }
 
+  @Test("A background configuration of the library has the default headers") func headers() {
+    let configuration = URLSessionConfiguration.af.background(withIdentifier: "headers")
+    #expect(configuration.identifier == "headers")
+    #expect(configuration.headers.dictionary == HTTPHeaders.default.dictionary)
+  }
+
   @Test("Settings that Foundation lacks belong to one configuration, and are copied by its session")
   func additions() {
     let configuration = URLSessionConfiguration.uncached

@@ -80,6 +80,24 @@ import Testing
     #expect(await delay(after: .timedOut, of: transfer) == nil)
   }
 
+  @Test("An own interceptor is asked before the transfer's retrier", arguments: [false, true])
+  func ownInterceptor(isRefusing: Bool) async throws {
+    let spy = SpyInterceptor(
+      retry: { _, _, _ in isRefusing ? .doNotRetryWithError(TestError()) : .doNotRetry })
+    let both = try #require(session.core.interceptor(spy, of: try transfer()))
+    let request = session.request("http://a.test/")
+    let lost = AFError.sessionTaskFailed(error: URLError(.timedOut))
+    let answer = await withCheckedContinuation { continuation in
+      both.retry(request, for: session, dueTo: lost) { continuation.resume(returning: $0) }
+    }
+    #expect(spy.retryCount == 1)
+    switch answer {
+    case .doNotRetryWithError(let error): #expect(isRefusing && error is TestError)
+    case .retryWithDelay(let delay): #expect(!isRefusing && delay == 1)
+    case .retry, .doNotRetry: Issue.record("\(answer)")
+    }
+  }
+
   @Test("A request that must not be repeated is not retried after it was sent") func sent() async throws {
     for (method, isRepeated) in [(HTTPMethod.post, false), (.put, true)] {
       let transfer = try transfer(method, .upload)
