@@ -75,6 +75,19 @@ struct EventOrderTests {
       ])
   }
 
+  @Test("A retry that cannot be adapted has no task") func adaptationFailureOfRetry() async {
+    let once = SpyInterceptor(
+      adapt: { request, count in count == 1 ? .success(request) : .failure(TestError()) },
+      retry: { _, _, count in count == 1 ? .retry : .doNotRetry })
+    _ = await session(FakeTransport(.failure(.timedOut)), interceptor: once).request("http://a.test/").end()
+    #expect(
+      spy.reported.suffix(6) == [
+        "didCompleteTask error", "requestIsRetrying", "didCreateInitialURLRequest",
+        "didFailToAdaptURLRequest", "requestDidFinish", "didParseResponse Data?",
+      ])
+    #expect(spy.reported.filter { $0.hasPrefix("didCompleteTask") }.count == 1)
+  }
+
   @Test("A rejected response") func validationFailure() async {
     _ = await session(FakeTransport(.status(404))).request("http://a.test/").validate().end()
     #expect(

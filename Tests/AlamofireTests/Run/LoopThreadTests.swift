@@ -152,6 +152,30 @@ struct LoopThreadTests {
     #expect(manager.names.values.filter { $0.1 == "http-engine" }.isEmpty)
   }
 
+  private enum Kind: CaseIterable, Sendable { case data, download, stream, events, webSocket }
+
+  @Test("A router is asked off the engine's thread", arguments: Kind.allCases)
+  private func router(kind: Kind) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(.status(204))
+    let names = Recorder<(String, String)>()
+    let router = NotingRouter(url: server.url("/"), names: names)
+    // Without monitors and interceptors, a request has no task that its router could run in.
+    let session = Session.real(configuration: .isolated, eventMonitors: [])
+    switch kind {
+    case .data: _ = await session.request(router).end()
+    case .download:
+      let response = await session.download(router).serializingDownloadedFileURL().response
+      response.removeFile()
+    case .stream: for await _ in session.streamRequest(router).streamTask().streamingData() {}
+    case .events: for try await _ in session.eventSourceRequest(router).events() {}
+    case .webSocket:
+      for await _ in session.webSocketRequest(performing: router).webSocketTask().streamingMessages() {}
+    }
+    #expect(names.values.map(\.0) == ["router"])
+    #expect(names.values.filter { $0.1 == "http-engine" }.isEmpty)
+  }
+
   @Test("The destination of a download is asked off the engine's thread", arguments: [false, true])
   func destination(withAdapter: Bool) async throws {
     let server = try HTTPTestServer(routes: .none)
