@@ -69,6 +69,18 @@ import Testing
     #expect(duration > 0 && spy.durations.values == [duration])
   }
 
+  @Test("The monitor of a request has those of its session, then its own") func monitorOfRequest() throws {
+    let (shared, own) = (EventSpy(), EventSpy())
+    let session = Session.retained(
+      fake: FakeTransport(), startRequestsImmediately: false,
+      observers: SessionObservers(eventMonitors: [shared]))
+    let request = session.request("http://a.test/")
+    #expect(request.eventMonitor as? CompositeEventMonitor === session.eventMonitor)
+    let monitor = try #require(request.eventMonitor(own).eventMonitor as? CompositeEventMonitor)
+    #expect(monitor.monitors.map { $0 as? EventSpy === shared } == [true, false])
+    #expect(monitor.monitors.map { $0 as? EventSpy === own } == [false, true])
+  }
+
   @Test("Without a queue the closures are called on the main queue") func queue() {
     #expect(ClosureEventMonitor().queue.label == DispatchQueue.main.label)
   }

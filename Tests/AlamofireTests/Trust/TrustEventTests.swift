@@ -57,6 +57,22 @@ import Testing
     #expect(challenges.values == [server.port])
   }
 
+  @Test("Each attempt that an evaluator refuses fails its own task") func refusedAgain() async throws {
+    let server = try HTTPTestServer(.tls(.localhost))
+    let (created, failed) = (Recorder<Int>(), Recorder<Int>())
+    monitor.requestDidCreateTask = { _, task in created.add(task.taskIdentifier) }
+    monitor.requestDidFailTaskEarlyWithError = { _, task, _ in failed.add(task.taskIdentifier) }
+    let session = Session(
+      interceptor: SpyInterceptor(retries: 1),
+      serverTrustManager: ServerTrustManager(evaluators: ["localhost": Evaluator(refuses: true)]),
+      eventMonitors: [monitor])
+    let url = server.url("/get").replacing("127.0.0.1", with: "localhost")
+    _ = await session.request(url).serializingData().response
+    monitor.queue.sync {}
+    #expect(Set(created.values).count == 2)
+    #expect(failed.values == created.values)
+  }
+
   @Test("Monitors receive the failure of an evaluator before the end of the task") func refused() async throws
   {
     #expect(
