@@ -65,4 +65,15 @@ struct DefaultHeadersTests {
     let agent = HTTPHeader.userAgent(info: [:], arguments: ["/bin/t\u{f6}ol\r\nX: (y)\n"])
     #expect(agent.hasPrefix("t_ol_X___y__ (Linux) "))
   }
+
+  @Test("The agent is a valid field value for any values of a bundle")
+  func agentOfOddBundle() {
+    let info = [
+      "CFBundleExecutable": "My App", "CFBundleShortVersionString": "1 (beta)",
+      "CFBundleVersion": "2\r\nX: y", "CFBundleIdentifier": "org.example;app",
+    ]
+    #expect(
+      HTTPHeader.userAgent(info: info, arguments: [])
+        == "My_App/1__beta_ (org.example_app; build:2_X__y; Linux) Alamofire/\(AFInfo.version)")
+  }
 }

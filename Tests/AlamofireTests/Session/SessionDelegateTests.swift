@@ -277,6 +277,28 @@ struct SessionDelegateTests {
     #expect((error?.underlyingError as? URLError)?.code == .cancelled)
   }
 
+  /// A delegate that forwards challenges to the base class, and records its answers.
+  private final class Forwarder: SessionDelegate, @unchecked Sendable {
+    let answers = Recorder<URLSession.AuthChallengeDisposition>()
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      super.urlSession(session, task: task, didReceive: challenge) { [answers] disposition, credential in
+        answers.add(disposition)
+        completionHandler(disposition, credential)
+      }
+    }
+  }
+
+  @Test("The base class rejects a challenge after a credential was refused") func answersOfBaseClass() async {
+    let delegate = Forwarder()
+    let request = session(FakeTransport { _, _ in .challenge() }, delegate).request("http://a.test/")
+    #expect(await request.authenticate(username: "u", password: "p").end().response?.statusCode == 401)
+    #expect(delegate.answers.values == [.performDefaultHandling, .rejectProtectionSpace])
+  }
+
   @Test("A credential of the request answers once, with and without observers")
   func ownCredential() async {
     let fake = FakeTransport { _, _ in .challenge() }
