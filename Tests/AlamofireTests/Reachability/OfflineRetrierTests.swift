@@ -82,6 +82,22 @@ import Testing
     #expect(request.retryCount == 0)
   }
 
+  @Test("A later attempt waits again after a timeout") func laterAttempt() async {
+    let fake = FakeTransport(Self.offline(), Self.offline())
+    let both = Interceptor(interceptors: [retrier(), SpyInterceptor(retries: 1)])
+    let request = Session.retained(fake: fake, interceptor: both).request("https://example.com/")
+    let ends = Task { [monitors] in
+      for (index, result) in [PathResult.timeout, .pathAvailable].enumerated() {
+        let monitor = try await monitors.value(index)
+        await monitor.started.wait(for: 1)
+        monitor.end(result)
+      }
+    }
+    #expect(await request.serializingString().response.value == "ok")
+    ends.cancel()
+    #expect(monitors.count == 2 && fake.requests.count == 3)
+  }
+
   @Test("Other errors are not delayed") func otherErrors() async {
     let fake = FakeTransport(.failure(.timedOut))
     let session = Session.retained(fake: fake, interceptor: retrier())

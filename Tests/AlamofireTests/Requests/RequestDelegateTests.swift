@@ -193,6 +193,26 @@ struct RequestDelegateTests {
     #expect(request.error == nil)
   }
 
+  @Test("The file of a running upload is not removed") func fileOfRunningUpload() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    let gate = Gate()
+    server.enqueue(.ok.held(by: gate))
+    let folder = try TemporaryFolder()
+    let file = try folder.file("body")
+    let session = Session.real()
+    let request = session.upload(
+      UploadRequest.Uploadable.file(file, shouldRemove: true),
+      with: try URLRequest(url: server.url("/"), method: .post), nil, nil, .default)
+    async let end = request.end()
+    await gate.waitUntilReached()
+    session.cleanup(after: request)
+    #expect(FileManager.default.fileExists(atPath: file.path))
+    gate.open()
+    #expect(await end.error == nil)
+    session.cleanup(after: request)
+    #expect(!FileManager.default.fileExists(atPath: file.path))
+  }
+
   @Test("The file of a body is removed with the request") func fileOfBody() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.ok)
