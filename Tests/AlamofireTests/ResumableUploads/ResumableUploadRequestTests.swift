@@ -297,14 +297,17 @@ struct ResumableUploadRequestTests {
   func checkpointCalls(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)
     let folder = try TemporaryFolder()
-    let checkpoints = Recorder<Data>()
+    let (checkpoints, queues) = (Recorder<Data>(), Recorder<String>())
     let queue = DispatchQueue(label: "checkpoints")
     let request = try Self.uploadInParts(fixture, folder)
-      .onUploadCheckpoint(on: queue) { checkpoints.add($0) }
+      .onUploadCheckpoint(on: queue) {
+        queues.add(queueLabel())
+        checkpoints.add($0)
+      }
     #expect(await request.response().error == nil)
     queue.sync {}
     #expect(fixture.requests.count > 4, "\(fixture.requests)")
-    #expect(checkpoints.count == 1)
+    #expect(checkpoints.count == 1 && queues.values == ["checkpoints"])
   }
 
   @Test("An upload that is sent again calls the checkpoint handler for its new URL", arguments: dialects)
