@@ -85,6 +85,8 @@ struct ResponseInputStreamTests {
     stream.close()
     #expect(request.isCancelled)
     #expect(stream.bytes(1) == nil)
+    var byte: UInt8 = 0
+    #expect(stream.read(&byte, maxLength: 1) == -1, "it was closed before its end")
   }
 
   @Test("Closing ends a blocked read") func blockedRead() async throws {
