@@ -30,6 +30,21 @@ import Testing
     #expect(request.header("X-Own") == "1" && request.header("X-Modified") == "first=1")
   }
 
+  @Test("A decoder reads text and bytes, and wraps the error of the caller's decoder")
+  func decoder() throws {
+    let decoder = DecodableWebSocketMessageDecoder<Int>(decoder: JSONDecoder())
+    #expect(try decoder.decode(.string("1")) == 1)
+    #expect(try decoder.decode(.data(Data("2".utf8))) == 2)
+    let error = try #require(throws: DecodableWebSocketMessageDecoder<Int>.Error.self) {
+      try decoder.decode(.string("one"))
+    }
+    guard case .decoding(let cause) = error else {
+      Issue.record("\(error)")
+      return
+    }
+    #expect(cause is DecodingError)
+  }
+
   @Test("Parameters that cannot be encoded in the query fail the request")
   func encoderOfBodies() async throws {
     let server = try HTTPTestServer.webSocket(.none, Self.closing)
