@@ -58,8 +58,31 @@ import Testing
     #expect(judge.calls.values == [String](repeating: "localhost true", count: count))
   }
 
-  @Test("A delegate that leaves the decision to evaluators does not replace them", arguments: [true, false])
-  func delegateAndEvaluator(isPinned: Bool) async throws {
+  /// A delegate that stores completion handlers and never calls them.
+  private final class Silent: SessionDelegate, @unchecked Sendable {
+    // Unchecked: used on the queue of the session only.
+    private var kept: [(URLSession.AuthChallengeDisposition, URLCredential?) -> Void] = []
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) { kept.append(completionHandler) }
+  }
+
+  @Test("A delegate that does not decide about certificates lets the stream fail") func silentDelegate()
+    async throws
+  {
+    let server = try StreamTestServer(.tls(.localhost))
+    let session = Session.forStreams(delegate: Silent(), timeout: 0.2)
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    #expect(await failure { try await stream.write(Data("x".utf8)) } != nil)
+    #expect(await stream.ended() != nil)
+  }
+
+  @Test(
+    "A delegate that leaves the decision to evaluators does not replace them, nor do options of the stream",
+    arguments: [true, false], [true, false])
+  func delegateAndEvaluator(isPinned: Bool, hasOptions: Bool) async throws {
     let authority = try #require(
       Certificate.all(in: Data(TestIdentity.localhostAuthority.certificatePEM.utf8)).first)
     let wrong = try TestIdentity(.init(commonName: "wrong", isCA: true))
@@ -69,7 +92,9 @@ import Testing
     let judge = Judge(.usual)
     let session = Session.forStreams(
       manager: ServerTrustManager(evaluators: ["localhost": evaluator]), delegate: judge)
-    let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
+    let change: ((inout TransportOptions) -> Void)? = hasOptions ? { $0.redirectLimit = 7 } : nil
+    let stream = session.byteStream(
+      host: "localhost", port: server.port, secure: true, transportOptions: change)
     let error = await failure { try await stream.write(Data("x".utf8)) }
     #expect((error?.isServerTrustEvaluationError == true) == !isPinned)
     #expect((error == nil) == isPinned)
