@@ -177,6 +177,33 @@ struct EventStateTests {
     #expect(reported == ["true"])
   }
 
+  @Test("Each attempt of a download reports its file with its own task")
+  func tasksOfFiles() async {
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "files"))
+    let tasks = Recorder<Int>()
+    monitor.requestDidFinishDownloadingUsingTaskWithResult = { _, task, _ in tasks.add(task.taskIdentifier) }
+    let session = Session.retained(
+      fake: FakeTransport(.status(503, "later")), interceptor: SpyInterceptor(retries: 1),
+      observers: SessionObservers(eventMonitors: [monitor]))
+    let request = session.download("http://a.test/").validate()
+    _ = await request.endedWithoutFile()
+    monitor.queue.sync {}
+    #expect(tasks.values == request.tasks.map(\.taskIdentifier))
+    #expect(tasks.count == 2)
+  }
+
+  @Test("The file of a download is reported with its validation")
+  func validatedFile() async throws {
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "validation"))
+    let files = Recorder<URL?>()
+    monitor.requestDidValidateRequestResponseFileURLWithResult = { _, _, _, file, _ in files.add(file) }
+    let session = Session.retained(
+      fake: FakeTransport(), observers: SessionObservers(eventMonitors: [monitor]))
+    let response = await session.download("http://a.test/").validate().endedWithoutFile()
+    monitor.queue.sync {}
+    #expect(response.fileURL != nil && Set(files.values) == [response.fileURL])
+  }
+
   @Test("The file exists when its destination is reported", arguments: [false, true])
   func destinations(hasDestination: Bool) async throws {
     let server = try HTTPTestServer()
