@@ -192,6 +192,37 @@ import Testing
     #expect(events.last == .completed(.networkConnectionLost))
   }
 
+  // MARK: Metrics
+
+  @Test("The metrics have the times of the handshake in their order")
+  func times() async throws {
+    let server = try HTTPTestServer.webSocket(.none, Self.closing)
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL())
+    #expect(await socket.events() == Self.closed())
+    let transaction = try #require(socket.metrics?.transactionMetrics.last)
+    let dates = [
+      transaction.fetchStartDate, transaction.connectEndDate, transaction.requestStartDate,
+      transaction.requestEndDate, transaction.responseStartDate, transaction.responseEndDate,
+    ].compactMap { $0 }
+    #expect(dates.count == 6 && dates == dates.sorted())
+    #expect(transaction.countOfRequestHeaderBytesSent > 0)
+  }
+
+  @Test("The metrics count the whole head of a response that arrives in pieces")
+  func headSize() async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/")
+    let events = socket.recorded()
+    let stream = try await fake.streams.streams.value(0)
+    let head = Data(try await stream.acceptance(fields: "X: y\r\n").utf8)
+    stream.send(head.prefix(20))
+    #expect(await eventually { stream.readCount == 2 })
+    stream.send(head.dropFirst(20) + closeFrame())
+    #expect(await events.wait(for: 3) == Self.closed())
+    let transaction = socket.metrics?.transactionMetrics.last
+    #expect(transaction?.countOfResponseHeaderBytesReceived == Int64(head.count))
+  }
+
   // MARK: Trust
 
   private final class Evaluator: ServerTrustEvaluating {

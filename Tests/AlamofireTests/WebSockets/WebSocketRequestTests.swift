@@ -32,6 +32,17 @@ import Testing
     #expect(request.header("Sec-WebSocket-Extensions") == nil)
   }
 
+  @Test("The response of a redirected request names the server while the connection is open")
+  func redirectedResponse() async throws {
+    let server = try HTTPTestServer.webSocket()
+    server.enqueue(.redirect(to: "/socket"))
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL("/first"))
+    let events = socket.recorded()
+    #expect(await events.wait(for: 1) == [.connected(nil)])
+    #expect(socket.response?.url?.absoluteString == server.socketURL())
+    socket.cancel()
+  }
+
   @Test("A closure by the server is delivered with its code and reason")
   func serverCloses() async throws {
     let server = try HTTPTestServer.webSocket { connection in
