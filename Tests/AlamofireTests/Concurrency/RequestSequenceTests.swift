@@ -50,6 +50,33 @@ struct RequestSequenceTests {
     #expect(await closure.wait(for: 2).count == 2)
   }
 
+  @Test("A buffering policy limits the elements of each sequence")
+  func policies() async {
+    let fake = FakeTransport { _, index in
+      FakeReply(status: index == 0 ? 500 : 200, chunks: [Data(count: 10), Data(count: 20)])
+    }
+    let request = Session.retained(fake: fake).upload(Data(count: 5), to: "http://a.test/").validate()
+      .retry(using: twice)
+    let progress = (
+      request.uploadProgress(bufferingPolicy: .bufferingNewest(1)),
+      request.downloadProgress(bufferingPolicy: .bufferingNewest(1))
+    )
+    let requests = request.urlRequests(bufferingPolicy: .bufferingNewest(1))
+    let tasks = request.urlSessionTasks(bufferingPolicy: .bufferingNewest(1))
+    let commands = [
+      request.cURLDescriptions(bufferingPolicy: .bufferingNewest(1)),
+      request.cURLDescriptions(redacting: .standard, bufferingPolicy: .bufferingNewest(1)),
+    ]
+    let responses = request.httpResponses(bufferingPolicy: .bufferingNewest(1))
+    #expect(await request.end().error == nil)
+    #expect(await all(progress.0).map(\.completedUnitCount) == [5])
+    #expect(await all(progress.1).map(\.completedUnitCount) == [30])
+    #expect(await all(requests).count == 1)
+    #expect(await all(tasks).map(\.taskIdentifier) == request.tasks.last.map { [$0.taskIdentifier] })
+    for command in commands { #expect(await all(command).count == 1) }
+    #expect(await all(responses).map(\.statusCode) == [200])
+  }
+
   @Test("Each sequence ends with its request, or at once if it has ended", arguments: [false, true])
   func ends(isLate: Bool) async {
     let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
