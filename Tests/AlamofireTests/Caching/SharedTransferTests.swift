@@ -63,6 +63,26 @@ import Testing
     #expect(fake.requests.count == 2)
   }
 
+  @Test("Requests with a body do not share a transfer") func bodies() async throws {
+    let (session, fake) = session(.text("first"))
+    let ends = Recorder<AFDataResponse<Data?>>()
+    for body in ["1", "2"] {
+      var urlRequest = try URLRequest(url: "http://a.test/x", method: .get)
+      urlRequest.httpBody = Data(body.utf8)
+      session.request(urlRequest)
+        .transportOptions {
+          $0.sharesIdenticalRequests = true
+          $0.allowsBodyInGETRequests = true
+        }
+        .response(queue: .global()) { ends.add($0) }
+    }
+    let shared = session.core.sharedTransfers
+    #expect(await eventually { fake.requests.count == 2 || shared.memberCount > 0 })
+    #expect(fake.requests.count == 2 && shared.memberCount == 0)
+    gate.open()
+    #expect(Set(await ends.wait(for: 2).map(\.data)) == [Data("first".utf8), Data("ok".utf8)])
+  }
+
   @Test("Requests that differ do not share a transfer") func differentRequests() async {
     let (session, fake) = session(.text("shared"))
     let first = await begun(session)

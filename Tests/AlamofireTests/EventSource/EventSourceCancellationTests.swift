@@ -112,6 +112,20 @@ import Testing
     #expect(data == ["1", "2"])
   }
 
+  @Test("Cancelling after the end drops no event that a loop has not read") func afterEnd() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Reply(headers: [.contentType("text/event-stream")], body: .bytes(Array("retry: 1\ndata: 1\n\n".utf8))),
+      .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/"))
+    let events = request.events()
+    #expect(await eventually { request.isFinished })
+    request.cancel()
+    var data: [String] = []
+    for try await event in events { data.append(event.data) }
+    #expect(data == ["1"])
+  }
+
   @Test("The end of the session drops the backlog, too") func releasedSession() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(Self.backlog)

@@ -123,6 +123,7 @@ import Testing
       .serializingString().response
     #expect(plain.value == "ä b")
     #expect(plain.response == nil)
+    #expect(await session.request("DATA:,capitals").serializingString().response.value == "capitals")
     let base64 = await session.download("data:;base64,SGVsbG8=").serializingString().response
     defer { base64.removeFile() }
     #expect(base64.value == "Hello")

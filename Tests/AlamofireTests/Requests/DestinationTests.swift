@@ -83,6 +83,17 @@ import Testing
     #expect(try folder.names.sorted() == ["link", "sub"])
   }
 
+  @Test("A retry that fails leaves the file of the attempt before at its destination")
+  func retry() async throws {
+    let target = folder["target"]
+    server.enqueue(.text("first"), .text("broken").with(effect: .closeAfterBody(bytes: 3)))
+    let request = session.download(
+      server.url("/"), interceptor: SpyInterceptor(retries: 1), to: { _, _ in (target, .removePreviousFile) })
+    let response = await request.serializingDecodable(Int.self).response
+    #expect(response.error?.transferCode == .networkConnectionLost && request.retryCount == 1)
+    #expect(try Data(contentsOf: target) == Data("first".utf8))
+  }
+
   @Test("A broken symbolic link is replaced") func brokenLink() async throws {
     let link = folder["link"]
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: folder["nowhere"])

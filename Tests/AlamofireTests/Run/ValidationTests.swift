@@ -52,6 +52,20 @@ struct ValidationTests {
     }
   }
 
+  @Test("Closures are called with the priority of the task that has started the request")
+  func priority() async {
+    let session = Session.retained(fake: FakeTransport())
+    let priorities = Recorder<TaskPriority>()
+    await Task.detached(priority: .high) {
+      let request = session.request("http://a.test/").validate { _, _, _ in
+        priorities.add(Task.currentPriority)
+        return .success(())
+      }
+      _ = await request.end()
+    }.value
+    #expect(priorities.values == [.high])
+  }
+
   @Test("The closure of content types is evaluated at validation") func lateContentTypes() async {
     let calls = Recorder<Void>()
     @Sendable func types() -> [String] {
