@@ -41,6 +41,47 @@ import Testing
 
   private static func head(_ status: Int = 200) -> ResponseHead { ResponseHead(status: status) }
 
+  @Test("Restored transfers are in the order of their creation, and have their whole requests")
+  func restoredRequests() throws {
+    let seconds = Mutex<Double>(0)
+    func transfers() -> BackgroundTransfers {
+      BackgroundTransfers(identifier: "tests", folder: fixture.journal.path, isDiscretionary: false) {
+        seconds.withLock { seconds in
+          seconds += 1
+          return seconds
+        }
+      }
+    }
+    let first = transfers()
+    for index in 0..<8 {
+      var request = try URLRequest(url: "http://127.0.0.1:1/\(index)", method: .post)
+      request.httpBody = Data("body \(index)".utf8)
+      try first.make().describe(request, kind: .download)
+    }
+    first.close()
+    let next = transfers()
+    let requests = next.restore().compactMap(\.request)
+    #expect(requests.map(\.url?.lastPathComponent) == (0..<8).map { "\($0)" })
+    #expect(requests.map(\.httpBody) == (0..<8).map { Data("body \($0)".utf8) })
+    next.close()
+  }
+
+  @Test("What is noted after a damaged line is there in the next process")
+  func recordsAfterDamage() throws {
+    try write([.described(description(.download, "GET", "http://127.0.0.1:1/"))])
+    let journal = try FileHandle(forWritingTo: url(".journal"))
+    try journal.seekToEnd()
+    try journal.write(contentsOf: Data("damaged".utf8))
+    try journal.close()
+    let location = try #require(URL(string: "http://127.0.0.1:2/"))
+    let first = transfers()
+    try #require(first.restore().first).noteLocation(location)
+    first.close()
+    let second = transfers()
+    #expect(second.restore().first?.location == location)
+    second.close()
+  }
+
   @Test("A file of the same size at the destination is not mistaken for the downloaded one")
   func sameSize() async throws {
     let target = fixture.folder["file"]

@@ -36,6 +36,16 @@ struct JournalStateTests {
     #expect(continuation(received, fileSize: 70) == .resume(received: 70))
   }
 
+  @Test("A resumable upload may be complete in another boot, and if the boot is not known")
+  func completeness() throws {
+    for boot in ["", "boot"] {
+      let upload = JournalState(Self.description("POST", boot: boot))
+      #expect(upload.mayBeComplete(boot: boot) == boot.isEmpty)
+      #expect(upload.mayBeComplete(boot: "other") && upload.mayBeComplete(boot: ""))
+    }
+    #expect(try transfer("POST", .sent).mayBeComplete(boot: "boot"))
+  }
+
   @Test("A file that has its size is complete, although the end was not noted") func unnotedEnd() throws {
     let whole = StoredHead(
       ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Length", value: "70")]))
