@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPTestServer
 import HTTPWire
 import Testing
 
@@ -81,6 +82,24 @@ import Testing
     #expect(fake.requests.count == 2 && shared.memberCount == 0)
     gate.open()
     #expect(Set(await ends.wait(for: 2).map(\.data)) == [Data("first".utf8), Data("ok".utf8)])
+  }
+
+  @Test("A request that joins a transfer reports the bytes that have moved already")
+  func lateProgress() async throws {
+    let server = try HTTPTestServer()
+    let gate = Gate()
+    server.enqueue(.parts(.pattern(1000), .gate(gate), .pattern(1000)))
+    let session = Session.real(options: Self.sharing)
+    let counts = (Recorder<Int64>(), Recorder<Int64>())
+    async let first = session.request(server.url("/"))
+      .downloadProgress(queue: .global()) { counts.0.add($0.completedUnitCount) }.end()
+    await counts.0.wait(for: 1)
+    async let second = session.request(server.url("/"))
+      .downloadProgress(queue: .global()) { counts.1.add($0.completedUnitCount) }.end()
+    #expect(await counts.1.wait(for: 1).first == counts.0.values.last)
+    gate.open()
+    for response in await [first, second] { #expect(response.data?.count == 2000) }
+    #expect(server.requestCount == 1)
   }
 
   @Test("Requests that differ do not share a transfer") func differentRequests() async {

@@ -1,8 +1,9 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPWire
 import Testing
+
+@testable import Alamofire
 
 @Suite("Alternative services of requests", .timeLimit(.minutes(5)))
 struct AlternativeStageTests {
@@ -35,6 +36,37 @@ struct AlternativeStageTests {
     #expect(request.url == url)
     #expect(request.origin == Origin(scheme: "https", host: "a.test", port: 8443))
     #expect(response.response?.url?.absoluteString == url)
+  }
+
+  /// Records what a transfer reports.
+  private final class Reports: TransferObserver {
+    let events = Recorder<String>()
+
+    func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
+    func informationalHeadReceived(_ head: ResponseHead) { events.add("\(head.status)") }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition {
+      events.add("\(head.status)")
+      return .proceed
+    }
+    func bytesMoved(_ count: ByteCount) { events.add("bytes") }
+    func transferEnded() { events.add("end") }
+  }
+
+  @Test("Everything is reported but the answer of a service that does not serve the origin")
+  func reports() async throws {
+    let fake = FakeTransport()
+    _ = await session(fake).request(url).end()
+    let request = try #require(fake.requests.first)
+    for isAtAlternative in [true, false] {
+      let reports = Reports()
+      let observer = HostPolicyObserver(reports, request, isAtAlternative: isAtAlternative)
+      observer.informationalHeadReceived(ResponseHead(status: 104))
+      let disposition = observer.headReceived(ResponseHead(status: 421))
+      observer.bytesMoved(ByteCount())
+      observer.transferEnded()
+      #expect((disposition == .discard) == isAtAlternative)
+      #expect(reports.events.values == (isAtAlternative ? ["104", "end"] : ["104", "421", "bytes", "end"]))
+    }
   }
 
   @Test("Requests to other origins do not use the service") func otherOrigins() async throws {

@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPWire
 import Testing
 
 @Suite("Cached response handlers", .timeLimit(.minutes(5)))
@@ -78,6 +79,43 @@ struct CachedResponseHandlerTests {
     (configuration.urlCache as? HTTPCache)?.settle()
     let request = try URLRequest(url: "http://a.test/1", method: .get)
     #expect(configuration.urlCache?.cachedResponse(for: request) == nil)
+  }
+
+  @Test("A response under other trust settings is not written to a file", arguments: [true, false])
+  func ownTrust(isOwn: Bool) async throws {
+    let own = HTTPCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directory: folder["ours"])
+    var options = TransportOptions()
+    if isOwn { options.trustStore = .file("/nowhere") }
+    let session = Session.retained(
+      fake: FakeTransport(.cacheable("own", "max-age=60")), configuration: .cached(by: own), options: options,
+      observers: SessionObservers(cachedResponseHandler: .cache))
+    #expect(await session.request("http://a.test/").end().data == Data("own".utf8))
+    own.settle()
+    #expect(own.currentMemoryUsage > 0 && (own.currentDiskUsage == 0) == isOwn)
+  }
+
+  @Test("A program finds the response of an https URL") func secureURL() async throws {
+    for url in ["https://a.test/1", "https://a.test:443/2", "http://a.test:80/3"] {
+      _ = await session(FakeTransport(), .cache).request(url).end()
+      #expect(
+        try stored(url.replacing(":443", with: "").replacing(":80", with: "")) == Data("ok".utf8), "\(url)")
+    }
+  }
+
+  @Test("A response that a program has stored is as old as its Date says", arguments: [0, 7200, nil])
+  func foreignResponse(age: TimeInterval?) async throws {
+    var fields = ["Cache-Control": "max-age=3600"]
+    if let age {
+      fields["Date"] = HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970 - age)).text
+    }
+    let url = try #require(URL(string: "http://a.test/foreign"))
+    let response = try #require(
+      HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+    cache.storeCachedResponse(
+      CachedURLResponse(response: response, data: Data("stored".utf8)), for: URLRequest(url: url))
+    let fake = FakeTransport()
+    let data = await session(fake).request(url).end().data
+    #expect(data == Data((age == 0 ? "stored" : "ok").utf8) && fake.requests.count == (age == 0 ? 0 : 1))
   }
 
   @Test("A response is stored under its URL with the query") func query() async throws {
