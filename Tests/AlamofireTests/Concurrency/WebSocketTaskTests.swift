@@ -145,4 +145,17 @@ import Testing
     socket.webSocketTask().close(sending: code, reason: Data("done".utf8))
     #expect(await events.wait(for: 3) == [.connected(nil), .disconnected(1001, "done"), .completed(nil)])
   }
+
+  @Test("A message does not start a request that is not resumed automatically") func heldMessage() async {
+    let fake = FakeByteStreams()
+    let session = Session.forFakeSockets(fake, TransportOptions(), nil)
+    let socket = session.webSocketRequest(to: "ws://a.test/", shouldAutomaticallyResume: false)
+    let task = socket.webSocketTask()
+    // It begins at once, and waits for the connection.
+    let sending = Task.immediate { try await task.send(.string("first")) }
+    #expect(socket.isInitialized)
+    task.cancel()
+    await #expect(throws: AFError.self) { try await sending.value }
+    #expect(fake.streams.count == 0)
+  }
 }

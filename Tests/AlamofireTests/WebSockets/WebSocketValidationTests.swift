@@ -18,6 +18,25 @@ import Testing
 
   private struct OldServer: Error {}
 
+  @Test("A connection that ends while its handshake is validated ends the request")
+  func endDuringValidation() async throws {
+    let fake = FakeSocketSession()
+    let (reached, gate) = (Latch(), DispatchSemaphore(value: 0))
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/").validate { _, _, _ in
+      reached.open()
+      gate.wait()
+      return .success(())
+    }
+    let events = socket.recorded()
+    let stream = try await fake.streams.streams.value(0)
+    try await stream.accept()
+    await reached.wait()
+    stream.fail()
+    await stream.ends.wait(for: 1)
+    gate.signal()
+    #expect(await events.wait(for: 2) == [.connected(nil), .completed(.networkConnectionLost)])
+  }
+
   @Test("A refusal has the reason that validators of any request give, and its body")
   func refusal() async throws {
     let server = try HTTPTestServer()
