@@ -68,6 +68,35 @@ import Testing
     #expect(request.isCancelled == cancels)
   }
 
+  /// Counts the chunks that it gets.
+  private struct CountingSerializer: DataStreamSerializer {
+    let chunks = Recorder<Int>()
+
+    func serialize(_ data: Data) throws -> Int {
+      chunks.add(data.count)
+      return data.count
+    }
+  }
+
+  @Test("A request that continues after its loop was left serializes at most one more chunk")
+  func leftSerializer() async throws {
+    let server = try HTTPTestServer()
+    let gates = [Gate(), Gate()]
+    server.enqueue(.parts("1", .gate(gates[0]), "22", .gate(gates[1]), "333"))
+    let request = Session.real().streamRequest(server.url("/"))
+    let serializer = CountingSerializer()
+    do {
+      let stream = request.streamTask().streamingResponses(
+        serializedUsing: serializer, automaticallyCancelling: false, bufferingPolicy: .bufferingOldest(9))
+      for await _ in stream { break }
+    }
+    gates[0].open()
+    #expect(await serializer.chunks.wait(for: 2) == [1, 2])
+    gates[1].open()
+    await request.finished()
+    #expect(request.error == nil && serializer.chunks.values == [1, 2])
+  }
+
   private func stream(_ body: String) -> DataStreamRequest {
     Session.retained(fake: FakeTransport(.text(body)), startRequestsImmediately: false)
       .streamRequest("http://a.test/")

@@ -95,6 +95,22 @@ struct StreamSequenceTests {
     #expect(!kinds.isEmpty)
   }
 
+  @Test("A buffering policy drops bytes and values", arguments: [true, false])
+  func otherPolicies(hasValues: Bool) async throws {
+    let request = request(.chunks((0..<100).map { "\($0)\n" }))
+    var count = 0
+    if hasValues {
+      let stream = request.streamTask().streamingDecodables(Int.self, bufferingPolicy: .bufferingOldest(3))
+      await request.finished()
+      for await event in stream { if event.value != nil { count += 1 } }
+    } else {
+      let stream = request.streamTask().streamingData(bufferingPolicy: .bufferingOldest(3))
+      await request.finished()
+      for await event in stream { if event.value != nil { count += 1 } }
+    }
+    #expect(count > 0 && count <= 3)
+  }
+
   @Test("Leaving the loop cancels the request") func leave() async throws {
     let server = try HTTPTestServer()
     let gate = Gate()

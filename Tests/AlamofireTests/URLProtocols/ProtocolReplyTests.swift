@@ -70,10 +70,10 @@ import Testing
     var clock = ProtocolClock(idle: .seconds(10), deadline: start + .seconds(15), now: start)
     #expect(clock.untilNext(at: start) == .seconds(10))
     #expect(!clock.isOver(at: start + .seconds(9)))
-    #expect(clock.isOver(at: start + .seconds(10)))
+    #expect(clock.isOver(at: start + .seconds(10)) && clock.exceededPhase(at: start + .seconds(10)) == .idle)
     clock.moved(at: start + .seconds(9))
     #expect(!clock.isOver(at: start + .seconds(14)))
-    #expect(clock.isOver(at: start + .seconds(15)))
+    #expect(clock.isOver(at: start + .seconds(15)) && clock.exceededPhase(at: start + .seconds(15)) == .total)
     #expect(ProtocolClock(idle: nil, deadline: nil, now: start).untilNext(at: start) == nil)
   }
 }

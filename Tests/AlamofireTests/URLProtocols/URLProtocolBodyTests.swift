@@ -105,6 +105,19 @@ import Testing
     }
   }
 
+  @Test("The length of an encoded body is not the total of its progress") func encodedLength() async {
+    let script = ProtocolScript { loader, client in
+      loader.respond(client, 200, ["Content-Length": "3", "Content-Encoding": "gzip"])
+      loader.load(client, "decoded")
+      loader.finish(client)
+    }
+    let request = Session.scripted().request(script.url)
+    let totals = Recorder<Int64>()
+    request.downloadProgress(queue: .global()) { totals.add($0.totalUnitCount) }
+    #expect(await request.end().data == Data("decoded".utf8))
+    #expect(await totals.wait(for: 1).first == -1)
+  }
+
   @Test("Cancelling stops the protocol") func cancel() async {
     let script = ProtocolScript { loader, client in
       loader.respond(client)
@@ -200,6 +213,39 @@ import Testing
     for finish in loaders.values { finish() }
     for decide in decisions.values { decide(.allow) }
     #expect(await response.data == Data("body".utf8))
+  }
+
+  /// Checks that the time in which the sink is full does not count as idle time.
+  @Test("A stream whose reader is slow does not time out") func slowReader() async {
+    let chunk = Data(count: 1 << 20)
+    let loaders = Recorder<@Sendable () -> Void>()
+    let script = ProtocolScript { loader, client in
+      nonisolated(unsafe) let loader = loader
+      loader.respond(client)
+      for _ in 0..<4 { client.urlProtocol(loader, didLoad: chunk) }
+      loaders.add { loader.finish(client) }
+    }
+    let session = Session.scripted(timeout: 2)
+    let (reached, gate) = (Latch(), DispatchSemaphore(value: 0))
+    let counts = Recorder<Int>()
+    let request = session.streamRequest(script.url).responseStream(on: DispatchQueue(label: "test.slow")) {
+      guard let data = $0.value else { return }
+      if counts.count == 0 {
+        reached.open()
+        gate.wait()
+      }
+      counts.add(data.count)
+    }
+    await reached.wait()
+    for _ in 0..<2 {
+      let silent = ProtocolScript { _, _ in }
+      #expect(await session.request(silent.url).end().error != nil, "so much time has passed")
+    }
+    for finish in loaders.values { finish() }
+    gate.signal()
+    await request.finished()
+    #expect(request.error == nil)
+    #expect(counts.values.reduce(0, +) == 4 << 20)
   }
 
   @Test("A body above the limit is refused", arguments: [8, 9]) func bodySizeLimit(limit: Int64) async {
