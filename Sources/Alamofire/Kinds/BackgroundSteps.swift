@@ -63,11 +63,15 @@ extension RequestCore {
   ///
   /// If the session was released, the next one delivers the outcome, so the handlers of this one receive its end.
   ///
-  /// - Parameter run: The run that has ended. The caller may have sent the request again since.
+  /// - Parameters:
+  ///   - run: The run that has ended. The caller may have sent the request again since.
+  ///   - announce: Notifies the monitors.
   func deliver(
-    _ served: ShortList<any ResponseSink>, of transfer: BackgroundTransfer?, after run: Int
+    _ served: ShortList<any ResponseSink>, of transfer: BackgroundTransfer?, after run: Int,
+    _ announce: () -> Void
   ) {
     guard let transfer else {
+      announce()
       for sink in served { sink.deliver() }
       return
     }
@@ -75,18 +79,19 @@ extension RequestCore {
     if isSuspendedInBackground { transfer.suspend() }
     let isCancelled = state.withLock { $0.lifecycle.state == .cancelled }
     guard !served.isEmpty else {
+      announce()
       let isObserved = session.hasOwnDelegate && observers.contains(.task)
       if isCancelled || isObserved { transfer.remove(after: run) } else { transfer.endUnobserved() }
       return
     }
     guard isCancelled || transfer.noteDelivering(after: run) else {
       let error = session.reasonOfEnd
-      for sink in served {
-        sink.replaceFailure(with: error)
-        sink.deliver()
-      }
+      for sink in served { sink.replaceFailure(with: error) }
+      announce()
+      for sink in served { sink.deliver() }
       return
     }
+    announce()
     let count = CompletionCount(served.count) { transfer.remove(after: run) }
     for sink in served { sink.deliver { count.step() } }
   }

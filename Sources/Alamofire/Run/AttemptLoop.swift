@@ -117,8 +117,9 @@ struct AttemptLoop: Sendable {
     core.kind.ended(core)
     if let registryIndex, core.session.registry.unregister(at: registryIndex) { request.wasLastOfSession() }
     if core.has(.progress) { core.completeProgress() }
-    if notifiesMonitors { request.notify(.finished(served)) }
-    core.kind.deliver(served, of: core, after: run)
+    core.kind.deliver(served, of: core, after: run) {
+      if notifiesMonitors { request.notify(.finished(served)) }
+    }
   }
 }
 

@@ -89,8 +89,11 @@ protocol RequestKind: HopKind {
 
   /// Delivers the responses to their handlers.
   ///
-  /// - Parameter run: The ``runNumber`` before the end, because the caller may have sent the request again since.
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int)
+  /// - Parameters:
+  ///   - run: The ``runNumber`` before the end, because the caller may have sent the request again since.
+  ///   - announce: Notifies the monitors. Called once, when the responses are final.
+  func deliver(
+    _ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int, _ announce: () -> Void)
 }
 
 /// The part of a count that the response alone does not show.
@@ -131,7 +134,10 @@ extension RequestKind {
 
   var runNumber: Int { 0 }
 
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int) {
+  func deliver(
+    _ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int, _ announce: () -> Void
+  ) {
+    announce()
     for sink in served { sink.deliver() }
   }
 }

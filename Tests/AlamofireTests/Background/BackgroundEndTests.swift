@@ -40,6 +40,53 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
+  @Test(
+    "A transfer whose session was cancelled before its first record is not recorded",
+    arguments: [true, false])
+  func cancelledBeforeRecord(isCancelled: Bool) throws {
+    let transfers = BackgroundTransfers(
+      identifier: "tests", folder: fixture.journal.path, isDiscretionary: false)
+    let transfer = transfers.make()
+    if isCancelled { transfers.removeAll() } else { transfers.close() }
+    let request = try URLRequest(url: "http://127.0.0.1:1/", method: .get)
+    #expect(throws: AFError.self) { try transfer.describe(request, kind: .download) }
+    #expect(fixture.files.isEmpty)
+    #expect(throws: Never.self) { _ = try TransferFolder(path: fixture.journal.path) }
+  }
+
+  /// A delegate that records the end of restored requests.
+  private final class EndOnly: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<Bool>()
+
+    override func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { calls.add(true) }
+  }
+
+  @Test("A released session does not say that its restored requests have ended") func restoredEvents()
+    async throws
+  {
+    let gate = Gate()
+    let server = try HTTPTestServer(routes: .none.adding("/file") { _, _ in .bytes(100).held(by: gate) })
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      session.download(server.url("/file"), to: fixture.destination("file")).resume()
+      await gate.waitUntilReached()
+      withExtendedLifetime(session) {}
+    }
+    #expect(await fixture.isReleased())
+    let delegate = EndOnly()
+    delegate.wantedEvents = []
+    do {
+      let session = fixture.session(delegate: delegate, startRequestsImmediately: false)
+      #expect(session.restoredRequests.count == 1)
+      await gate.waitUntilReached(count: 2)
+      withExtendedLifetime(session) {}
+    }
+    #expect(await fixture.isReleased())
+    #expect(fixture.session().restoredRequests.count == 1)
+    #expect(delegate.calls.values.isEmpty)
+    gate.open()
+  }
+
   @Test("A late handler of a request whose session was cancelled gets the outcome") func lateHandler()
     async throws
   {
@@ -97,18 +144,18 @@ import Testing
   func serializing() async throws {
     let server = try HTTPTestServer(routes: VersionedFile(size: 1000).routes)
     let responses = Recorder<AFDownloadResponse<String>>()
+    let serializer = HeldSerializer()
     do {
       let session = fixture.session()
-      let serializer = HeldSerializer()
       session.download(server.url("/file"), to: fixture.destination("file"))
         .response(queue: .global(), responseSerializer: serializer) { responses.add($0) }
       await onAThread(serializer) { $0.hasBegun.wait() }
-      defer { serializer.mayReturn.signal() }
       withExtendedLifetime(session) {}
     }
+    #expect(await fixture.isReleased())
+    serializer.mayReturn.signal()
     let response = try #require(await responses.wait(for: 1).first)
     #expect(response.error?.isSessionDeinitializedError == true, "\(response)")
-    #expect(await fixture.isReleased())
     let session = fixture.session()
     let request = try #require(session.restoredRequests.first as? DownloadRequest)
     #expect(!request.mayHaveBeenDelivered)

@@ -181,8 +181,10 @@ struct DownloadKind: RequestKind {
 
   var runNumber: Int { transfer?.run ?? 0 }
 
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int) {
-    core.deliver(served, of: transfer, after: run)
+  func deliver(
+    _ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int, _ announce: () -> Void
+  ) {
+    core.deliver(served, of: transfer, after: run, announce)
   }
 }
 

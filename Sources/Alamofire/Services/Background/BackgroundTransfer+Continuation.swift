@@ -165,6 +165,29 @@ struct StoredResponseTransport: AsyncTransport {
   }
 }
 
+extension BackgroundTransfer {
+  /// The names of the files of a transfer.
+  struct Names {
+    let journal, file, body, answer: String
+
+    init(_ id: UUID) {
+      journal = "\(id.uuidString).journal"
+      // A name of resume data, which a failed download leaves.
+      file = "Alamofire_\(id.uuidString).tmp"
+      body = "\(id.uuidString).body"
+      answer = "\(id.uuidString).response"
+    }
+
+    var all: [String] { [file, body, answer, journal] }
+
+    /// Removes the files that only the journal knew, which was removed before.
+    func removeFiles(in files: any TransferFiles, _ bodyFile: TransferDescription.BodyFile?) {
+      for name in [file, body, answer] { files.remove(name) }
+      if let bodyFile, bodyFile.isOwned { try? FileManager.default.removeItem(atPath: bodyFile.path) }
+    }
+  }
+}
+
 extension URLRequest {
   /// Makes the request of a description; `nil` if its URL is invalid.
   init?(_ description: TransferDescription) {

@@ -68,21 +68,6 @@ package final class BackgroundTransfer: Sendable {
 
   deinit { owner.forget(id) }
 
-  /// The names of the files of a transfer.
-  struct Names {
-    let journal, file, body, answer: String
-
-    init(_ id: UUID) {
-      journal = "\(id.uuidString).journal"
-      // A name of resume data, which a failed download leaves.
-      file = "Alamofire_\(id.uuidString).tmp"
-      body = "\(id.uuidString).body"
-      answer = "\(id.uuidString).response"
-    }
-
-    var all: [String] { [file, body, answer, journal] }
-  }
-
   var names: Names { Names(id) }
 
   // MARK: Description
@@ -145,11 +130,15 @@ package final class BackgroundTransfer: Sendable {
     var records = [JournalRecord.described(description)]
     if let upload { records.append(.uploading(upload, mayBeComplete: true)) }
     guard let lines = Journal.standard.lines(of: records) else { throw owner.failure(EINVAL) }
-    if let code = files.make(names.journal, lines) { throw owner.failure(code) }
-    state.withLock { state in
+    // Under the lock, so that the session does not end in between.
+    let outcome = state.withLock { state -> Result<Void, AFError> in
+      guard state.isOpen else { return .failure(owner.ended) }
+      if let code = files.make(names.journal, lines) { return .failure(owner.failure(code)) }
       state.stored = JournalState(records)
       state.initialRequest = nil
+      return .success(())
     }
+    try outcome.get()
   }
 
   /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the
@@ -197,8 +186,11 @@ package final class BackgroundTransfer: Sendable {
     if hadTurn { owner.turns?.pass() }
   }
 
-  /// Ends the transfer and stores its outcome for a later handler, because the request had none.
-  package func endUnobserved() { owner.ended(self) }
+  /// Ends the transfer and stores its outcome for a later handler, because the request had none. If the session has
+  /// ended, the next one continues the transfer.
+  package func endUnobserved() {
+    if state.withLock({ $0.phase != .closed }) { owner.ended(self) }
+  }
 
   // MARK: Steps
 
@@ -420,8 +412,7 @@ package final class BackgroundTransfer: Sendable {
       return (true, state.stored?.description.bodyFile)
     }
     guard isOpen else { return }
-    for name in [names.file, names.body, names.answer] { files.remove(name) }
-    if let bodyFile, bodyFile.isOwned { try? FileManager.default.removeItem(atPath: bodyFile.path) }
+    names.removeFiles(in: files, bodyFile)
     owner.ended(self)
   }
 

@@ -95,22 +95,30 @@ package final class BackgroundTransfers: Sendable {
   /// that another session may continue them at once.
   package func close() {
     for transfer in transfers { transfer.suspend() }
-    let storage = state.withLock { state in
-      defer { state.storage = .failure(.closed) }
-      return state.storage
-    }
     // Not left to the last reference, which another thread may have for a moment.
-    (try? storage.get())?.unlock()
+    (try? endUse().get())?.unlock()
   }
 
-  /// Removes all transfers, because the program has cancelled the session. This includes the outcomes that wait for a
-  /// handler.
+  /// Removes all transfers and ends the use of the folder, because the program has cancelled the session. This includes
+  /// the outcomes that wait for a handler.
   package func removeAll() {
     for transfer in transfers { transfer.remove() }
+    let storage = endUse()
     // The requests of others have ended and are gone.
-    guard let files = try? files() else { return }
+    guard let files = try? storage.get() else { return }
     for name in files.names() ?? [] {
-      if case .transfer(let id, let stored) = entry(name, in: files) { make(id, stored: stored).remove() }
+      guard case .transfer(let id, let stored) = entry(name, in: files) else { continue }
+      files.remove(name)
+      BackgroundTransfer.Names(id).removeFiles(in: files, stored.description.bodyFile)
+    }
+    files.unlock()
+  }
+
+  /// Returns the files, which are not used from then on.
+  private func endUse() -> Result<any TransferFiles, TransferFolderError> {
+    state.withLock { state in
+      defer { state.storage = .failure(.closed) }
+      return state.storage
     }
   }
 
@@ -213,6 +221,9 @@ package final class BackgroundTransfers: Sendable {
   func failure(_ code: Int32) -> AFError {
     .sessionTaskFailed(error: URLError(.cannotCreateFile, failureText(code), url: nil))
   }
+
+  /// The error of a transfer whose session has ended.
+  var ended: AFError { failure(.closed) }
 
   func failureText(_ code: Int32) -> String {
     "The background transfer cannot be written to \(path(of: "")): \(String(cString: strerror(code)))."
