@@ -291,6 +291,12 @@ package struct UploadResource: Sendable, Equatable {
     origin = target.origin
   }
 
+  /// The resource without its query, which may have secrets.
+  package var withoutQuery: UploadResource? {
+    UploadResource(
+      url: String(Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })))
+  }
+
   /// Resolves `Location`. `nil` if it is not an HTTP URL, or if it would leave TLS.
   package init?(_ location: String, at url: String) {
     guard let asked = WireTarget(url),

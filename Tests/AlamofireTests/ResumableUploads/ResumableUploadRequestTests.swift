@@ -284,6 +284,24 @@ struct ResumableUploadRequestTests {
     return data
   }
 
+  @Test("A checkpoint has the URL before the adapters, which run again") func adaptedURL() async throws {
+    let folder = try TemporaryFolder()
+    let file = try folder.file("file", Data(Self.bytes))
+    let fixture = try UploadFixture(.tus)
+    let adapter = SpyInterceptor(adapt: { request, count in
+      var request = request
+      request.url = request.url.flatMap { URL(string: "\($0.absoluteString)?signature=secret-\(count)") }
+      return .success(request)
+    })
+    fixture.uploads.enqueue(.cut(afterBytes: 60))
+    let request = fixture.session.upload(file, to: fixture.url, interceptor: adapter)
+      .resumable(fixture.options { $0.maximumFailureCount = 0 })
+    #expect(await request.response().error != nil)
+    let data = try #require(request.uploadCheckpoint)
+    #expect(data.range(of: Data("secret".utf8)) == nil)
+    #expect(data.range(of: Data("\"\(fixture.url)\"".utf8)) != nil)
+  }
+
   /// Makes an upload of a file in five parts.
   private static func uploadInParts(
     _ fixture: UploadFixture, _ folder: TemporaryFolder

@@ -21,6 +21,7 @@ struct UploadKind: RequestKind {
   func convert(_ request: URLRequest, for core: RequestCore) throws -> URLRequest {
     transfer?.noteInitialRequest(request)
     guard let resumer = upload.resumer, transfer?.completed == nil else { return request }
+    resumer.noteInitial(request)
     return try resumer.request(from: request) { upload.made() }
   }
 
@@ -179,8 +180,10 @@ struct UploadKind: RequestKind {
 
   var runNumber: Int { transfer?.run ?? 0 }
 
-  func deliver(_ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int) {
-    core.deliver(served, of: transfer, after: run)
+  func deliver(
+    _ served: ShortList<any ResponseSink>, of core: RequestCore, after run: Int, _ announce: () -> Void
+  ) {
+    core.deliver(served, of: transfer, after: run, announce)
   }
 }
 

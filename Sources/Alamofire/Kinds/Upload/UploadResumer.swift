@@ -32,7 +32,9 @@ final class UploadResumer: Sendable {
     var request: UploadResumption.Request?
     /// The method of the caller's request.
     var method = "GET"
-    /// The caller's request as it was adapted and sent first. Credentials go only to the origin of its URL.
+    /// The caller's request before its adapters, which may add secrets to the URL.
+    var initial: UploadResource?
+    /// The caller's request that was sent first. Credentials go only to the origin of its URL.
     var creation: UploadResource?
     var isComplete = false
     var checkpointHandler: (queue: DispatchQueue, closure: @Sendable (Data) -> Void)?
@@ -221,13 +223,21 @@ final class UploadResumer: Sendable {
   /// Whether the current request is one of the protocol.
   var isActive: Bool { state.withLock { $0.request != nil } }
 
+  /// Notes the request before its adapters, which run again when the upload is continued.
+  func noteInitial(_ request: URLRequest) {
+    let initial = request.url.flatMap { UploadResource(url: $0.absoluteString) }
+    state.withLock { if $0.initial == nil { $0.initial = initial } }
+  }
+
   /// Returns the origin to which credentials may be sent: the first request's, or the origin of the request that
   /// created the upload in another process.
   func owner(orFirst url: String, _ origin: Origin) -> Origin {
     let earlier = transfer?.upload?.0 ?? checkpoint.flatMap { try? UploadCheckpoint($0).upload }
     return state.withLock { state in
       if state.creation == nil {
-        state.creation = earlier?.creation ?? UploadResource(url: url)
+        let sent = UploadResource(url: url)
+        let isSame = state.initial.map { $0.origin == sent?.origin } ?? false
+        state.creation = earlier?.creation ?? (isSame ? state.initial : sent?.withoutQuery)
       }
       return state.creation?.origin ?? origin
     }
