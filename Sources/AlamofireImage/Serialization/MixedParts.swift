@@ -50,7 +50,7 @@ struct MixedParts {
       searched = 0
     }
     // What follows the last part is ignored, however long it is.
-    buffer = isOver ? Data() : Data(buffer)
+    if isOver { buffer = Data() } else if buffer.startIndex > 0 { buffer = Data(buffer) }
     try check(buffer.count)
     return parts
   }

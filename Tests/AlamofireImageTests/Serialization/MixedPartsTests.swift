@@ -107,12 +107,23 @@ struct MixedPartsTests {
     #expect(try parts(String(repeating: "--x\(part)", count: 9) + "--x--", limit: 20).count == 9)
   }
 
+  private func seconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_sec
+  }
+
+  @Test("A large part in very many chunks does not take long") func manyChunks() throws {
+    var reader = try #require(MixedParts(contentType: "multipart/mixed; boundary=x", limit: 32 << 20))
+    let start = seconds()
+    #expect(try reader.append(Data("--x\n\n".utf8)).isEmpty)
+    let piece = Data(repeating: UInt8(ascii: "a"), count: 256)
+    for _ in 0..<65_536 { #expect(try reader.append(piece).isEmpty) }
+    #expect(try reader.append(Data("\n--x--".utf8)).map(\.count) == [16 << 20])
+    #expect(seconds() - start < 60)
+  }
+
   @Test("Very many parts in one chunk do not take long") func manyParts() throws {
-    func seconds() -> Int {
-      var time = timespec()
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-      return time.tv_sec
-    }
     let chunk = Data(String(repeating: "--x\n\n\na\n", count: 300_000).utf8)
     var reader = try #require(MixedParts(contentType: "multipart/mixed; boundary=x", limit: 100))
     let start = seconds()
