@@ -235,8 +235,10 @@ private struct MultipartMasking {
   private var isHead = false
   /// The header field that is being read, with the lines that continue it.
   private var field: [UInt8] = []
-  /// The name of that field; `nil` without one, and if it is longer than any name that could be secret.
+  /// The name of that field; `nil` without one.
   private var fieldName: String?
+  /// Whether the name is so long that comparing it for each line would take time. Such a field is masked.
+  private var hasLongName = false
   private var isSecret = false
   private var contentType: String?
 
@@ -264,13 +266,12 @@ private struct MultipartMasking {
     // A line that begins with white space continues the field before (RFC 5322 §2.2.3).
     if isEmpty || line.first.map(SecretMasking.isBlank) != true {
       endField()
-      let name = line.prefix(Self.longestName + 1).prefix { $0 != UInt8(ascii: ":") }
-      fieldName =
-        name.count < line.count && name.count <= Self.longestName
-        ? String(decoding: name, as: UTF8.self) : nil
+      let colon = line.firstIndex(of: UInt8(ascii: ":"))
+      hasLongName = colon.map { $0 - line.startIndex > Self.longestName } ?? false
+      fieldName = colon.map { String(decoding: line[..<$0].prefix(Self.longestName), as: UTF8.self) }
     }
     output += maskedField(String(decoding: line, as: UTF8.self))
-    field += line.prefix { !Self.isLineBreak($0) }
+    field += line.dropLast(line.reversed().prefix(while: Self.isLineBreak).count)
     if isEmpty { isHead = false }
   }
 
@@ -297,7 +298,8 @@ private struct MultipartMasking {
     guard let start, let name = fieldName else { return redaction.urls(in: line) }
     let value = Substring(text[start...])
     let blank = Substring(value.unicodeScalars.prefix { $0 == " " || $0 == "\t" })
-    let masked = redaction.value(String(value[blank.endIndex...]), ofHeaderField: name)
+    let plain = String(value[blank.endIndex...])
+    let masked = hasLongName ? Redaction.fieldMask : redaction.value(plain, ofHeaderField: name)
     return "\(Substring(text[..<start]))\(blank)\(masked)\(String(Substring(lineEnd)))"
   }
 

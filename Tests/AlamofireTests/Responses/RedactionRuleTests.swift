@@ -116,7 +116,10 @@ import Testing
     for field in [
       "Content-Disposition:\u{301} form-data; name=\"password\"",
       "Content-Disposition: x;\u{301}; name=password",
-      "Content-Disposition: form-data\r\n ; name=password", "X-Api-Key:\u{301}planted\r\n planted",
+      "Content-Disposition: form-data\r\n ; name=password",
+      "Content-Disposition: form-data; filename=\"a\rb\"; name=\"password\"",
+      "X-K\(String(repeating: "a", count: 300))-token: planted\r\n planted",
+      "X-Api-Key:\u{301}planted\r\n planted",
     ] {
       let content = field.utf8.contains(UInt8(ascii: "K")) ? "" : "planted"
       let body = "--b\r\n\(field)\r\n\r\n\(content)\r\n--b--\r\n"
