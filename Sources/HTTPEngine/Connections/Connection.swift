@@ -41,6 +41,8 @@ struct ConnectionKey: Hashable {
   /// Connections of another partition have another identity, or were accepted by another evaluator.
   let partition: Int
   let settings: TLSSettings
+  /// Whether the server's question for a client identity is answered.
+  let choosesIdentity: Bool
   let versions: TransportOptions.HTTPVersions
   let localInterface: String?
   let addressFamily: TransportOptions.AddressFamily
@@ -57,6 +59,7 @@ struct ConnectionKey: Hashable {
     self.route = route
     partition = profile.partition
     settings = TLSSettings(options, isForProxy: false)
+    choosesIdentity = profile.choosesIdentity
     versions = options.httpVersions
     localInterface = options.localInterface
     addressFamily = options.addressFamily

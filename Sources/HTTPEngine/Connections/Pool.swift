@@ -28,8 +28,8 @@ final class Pool {
   @exclusivity(unchecked) private(set) var assignmentSteps = 0
   /// Whether the connections carry many requests at a time; `nil` until one was established.
   @exclusivity(unchecked) var multiplexes: Bool?
-  /// The credentials that the proxy of forwarded requests has accepted last.
-  @exclusivity(unchecked) private var proxyProof: AuthenticationProof?
+  /// The credentials that the proxy of forwarded requests has accepted.
+  @exclusivity(unchecked) var proxyProof = SharedProof()
   /// Whether the last connection could not be established. Then exchanges do not wait for the connection of another
   /// one.
   @exclusivity(unchecked) private var hasFailed = false
@@ -41,23 +41,6 @@ final class Pool {
     self.group = group
     self.table = table
     group.add(self)
-  }
-
-  /// Returns the credentials that the proxy has accepted, for one request. Each gets another count of the nonce
-  /// (RFC 7616 §3.4).
-  func takeProxyProof() -> AuthenticationProof? {
-    defer { proxyProof = proxyProof?.counted() }
-    return proxyProof
-  }
-
-  /// Keeps credentials that the proxy has accepted. The count of their nonce never falls.
-  func keep(_ proof: AuthenticationProof) {
-    if let ticket = proof.ticket, let kept = proxyProof?.ticket, kept.nonce == ticket.nonce,
-      kept.cnonce == ticket.cnonce, kept.count >= ticket.count
-    {
-      return
-    }
-    proxyProof = proof
   }
 
   var route: Route { key.route }

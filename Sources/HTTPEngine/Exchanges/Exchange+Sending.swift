@@ -112,7 +112,7 @@ extension Exchange {
       return nil
     }
     self.login = login
-    let step = login.begin { pool.takeProxyProof() }
+    let step = login.begin { pool.proxyProof.take() }
     // The first token belongs to a connection that has not carried another request.
     if login.bindsConnection { needsNewConnection = true }
     return step
@@ -130,8 +130,8 @@ extension Exchange {
       head, framing, method: request?.method ?? "GET", isReusable: isReusable, now: table.now,
       isPatient: true)
     let keepsConnection = isReusable && dropped.decision == .read
-    if head.status != 407, let proof = login.acceptedProof { pool?.keep(proof) }
-    let step = login.received(head, keepsConnection: keepsConnection) { [pool] in pool?.takeProxyProof() }
+    if head.status != 407, let proof = login.acceptedProof { pool?.proxyProof.keep(proof) }
+    let step = login.received(head, keepsConnection: keepsConnection) { [pool] in pool?.proxyProof.take() }
     if case .deliver = step { return false }
     login.next = step
     self.head = head

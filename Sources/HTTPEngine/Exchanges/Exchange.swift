@@ -143,6 +143,10 @@ final class Exchange {
 
   /// Forgets what was sent and received, because the request is sent again.
   func restart() {
+    // The time for another connection is its own.
+    if let addresses = request?.addresses, addresses.searchTime > .zero {
+      request = request?.changing { $0.addresses?.searchTime = .zero }
+    }
     times = Times()
     sizes = Sizes()
     count.sent = 0

@@ -108,9 +108,11 @@ package struct ProxyLogin: Sendable {
     guard var flow, !isOver else { return end() }
     let step = flow.answered(token)
     if case .send(field: nil, _) = step, let credential {
-      // Without a ticket or the like, the proxy may take another scheme.
+      // Without a ticket or the like, the proxy may take another scheme. Otherwise it shall refuse the request itself.
       self.flow = nil
-      return answer(challenges, with: credential)
+      let other = answer(challenges, with: credential)
+      guard other == .deliver else { return other }
+      isOver = false
     }
     self.flow = flow
     return step == .deliver ? end() : passed(step)

@@ -107,7 +107,7 @@ package struct KnownAddresses: Equatable, Sendable {
   package let port: Int
   package let addresses: [IPAddress]
   /// The time that it took to find them, which counts as a part of connecting.
-  package let searchTime: Duration
+  package var searchTime: Duration
 
   package init(host: String, port: Int, addresses: [IPAddress], searchTime: Duration = .zero) {
     self.searchTime = searchTime

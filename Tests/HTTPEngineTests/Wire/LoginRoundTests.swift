@@ -287,6 +287,19 @@ import Testing
     #expect(counts.sorted() == (1...5).map { "0000000\($0)" })
   }
 
+  @Test("Without a ticket, the 407 of a proxy that wants one is delivered") func noTicket() async throws {
+    let heads = Received()
+    let proxy = try Self.server([[Self.proxyRefusal("Negotiate"), Self.proxyRefusal("Negotiate")]], heads)
+    let client = Client {
+      var server = ProxyServer(.http, host: "127.0.0.1", port: proxy.port, username: "", password: "t")
+      server.authentication = .negotiated
+      $0.proxy = .server(server)
+    }
+    let response = try await client.get("http://nowhere.test/")
+    #expect(response.status == 407)
+    #expect(response.text == "no")
+  }
+
   @Test("A wrong password of a proxy ends with its 407") func wrongPassword() async throws {
     let heads = Received()
     let proxy = try Self.server(

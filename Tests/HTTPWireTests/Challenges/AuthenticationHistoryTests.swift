@@ -19,6 +19,26 @@ struct AuthenticationHistoryTests {
       digest: offer.digest, ticket: offer.digest.map { DigestTicket.first(for: $0) }, isAnswer: isAnswer)
   }
 
+  @Test("No two requests share a count of a nonce, whatever the order of their ends") func sharedProof() {
+    func proof(_ nonce: String, _ count: UInt32, isAnswer: Bool) -> AuthenticationProof {
+      AuthenticationProof(
+        scheme: .digest, realm: "r", credential: PasswordCredential(user: "ann", password: "s"),
+        source: .request,
+        field: "x", ticket: DigestTicket(nonce: nonce, cnonce: "c", count: count), isAnswer: isAnswer)
+    }
+    var shared = SharedProof()
+    #expect(shared.take() == nil)
+    shared.keep(proof("1", 1, isAnswer: true))
+    #expect(shared.take()?.ticket?.count == 1)
+    #expect(shared.take()?.ticket?.count == 2)
+    shared.keep(proof("1", 2, isAnswer: false))
+    #expect(shared.take()?.ticket?.count == 3)
+    shared.keep(proof("2", 1, isAnswer: true))
+    shared.keep(proof("1", 3, isAnswer: false))
+    #expect(shared.take()?.ticket?.nonce == "2")
+    #expect(shared.take()?.ticket?.count == 2)
+  }
+
   @Test("A credential is tried once") func oneAttempt() throws {
     let basic = try offer(#"Basic realm="r""#)
     var history = AuthenticationHistory()

@@ -106,12 +106,31 @@ package struct AuthenticationProof: Sendable, Equatable {
   }
 
   /// Returns the proof after one more use of its nonce, if it has one.
-  package func counted() -> AuthenticationProof {
+  fileprivate func counted() -> AuthenticationProof {
     guard let ticket, ticket.count < .max else { return self }
     return AuthenticationProof(
       scheme: scheme, realm: realm, credential: credential, source: source, field: field, digest: digest,
       ticket: DigestTicket(
         nonce: ticket.nonce, cnonce: ticket.cnonce, count: ticket.count + 1, session: ticket.session),
       isAnswer: isAnswer)
+  }
+}
+
+/// The proof that several requests to one server share. Each gets another count of the nonce (RFC 7616 §3.4).
+package struct SharedProof: Sendable {
+  private var proof: AuthenticationProof?
+
+  package init() {}
+
+  /// Returns the proof for one request; `nil` if there is none.
+  package mutating func take() -> AuthenticationProof? {
+    defer { proof = proof?.counted() }
+    return proof
+  }
+
+  /// Keeps a proof that was accepted. Only an answer to a challenge replaces another one, because all others were taken
+  /// from here, so that the count of a nonce never falls.
+  package mutating func keep(_ new: AuthenticationProof) {
+    if proof == nil || new.isAnswer { proof = new }
   }
 }
