@@ -1,6 +1,7 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import Synchronization
 
 /// The link between a ``Request`` and the core's request while it runs. The core calls the bridge as an interceptor,
 /// and reports its end to the bridge. The handlers wait for the bridge.
@@ -18,6 +19,8 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     var running: Request?
     /// The cause of the next attempt, if it is a retry.
     var retry: Retry?
+    /// Whether this attempt has reached the adapter. Before that, only the request itself can have failed.
+    var isAdapted = false
     var retryCount: UInt = 0
     /// Whether the adapter has refused a retry.
     var isAbandoned = false
@@ -35,6 +38,12 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
     var credentials = CredentialRetry()
     var relays: [ProgressRelay.Direction: Relays] = [:]
+
+    /// Notes that another attempt follows.
+    mutating func prepare(_ retry: Retry) {
+      self.retry = retry
+      isAdapted = false
+    }
   }
 
   private enum Retry {
@@ -135,7 +144,10 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     completion: @escaping @Sendable (Swift::Result<URLRequest, any Error>) -> Void
   ) {
     let (retry, manager) = state.withLock { state in
-      defer { state.retry = nil }
+      defer {
+        state.retry = nil
+        state.isAdapted = true
+      }
       return (state.retry, state.manager)
     }
     let adapted = Swift::Result { try manager?.adapter?.adapt(urlRequest) ?? urlRequest }
@@ -152,23 +164,25 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     _ request: Alamofire::Request, for session: Alamofire::Session, dueTo error: any Error,
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
-    if case .refused = original { return completion(.doNotRetry) }
-    if state.withLock({ $0.isAbandoned }) { return completion(.doNotRetry) }
-    let isLate = state.withLock { state in
+    let (isSendable, isLate) = state.withLock { state in
+      guard state.isAdapted, !state.isAbandoned else { return (false, false) }
       let isLate = state.credentials.takePending()
-      if isLate { state.retry = .credentials }
-      return isLate
+      if isLate { state.prepare(.credentials) }
+      return (true, isLate)
     }
+    // A request that cannot be made, for example from unknown resume data, would fail again.
+    guard isSendable else { return completion(.doNotRetry) }
     if isLate { return completion(.retry) }
     note(request)
     let attempt = request
     // The core asks when the request has been started, so that there is one.
     let (manager, request, failure) = state.withLock { ($0.manager, $0.running ?? $0.request, $0.failure) }
     guard let manager, let request, let retrier = manager.retrier else { return completion(.doNotRetry) }
+    let isAnswered = OnceFlag()
     retrier.should(manager, retry: request, with: failure ?? legacy(error)) { [weak self] again, delay in
-      guard again else { return completion(.doNotRetry) }
-      guard let self else { return completion(.doNotRetry) }
-      state.withLock { $0.retry = .retrier }
+      guard isAnswered.set() else { return }
+      guard again, let self else { return completion(.doNotRetry) }
+      state.withLock { $0.prepare(.retrier) }
       guard delay > 0 else {
         retryQueue.enter(self) { completion(.retry) }
         // The end of a request removes it from the queue; after that, nothing else would.
@@ -223,8 +237,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       state.checks.append(check)
       return state.isValidated && state.failure == nil && requireEnd(&state)
     }
-    // The core may send the request again.
-    if isAgain { sessionDelegate.remember(self) }
+    if isAgain { prepareForEnd() }
     return isAgain
   }
 
@@ -248,14 +261,24 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
   /// Records that a closure takes the body. Returns whether the core has to be asked for another end, because the
   /// last one may not have waited for the chunks.
-  func waitForChunks() -> Bool { state.withLock { $0.isValidated && requireEnd(&$0) } }
+  func waitForChunks() -> Bool {
+    let isAgain = state.withLock { $0.isValidated && requireEnd(&$0) }
+    if isAgain { prepareForEnd() }
+    return isAgain
+  }
 
-  /// Suspends the handlers until another end of the request. Returns `true`.
+  /// Suspends the handlers until another end of the request, and retains the request until then. Returns `true`.
   private func requireEnd(_ state: inout State) -> Bool {
     state.isValidated = false
     state.pendingEnds += 1
+    state.running = state.running ?? state.request
     queue.isSuspended = true
     return true
+  }
+
+  /// Called when another end is required, because the core may send the request again.
+  private func prepareForEnd() {
+    sessionDelegate.remember(self)
   }
 
   private func nextCheck() -> Boxed<Check>? {
@@ -293,12 +316,15 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       sessionDelegate.completed(request)
     }
     if state.withLock({ $0.pendingEnds == 1 }) { sessionDelegate.forget(self) }
-    let last = state.withLock { state in
-      defer { state.running = nil }
+    let (isLast, last) = state.withLock { state -> (Bool, Request?) in
       state.pendingEnds -= 1
-      if state.pendingEnds == 0 { queue.isSuspended = false }
-      return state.running
+      guard state.pendingEnds == 0 else { return (false, nil) }
+      defer { state.running = nil }
+      queue.isSuspended = false
+      return (true, state.running)
     }
+    // Another end may have become necessary in between.
+    if !isLast { sessionDelegate.remember(self) }
     // Released outside of the lock: this may be the last reference.
     _ = last
   }
@@ -327,7 +353,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     let isAgain = state.withLock { state in
       state.credentials.added() && state.isValidated && state.failure == nil && requireEnd(&state)
     }
-    if isAgain { sessionDelegate.remember(self) }
+    if isAgain { prepareForEnd() }
     return isAgain
   }
 
@@ -339,4 +365,13 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       withExtendedLifetime(queue) { handler.value(outcome.value) }
     }
   }
+}
+
+/// A flag that one of several threads sets.
+private final class OnceFlag: Sendable {
+  /// The threads that call a completion compete for it.
+  private let isSet = Atomic(false)
+
+  /// Sets the flag. Returns whether it was not set before.
+  func set() -> Bool { !isSet.exchange(true, ordering: .relaxed) }
 }

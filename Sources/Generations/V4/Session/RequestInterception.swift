@@ -36,9 +36,9 @@ public protocol RequestRetrier {
   /// release without a call means no.
   ///
   /// Called once for each failed attempt, after its validation, on any thread; calls for several requests may be
-  /// concurrent. It is not called for cancelled requests, nor for failures of serializers. A retry begins with the
-  /// original request, which is adapted again; routers and encodings are not called again. Requests that are retried
-  /// at once are adapted in the order of their completions.
+  /// concurrent. It is not called for cancelled requests, nor for failures of serializers, nor if the request could not
+  /// be created. A retry begins with the original request, which is adapted again; routers and encodings are not called
+  /// again. Requests that are retried at once are adapted in the order of their completions.
   ///
   /// - Parameters:
   ///   - manager:    The manager of the request.

@@ -21,26 +21,25 @@ import Testing
     }
   }
 
-  /// Retries each request once, and delays its completion for `late` on demand.
+  /// Retries each request once. It delays its completion for `late` on demand, and keeps the last one for `twice`.
   private final class Retrier: RequestRetrier {
     let answered = Notes<String>()
-    private let late = Mutex<UncheckedBox<RequestRetryCompletion>?>(nil)
+    private let kept = Mutex<UncheckedBox<RequestRetryCompletion>?>(nil)
 
     func should(
       _ manager: SessionManager, retry request: Request, with error: any Error,
       completion: @escaping RequestRetryCompletion
     ) {
       let name = request.request?.url?.query ?? ""
-      if name == "late" {
+      if name == "late" || name == "twice" {
         let carried = UncheckedBox(value: completion)
-        late.withLock { $0 = carried }
-      } else {
-        completion(request.retryCount == 0, 0)
+        kept.withLock { $0 = carried }
       }
+      if name != "late" { completion(request.retryCount == 0, 0) }
       answered.add(name)
     }
 
-    func answerLate() { late.withLock { $0 }?.value(true, 0) }
+    func answerKept() { kept.withLock { $0 }?.value(true, 0) }
   }
 
   private let server: HTTPTestServer
@@ -78,9 +77,19 @@ import Testing
     #expect(await eventually { retrier.answered.all == ["late"] })
     late.cancel()
     #expect((await late.ended().error as? AFError)?.responseCode == 500)
-    retrier.answerLate()
+    retrier.answerKept()
     let other = request("other")
     #expect((await other.ended().error as? AFError)?.responseCode == 500)
     #expect(other.retryCount == 1 && late.retryCount == 0)
+  }
+
+  @Test("The second call of a completion is ignored") func answeredTwice() async {
+    let twice = request("twice")
+    #expect((await twice.ended().error as? AFError)?.responseCode == 500)
+    retrier.answerKept()
+    let (other, ends) = (request("other"), Notes<Bool>())
+    other.response { ends.add($0.error != nil) }
+    #expect(await eventually { ends.all == [true] })
+    #expect(other.retryCount == 1 && twice.retryCount == 1 && server.requestCount == 4)
   }
 }

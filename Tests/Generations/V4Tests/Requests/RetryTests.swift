@@ -181,6 +181,22 @@ import Testing
     #expect((response.error as? AFError)?.responseCode == 500)
   }
 
+  @Test("Resume data that cannot be read end the request without a retry", arguments: [0, 0.001])
+  func unreadableResumeData(after delay: TimeInterval) async {
+    let retrier = ScriptedRetrier { _, count in (count == 0, delay) }
+    manager.retrier = retrier
+    let ends = Notes<Bool>()
+    let request = manager.download(resumingWith: Data("garbage".utf8))
+    request.response { ends.add($0.error != nil) }
+    #expect(await eventually { ends.all == [true] })
+    #expect(retrier.calls.count == 0 && request.retryCount == 0)
+    // Other requests can still be retried.
+    let other = manager.request(server.url("/status/500")).validate()
+    other.response { ends.add($0.error != nil) }
+    #expect(await eventually { ends.all == [true, true] })
+    #expect(other.retryCount == 1 && server.requestCount == 2)
+  }
+
   @Test("A download is retried from the beginning") func download() async throws {
     manager.retrier = ScriptedRetrier { _, count in (count == 0, 0) }
     server.enqueue(.status(503), .text("fine"))

@@ -78,6 +78,26 @@ import Testing
     #expect(response.value == "fine" && retrier.calls.count == 1 && request.retryCount == 1)
   }
 
+  @Test("A validator that is added after the response can cause a retry of a request that is not kept")
+  func retryOfReleasedRequest() async {
+    let retrier = ScriptedRetrier { _, count in (count == 0, 0) }
+    manager.retrier = retrier
+    server.enqueue(.status(503), .text("fine"))
+    var request: DataRequest? = manager.request(server.url("/"))
+    #expect(await request?.ended().response?.statusCode == 503)
+    let (gate, values) = (DispatchSemaphore(value: 0), Notes<String?>())
+    request?.validate { _, response, _ in
+      // Held until the test has released the request.
+      if response.statusCode == 503 { _ = gate.wait(timeout: .now() + 120) }
+      return response.statusCode == 503 ? .failure(Own()) : .success
+    }.responseString { values.add($0.value) }
+    request = nil
+    gate.signal()
+    #expect(await eventually { values.count == 1 })
+    #expect(values.all == ["fine"] && retrier.calls.count == 1)
+    #expect(retrier.calls.all.first?.error is Own && server.requestCount == 2)
+  }
+
   @Test("Many fast requests are all validated") func fastRequests() async {
     // The requests start before a check can be added. Each must be validated nevertheless.
     await withTaskGroup(of: Bool.self) { group in
