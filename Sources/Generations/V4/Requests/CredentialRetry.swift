@@ -12,6 +12,9 @@ struct CredentialRetry {
   private var wasChallenged = false
   private var isPending = false
 
+  /// Whether a challenge arrived and there were no credentials yet.
+  var isAwaited: Bool { wasChallenged && !hasCredentials }
+
   mutating func challenged() {
     if !hasCredentials { wasChallenged = true }
   }

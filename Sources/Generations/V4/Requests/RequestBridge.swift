@@ -38,6 +38,10 @@ final class RequestBridge: Alamofire::RequestInterceptor {
 
     var credentials = CredentialRetry()
     var relays: [ProgressRelay.Direction: Relays] = [:]
+    /// The body, if it is a form in a temporary file.
+    var file: FormFile?
+    /// Whether that file was removed.
+    var isSpent = false
 
     /// Notes that another attempt follows.
     mutating func prepare(_ retry: Retry) {
@@ -101,6 +105,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   deinit {
     sessionDelegate.forget(self)
     retryQueue.leave(self)
+    state.withLock { $0.file }?.remove()
   }
 
   /// The request as users know it.
@@ -165,12 +170,12 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     completion: @escaping @Sendable (Alamofire::RetryResult) -> Void
   ) {
     let (isSendable, isLate) = state.withLock { state in
-      guard state.isAdapted, !state.isAbandoned else { return (false, false) }
+      guard state.isAdapted, !state.isAbandoned, !state.isSpent else { return (false, false) }
       let isLate = state.credentials.takePending()
       if isLate { state.prepare(.credentials) }
       return (true, isLate)
     }
-    // A request that cannot be made, for example from unknown resume data, would fail again.
+    // It would fail again: it cannot be made, for example from unknown resume data, or its body is gone.
     guard isSendable else { return completion(.doNotRetry) }
     if isLate { return completion(.retry) }
     note(request)
@@ -279,6 +284,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// Called when another end is required, because the core may send the request again.
   private func prepareForEnd() {
     sessionDelegate.remember(self)
+    removeFileAfterEnd()
   }
 
   private func nextCheck() -> Boxed<Check>? {
@@ -338,6 +344,33 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     }
     former?.replace()
     if isOver { relay.finish(request) }
+  }
+
+  // MARK: The file of a form
+
+  /// Takes over the file that is the body. It is removed after the end of the request, before the handlers that are
+  /// added from now on. As long as the request may be sent again, it stays, at most to the release of the request.
+  func own(_ file: FormFile) {
+    state.withLock { $0.file = file }
+    removeFileAfterEnd()
+  }
+
+  private func removeFileAfterEnd() {
+    guard state.withLock({ $0.file != nil }) else { return }
+    queue.addOperation { [weak self] in self?.removeFile() }
+  }
+
+  private func removeFile() {
+    let hasRetrier = state.withLock { $0.manager }?.retrier != nil
+    let hasFailed = failure != nil
+    let file = state.withLock { state -> FormFile? in
+      // Credentials or a check may still be added.
+      guard !state.credentials.isAwaited, hasFailed || !hasRetrier, let file = state.file else { return nil }
+      state.file = nil
+      state.isSpent = true
+      return file
+    }
+    file?.remove()
   }
 
   // MARK: Credentials

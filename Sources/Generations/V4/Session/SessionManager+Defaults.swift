@@ -22,8 +22,11 @@ extension SessionManager {
 
   /// The result of encoding a form.
   public enum MultipartFormDataEncodingResult {
-    /// The upload has been created. `streamingFromDisk` says whether it is sent from `streamFileURL`, which is removed
-    /// when the request is over.
+    /// The upload has been created. `streamingFromDisk` says whether it is sent from `streamFileURL`.
+    ///
+    /// The file is removed before the handlers are called, unless the request may be sent again: for credentials that
+    /// the server has asked for, or for a later `validate()` if the manager has a retrier. It is then removed with the
+    /// request, so do not keep such requests for long.
     case success(request: UploadRequest, streamingFromDisk: Bool, streamFileURL: URL?)
     /// The form could not be encoded, or the request could not be created.
     case failure(any Error)

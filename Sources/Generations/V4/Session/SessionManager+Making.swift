@@ -73,7 +73,7 @@ struct FormUpload {
         throw error
       }
       let upload = manager.upload(file.url, with: request)
-      upload.delegate.queue.addOperation { file.remove() }
+      upload.bridge.own(file)
       return .success(request: upload, streamingFromDisk: true, streamFileURL: file.url)
     } catch {
       return .failure(error)

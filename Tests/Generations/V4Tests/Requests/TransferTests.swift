@@ -165,6 +165,68 @@ import Testing
     #expect(folder.deletingLastPathComponent().path == FileManager.default.temporaryDirectory.path)
   }
 
+  @Test("A form in a file is sent again for credentials that are added after its end")
+  func formWithLateCredentials() async throws {
+    let (result, _) = await encoded(threshold: 0, to: server.url("/basic-auth/user/pw")) {
+      $0.append(Data("value".utf8), withName: "name")
+    }
+    guard case .success(let request, true, let file?) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(await request.ended().response?.statusCode == 401)
+    let response = await request.authenticate(user: "user", password: "pw").ended()
+    #expect(response.error == nil && response.response?.statusCode == 200)
+    let bodies = server.recordedRequests.map(\.body)
+    #expect(bodies.count >= 2 && Set(bodies).count == 1 && bodies.first?.isEmpty == false)
+    #expect(!FileManager.default.fileExists(atPath: file.deletingLastPathComponent().path))
+  }
+
+  @Test("A form in a file is sent again for a validator that is added after its end")
+  func formWithLateValidator() async throws {
+    manager.retrier = ScriptedRetrier { _, count in (count == 0, 0) }
+    server.enqueue(.status(500), .ok)
+    let folder = try await sentTwice()
+    // The retrier has kept the request.
+    manager.retrier = nil
+    #expect(await eventually { !FileManager.default.fileExists(atPath: folder.path) })
+  }
+
+  /// Sends a form whose first response is refused after its end. Returns the folder of its file.
+  private func sentTwice() async throws -> URL {
+    let (result, _) = await encoded(threshold: 0, to: server.url("/")) {
+      $0.append(Data("value".utf8), withName: "name")
+    }
+    guard case .success(let request, true, let file?) = result else { throw Unencoded() }
+    #expect(await request.ended().response?.statusCode == 500)
+    let response = await request.validate().ended()
+    #expect(response.error == nil && response.response?.statusCode == 200 && request.retryCount == 1)
+    let bodies = server.recordedRequests.map(\.body)
+    #expect(bodies.count == 2 && Set(bodies).count == 1 && bodies.first?.isEmpty == false)
+    return file.deletingLastPathComponent()
+  }
+
+  private struct Unencoded: Error {}
+
+  @Test("The file of a form that is never started is removed with its request") func unstartedForm()
+    async throws
+  {
+    manager.startRequestsImmediately = false
+    let folder = try await dropped()
+    #expect(await eventually { !FileManager.default.fileExists(atPath: folder.path) })
+    #expect(server.requestCount == 0)
+  }
+
+  /// Encodes a form without starting its request, which is released. Returns the folder of its file.
+  private func dropped() async throws -> URL {
+    let (result, _) = await encoded(threshold: 0, to: server.url("/post")) {
+      $0.append(Data(), withName: "a")
+    }
+    guard case .success(_, true, let file?) = result else { throw Unencoded() }
+    #expect(FileManager.default.fileExists(atPath: file.path))
+    return file.deletingLastPathComponent()
+  }
+
   @Test("An invalid form is an error of the encoding result") func invalidForm() async {
     let (file, _) = await encoded(threshold: 1000, to: server.url("/post")) {
       $0.append(URL(fileURLWithPath: "/nowhere/at/all"), withName: "file")
