@@ -32,6 +32,8 @@ final class RequestBridge: Alamofire::RequestInterceptor {
     var isValidated = false
     /// The error of a check, or the error that the user has set.
     var failure: (any Error)?
+    /// Whether `failure` is the error of a check.
+    var isRefused = false
     /// For how many ends of the core's the handlers have to wait.
     var pendingEnds = 1
     var isCompleted = false
@@ -130,10 +132,15 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// The error so far.
   var failure: (any Error)? {
     get { state.withLock { $0.failure } ?? outcome.value.error }
-    set {
-      state.withLock { $0.failure = newValue }
-      outcome.update { $0.error = newValue }
+    set { fail(with: newValue, isRefused: false) }
+  }
+
+  private func fail(with error: (any Error)?, isRefused: Bool) {
+    state.withLock { state in
+      state.failure = error
+      state.isRefused = isRefused
     }
+    outcome.update { $0.error = error }
   }
 
   /// The number of retries by a retrier.
@@ -217,6 +224,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       state.checkedCount = 0
       state.isValidated = false
       state.failure = nil
+      state.isRefused = false
     }
     outcome.update { $0.prepareForRetry() }
   }
@@ -259,7 +267,7 @@ final class RequestBridge: Alamofire::RequestInterceptor {
       else {
         continue
       }
-      self.failure = failure
+      fail(with: failure, isRefused: true)
       throw failure
     }
   }
@@ -384,7 +392,9 @@ final class RequestBridge: Alamofire::RequestInterceptor {
   /// did not use them.
   func authenticated() -> Bool {
     let isAgain = state.withLock { state in
-      state.credentials.added() && state.isValidated && state.failure == nil && requireEnd(&state)
+      // An error that the user has set stays; the failure of a check belongs to the response without credentials.
+      state.credentials.added() && state.isValidated && (state.failure == nil || state.isRefused)
+        && requireEnd(&state)
     }
     if isAgain { prepareForEnd() }
     return isAgain

@@ -74,6 +74,19 @@ import Testing
     #expect(refused.delegate.error == nil)
   }
 
+  @Test("Credentials that are added after a failed validation are used") func credentialsAfterFailure() async
+  {
+    let request = manager.request(server.url("/basic-auth/user/pw")).validate()
+    #expect((await request.ended().error as? AFError)?.responseCode == 401)
+    let response = await request.authenticate(user: "user", password: "pw").ended()
+    #expect(response.response?.statusCode == 200 && response.error == nil)
+    #expect(request.delegate.error == nil && request.retryCount == 0)
+    let refused = manager.request(server.url("/basic-auth/user/other")).validate()
+    #expect((await refused.ended().error as? AFError)?.responseCode == 401)
+    let again = await refused.authenticate(user: "user", password: "pw").ended()
+    #expect((again.error as? AFError)?.responseCode == 401)
+  }
+
   @Test("Notifications are posted with the task") func notifications() async throws {
     let notes = Notes<String>()
     let center = NotificationCenter.default
