@@ -36,12 +36,14 @@ public struct PropertyListEncoding: ParameterEncoding, Sendable {
   /// `application/x-plist` is set unless the request has one.
   ///
   /// - Throws: The error of `urlRequest`; ``AFError/parameterEncodingFailed(reason:)`` with
-  ///   `.propertyListEncodingFailed` if a property list cannot represent the parameters.
+  ///   `.propertyListEncodingFailed` if a property list cannot represent the parameters, with `.missingURL` if the
+  ///   request has no URL.
   public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws
     -> URLRequest
   {
     var request = try urlRequest.asURLRequest()
     guard let parameters else { return request }
+    guard request.url != nil else { throw AFError.parameterEncodingFailed(reason: .missingURL) }
     do {
       let data = try PropertyListSerialization.data(
         fromPropertyList: parameters, format: format, options: options)

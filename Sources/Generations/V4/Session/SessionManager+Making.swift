@@ -60,7 +60,8 @@ struct FormUpload {
     fill(form)
     do {
       var request = try request.unwrap()
-      request.setValue(form.contentType, forHTTPHeaderField: "Content-Type")
+      // Foundation ends the process when a copy of a request without a URL is changed. The transport refuses it.
+      if request.url != nil { request.setValue(form.contentType, forHTTPHeaderField: "Content-Type") }
       guard form.contentLength >= threshold else {
         let upload = manager.upload(try form.encode(), with: request)
         return .success(request: upload, streamingFromDisk: false, streamFileURL: nil)

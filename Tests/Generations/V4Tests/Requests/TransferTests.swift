@@ -243,6 +243,29 @@ import Testing
     }
     #expect((refused as? AFError)?.isInvalidURLError == true && server.requestCount == 0)
   }
+
+  /// Runs in a separate process, because Foundation ends the process that changes a copy of such a request.
+  @Test("A form with a request that has no URL fails") func formWithoutURL() async {
+    await #expect(processExitsWith: .success) {
+      var bare = try URLRequest(url: "http://127.0.0.1/", method: .post)
+      bare.url = nil
+      let (nowhere, manager) = (bare, SessionManager.isolated())
+      for threshold in [0, 1_000_000] as [UInt64] {
+        let error: (any Error)? = await awaited { done in
+          manager.upload(
+            multipartFormData: { $0.append(Data(), withName: "a") }, usingThreshold: threshold, with: nowhere,
+            queue: .global()
+          ) { result in
+            switch result {
+            case .success(let request, _, _): request.response { done(UncheckedBox(value: $0.error)) }
+            case .failure(let error): done(UncheckedBox(value: error))
+            }
+          }
+        }
+        #expect((error as? URLError)?.code == .badURL)
+      }
+    }
+  }
 }
 
 extension Reply {

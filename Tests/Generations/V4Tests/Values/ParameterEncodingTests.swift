@@ -99,6 +99,23 @@ import Testing
     }
   }
 
+  @Test("A request without a URL cannot have a property list") func missingURLOfPropertyList() async {
+    // In a separate process, because Foundation ends the process that changes a copy of such a request.
+    await #expect(processExitsWith: .success) {
+      var bare = try URLRequest(url: "http://a.test/", method: .post)
+      bare.url = nil
+      let nowhere = bare
+      let error = #expect(throws: AFError.self) {
+        try PropertyListEncoding.default.encode(nowhere, with: ["a": 1])
+      }
+      guard case .parameterEncodingFailed(.missingURL) = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      #expect(try PropertyListEncoding.default.encode(nowhere, with: nil).url == nil)
+    }
+  }
+
   @Test("JSON is encoded in the body for every method") func json() throws {
     let parameters: Parameters = ["foo": [1, 2, 3], "bar": ["baz": "qux"]]
     for method in [HTTPMethod.get, .post] {
