@@ -146,8 +146,8 @@ open class Request: @unchecked Sendable {
   /// text holds the secrets of the request; do not write it to a log that others read.
   open var debugDescription: String {
     let command = core.cURLDescription()
-    let (begin, method) = ("$ curl -v", " \\\n\t-X GET")
-    guard command.hasPrefix(begin + method) else { return command }
+    let (begin, method, separator) = ("$ curl -v", " \\\n\t-X GET", " \\\n\t")
+    guard command.hasPrefix(begin + method + separator) else { return command }
     return begin + command.dropFirst(begin.count + method.count)
   }
 }

@@ -105,7 +105,7 @@ import Testing
     #expect(recorded.method == "GET" && String(decoding: recorded.body, as: UTF8.self) == "a=b")
   }
 
-  @Test("The cURL command matches the generation") func curl() async {
+  @Test("The cURL command matches the generation") func curl() async throws {
     let get = manager.request(server.url("/get"), headers: ["X-Quote": "a\"b"])
     let text = get.debugDescription
     #expect(text.hasPrefix("$ curl -v \\\n\t") && !text.contains("-X"))
@@ -113,7 +113,11 @@ import Testing
     let post = manager.request(server.url("/post"), method: .post, parameters: ["a": "b"])
     #expect(post.debugDescription.contains(" \\\n\t-X POST \\\n\t"))
     #expect(post.debugDescription.contains(#"-d "a=b""#))
-    _ = await (get.ended(), post.ended())
+    var own = URLRequest(url: try server.url("/get").asURL())
+    own.httpMethod = "GETALL"
+    let other = manager.request(own)
+    #expect(other.debugDescription.hasPrefix("$ curl -v \\\n\t-X GETALL \\\n\t"))
+    _ = await (get.ended(), post.ended(), other.ended())
   }
 
   @Test("The default header fields match the generation") func defaultHeaders() async throws {
