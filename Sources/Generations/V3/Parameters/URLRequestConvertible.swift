@@ -23,15 +23,27 @@ public protocol URLRequestConvertible {
 }
 
 extension NSURLRequest: URLRequestConvertible {
-  /// A copy of this request.
+  /// A copy of this request; an empty request if this one has no URL, because Foundation cannot copy it.
   public var URLRequest: NSMutableURLRequest {
-    (mutableCopy() as? NSMutableURLRequest) ?? NSMutableURLRequest(url: url ?? .placeholder)
+    guard let url else { return .withoutURL }
+    return (mutableCopy() as? NSMutableURLRequest) ?? NSMutableURLRequest(url: url)
   }
 }
 
 extension URLRequest: URLRequestConvertible {
-  /// The request as an object.
-  public var URLRequest: NSMutableURLRequest { (self as NSURLRequest).URLRequest }
+  /// The request as an object; an empty request if this one has no URL, because Foundation cannot copy it.
+  public var URLRequest: NSMutableURLRequest {
+    url == nil ? .withoutURL : (self as NSURLRequest).URLRequest
+  }
+}
+
+extension NSMutableURLRequest {
+  /// A new request without a URL.
+  fileprivate static var withoutURL: NSMutableURLRequest {
+    let request = NSMutableURLRequest(url: .placeholder)
+    request.url = nil
+    return request
+  }
 }
 
 extension NSURLRequest {

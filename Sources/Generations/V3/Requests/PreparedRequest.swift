@@ -17,24 +17,37 @@ struct PreparedRequest: Alamofire::URLRequestConvertible {
   private init(_ result: Swift.Result<URLRequest, NSError>) { self.result = result }
 
   init(_ convertible: any URLRequestConvertible) {
-    let request = convertible.URLRequest
-    result = request.url == nil ? .failure(Self.badURL("")) : .success(request.value)
+    result = Self.result(convertible.URLRequest)
   }
 
   init(
     _ method: Method, _ url: any URLStringConvertible, headers: [String: String]?,
     parameters: [String: Any]? = nil, encoding: ParameterEncoding = .URL
   ) {
-    let text = url.URLString
-    guard let url = URL(string: text) else {
-      result = .failure(Self.badURL(text))
+    guard let request = Self.request(of: url) else {
+      result = .failure(Self.badURL(url.URLString))
       return
     }
-    let request = NSMutableURLRequest(url: url)
     request.httpMethod = method.rawValue
     for (name, value) in headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
     let (encoded, error) = encoding.encode(request, parameters: parameters)
-    result = error.map { .failure($0) } ?? .success(encoded.value)
+    result = error.map { .failure($0) } ?? Self.result(encoded)
+  }
+
+  /// Returns the value of a request. Foundation ends the process that copies a request without a URL.
+  private static func result(_ request: NSMutableURLRequest) -> Swift.Result<URLRequest, NSError> {
+    request.url == nil ? .failure(badURL("")) : .success(request.value)
+  }
+
+  /// Returns a request that may be changed: a copy if the URL is given as a request. `nil` without a URL.
+  private static func request(of url: any URLStringConvertible) -> NSMutableURLRequest? {
+    // Before the casts, which copy the request.
+    guard let plain = URL(string: url.URLString) else { return nil }
+    return switch url {
+    case let request as NSURLRequest: request.URLRequest
+    case let request as URLRequest: request.URLRequest
+    default: NSMutableURLRequest(url: plain)
+    }
   }
 
   /// Returns a copy with another content type.

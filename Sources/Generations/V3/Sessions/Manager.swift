@@ -177,7 +177,7 @@ open class Manager: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - method: The method; it replaces the method of a `URLRequest` passed as the URL.
-  ///   - URLString: The URL.
+  ///   - URLString: The URL. From a `URLRequest`, header fields, body, timeout and cache policy are used, too.
   ///   - parameters: The parameters for the query or the body. Default: none.
   ///   - encoding: Default: the query for GET, HEAD and DELETE, otherwise the body.
   ///   - headers: Header fields; they override the configuration's. Default: none.

@@ -118,6 +118,53 @@ import Testing
     #expect(try await server.takeRequest().method == "POST")
   }
 
+  @Test("A URL request as the URL keeps its fields, its body and its settings") func requestAsURL()
+    async throws
+  {
+    let server = try HTTPTestServer()
+    var given = URLRequest(url: try #require(URL(string: server.url("/anything"))))
+    given.httpMethod = "PUT"
+    given.allHTTPHeaderFields = ["X-A": "request", "X-B": "request"]
+    given.httpBody = Data("body".utf8)
+    given.timeoutInterval = 77
+    given.cachePolicy = .reloadIgnoringLocalCacheData
+    let mutable = (given as NSURLRequest).URLRequest
+    let manager = Manager.isolated()
+    for kind in [given, given as NSURLRequest, mutable] as [any URLStringConvertible] {
+      let request = manager.request(.POST, kind, headers: ["X-B": "call"])
+      #expect(request.request?.timeoutInterval == 77)
+      #expect(request.request?.cachePolicy == .reloadIgnoringLocalCacheData)
+      #expect(await request.end().status == 200)
+      let sent = try await server.takeRequest()
+      #expect(sent.method == "POST" && String(decoding: sent.body, as: UTF8.self) == "body")
+      #expect(sent.header("X-A") == "request" && sent.header("X-B") == "call")
+    }
+    // The given object is not changed.
+    #expect(mutable.httpMethod == "PUT" && mutable.value(forHTTPHeaderField: "X-B") == "request")
+    let encoded = manager.request(.POST, given, parameters: ["a": 1], encoding: .JSON)
+    #expect(await encoded.end().status == 200)
+    let sent = try await server.takeRequest()
+    #expect(String(decoding: sent.body, as: UTF8.self) == #"{"a":1}"# && sent.header("X-A") == "request")
+    #expect(await manager.upload(.POST, given, data: Data("bytes".utf8)).end().status == 200)
+    let upload = try await server.takeRequest()
+    #expect(String(decoding: upload.body, as: UTF8.self) == "bytes" && upload.header("X-A") == "request")
+  }
+
+  @Test("A URL request without a URL is an error of the handlers") func missingURL() async {
+    // In a separate process, because Foundation ends the process that copies such a request.
+    await #expect(processExitsWith: .success) {
+      var bare = URLRequest(url: try #require(URL(string: "http://127.0.0.1/")))
+      bare.url = nil
+      let manager = Manager.isolated()
+      for request in [
+        manager.request(bare), manager.request(.POST, bare), manager.upload(bare, data: Data()),
+        manager.request(.POST, bare, parameters: ["a": 1], encoding: .JSON),
+      ] {
+        #expect(await request.end().fault == "NSURLErrorDomain \(NSURLErrorBadURL)")
+      }
+    }
+  }
+
   @Test("Every URLStringConvertible can be the URL") func urls() async throws {
     let server = try HTTPTestServer()
     let text = server.url("/get")
