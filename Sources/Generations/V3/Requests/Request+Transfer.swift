@@ -30,8 +30,11 @@ extension Request {
       record.data = nil
     }
     completionQueue.close()
-    core.responseChunks(on: core.underlyingQueue) { boxed.value($0) }
-      .response(queue: core.underlyingQueue) { [completionQueue] _ in completionQueue.open() }
+    core.responseChunks(on: core.underlyingQueue) { [weak self] chunk in
+      if !chunk.isEmpty { self?.record.withLock { $0.hasStreamedBytes = true } }
+      boxed.value(chunk)
+    }
+    .response(queue: core.underlyingQueue) { [completionQueue] _ in completionQueue.open() }
     return self
   }
 }

@@ -43,7 +43,7 @@ extension Request {
   where S.Element == String {
     let accepted = acceptableContentTypes.compactMap { MIMEType($0) }
     return validate { _, response in
-      if let data = self.record.withLock({ $0.data }), data.isEmpty { return .Success }
+      if self.record.withLock({ $0 }).hasEmptyBody { return .Success }
       let shown = response.value(forHTTPHeaderField: "Content-Type")
       if let type = shown.flatMap({ MIMEType($0) }) {
         return accepted.contains { $0.covers(type) } ? .Success : .Failure(.unacceptable(contentType: shown))

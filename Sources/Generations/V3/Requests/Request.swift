@@ -30,6 +30,7 @@ public final class Request: Sendable {
     switch core {
     case let download as DownloadRequest:
       download.response(queue: download.underlyingQueue) { response in
+        self.record.withLock { $0.file = response.fileURL }
         self.end(response.response, response.error, nil, response.resumeData, response.metrics)
       }
     case let data as DataRequest:
@@ -173,11 +174,24 @@ struct RequestRecord: Sendable {
   var error: NSError?
   /// Whether the body goes to a closure.
   var isStreamed = false
+  /// Whether a closure has received bytes.
+  var hasStreamedBytes = false
+  /// The file of a download.
+  var file: URL?
   var startTime: TimeInterval?
   var initialResponseTime: TimeInterval?
   var endTime: TimeInterval?
   /// The request itself, while it is a stream that runs: users need not retain it.
   var runningStream: Request?
+
+  /// Whether the response is known to have no body.
+  var hasEmptyBody: Bool {
+    if let file {
+      let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
+      return (attributes?[.size] as? NSNumber)?.int64Value == 0
+    }
+    return isStreamed ? !hasStreamedBytes : data?.isEmpty == true
+  }
 
   /// The points in time, for a serialization that is over now.
   var timeline: Timeline {

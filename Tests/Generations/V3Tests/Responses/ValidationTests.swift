@@ -64,6 +64,23 @@ import Testing
     #expect(await manager.request(.GET, server.url("/")).validate(contentType: ["a/b"]).end().error == nil)
   }
 
+  @Test("An empty download and an empty stream have every content type") func emptyBodies() async throws {
+    let server = try HTTPTestServer()
+    let manager = Manager.isolated(starting: false)
+    let folder = try Folder()
+    for (body, code) in [([], nil), ([1], -6002)] as [([UInt8], Int?)] {
+      server.enqueue(Reply(body: .bytes(body)), Reply(body: .bytes(body)))
+      let target = try folder.file("\(body.count)")
+      let download = manager.download(.GET, server.url("/")) { _, _ in target }
+        .validate(contentType: ["a/b"])
+      download.resume()
+      #expect(await download.end().error?.code == code)
+      let stream = manager.request(.GET, server.url("/")).stream { _ in }.validate(contentType: ["a/b"])
+      stream.resume()
+      #expect(await stream.end().error?.code == code)
+    }
+  }
+
   @Test("Plain validation reads Accept") func accept() async throws {
     let server = try HTTPTestServer()
     let manager = Manager.isolated()
