@@ -127,7 +127,9 @@ public final class Request: Sendable {
     authenticate(usingCredential: URLCredential(user: user, password: password, persistence: persistence))
   }
 
-  /// Answers challenges of the server with `credential`. It has no effect for a stream.
+  /// Answers challenges of the server with `credential`. It has no effect for a stream, nor on a challenge that has
+  /// already arrived. The request may have started, so set ``Manager/startRequestsImmediately`` to `false` if that
+  /// matters.
   @discardableResult
   public func authenticate(usingCredential credential: URLCredential) -> Self {
     core?.authenticate(with: credential)
