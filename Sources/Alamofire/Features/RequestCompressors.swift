@@ -75,7 +75,7 @@ private enum BodyCompression: String {
     to urlRequest: URLRequest, _ behavior: DeflateRequestCompressor.DuplicateHeaderBehavior,
     when shouldCompress: (Data) -> Bool
   ) -> Result<URLRequest, any Error> {
-    guard let body = urlRequest.httpBody else { return .success(urlRequest) }
+    guard let body = urlRequest.httpBody, urlRequest.isChangeable else { return .success(urlRequest) }
     if urlRequest.headers["Content-Encoding"] != nil {
       switch behavior {
       case .error: return .failure(DeflateRequestCompressor.DuplicateHeaderError())

@@ -46,6 +46,35 @@ struct ConversionTests {
     #expect(response.error?.underlyingError as? TestError == TestError())
   }
 
+  @Test("A request without a URL fails, whatever would be added to it") func missingURL() async {
+    // In a separate process, because Foundation ends the process that changes a copy of such a request.
+    await #expect(processExitsWith: .success) {
+      var bare = try URLRequest(url: "http://a.test/", method: .post)
+      bare.httpBody = Data("body".utf8)
+      bare.url = nil
+      var query = try URLRequest(url: "http://a.test/", method: .get)
+      query.url = nil
+      let session = Session.retained(fake: FakeTransport())
+      let body = AsyncStream<Data> { $0.finish() }
+      let errors = [
+        await session.request(bare).end().error,
+        await session.request(bare, interceptor: .gzipCompressor).end().error,
+        await session.upload(multipartFormData: { $0.append(Data(), withName: "a") }, with: bare).end().error,
+        await session.upload(body, with: bare, length: 0).end().error,
+        await session.upload(Data("body".utf8), with: bare).resumable(UploadFixture.options(.tus)).end()
+          .error,
+      ]
+      for (index, error) in errors.enumerated() {
+        #expect((error?.underlyingError as? URLError)?.code == .badURL, "\(index): \(error as Any)")
+      }
+      let segments = session.segmentedDownload(query, to: URL(fileURLWithPath: "/nowhere/file"))
+      #expect(await segments.response.error != nil)
+      await #expect(throws: AFError.self) {
+        for try await _ in session.eventSourceRequest(query).events() {}
+      }
+    }
+  }
+
   @Test("The modifier runs before the parameters are encoded") func modifierOrder() async {
     let session = Session.retained(fake: fake)
     let response = await session.request(

@@ -234,6 +234,7 @@ struct EventSourceInterceptor: RequestInterceptor {
     _ urlRequest: URLRequest, for session: Session,
     completion: @escaping @Sendable (_ result: Result<URLRequest, any Error>) -> Void
   ) {
+    guard urlRequest.isChangeable else { return completion(.success(urlRequest)) }
     var adapted = urlRequest
     adapted.cachePolicy = .reloadIgnoringLocalCacheData
     for field in source.fields(for: urlRequest) { adapted.headers.update(field) }

@@ -206,6 +206,7 @@ struct MultipartRequest: URLRequestConvertible {
 
   func asURLRequest() throws -> URLRequest {
     var request = try base.asURLRequest()
+    guard request.isChangeable else { return request }
     request.headers.update(.contentType(contentType))
     return request
   }

@@ -165,7 +165,7 @@ struct SequenceRequest: URLRequestConvertible {
 
   func asURLRequest() throws -> URLRequest {
     var request = try base.asURLRequest()
-    guard let length else { return request }
+    guard let length, request.isChangeable else { return request }
     guard length >= 0 else {
       let failure = TransportFailure(.cannotReadBody, "The length of the body, \(length), is negative.")
       throw AFError(failure, url: request.url?.absoluteString ?? "")

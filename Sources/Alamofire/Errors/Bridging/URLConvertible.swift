@@ -138,6 +138,10 @@ extension URLRequest {
 }
 
 extension URLRequest {
+  /// Whether a copy can be changed. Foundation on Linux ends the process when a copy of a request without a URL is
+  /// changed. Such a request is passed on unchanged, because the transport refuses it.
+  var isChangeable: Bool { url != nil }
+
   /// The header fields. Reading gives them in no particular order, since a `URLRequest` keeps none;
   /// writing replaces all of them.
   public var headers: HTTPHeaders {

@@ -158,7 +158,7 @@ final class UploadResumer: Sendable {
       state.request = request
       return (resumption, request)
     }
-    guard let (resumption, request) = next else { return original }
+    guard let (resumption, request) = next, original.isChangeable else { return original }
     var made = original
     if request.concernsUpload {
       guard let url = resumption.resource.flatMap({ URL(wire: $0.url) }) else {

@@ -350,6 +350,7 @@ struct SegmentConvertible: URLRequestConvertible {
 
   func asURLRequest() throws -> URLRequest {
     var made = try core.source.request(of: request.source)
+    guard made.isChangeable else { return made }
     let question = core.question(of: request.id)
     if let range = question.range {
       // The failed attempt has already received all bytes.
