@@ -141,7 +141,7 @@ extension EventSourceRequest {
   ) -> StreamDecoding<DecodedEvent<Value>, AFError> {
     StreamDecoding(events: { event in
       do {
-        let value = try decoder.decode(Value.self, from: Data(event.data.utf8))
+        let value = try decoder.value(Value.self, from: Data(event.data.utf8))
         return .success(DecodedEvent(type: event.type, value: value, id: event.id))
       } catch {
         return .failure(.responseSerializationFailed(reason: .decodingFailed(error: error)))

@@ -264,6 +264,6 @@ public struct DecodableWebSocketMessageDecoder<Value: Decodable & Sendable>: Web
     case .string(let text): data = Data(text.utf8)
     @unknown default: throw Error.unknownMessage(description: String(describing: message))
     }
-    do { return try decoder.decode(Value.self, from: data) } catch { throw Error.decoding(error) }
+    do { return try decoder.value(Value.self, from: data) } catch { throw Error.decoding(error) }
   }
 }

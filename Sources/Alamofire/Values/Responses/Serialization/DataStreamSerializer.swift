@@ -142,7 +142,7 @@ extension DecodableStreamSerializer: FramedStreamSerializer {
 
   private func decode(_ document: Data) throws -> T {
     do {
-      return try decoder.decode(T.self, from: document)
+      return try decoder.value(T.self, from: document)
     } catch {
       throw AFError.responseSerializationFailed(reason: .decodingFailed(error: error))
     }

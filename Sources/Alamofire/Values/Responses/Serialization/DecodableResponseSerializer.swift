@@ -61,7 +61,7 @@ extension DecodableResponseSerializer: WireSerializer {
   ) throws -> T {
     try serialize(method: method, status: status, data: data, emptyValue: { try Self.emptyValue() }) { data in
       do {
-        return try decoder.decode(T.self, from: data)
+        return try decoder.value(T.self, from: data)
       } catch {
         throw AFError.responseSerializationFailed(
           reason: .decodingFailed(error: (error as? DecodingError)?.showing(data) ?? error))

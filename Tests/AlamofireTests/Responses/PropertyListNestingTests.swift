@@ -1,0 +1,65 @@
+import Alamofire
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// Property lists that are nested too deeply for Foundation's parsers.
+@Suite("Nesting of property lists", .timeLimit(.minutes(5))) struct PropertyListNestingTests {
+  /// A value in any number of arrays.
+  private final class Nest: Decodable {
+    let depth: Int
+
+    init(from decoder: any Decoder) throws {
+      var container = try decoder.unkeyedContainer()
+      depth = container.isAtEnd ? 1 : try container.decode(Nest.self).depth + 1
+    }
+  }
+
+  private static func list(_ count: Int, _ element: String = "array", head: String = "") -> String {
+    let (begin, end) = ("<\(element)>", "</\(element)>")
+    return head + "<plist version=\"1.0\">" + String(repeating: begin, count: count)
+      + String(repeating: end, count: count) + "</plist>"
+  }
+
+  private static func value(_ data: Data) throws -> Int {
+    try DecodableResponseSerializer<Nest>(decoder: PropertyListDecoder()).serialize(
+      request: nil, response: nil, data: data, error: nil
+    ).depth
+  }
+
+  private static func isCorrupt(_ data: Data) -> Bool {
+    let error = #expect(throws: AFError.self) { try value(data) }
+    guard case .dataCorrupted? = error?.underlyingError as? DecodingError else { return false }
+    return true
+  }
+
+  @Test("Arrays within the limit are decoded", arguments: [String.Encoding.utf8, .utf16])
+  func withinTheLimit(encoding: String.Encoding) throws {
+    let head = "<?xml version=\"1.0\" encoding=\"\(encoding == .utf8 ? "UTF-8" : "UTF-16")\"?>\n"
+    #expect(try Self.value(#require(Self.list(100, head: head).data(using: encoding))) == 100)
+    let binary = try PropertyListSerialization.data(
+      fromPropertyList: [[[Int]()]], format: .binary, options: 0)
+    #expect(try Self.value(binary) == 3)
+  }
+
+  @Test("Too many elements are an error") func tooDeep() async {
+    await #expect(processExitsWith: .success) {
+      for element in ["array", "plist", "dict><key>a</key"] {
+        #expect(
+          PropertyListNestingTests.isCorrupt(Data(PropertyListNestingTests.list(200_000, element).utf8)),
+          "\(element)")
+      }
+      for encoding in [String.Encoding.utf16, .utf16BigEndian, .utf32] {
+        let mark: [UInt8] = encoding == .utf16BigEndian ? [0xFE, 0xFF] : []
+        let text = try #require(PropertyListNestingTests.list(200_000).data(using: encoding))
+        #expect(PropertyListNestingTests.isCorrupt(Data(mark) + text), "\(encoding)")
+      }
+      for name in ["ebcdic-cp-us", "utf-16", ""] {
+        let head = "<?xml version='1.0' encoding='\(name)'?>"
+        #expect(
+          PropertyListNestingTests.isCorrupt(Data(PropertyListNestingTests.list(200_000, head: head).utf8)),
+          "\(name)")
+      }
+    }
+  }
+}
