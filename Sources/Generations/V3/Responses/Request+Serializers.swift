@@ -47,7 +47,7 @@ extension Request {
     serializer(
       emptyValue: NSNull(), missing: .PropertyListSerializationFailed, "Property list", needsBytes: true
     ) { data, _ in
-      try PropertyListSerialization.propertyList(from: data, options: options, format: nil)
+      try PropertyListSerialization.untrusted(data, options: options)
     }
   }
 

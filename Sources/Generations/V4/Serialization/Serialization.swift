@@ -47,7 +47,7 @@ enum Serialization {
     if response.hasNoContent { return .success(NSNull()) }
     guard let data, !data.isEmpty else { return .failure(.inputDataNilOrZeroLength) }
     return attempt(else: { .propertyListSerializationFailed(error: $0) }) {
-      try PropertyListSerialization.propertyList(from: data, options: options, format: nil)
+      try PropertyListSerialization.untrusted(data, options: options)
     }
   }
 

@@ -52,6 +52,19 @@ import Testing
     #expect(Request.stringResponseSerializer().serializeResponse(nil, some, Data(), nil).value == "")
   }
 
+  @Test("A property list that is nested too deeply is an error of Foundation") func deepPropertyLists() async
+  {
+    // In a separate process, because Foundation's parser ends the process.
+    await #expect(processExitsWith: .success) {
+      for element in ["plist", "array"] {
+        let text = String(repeating: "<\(element)>", count: 200_000)
+        let result = Request.propertyListResponseSerializer().serializeResponse(
+          nil, nil, Data(text.utf8), nil)
+        #expect(result.error?.domain == NSCocoaErrorDomain)
+      }
+    }
+  }
+
   @Test("Text is decoded by the named encoding") func text() throws {
     let latin = Data([0xe4])
     let plain = try response()

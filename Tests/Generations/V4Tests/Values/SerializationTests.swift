@@ -107,6 +107,17 @@ import Testing
     #expect(reason(broken).hasPrefix("propertyListSerializationFailed"))
   }
 
+  @Test("A property list that is nested too deeply is an error") func deepPropertyLists() async {
+    // In a separate process, because Foundation's parser ends the process.
+    await #expect(processExitsWith: .success) {
+      for element in ["plist", "array"] {
+        let text = String(repeating: "<\(element)>", count: 200_000)
+        let list = Serialization.propertyList(options: [], response: nil, data: Data(text.utf8), error: nil)
+        #expect("\(list.error as Any)".contains("propertyListSerializationFailed"))
+      }
+    }
+  }
+
   @Test("Files of downloads are read") func files() throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     #expect(reason(Serialization.contents(of: nil, error: nil)) == "inputFileNil")
