@@ -68,10 +68,13 @@ struct JSONParameterEncoderTests {
     }
   }
 
-  @Test("A failure is reported as parameterEncoderFailed")
+  @Test("A failure is reported as parameterEncodingFailed")
   func failure() throws {
     let error = try #require(throws: AFError.self) { try post(Failing(), .json) }
-    #expect(error.isParameterEncoderError)
+    guard case .parameterEncodingFailed(.jsonEncodingFailed) = error else {
+      Issue.record("not the expected error: \(error)")
+      return
+    }
     #expect(error.underlyingError is Failing.Failure)
   }
 }
@@ -226,7 +229,9 @@ struct URLEncodedFormParameterEncoderTests {
       let error = await session.request(
         "http://a.test/", method: .post, parameters: Failing(), encoder: encoder
       ).end().error
-      #expect(error?.isParameterEncoderError == true && error?.underlyingError is Failing.Failure)
+      let isJSON = encoder is JSONParameterEncoder
+      #expect(error?.isParameterEncodingError == isJSON && error?.isParameterEncoderError == !isJSON)
+      #expect(error?.underlyingError is Failing.Failure)
     }
   }
 }

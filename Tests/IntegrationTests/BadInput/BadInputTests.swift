@@ -80,7 +80,7 @@ import Testing
     Mistake("values that are not JSON", words: ["parameters", "ratio"]) {
       $0.request("http://127.0.0.1:1/", method: .post, parameters: Endless(), encoder: .json)
     } _: { error in
-      guard case .parameterEncoderFailed(.encoderFailed(let inner)) = error else { return false }
+      guard case .parameterEncodingFailed(.jsonEncodingFailed(let inner)) = error else { return false }
       return inner is EncodingError
     },
     Mistake("an array as a form", words: ["array"]) {

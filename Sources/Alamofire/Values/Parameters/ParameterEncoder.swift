@@ -70,8 +70,9 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
   /// Returns the request with the value as its body; the content type `application/json` is set unless there is one.
   /// `nil` leaves the request unchanged.
   ///
-  /// - Throws: ``AFError/parameterEncoderFailed(reason:)`` with `.encoderFailed` when the value cannot be
-  ///   written, with `.missingRequiredComponent` when the request has no URL.
+  /// - Throws: ``AFError/parameterEncodingFailed(reason:)`` with `.jsonEncodingFailed` when the value cannot be
+  ///   written; ``AFError/parameterEncoderFailed(reason:)`` with `.missingRequiredComponent` when the request has no
+  ///   URL.
   open func encode<Parameters: Encodable>(
     _ parameters: Parameters?, into request: URLRequest
   ) throws -> URLRequest {
@@ -88,7 +89,7 @@ open class JSONParameterEncoder: @unchecked Sendable, ParameterEncoder {
     do {
       request.httpBody = try encoder.encode(parameters)
     } catch {
-      throw .parameterEncoderFailed(reason: .encoderFailed(error: error))
+      throw .parameterEncodingFailed(reason: .jsonEncodingFailed(error: error))
     }
     request.setContentTypeIfAbsent("application/json")
   }
