@@ -178,6 +178,12 @@ package final class StreamFlow: BodySink {
   /// Notes that the request was cancelled: its end does not wait for iterators.
   func readersLeave() { fanout.endWithoutLoops() }
 
+  /// Blocks until all handlers have had everything, but not for longer than some seconds.
+  func waitForHandlers() {
+    let areDone = DispatchSemaphore(value: 0)
+    if settled({ areDone.signal() }) { _ = areDone.wait(timeout: .now() + 10) }
+  }
+
   /// Waits as ``settled(_:)`` does. If the task is cancelled, it does not wait for iterators.
   func settled() async {
     await withTaskCancellationHandler {

@@ -72,7 +72,9 @@ final class SegmentedDownloadCore: Sendable {
 
   /// Returns the range and the condition that a request asks for now.
   func question(of id: Int) -> (range: Range<Int>?, condition: String?) {
-    state.withLock { ($0.transfer.range(of: id), $0.transfer.condition(of: id)) }
+    // The queue may not have received all bytes of a failed attempt, which would be asked for again.
+    state.withLock { $0.requests[id] }?.flow.waitForHandlers()
+    return state.withLock { ($0.transfer.range(of: id), $0.transfer.condition(of: id)) }
   }
 
   // MARK: Control
