@@ -225,7 +225,7 @@ import Testing
       for _ in 0..<4 { client.urlProtocol(loader, didLoad: chunk) }
       loaders.add { loader.finish(client) }
     }
-    let session = Session.scripted(timeout: 2)
+    let session = Session.scripted(timeout: 8)
     let (reached, gate) = (Latch(), DispatchSemaphore(value: 0))
     let counts = Recorder<Int>()
     let request = session.streamRequest(script.url).responseStream(on: DispatchQueue(label: "test.slow")) {

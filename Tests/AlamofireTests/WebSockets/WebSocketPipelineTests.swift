@@ -173,10 +173,10 @@ import Testing
   @Test("A connection that is suspended while a pong is due is not cut")
   func suspendedPong() async throws {
     let fake = FakeSocketSession()
-    let (socket, events, stream) = try await fake.connected(.pingInterval(3))
+    let (socket, events, stream) = try await fake.connected(.pingInterval(10))
     #expect(await stream.events(count: 1).count == 1)
     socket.suspend()
-    let other = fake.session.webSocketRequest(to: "ws://a.test/", configuration: .pingInterval(3))
+    let other = fake.session.webSocketRequest(to: "ws://a.test/", configuration: .pingInterval(10))
     let ends = other.recorded()
     try await fake.streams.streams.value(1).accept()
     #expect(await ends.wait(for: 2) == [.connected(nil), .completed(.timedOut)], "so much time has passed")
