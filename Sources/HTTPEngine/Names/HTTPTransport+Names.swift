@@ -93,9 +93,8 @@ extension HTTPTransport {
   ) async -> Addresses {
     // A client identity that belongs to one origin is not shown to the name service.
     let profile = Self.profile(for: request.profile.elsewhere ?? request.profile)
-    let limits = [request.profile.options.timeLimits.nameLookup, request.connectTimeout]
-    let deadline = (limits.map { $0.map { ContinuousClock.now + $0 } } + [request.deadline]).compactMap { $0 }
-      .min()
+    let limits = [request.profile.options.timeLimits.nameLookup, request.connectTimeout].compactMap { $0 }
+    let deadline = ([request.deadline].compactMap { $0 } + limits.map { .now + $0 }).min()
     async let second = ask(key, .v6, for: request, at: service, profile, until: deadline)
     let first = await ask(key, .v4, for: request, at: service, profile, until: deadline)
     var (addresses, seconds) = ([IPAddress](), UInt32.max)
@@ -222,12 +221,11 @@ extension TransportFailure {
   {
     let kind: FailureKind
     if phase == .total, request.deadline.map({ $0 > .now }) ?? true {
-      let limit = request.profile.options.timeLimits.nameLookup
-      let isLimited = limit.map { $0 <= request.connectTimeout ?? $0 } ?? false
-      let reason =
-        if let limit, isLimited { PhaseTimer.Phase.nameLookup.message(host: name, limit: limit) } else {
-          RouteFailure.timedOut(name, in: .nameLookup).message
-        }
+      let phase = PhaseTimer.Phase.nameLookup
+      var reason = RouteFailure.timedOut(name, in: phase).message
+      if let limit = request.profile.options.timeLimits[phase], limit <= request.connectTimeout ?? limit {
+        reason = phase.message(host: name, limit: limit)
+      }
       return TransportFailure(
         .timedOut, "The name service \(service.host) did not answer in time. " + reason, phase: .nameLookup)
     }

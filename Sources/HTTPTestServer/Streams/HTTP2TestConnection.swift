@@ -190,7 +190,7 @@ public final class HTTP2TestConnection {
   }
 
   /// Returns a field line as a literal without indexing (RFC 7541 §6.2.2).
-  private static func literal(_ name: String, _ value: String) -> [UInt8] {
+  package static func literal(_ name: String, _ value: String) -> [UInt8] {
     [0x00] + text(name) + text(value)
   }
 

@@ -167,21 +167,15 @@ extension ProxyServer {
   /// One sentence about a name or a password that cannot be sent as it is, without either of them; `nil` when both can.
   /// Basic ends the name at its first colon (RFC 7617 §2); a NUL would end both in SOCKS4.
   package var credentialFault: String? {
+    let isHTTP = kind == .http || kind == .https
     for (part, text) in [("name", username), ("password", password)] {
       if text?.utf8.contains(0) == true { return "The \(part) for the proxy \(self) contains a NUL." }
+      guard isHTTP, text?.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) == true else { continue }
+      return
+        "The \(part) for the proxy \(self) contains a line break or another control character (RFC 7617 §2)."
     }
-    switch kind {
-    case .http, .https:
-      for (part, text) in [("name", username), ("password", password)] {
-        if text?.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) == true {
-          return
-            "The \(part) for the proxy \(self) contains a line break or another control character (RFC 7617 §2)."
-        }
-      }
-      guard username?.utf8.contains(UInt8(ascii: ":")) == true else { return nil }
-      return "The name for the proxy \(self) contains a colon, which HTTP does not allow (RFC 7617 §2)."
-    case .socks4, .socks4a, .socks5, .socks5h: return nil
-    }
+    guard isHTTP, username?.utf8.contains(UInt8(ascii: ":")) == true else { return nil }
+    return "The name for the proxy \(self) contains a colon, which HTTP does not allow (RFC 7617 §2)."
   }
 
   /// Reads the value of an environment variable: `[scheme://][user:password@]host[:port]`; without a scheme it is an

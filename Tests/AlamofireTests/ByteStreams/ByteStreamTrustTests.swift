@@ -58,22 +58,11 @@ import Testing
     #expect(judge.calls.values == [String](repeating: "localhost true", count: count))
   }
 
-  /// A delegate that stores completion handlers and never calls them.
-  private final class Silent: SessionDelegate, @unchecked Sendable {
-    // Unchecked: used on the queue of the session only.
-    private var kept: [(URLSession.AuthChallengeDisposition, URLCredential?) -> Void] = []
-
-    override func urlSession(
-      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) { kept.append(completionHandler) }
-  }
-
   @Test("A delegate that does not decide about certificates lets the stream fail") func silentDelegate()
     async throws
   {
     let server = try StreamTestServer(.tls(.localhost))
-    let session = Session.forStreams(delegate: Silent(), timeout: 0.2)
+    let session = Session.forStreams(delegate: SilentDelegate(), timeout: 0.2)
     let stream = session.byteStream(host: "localhost", port: server.port, secure: true)
     #expect(await failure { try await stream.write(Data("x".utf8)) } != nil)
     #expect(await stream.ended() != nil)

@@ -81,21 +81,9 @@ final class SessionPeer {
     withUnsafeBytes(of: number.bigEndian) { Array($0) }
   }
 
-  /// Returns fields as literals that are never indexed (RFC 7541 §6.2.2).
+  /// Returns fields as literals without indexing (RFC 7541 §6.2.2).
   static func block(_ fields: [(String, String)]) -> [UInt8] {
-    fields.flatMap { [0x00] + text($0.0) + text($0.1) }
-  }
-
-  private static func text(_ text: String) -> [UInt8] {
-    var length = text.utf8.count
-    guard length >= 127 else { return [UInt8(length)] + Array(text.utf8) }
-    var bytes: [UInt8] = [127]
-    length -= 127
-    while length >= 128 {
-      bytes.append(UInt8(length % 128 | 128))
-      length /= 128
-    }
-    return bytes + [UInt8(length)] + Array(text.utf8)
+    fields.flatMap { HTTP2TestConnection.literal($0.0, $0.1) }
   }
 
   // MARK: The server reads
