@@ -8,10 +8,17 @@ import HTTPWire
 final class FakeByteStreams: ByteStreamTransport {
   /// The streams in the order in which they were opened.
   let streams = Recorder<FakeByteStream>()
+  private let willOpen: @Sendable () -> Void
+
+  /// Makes a transport.
+  ///
+  /// - Parameter willOpen: Called before each stream is made, while its request is being started.
+  init(willOpen: @escaping @Sendable () -> Void = {}) { self.willOpen = willOpen }
 
   func stream(
     _ request: WireRequest, isSecure: Bool, watcher: any ByteStreamWatcher
   ) -> any ByteStream {
+    willOpen()
     let stream = FakeByteStream(request, isSecure: isSecure, watcher: watcher)
     streams.add(stream)
     return stream

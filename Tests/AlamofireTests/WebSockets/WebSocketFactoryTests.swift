@@ -64,6 +64,25 @@ import Testing
     #expect(try await server.takeRequest().target == "/socket?x")
   }
 
+  @Test("The form with parameters has its configuration", arguments: [true, false])
+  func configurationWithParameters(hasParameters: Bool) async throws {
+    let server = try HTTPTestServer.webSocket { connection in
+      try connection.send("four")
+      try connection.close()
+      try connection.drain()
+    }
+    var configuration = WebSocketRequest.Configuration.protocol("v2, v1")
+    configuration.maximumMessageSize = 3
+    configuration.compressesMessages = true
+    let socket = Session.forSockets().webSocketRequest(
+      to: server.socketURL(), configuration: configuration, parameters: hasParameters ? Query() : nil)
+    #expect(await socket.events() == [.connected(nil), .completed(.dataLengthExceedsMaximum)])
+    let request = try await server.takeRequest()
+    #expect(request.headers(named: "Sec-WebSocket-Protocol") == ["v2, v1"])
+    #expect(request.header("Sec-WebSocket-Extensions")?.hasPrefix("permessage-deflate") == true)
+    #expect(request.target == (hasParameters ? "/socket?page=2&room=a%20b" : "/socket"))
+  }
+
   /// Makes another request for each attempt.
   private struct Router: URLRequestConvertible {
     let url: String

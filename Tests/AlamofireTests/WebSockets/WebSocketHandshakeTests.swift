@@ -223,6 +223,45 @@ import Testing
     #expect(transaction?.countOfResponseHeaderBytesReceived == Int64(head.count))
   }
 
+  @Test("The metrics of a refused handshake have its hops, the last one with the refusal")
+  func refusal() async throws {
+    let server = try HTTPTestServer.webSocket()
+    server.enqueue(.redirect(to: "/gate"), .status(403))
+    let socket = Session.forSockets().webSocketRequest(to: server.socketURL("/first"))
+    #expect(await socket.events() == [.completed(.badServerResponse)])
+    #expect(socket.response?.statusCode == 403)
+    #expect(socket.allMetrics.count == 1)
+    let hops = try #require(socket.metrics).transactionMetrics
+    #expect(hops.map { ($0.response as? HTTPURLResponse)?.statusCode } == [302, 403])
+    #expect(hops.map { $0.request.url?.path } == ["/first", "/gate"])
+    var last = Date.distantPast
+    for hop in hops {
+      let dates = [
+        hop.fetchStartDate, hop.connectEndDate, hop.requestStartDate, hop.requestEndDate,
+        hop.responseStartDate, hop.responseEndDate,
+      ].compactMap { $0 }
+      #expect(dates.count == 6 && dates == dates.sorted())
+      // The clock of the dates differs from the clock of the durations by less than this.
+      #expect(try #require(dates.first) > last.addingTimeInterval(-0.01))
+      last = try #require(dates.last)
+      #expect(hop.countOfRequestHeaderBytesSent > 0 && hop.countOfResponseHeaderBytesReceived > 0)
+    }
+  }
+
+  @Test("A handshake without an answer has the metrics of its hop")
+  func lostHandshake() async throws {
+    let fake = FakeSocketSession()
+    let socket = fake.session.webSocketRequest(to: "ws://a.test/path")
+    let events = socket.recorded()
+    let stream = try await fake.streams.streams.value(0)
+    await stream.writes.wait(for: 1)
+    stream.fail()
+    #expect(await events.wait(for: 1) == [.completed(.networkConnectionLost)])
+    let hops = try #require(socket.metrics).transactionMetrics
+    #expect(hops.map { $0.request.url?.path } == ["/path"])
+    #expect(hops.allSatisfy { $0.response == nil && $0.responseStartDate == nil })
+  }
+
   // MARK: Trust
 
   private final class Evaluator: ServerTrustEvaluating {

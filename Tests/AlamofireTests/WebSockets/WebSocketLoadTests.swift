@@ -124,6 +124,51 @@ import Testing
     #expect(socket.task is URLSessionWebSocketTask)
   }
 
+  /// The way in which a server ends a connection without a Close frame.
+  enum Loss: CaseIterable { case end, endWhileClosing, reset, cutOff }
+
+  @Test(
+    "A connection without a Close frame is not closed but lost, for each observer", arguments: Loss.allCases)
+  func loss(_ loss: Loss) async throws {
+    let server = try HTTPTestServer.webSocket(loss == .cutOff ? .tls(.localhost) : .none) { connection in
+      connection.answersControlFrames = false
+      if loss == .reset { connection.reset() }
+      if loss == .cutOff { connection.cutOff() }
+      try connection.send("last")
+      // Ends after the message of the client, or after its Close frame.
+      _ = try connection.next()
+    }
+    let listener = Listener()
+    let socket = Session.forSockets(delegate: listener).webSocketRequest(to: server.socketURL())
+    let errors = Recorder<AFError?>()
+    let kinds = Recorder<String>()
+    socket.streamMessageEvents(on: .global()) { [weak socket] event in
+      switch event.kind {
+      case .connected: kinds.add("connected")
+      case .receivedMessage:
+        kinds.add("message")
+        if loss == .endWhileClosing {
+          event.close(sending: .normalClosure)
+        } else {
+          socket?.send(.string("answer"))
+        }
+      case .disconnected(let code, _): kinds.add("disconnected \(code.rawValue)")
+      case .completed(let completion):
+        kinds.add("completed")
+        errors.add(completion.error)
+      }
+    }
+    let error = try #require(await errors.value(0))
+    let scheme = loss == .cutOff ? "wss" : "ws"
+    #expect(kinds.values == ["connected", "message", "completed"])
+    #expect(error.transferCode == .networkConnectionLost)
+    if loss == .end || loss == .endWhileClosing {
+      #expect(error.localizedDescription.contains("without a Close frame"))
+    }
+    #expect(socket.error?.transferCode == .networkConnectionLost)
+    #expect(await listener.events.wait(for: 2) == ["open - \(scheme)", "complete false"])
+  }
+
   @Test("After a retry, the delegate gets the task of the connection") func delegateAfterRetry() async throws
   {
     let server = try HTTPTestServer.webSocket(

@@ -232,6 +232,39 @@ import Testing
     #expect(stream.ends.values.count == 1)
   }
 
+  /// The progress of a request when its task is cancelled.
+  enum Wait: CaseIterable { case attempt, start, connection, resumption, answer }
+
+  @Test("A task that is cancelled while it waits never opens its connection", arguments: Wait.allCases)
+  func cancelledWait(wait: Wait) async throws {
+    let starting = Mutex<WebSocketTask?>(nil)
+    let fake = FakeByteStreams { starting.withLock { $0 }?.cancel() }
+    let socket = Session.forFakeSockets(fake, TransportOptions(), nil)
+      .webSocketRequest(to: "ws://a.test/", shouldAutomaticallyResume: wait != .attempt)
+    let task = socket.webSocketTask()
+    // The request is cancelled before it can refuse to start.
+    if wait == .start { starting.withLock { $0 = task } }
+    let events = socket.recorded()
+    guard wait != .attempt else {
+      task.cancel()
+      #expect(await events.wait(for: 1) == [.cancelled])
+      #expect(fake.streams.count == 0)
+      return
+    }
+    let stream = try await fake.streams.value(0)
+    if wait == .answer { await stream.writes.wait(for: 1) }
+    if wait == .resumption { task.suspend() }
+    if wait != .start { task.cancel() }
+    // A request that goes on sends its handshake.
+    #expect(await eventually { stream.ends.count > 0 || (wait == .start && stream.writes.count > 0) })
+    try #require(stream.ends.values == [.cancelled])
+    if wait == .start { #expect(stream.writes.count == 0) }
+    if stream.writes.count > 0 { try await stream.accept() }
+    await stream.settle()
+    #expect(await events.wait(for: 1) == [.cancelled])
+    #expect(socket.isCancelled && fake.streams.count == 1)
+  }
+
   @Test("A lost connection ends the request", arguments: Moment.allCases)
   func loss(moment: Moment) async throws {
     let fake = FakeSocketSession()
