@@ -56,6 +56,76 @@ import Testing
     #expect(fixture.fake.requests.count == 1)
   }
 
+  @Test(
+    "Progress of a response from the cache is reported as it is read, with its size",
+    arguments: [false, true])
+  func progress(isStream: Bool) async {
+    let fixture = await fixture()
+    let size = Int64(Self.body.utf8.count + 1)
+    let queue = DispatchQueue(label: "test.progress")
+    let seen = Recorder<(completed: Int64, total: Int64)>()
+    let report = { @Sendable (progress: Progress) in
+      seen.add((progress.completedUnitCount, progress.totalUnitCount))
+    }
+    await withCheckedContinuation { continuation in
+      if isStream {
+        fixture.session.streamRequest("http://a.test/x").downloadProgress(queue: queue, closure: report)
+          .responseStream(on: queue) { if case .complete = $0.event { continuation.resume() } }
+      } else {
+        fixture.session.download("http://a.test/x").downloadProgress(queue: queue, closure: report)
+          .response(queue: queue) { response in
+            response.removeFile()
+            continuation.resume()
+          }
+      }
+    }
+    #expect(fixture.fake.requests.count == 1)
+    // The response has several pieces.
+    #expect(seen.count > 1)
+    #expect(seen.values.allSatisfy { $0.total == size }, "\(seen.values)")
+    #expect(seen.values.map(\.completed) == seen.values.map(\.completed).sorted(), "\(seen.values)")
+    #expect(seen.values.last?.completed == size, "\(seen.values)")
+  }
+
+  /// Records the counts of a transfer.
+  private final class Counts: TransferObserver {
+    let all = Recorder<ByteCount>()
+
+    func transferBegan(_ control: any TransferControl) -> TransferStart { .go }
+    func headReceived(_ head: ResponseHead) -> HeadDisposition { .proceed }
+    func bytesMoved(_ count: ByteCount) { all.add(count) }
+    func transferEnded() {}
+  }
+
+  /// Records the sum of the sizes of the pieces, after each of them.
+  private final class Sizes: BodySink {
+    let sums = Recorder<Int64>()
+
+    func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? { nil }
+    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
+      sums.add((sums.values.last ?? 0) + Int64(bytes.count))
+      return .more
+    }
+    func finish() -> TransportFailure? { nil }
+  }
+
+  @Test("Each piece of a stored body is counted, with the size of the body", arguments: [false, true])
+  func countsOfPieces(hasSink: Bool) async throws {
+    let body = Data(Self.body.utf8)
+    let (sizes, counts) = (Sizes(), Counts())
+    let transport = StoredTransport(
+      answer: StoredAnswer(head: ResponseHead(status: 200), body: body), sink: hasSink ? sizes : nil)
+    let url = "http://a.test/x"
+    let request = WireRequest(
+      url: url, origin: try #require(Origin(url: url)), profile: ConnectionProfile())
+    let response = try await transport.response(to: request, observer: counts)
+    #expect(response.body == (hasSink ? nil : body))
+    #expect(counts.all.values.allSatisfy { $0.expectedToReceive == Int64(body.count) })
+    #expect(counts.all.values.map(\.received) == (hasSink ? sizes.sums.values : [Int64(body.count)]))
+    if hasSink { #expect(counts.all.count > 1) }
+    #expect(counts.all.values.last?.received == Int64(body.count))
+  }
+
   @Test("A stale response is not downloaded while another one is fetched in the background")
   func staleWhileRevalidate() async {
     let fixture = await fixture("max-age=60, stale-while-revalidate=600")

@@ -150,6 +150,26 @@ import Testing
     #expect(TimelinePage(entries: [entries[1]]).html.contains("<h1>1 request in 25.5 ms</h1>"))
   }
 
+  @Test("The legend names each phase beside its color, and each column has a title") func legend() throws {
+    let page = TimelinePage(entries: []).html
+    let legend = try #require(page.components(separatedBy: "<p>").last?.components(separatedBy: "</p>").first)
+    let phases = [
+      ("blocked", "queue"), ("dns", "name look-up"), ("connect", "connection"), ("ssl", "TLS handshake"),
+      ("send", "request"), ("wait", "waiting"), ("receive", "response"),
+    ]
+    let labels = phases.map { "<span><b class=\"\($0)\"></b>\($1)</span>" }
+    #expect(legend == labels.joined(separator: " "))
+    let colors = phases.map { name, _ in
+      page.components(separatedBy: ".\(name){background:").dropFirst().map { $0.prefix { $0 != "}" } }
+    }
+    #expect(colors.allSatisfy { $0.count == 1 } && Set(colors).count == phases.count, "\(colors)")
+    let titles = page.components(separatedBy: "<th>").dropFirst().map {
+      $0.components(separatedBy: "</th>")[0]
+    }
+    #expect(titles == ["Request", "Status", "Size", "Start", "Duration", "Timeline"])
+    #expect(page.contains("<h1>0 requests in 0.0 ms</h1>"))
+  }
+
   @Test("The bars of a request follow each other, with the time of each phase") func bars() throws {
     var values = TaskMetricsTests.fresh()
     values.queueEnd = 200

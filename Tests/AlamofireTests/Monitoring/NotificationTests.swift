@@ -64,6 +64,18 @@ struct NotificationTests {
     #expect(observers[0].names.values.isEmpty)
   }
 
+  @available(*, deprecated)
+  @Test("The default monitors of a session post notifications beside other monitors")
+  func defaultMonitors() async {
+    let monitors = Session().defaultEventMonitors + [EventSpy()]
+    let session = Session.retained(
+      fake: FakeTransport(), observers: SessionObservers(eventMonitors: monitors))
+    let request = session.request("http://a.test/")
+    let observer = Observer(of: request, [Request.didFinishNotification])
+    _ = await request.end()
+    #expect(await observer.names.wait(for: 1) == [Self.prefix + "didFinish"])
+  }
+
   @Test("Other notifications have no request")
   func others() {
     #expect(Notification(name: Notification.Name("x")).request == nil)

@@ -79,6 +79,29 @@ import Testing
     #expect(session.session === stock)
   }
 
+  @available(*, deprecated)
+  @Test("The default monitors of each session are those that it has without monitors of its own")
+  func defaultMonitors() {
+    func areDefault(_ monitors: [any EventMonitor]) -> Bool {
+      monitors.map { ($0 as? AlamofireNotifications) === AlamofireNotifications.onDemand } == [true]
+    }
+    let own = Session(eventMonitors: [monitor])
+    #expect(areDefault(own.defaultEventMonitors))
+    #expect(own.eventMonitor.monitors.map { $0 is EventSpy } == [true])
+    for session in [
+      Session(), Session(transportOptions: TransportOptions()),
+      Session(
+        session: Session.urlSession(delegate: delegate), delegate: delegate,
+        rootQueue: DispatchQueue(label: "root")),
+      Session(
+        session: URLSession(configuration: configuration), delegate: delegate,
+        rootQueue: DispatchQueue(label: "root"), transportOptions: options),
+      Session(eventMonitors: own.defaultEventMonitors),
+    ] {
+      #expect(areDefault(session.eventMonitor.monitors) && areDefault(session.defaultEventMonitors))
+    }
+  }
+
   @Test("The defaults start requests lazily and at once, and notify on demand") func defaults() {
     for session in [
       Session(), Session(transportOptions: TransportOptions()),
