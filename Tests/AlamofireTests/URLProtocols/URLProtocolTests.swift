@@ -186,6 +186,38 @@ import Testing
     #expect(error is Broken)
   }
 
+  @Test("An error after a response and data fails the request, which has the data")
+  func failureAfterData() async throws {
+    struct Broken: Error {}
+    let script = ProtocolScript { loader, client in
+      loader.respond(client, 200, ["X-Stub": "yes"])
+      loader.load(client, "pa")
+      loader.load(client, "rt")
+      client.urlProtocol(loader, didFailWithError: Broken())
+      // Called after the failure, so it has no effect.
+      loader.load(client, "late")
+      loader.finish(client)
+    }
+    func isBroken(_ error: AFError?) -> Bool {
+      guard case .sessionTaskFailed(let error)? = error else { return false }
+      return error is Broken
+    }
+    let session = Session.scripted()
+    let response = await session.request(script.url).validate().end()
+    #expect(isBroken(response.error), "\(response)")
+    #expect(response.data == Data("part".utf8))
+    #expect(response.response?.value(forHTTPHeaderField: "X-Stub") == "yes")
+    var text = ""
+    for await event in session.streamRequest(script.url).streamTask().streamingStrings() {
+      text += event.value ?? ""
+      if let completion = event.completion { #expect(isBroken(completion.error), "\(completion)") }
+    }
+    #expect(text == "part")
+    let download = await session.download(script.url).serializingDownloadedFileURL().response
+    #expect(isBroken(download.error) && download.fileURL == nil, "\(download)")
+    #expect(await script.stopped.wait(for: 3).count == 3)
+  }
+
   @Test("A retry makes another protocol") func retry() async {
     let count = Recorder<Int>()
     let script = ProtocolScript { loader, client in
@@ -339,6 +371,51 @@ import Testing
     let seen = try #require(script.started.values.first)
     #expect(seen.value(forHTTPHeaderField: "X-Mine") == "1")
     #expect(seen.value(forHTTPHeaderField: "Authorization") == nil)
+  }
+
+  /// A class that serves the paths with its letter, and responds with it.
+  private class LetterProtocol: URLProtocol {
+    class var letter: String { "" }
+
+    override class func canInit(with request: URLRequest) -> Bool {
+      request.url?.host == "letters.test" && request.url?.path.contains(letter) == true
+    }
+
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+      guard let url = request.url else { return }
+      let response = URLResponse(
+        url: url, mimeType: "text/plain", expectedContentLength: 1, textEncodingName: nil)
+      client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+      client?.urlProtocol(self, didLoad: Data(Self.letter.utf8))
+      client?.urlProtocolDidFinishLoading(self)
+    }
+
+    override func stopLoading() {}
+  }
+
+  private final class FirstProtocol: LetterProtocol {
+    override class var letter: String { "a" }
+  }
+
+  private final class SecondProtocol: LetterProtocol {
+    override class var letter: String { "b" }
+  }
+
+  @Test("The first class that accepts a request serves it", arguments: [false, true])
+  func order(isReversed: Bool) async {
+    let configuration = URLSessionConfiguration.uncached
+    let classes: [AnyClass] = [FirstProtocol.self, SecondProtocol.self]
+    configuration.protocolClasses = isReversed ? classes.reversed() : classes
+    let session = Session.retained(fake: FakeTransport(.text("engine")), configuration: configuration)
+    var letters: [String] = []
+    for path in ["ab", "a", "b", "ba", "c"] {
+      letters.append(
+        await session.request("http://letters.test/\(path)").serializingString().response.value ?? "-")
+    }
+    let both = isReversed ? "b" : "a"
+    #expect(letters == [both, "a", "b", both, "engine"])
   }
 
   /// A class that serves one path of its host.
