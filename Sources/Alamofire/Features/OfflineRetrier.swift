@@ -46,7 +46,7 @@ public final class OfflineRetrier: RequestInterceptor {
     var wait = 0
   }
 
-  private let makeMonitor: @Sendable () -> any PathMonitor
+  let makeMonitor: @Sendable () -> any PathMonitor
   private let isOfflineError: @Sendable (any Error) -> Bool
   /// The requests that wait for a network, for attempts and the queue of the monitor.
   private let state = Mutex(State())

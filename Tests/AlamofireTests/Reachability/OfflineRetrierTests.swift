@@ -1,10 +1,11 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPSystem
 import HTTPWire
 import Synchronization
 import Testing
+
+@testable import Alamofire
 
 @Suite(.timeLimit(.minutes(5))) struct OfflineRetrierTests {
   private let monitors = Recorder<ScriptedMonitor>()
@@ -235,6 +236,41 @@ import Testing
     }
     await answers.wait(for: forms.count + usual.count)
     #expect(asked.count == forms.count + usual.count)
+  }
+
+  @Test("Each form of the retrier waits as long as it is told, for the interfaces that it is given")
+  func limits() throws {
+    let wait = DispatchTimeInterval.milliseconds(1234)
+    let all = Set(NetworkInterfaceType.allCases).subtracting([.loopback])
+    let forms: [(OfflineRetrier, allowed: Set<NetworkInterfaceType>)] = [
+      (OfflineRetrier(maximumWait: wait), all), (.offlineRetrier(maximumWait: wait), all),
+      (OfflineRetrier(requiredInterfaceType: .wifi, maximumWait: wait), [.wifi]),
+      (.offlineRetrier(requiredInterfaceType: .wifi, maximumWait: wait), [.wifi]),
+      (
+        OfflineRetrier(prohibitedInterfaceTypes: [.wifi, .cellular], maximumWait: wait),
+        [.wiredEthernet, .other]
+      ),
+      (
+        .offlineRetrier(prohibitedInterfaceTypes: [.wifi, .cellular], maximumWait: wait),
+        [.wiredEthernet, .other]
+      ),
+    ]
+    for (index, form) in forms.enumerated() {
+      let monitor = try #require(form.0.makeMonitor() as? NetworkPathMonitor)
+      #expect(monitor.maximumWait == wait, "form \(index)")
+      let allowed = NetworkLinkKind.allCases.filter { monitor.isThere(ScriptedNetwork.online(over: $0)) }
+      #expect(Set(allowed.map { NetworkInterfaceType($0) }) == form.allowed, "form \(index)")
+    }
+    let network = ScriptedNetwork()
+    let managed: [OfflineRetrier] = [
+      OfflineRetrier(
+        monitor: NetworkReachabilityManager(target: .anywhere, source: network), maximumWait: wait),
+      .offlineRetrier(
+        monitor: NetworkReachabilityManager(target: .anywhere, source: network), maximumWait: wait),
+    ]
+    #expect(managed.map { ($0.makeMonitor() as? ManagedPathMonitor)?.maximumWait } == [wait, wait])
+    let usual: OfflineRetrier = .offlineRetrier
+    #expect((usual.makeMonitor() as? NetworkPathMonitor)?.maximumWait == .seconds(5))
   }
 
   @Test("A request that has waited in vain does not wait again, until its next attempt or another request")

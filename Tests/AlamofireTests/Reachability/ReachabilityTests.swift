@@ -166,6 +166,23 @@ private typealias Status = NetworkReachabilityManager.NetworkReachabilityStatus
     #expect(await heard.wait(for: 4).last == .reachable(.cellular))
   }
 
+  @Test("One reachable address of a host is sufficient, wherever it is", arguments: 0..<3)
+  func severalAddresses(reachable: Int) async throws {
+    let addresses = (1...3).compactMap { IPAddress(.v4, bytes: [192, 0, 2, 10 + $0]) }
+    network.set("example.com", addresses)
+    for (index, address) in addresses.enumerated() where index != reachable {
+      network.set(address, index == 1 ? .link(9, hasGateway: true) : .unreachable)
+    }
+    let manager = try manager(.host("example.com"))
+    manager.startListening(onQueue: queue) { [heard] in heard.add($0) }
+    #expect(await heard.wait(for: 1) == [.reachable(.ethernetOrWiFi)])
+    #expect(manager.flags == .reachable)
+    network.set(addresses[reachable], .unreachable)
+    network.become(ScriptedNetwork.online())
+    #expect(await heard.wait(for: 2).last == .notReachable)
+    #expect(!manager.isReachable && manager.flags == [])
+  }
+
   @Test("An address is not resolved") func address() throws {
     #expect(try manager(.host("192.0.2.1")).status == .reachable(.ethernetOrWiFi))
     #expect(network.lookups.count == 0)

@@ -9,7 +9,7 @@ final class ScriptedNetwork: NetworkSource {
   private struct State {
     var network: NetworkState?
     var hosts: [String: [IPAddress]] = [:]
-    var route = RouteAnswer.link(2, hasGateway: true)
+    var routes: [IPAddress: RouteAnswer] = [:]
     var watches: [ObjectIdentifier: Watch] = [:]
     var refusesWatches = false
   }
@@ -51,7 +51,13 @@ final class ScriptedNetwork: NetworkSource {
   var watchCount: Int { script.withLock { $0.watches.count } }
 
   func state() -> NetworkState? { script.withLock { $0.network } }
-  func route(to address: IPAddress) -> RouteAnswer { script.withLock { $0.route } }
+
+  /// Sets the route to an address. Other addresses have a route over the first interface.
+  func set(_ address: IPAddress, _ route: RouteAnswer) { script.withLock { $0.routes[address] = route } }
+
+  func route(to address: IPAddress) -> RouteAnswer {
+    script.withLock { $0.routes[address] ?? .link(2, hasGateway: true) }
+  }
 
   func addresses(of host: String, literalsOnly: Bool) -> [IPAddress] {
     if literalsOnly { return host == "192.0.2.1" ? [Self.address].compactMap { $0 } : [] }

@@ -24,8 +24,8 @@ package final class NetworkPathMonitor: PathMonitor {
   }
 
   private let source: any NetworkSource
-  private let maximumWait: DispatchTimeInterval
-  private let isThere: @Sendable (NetworkState) -> Bool
+  let maximumWait: DispatchTimeInterval
+  let isThere: @Sendable (NetworkState) -> Bool
   /// The serial queue for changes and the timeout.
   private let queue = DispatchQueue(label: "org.alamofire.offlineRetrier.monitor")
   /// The wait for a network, for attempts and the queue of the monitor.
@@ -87,7 +87,7 @@ package final class NetworkPathMonitor: PathMonitor {
 /// Waits until a manager reports that its target is reachable, with a timeout.
 final class ManagedPathMonitor: PathMonitor {
   private let manager: NetworkReachabilityManager?
-  private let maximumWait: DispatchTimeInterval
+  let maximumWait: DispatchTimeInterval
   /// The wait for a network, for attempts and the queue of the monitor.
   private let onResult = Mutex<(@Sendable (PathResult) -> Void)?>(nil)
 
