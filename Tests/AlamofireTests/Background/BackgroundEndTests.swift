@@ -87,6 +87,43 @@ import Testing
     gate.open()
   }
 
+  @Test("The end of restored requests is reported once, after the last of them") func lastRestored()
+    async throws
+  {
+    let gates = (0..<3).map { _ in Gate() }
+    let server = try HTTPTestServer(
+      routes: gates.enumerated().reduce(Routes.none) { routes, gate in
+        routes.adding("/\(gate.offset)") { _, _ in .bytes(100).held(by: gate.element) }
+      }.adding("/own") { _, _ in .bytes(100) })
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      for index in gates.indices { session.download(server.url("/\(index)")).resume() }
+      for gate in gates { await gate.waitUntilReached() }
+      withExtendedLifetime(session) {}
+    }
+    #expect(await fixture.isReleased())
+    let delegate = EndOnly()
+    let session = fixture.session(delegate: delegate)
+    let requests = session.restoredRequests.compactMap { $0 as? DownloadRequest }
+    #expect(requests.count == gates.count)
+    for gate in gates { await gate.waitUntilReached(count: 2) }
+    #expect(await session.download(server.url("/own"), to: fixture.destination("own")).ended().error == nil)
+    for (position, request) in requests.enumerated() {
+      // A call would be on this queue.
+      await withCheckedContinuation { passed in session.rootQueue.async { passed.resume() } }
+      #expect(delegate.calls.count == 0, "\(position)")
+      try gates[#require(request.originalRequest?.url.flatMap { Int($0.lastPathComponent) })].open()
+      #expect(await request.ended().error == nil)
+      let left = requests.count - 1 - position
+      #expect(await eventually { fixture.files.filter { $0.hasSuffix(".journal") }.count == left })
+    }
+    await delegate.calls.wait(for: 1)
+    #expect(await session.download(server.url("/own"), to: fixture.destination("other")).ended().error == nil)
+    #expect(await fixture.isEmptied())
+    await withCheckedContinuation { passed in session.rootQueue.async { passed.resume() } }
+    #expect(delegate.calls.count == 1)
+  }
+
   @Test("A late handler of a request whose session was cancelled gets the outcome") func lateHandler()
     async throws
   {

@@ -325,6 +325,47 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  /// Begins an upload in parts of 30 bytes, and breaks its connection after ten bytes of the second part.
+  private func abandonInParts(_ uploads: UploadFixture) async throws {
+    uploads.uploads.enqueue(.pass, .pass, .cut(afterBytes: 10))
+    let file = try file()
+    await abandon { session in
+      session.upload(file, to: uploads.url)
+        .resumable(
+          uploads.options {
+            $0.createsWithContent = false
+            $0.maximumPartSize = 30
+          })
+    }
+    #expect(uploads.requests == Self.beginning(uploads) + ["PATCH 30"])
+  }
+
+  @Test("An upload in parts continues in such parts", arguments: dialects)
+  func parts(dialect: UploadEndpoint.Dialect) async throws {
+    let uploads = try UploadFixture(dialect)
+    try await abandonInParts(uploads)
+    let session = fixture.session()
+    #expect(await (try restored(session)).ended().error == nil)
+    #expect(uploads.requests.dropFirst(3) == ["HEAD", "PATCH 40", "PATCH 70"])
+    let parts = uploads.server.recordedRequests.filter { $0.method == "PATCH" }
+    #expect(parts.map { $0.header("Content-Length") } == ["30", "30", "30", "30"])
+    #expect(uploads.uploads.uploads.map(\.content) == [Self.bytes] && uploads.uploads.processedCount == 1)
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("An upload that the server has lost before the last part begins again, in parts", arguments: dialects)
+  func lostParts(dialect: UploadEndpoint.Dialect) async throws {
+    let uploads = try UploadFixture(dialect)
+    try await abandonInParts(uploads)
+    uploads.uploads.enqueue(.forget)
+    let session = fixture.session()
+    #expect(await (try restored(session)).ended().error == nil)
+    let again = Self.beginning(uploads) + ["PATCH 30", "PATCH 60", "PATCH 90"]
+    #expect(Array(uploads.requests.dropFirst(3)) == ["HEAD"] + again)
+    #expect(uploads.uploads.uploads.map(\.content.count) == [40, 100] && uploads.uploads.processedCount == 1)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A cancelled upload leaves nothing behind", arguments: dialects)
   func cancelled(dialect: UploadEndpoint.Dialect) async throws {
     let uploads = try UploadFixture(dialect)
