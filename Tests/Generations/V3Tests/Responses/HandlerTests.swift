@@ -45,6 +45,24 @@ import Testing
     #expect(await notes.wait(for: 2) == ["418 0", "GET true"])
   }
 
+  @Test("JSON is read with the options of the caller, by default also without a collection")
+  func jsonOptions()
+    async throws
+  {
+    let server = try HTTPTestServer()
+    server.enqueue(.json("7"), .json("7"), .json("7"))
+    let manager = Manager.isolated()
+    let usual = await manager.request(.GET, server.url("/")).outcome {
+      $0.responseJSON(completionHandler: $1)
+    }
+    #expect(usual.result.value as? Int == 7)
+    for (options, value) in [(.allowFragments, 7), ([], nil)] as [(JSONSerialization.ReadingOptions, Int?)] {
+      let response = await manager.request(.GET, server.url("/"))
+        .outcome { $0.responseJSON(options: options, completionHandler: $1) }
+      #expect(response.result.value as? Int == value && response.result.isSuccess == (value != nil))
+    }
+  }
+
   @Test("Validators apply to later handlers") func validators() async throws {
     let server = try HTTPTestServer()
     let notes = Notes()

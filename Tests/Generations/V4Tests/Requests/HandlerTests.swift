@@ -76,6 +76,32 @@ import Testing
     #expect(await manager.request(server.url("/")).json().value is NSNull)
   }
 
+  @Test(
+    "JSON is decoded with the options of the caller, by default also without a collection",
+    arguments: [nil, .allowFragments, []] as [JSONSerialization.ReadingOptions?])
+  func jsonOptions(options: JSONSerialization.ReadingOptions?) async {
+    server.enqueue(.json("7"), .json("7"))
+    let body: DataResponse<Any> = await awaited { done in
+      let request = manager.request(server.url("/"))
+      if let options {
+        request.responseJSON(options: options) { done(UncheckedBox(value: $0)) }
+      } else {
+        request.responseJSON { done(UncheckedBox(value: $0)) }
+      }
+    }
+    let file: DownloadResponse<Any> = await awaited { done in
+      let request = manager.download(server.url("/"))
+      if let options {
+        request.responseJSON(options: options) { done(UncheckedBox(value: $0)) }
+      } else {
+        request.responseJSON { done(UncheckedBox(value: $0)) }
+      }
+    }
+    if let url = file.temporaryURL { try? FileManager.default.removeItem(at: url) }
+    #expect(body.value as? Int == (options == [] ? nil : 7))
+    #expect(file.value as? Int == (options == [] ? nil : 7))
+  }
+
   @Test("Property lists are decoded") func propertyLists() async throws {
     let body = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
     server.enqueue(.data(Array(body)))
