@@ -5,6 +5,8 @@ import HTTPWire
 
 /// The state of the cache's part in a hop.
 struct HopCache: Sendable {
+  /// The policy of the caller's request, which is read once for each hop.
+  var requested = URLRequest.CachePolicy.useProtocolCachePolicy
   var policy: CacheDecision.Policy?
   /// The number of removals from the cache at the time when the hop was sent.
   var removalCount: UInt64 = 0
@@ -25,7 +27,8 @@ extension HopLoop {
 
   private mutating func policy() -> CacheDecision.Policy? {
     guard route.handler.isEngine else { return nil }
-    switch services.cache.policy(of: urlRequest) {
+    caching.requested = services.cache.policy(of: urlRequest)
+    switch caching.requested {
     case .useProtocolCachePolicy:
       if isAnsweredFromCache, mayUseStoredResponse || asksForStoredOnly { return .rules }
       // It is never sent, although no stored response can answer it.
@@ -215,7 +218,7 @@ extension HopLoop {
   @inline(never)
   func concernsCache(_ response: WireResponse) -> Bool {
     let cache = services.cache
-    guard cache.isThere, route.handler.isEngine, response.head.role == .hop else { return false }
+    guard cache.isThere, route.handler.isEngine, response.head.role.isHop else { return false }
     // Even without a stored response, because the response to an earlier request may be on its way.
     guard request.isSafe else {
       return (200..<400).contains(response.head.status)
@@ -233,7 +236,7 @@ extension HopLoop {
   /// Whether the response says how long it is fresh or how to validate it, or the caller accepts any.
   private func canBeReused(_ response: WireResponse) -> Bool {
     if response.head.block.marks.contains(.reusable) || delegate.observers.contains(.storing) { return true }
-    return switch services.cache.policy(of: urlRequest) {
+    return switch caching.requested {
     case .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
     case .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
       .reloadRevalidatingCacheData:

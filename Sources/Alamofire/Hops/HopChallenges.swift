@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 // A server asks for authentication (RFC 9110 §11). A challenge that cannot be answered is a response like any other.

@@ -38,7 +38,7 @@ extension HopLoop {
     let (request, urlRequest) = (request, urlRequest)
     guard let cookies = services.cookies, urlRequest.httpShouldHandleCookies else { return { _ in } }
     return { head in
-      guard head.role == .hop, head.block.marks.contains(.setCookie) else { return }
+      guard head.role.isHop, head.block.marks.contains(.setCookie) else { return }
       cookies.store(head.block.rawValues(of: "Set-Cookie"), of: request, for: urlRequest)
     }
   }

@@ -112,7 +112,7 @@ protocol HopDelegate: Sendable {
   /// Returns the work that asks the delegate about a challenge; `nil` if there is no task to show to it.
   func question<Answer: Sendable>(
     about challenge: URLAuthenticationChallenge, whenForgotten: Answer, whenCancelled: Answer,
-    deadline: ContinuousClock.Instant?,
+    deadline: MonotonicTime?,
     _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
   ) -> (@Sendable () async -> Answer)?
 

@@ -2,7 +2,9 @@ import Foundation
 import HTTPWire
 
 /// The kind of a request, as far as its hops have to know it. Each requirement has the answer of a data request.
-protocol HopKind: Sendable {
+///
+/// A kind is an object, because the stages ask it often, and a reference is copied at little cost.
+protocol HopKind: AnyObject, Sendable {
   var traits: KindTraits { get }
 
   /// Returns the URL with which the engine serves a URL from the caller or from a server.

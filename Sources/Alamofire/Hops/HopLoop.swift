@@ -7,6 +7,8 @@ struct HopLoop: Sendable {
   var order: HopOrder
   let services: Services
   let delegate: any HopDelegate
+  let kind: any HopKind
+  let traits: KindTraits
 
   /// The caller's request, and the one that goes over the wire.
   var requests = HopRequests()
@@ -29,10 +31,10 @@ struct HopLoop: Sendable {
   init(_ delegate: any HopDelegate, _ services: Services) {
     self.delegate = delegate
     self.services = services
-    order = HopOrder(hasBody: delegate.kind.traits.contains(.hasBody))
+    kind = delegate.kind
+    traits = kind.traits
+    order = HopOrder(hasBody: traits.contains(.hasBody))
   }
-
-  var kind: any HopKind { delegate.kind }
 
   /// The request that is sent next, or was sent last, without the cookies of the session's storage.
   @inline(__always) var request: WireRequest {

@@ -17,7 +17,7 @@ struct HopResponses: Sendable {
     last = response
     var facts = ResponseFacts()
     facts.status = UInt16(clamping: response.head.status)
-    facts.isHTTP = response.head.role == .hop
+    facts.isHTTP = response.head.role.isHop
     return facts
   }
 
@@ -56,7 +56,7 @@ struct HopResult: Sendable {
 extension HopLoop {
   /// Keeps the last response, unless the kind of the request refuses it.
   mutating func storeResult() -> Outcome<HopLoop> {
-    let refusal = kind.traits.contains(.validatesEarly) ? self.refusal() : nil
+    let refusal = traits.contains(.validatesEarly) ? self.refusal() : nil
     recordResult()
     guard let refusal else { return .done }
     return .task { [delegate] in

@@ -48,7 +48,7 @@ extension HopLoop {
     if redirects.count > 0, request.origin != redirects.initialOrigin { dropCredentials() }
     if mustChooseHandler {
       try checkScheme()
-      guard services.settings.protocolClasses.isEmpty || kind.traits.contains(.needsEngine) else {
+      guard services.settings.protocolClasses.isEmpty || traits.contains(.needsEngine) else {
         return askProtocolClasses()
       }
     }

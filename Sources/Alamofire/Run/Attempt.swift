@@ -27,7 +27,7 @@ struct Attempt: Sendable {
   init(_ request: any RunOwner, _ core: RequestCore) {
     self.request = request
     self.core = core
-    let traits = core.kind.traits
+    let traits = core.traits
     order = AttemptOrder(hasBody: traits.contains(.hasBody), isScheduled: traits.contains(.isScheduled))
   }
 
@@ -55,7 +55,7 @@ struct Attempt: Sendable {
 
   /// Makes a `URLRequest` from the caller's description, and validates it.
   private mutating func convert() throws(AFError) -> Outcome<Attempt> {
-    guard core.convertsByUserCode || core.kind.traits.contains(.convertsInTask) else {
+    guard core.convertsByUserCode || core.traits.contains(.convertsInTask) else {
       urlRequest = try core.converted(for: request)
       return .done
     }
@@ -136,7 +136,7 @@ struct Attempt: Sendable {
   /// Runs the validators in the order in which they were added, until one fails. Validators that may run the caller's
   /// code do so in a task.
   private func runValidators() throws(AFError) -> Outcome<Attempt> {
-    guard !core.kind.traits.contains(.validatesEarly) else { return succeeded() }
+    guard !core.traits.contains(.validatesEarly) else { return succeeded() }
     try core.checkAlive()
     guard core.hasValidators, let exchange = hops.exchange else { return succeeded() }
     let (validators, urlRequest, body) = core.validationInputs()

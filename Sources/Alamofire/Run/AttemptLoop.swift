@@ -41,8 +41,9 @@ struct AttemptLoop: Sendable {
   }
 
   mutating func prepareLateHandlers() -> Outcome<AttemptLoop> {
-    run = core.kind.runNumber
-    core.kind.settle(core, isLate: true)
+    let kind = core.kind
+    run = kind.runNumber
+    kind.settle(core, isLate: true)
     if core.error != nil { core.makeMissingExchange() }
     return awaitNotifications()
   }
@@ -50,9 +51,10 @@ struct AttemptLoop: Sendable {
   /// Waits for the readers of a stream, whose errors belong to the result, and for pending notifications.
   mutating func settle() -> Outcome<AttemptLoop> {
     // Before the end of the run, because from then on the request may be sent again.
-    run = core.kind.runNumber
-    core.kind.settle(core, isLate: false)
-    guard core.kind.traits.contains(.hasReaders) else { return awaitNotifications() }
+    let kind = core.kind
+    run = kind.runNumber
+    kind.settle(core, isLate: false)
+    guard core.traits.contains(.hasReaders) else { return awaitNotifications() }
     return .gate(.readers) { loop in loop.awaitNotifications() }
   }
 
@@ -114,10 +116,11 @@ struct AttemptLoop: Sendable {
   }
 
   private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
-    core.kind.ended(core)
+    let kind = core.kind
+    kind.ended(core)
     if let registryIndex, core.session.registry.unregister(at: registryIndex) { request.wasLastOfSession() }
     if core.has(.progress) { core.completeProgress() }
-    core.kind.deliver(served, of: core, after: run) {
+    kind.deliver(served, of: core, after: run) {
       if notifiesMonitors { request.notify(.finished(served)) }
     }
   }

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 
 /// The settings that a session takes from its `URLSessionConfiguration` when it is created. As on Apple's systems,
@@ -9,8 +10,10 @@ final class SessionSettings: Sendable {
   private let additional: HTTPHeaders
   /// The fault of the session's own fields; computed once.
   private let commonViolation: HeaderFieldRules.Violation?
-  private let timeoutForRequest: TimeInterval
-  private let timeoutForResource: TimeInterval
+  /// The idle timeout of requests without their own; `nil` means no limit.
+  private let idleLimit: Duration?
+  /// The longest time of an attempt; `nil` means no limit.
+  private let totalLimit: Duration?
   /// Whether requests wait for a network instead of failing.
   let waitsForConnectivity: Bool
   let profile: ConnectionProfile
@@ -25,8 +28,8 @@ final class SessionSettings: Sendable {
     additional = HTTPHeaders(configuration.headers.sorted().filter { !$0.isFraming })
     commonFields = Self.completed(additional)
     commonViolation = Self.violation(method: "GET", commonFields)
-    timeoutForRequest = configuration.timeoutIntervalForRequest
-    timeoutForResource = configuration.timeoutIntervalForResource
+    idleLimit = Self.duration(configuration.timeoutIntervalForRequest)
+    totalLimit = Self.duration(configuration.timeoutIntervalForResource)
     waitsForConnectivity = configuration.waitsForConnectivity
     sendsCookies = configuration.httpShouldSetCookies
     cookiePolicy = CookiePolicy(configuration.httpCookieAcceptPolicy)
@@ -103,16 +106,17 @@ final class SessionSettings: Sendable {
   /// it is the default of 60 seconds, then the session's.
   func idleTimeout(of request: URLRequest, _ profile: ConnectionProfile) -> Duration? {
     if let limit = profile.options.timeLimits.idle { return limit }
-    return Self.duration(request.timeoutInterval == 60 ? timeoutForRequest : request.timeoutInterval)
+    let timeout = request.timeoutInterval
+    return timeout == 60 ? idleLimit : Self.duration(timeout)
   }
 
   /// Returns the idle timeout of connections that have no `URLRequest`.
   func idleTimeout(_ profile: ConnectionProfile) -> Duration? {
-    profile.options.timeLimits.idle ?? Self.duration(timeoutForRequest)
+    profile.options.timeLimits.idle ?? idleLimit
   }
 
-  func deadline(_ profile: ConnectionProfile) -> ContinuousClock.Instant? {
-    (profile.options.timeLimits.total ?? Self.duration(timeoutForResource)).map { ContinuousClock.now + $0 }
+  func deadline(_ profile: ConnectionProfile) -> MonotonicTime? {
+    (profile.options.timeLimits.total ?? totalLimit).map { MonotonicTime.now + $0 }
   }
 
   /// Returns the duration of a limit; `nil` for zero, negative and endless intervals, which mean no limit.

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSystem
 import HTTPWire
 import Synchronization
 
@@ -20,7 +21,7 @@ final class SingleCompletion<Value: Sendable>: Sendable {
   /// Calls `body` with a completion and waits for its answer. A task that is cancelled stops waiting, so that code that
   /// retains the completion cannot delay the end of a request. The deadline counts as a cancellation.
   static func answer(
-    whenForgotten: Value, whenCancelled: Value, deadline: ContinuousClock.Instant? = nil,
+    whenForgotten: Value, whenCancelled: Value, deadline: MonotonicTime? = nil,
     _ body: (SingleCompletion) -> Void
   ) async -> Value {
     let waiter = CompletionWaiter<Value>()
@@ -64,8 +65,8 @@ private final class CompletionWaiter<Value: Sendable>: Sendable {
   }
 
   /// Answers at the deadline, unless the timer is cancelled before.
-  func timer(_ deadline: ContinuousClock.Instant, _ value: Value) -> any DispatchSourceTimer {
-    let rest = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
+  func timer(_ deadline: MonotonicTime, _ value: Value) -> any DispatchSourceTimer {
+    let rest = MonotonicTime.now.duration(to: deadline) / .milliseconds(1)
     let timer = DispatchSource.makeTimerSource()
     // A moment later, so that the deadline is over by every clock.
     timer.schedule(deadline: .now() + .milliseconds(Int(min(max(0, rest), 1e12)) + 2))

@@ -382,7 +382,7 @@ final class StreamLink: @unchecked Sendable {
         guard core?.isShutDown != true else { return fail(LoopCore.shutDown) }
         streams = core?.streams
         streams?.add(self)
-        deadline = later(request.deadline.map { ContinuousClock.now.duration(to: $0) })
+        deadline = request.deadline?.nanoseconds ?? .max
         streams?.noteChange(of: self)
         if let core { connect(core) }
       case .secure: startTLS()

@@ -39,10 +39,8 @@ extension HTTP1Connection {
   private func process(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) {
     var position = 0
     while carries(exchange), let receiving = machine?.receiving {
-      guard receiving != .done else {
-        // The response is over, and the request is still being sent.
-        return act(on: machine?.handle(.excessBytes) ?? .none)
-      }
+      // The response is over, and the request is still being sent.
+      if case .done = receiving { return act(on: machine?.handle(.excessBytes) ?? .none) }
       noteFirstByte(of: exchange)
       let start = position
       let isBody = exchange.head != nil
@@ -66,7 +64,7 @@ extension HTTP1Connection {
   }
 
   /// Sends what an informational response has allowed to be sent.
-  private func mayWrite() { if machine?.sending == .content { write() } }
+  private func mayWrite() { if isSendingContent { write() } }
 
   private func noteFirstByte(of exchange: Exchange) {
     guard exchange.times.responseStart == 0 else { return }
@@ -99,7 +97,7 @@ extension HTTP1Connection {
     default: break
     }
     exchange.continueTime = .max
-    let isReusable = persistence.isPersistent && machine?.sending == .done
+    let isReusable = persistence.isPersistent && hasSentAll
     if exchange.login != nil, exchange.continuesLogin(head, reader.framing, isReusable: isReusable) {
       return exchange.dropped?.decision == .close ? complete(reuse: false) : act(on: action)
     }

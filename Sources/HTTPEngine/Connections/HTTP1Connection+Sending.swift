@@ -59,7 +59,7 @@ extension HTTP1Connection {
   private func outputSent(of exchange: Exchange) {
     if outgoing.headSize > 0 { headSent(of: exchange) }
     dropOutput()
-    if outgoing.isComplete, machine?.sending == .content { contentSent(of: exchange) }
+    if outgoing.isComplete, isSendingContent { contentSent(of: exchange) }
   }
 
   private func headSent(of exchange: Exchange) {
@@ -77,7 +77,7 @@ extension HTTP1Connection {
     if outgoing.inlined > 0 {
       exchange.contentSent(outgoing.inlined)
       outgoing.isComplete = true
-    } else if machine?.sending == .done {
+    } else if hasSentAll {
       exchange.times.requestEnd = Clock.now()
     }
   }
@@ -90,9 +90,12 @@ extension HTTP1Connection {
 
   // MARK: Content
 
+  var isSendingContent: Bool { if case .content? = machine?.sending { true } else { false } }
+  var hasSentAll: Bool { if case .done? = machine?.sending { true } else { false } }
+
   /// Sends the next piece of the content. Returns whether there may be more to write.
   private func writeContent(of exchange: Exchange) -> Bool {
-    guard machine?.sending == .content, !outgoing.isComplete else { return false }
+    guard isSendingContent, !outgoing.isComplete else { return false }
     if !outgoing.isChunked, exchange.bandwidth == nil, case .bytes(let data)? = exchange.request?.body {
       return write(data, of: exchange)
     }

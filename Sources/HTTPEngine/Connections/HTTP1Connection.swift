@@ -148,16 +148,16 @@ final class HTTP1Connection: Connection {
   ) {
     let isWithheld = exchange.login?.withholdsBody == true
     let content = isWithheld ? .none : announced
-    let hasContent = content != .none && content != .length(0)
+    let hasContent = !content.isEmpty
     machine = HTTP1Exchange(head, hasContent: hasContent, isRepeatable: exchange.isRepeatable)
     reader.restart(method: request.method, headerSizeLimit: request.headerSizeLimit)
     outgoing.headSize = head.size
-    outgoing.isChunked = content == .chunked
+    outgoing.isChunked = content.isChunked
     exchange.sizes.requestHead = Int64(head.size)
     exchange.times.requestStart = Clock.now()
     exchange.noteActivity()
     exchange.noteTime { $0.requestBegan($1, hasBody: hasContent) }
-    guard hasContent, content != .chunked, !head.expectsContinue, exchange.bandwidth == nil,
+    guard hasContent, !outgoing.isChunked, !head.expectsContinue, exchange.bandwidth == nil,
       case .bytes(let data) = request.body,
       data.count <= Self.largestInlinedBody
     else { return }

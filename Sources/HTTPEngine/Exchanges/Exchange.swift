@@ -136,7 +136,7 @@ final class Exchange {
     isReused = false
     timing = ExchangeTiming(
       start: Clock.wall(), now: table.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
-      deadline: request.deadline.map { Clock.now(plus: ContinuousClock.now.duration(to: $0)) } ?? .max)
+      deadline: request.deadline?.nanoseconds ?? .max)
     phaseTimer = request.phaseLimits.map { PhaseTimer($0) }
     if bandwidth != nil || request.isThrottled { beginThrottling(request.profile) }
   }

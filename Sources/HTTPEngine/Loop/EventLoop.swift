@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HTTPSystem
 package import HTTPWire
 import Synchronization
 
@@ -221,15 +222,12 @@ package enum Clock {
   /// Returns the monotonic time in nanoseconds.
   @inline(__always)
   package static func now() -> UInt64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    MonotonicTime.now.nanoseconds
   }
 
   /// Returns the time after a duration, at most the end of the clock.
   package static func now(plus duration: Duration) -> UInt64 {
-    let sum = now().addingReportingOverflow(nanoseconds(duration))
-    return sum.overflow ? .max : sum.partialValue
+    (MonotonicTime.now + duration).nanoseconds
   }
 
   /// Returns the seconds since 1970.

@@ -141,7 +141,7 @@ extension HTTPTransport {
 
   nonisolated(nonsending) private func ask(
     _ key: NameCache.Key, _ family: IPAddress.Family, for request: WireRequest, at service: Origin,
-    _ profile: ConnectionProfile, until deadline: ContinuousClock.Instant?
+    _ profile: ConnectionProfile, until deadline: MonotonicTime?
   ) async -> Result<NameMessage.Answer, TransportFailure> {
     guard let question = NameMessage.question(key.name, family) else {
       return .failure(

@@ -12,7 +12,14 @@ package struct ResponseHead: Sendable {
     case missing
 
     /// Whether the response came over HTTP.
-    package var isOfHTTP: Bool { self == .hop || self == .answer }
+    package var isOfHTTP: Bool {
+      switch self {
+      case .hop, .answer: true
+      case .other, .missing: false
+      }
+    }
+
+    package var isHop: Bool { if case .hop = self { true } else { false } }
   }
 
   package let status: Int
@@ -235,19 +242,22 @@ package struct FieldBlock: Sendable, Equatable {
 /// The fields of interest that a head contains. The marks are noted while the lines of the head are read. So a
 /// response without such fields is not searched for each of them.
 package struct FieldMarks: OptionSet, Sendable {
-  package let rawValue: UInt8
+  @usableFromInline package let rawValue: UInt8
 
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
+  @inlinable package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  package static let setCookie = FieldMarks(rawValue: 1)
-  package static let contentEncoding = FieldMarks(rawValue: 2)
+  @inlinable package static var setCookie: FieldMarks { FieldMarks(rawValue: 1) }
+  @inlinable package static var contentEncoding: FieldMarks { FieldMarks(rawValue: 2) }
   /// Fields without which a response cannot answer another request, because they give a freshness lifetime or a
   /// validator: `Cache-Control`, `Expires`, `ETag`, `Last-Modified`.
-  package static let reusable = FieldMarks(rawValue: 4)
+  @inlinable package static var reusable: FieldMarks { FieldMarks(rawValue: 4) }
   /// Fields about the end of the connection that say more than `keep-alive`: `Connection`, `Proxy-Connection`.
-  package static let connection = FieldMarks(rawValue: 8)
+  @inlinable package static var connection: FieldMarks { FieldMarks(rawValue: 8) }
   /// The time for which the server keeps the connection: `Keep-Alive`.
-  package static let keepAlive = FieldMarks(rawValue: 16)
+  @inlinable package static var keepAlive: FieldMarks { FieldMarks(rawValue: 16) }
+
+  /// Returns whether the head contains one of the fields with a mark.
+  @inlinable package func contains(_ mark: FieldMarks) -> Bool { rawValue & mark.rawValue != 0 }
 
   /// Makes the mark of a field; empty if it has none.
   ///

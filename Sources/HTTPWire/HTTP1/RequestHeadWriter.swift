@@ -22,6 +22,15 @@ package struct RequestHeadWriter: Sendable {
     case length(Int64)
     /// The content is sent in chunks, because its length is unknown.
     case chunked
+
+    package var isEmpty: Bool {
+      switch self {
+      case .none, .length(0): true
+      case .length, .chunked: false
+      }
+    }
+
+    package var isChunked: Bool { if case .chunked = self { true } else { false } }
   }
 
   /// The facts about a written head that its exchange needs.

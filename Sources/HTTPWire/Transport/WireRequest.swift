@@ -23,7 +23,7 @@ package final class WireRequest: Sendable {
     /// The longest silence in either direction; `nil` means no limit.
     package var idleTimeout: Duration? = .seconds(60)
     /// The time at which the request ends, even if it makes progress; `nil` means no limit.
-    package var deadline: ContinuousClock.Instant?
+    package var deadline: MonotonicTime?
     /// The order of requests that wait for the same host, from 0 (last) to 1 (first).
     package var priority: Float = 0.5
     /// The options that decide which connection may carry the request.
@@ -66,7 +66,7 @@ package final class WireRequest: Sendable {
   @inlinable @inline(__always) package var trailers: RequestTrailers? { parts.trailers }
   @inlinable @inline(__always) package var sink: (any BodySink)? { parts.sink }
   @inlinable @inline(__always) package var idleTimeout: Duration? { parts.idleTimeout }
-  @inlinable @inline(__always) package var deadline: ContinuousClock.Instant? { parts.deadline }
+  @inlinable @inline(__always) package var deadline: MonotonicTime? { parts.deadline }
   @inlinable @inline(__always) package var priority: Float { parts.priority }
   @inlinable @inline(__always) package var profile: ConnectionProfile { parts.profile }
   @inlinable @inline(__always) package var login: ConnectionLogin? { parts.login }

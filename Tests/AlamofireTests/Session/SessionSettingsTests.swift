@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 import HTTPWire
 import Testing
 
@@ -79,7 +80,7 @@ import Testing
   @Test("The whole time limit is that of the options, then that of the configuration") func deadline() throws
   {
     func left(_ settings: SessionSettings) -> Duration? {
-      let now = ContinuousClock.now
+      let now = MonotonicTime.now
       return settings.deadline(settings.profile).map { now.duration(to: $0) }
     }
     let usual = try #require(left(settings()))

@@ -1,4 +1,6 @@
 import Alamofire
+import HTTPSystem
+import HTTPWire
 import Testing
 
 @Suite struct ProtocolReplyTests {
@@ -66,7 +68,7 @@ import Testing
   }
 
   @Test("The idle timeout and the deadline are measured") func clock() {
-    let start = ContinuousClock.now
+    let start = MonotonicTime.now
     var clock = ProtocolClock(idle: .seconds(10), deadline: start + .seconds(15), now: start)
     #expect(clock.untilNext(at: start) == .seconds(10))
     #expect(!clock.isOver(at: start + .seconds(9)))

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPEngine
 import HTTPTestServer
+import HTTPSystem
 import HTTPWire
 import Testing
 
@@ -41,7 +42,7 @@ struct Client: Sendable {
       parts.body = body
       parts.sink = sink
       parts.idleTimeout = idleTimeout
-      parts.deadline = deadline.map { .now.advanced(by: $0) }
+      parts.deadline = deadline.map { .now + $0 }
       parts.priority = priority
     }
   }

@@ -21,7 +21,7 @@ import Testing
       parts.body = .bytes(Data([1]))
       parts.sink = Sink()
       parts.idleTimeout = .seconds(5)
-      parts.deadline = .now
+      parts.deadline = MonotonicTime(nanoseconds: 5)
       parts.priority = 1
       parts.login = ConnectionLogin(
         scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "x"))

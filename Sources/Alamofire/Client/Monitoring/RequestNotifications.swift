@@ -322,7 +322,7 @@ extension SessionCore {
   ///   - whenCancelled: The answer after a cancellation or the deadline.
   ///   - ask: Calls the delegate with the session that it sees.
   func delegateAnswer<Answer: Sendable>(
-    whenForgotten: Answer, whenCancelled: Answer, deadline: ContinuousClock.Instant? = nil,
+    whenForgotten: Answer, whenCancelled: Answer, deadline: MonotonicTime? = nil,
     _ ask: @escaping @Sendable (SessionDelegate, URLSession, SingleCompletion<Answer>) -> Void
   ) async -> Answer {
     await SingleCompletion.answer(

@@ -117,7 +117,7 @@ struct RequestOwner: HopDelegate {
 
   func question<Answer: Sendable>(
     about challenge: URLAuthenticationChallenge, whenForgotten: Answer, whenCancelled: Answer,
-    deadline: ContinuousClock.Instant?,
+    deadline: MonotonicTime?,
     _ read: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Answer
   ) -> (@Sendable () async -> Answer)? {
     guard let task = request.tasks.last else { return nil }

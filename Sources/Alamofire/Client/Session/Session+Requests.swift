@@ -43,7 +43,7 @@ extension Session {
   ) -> DataRequest {
     let request = DataRequest(
       core.parts(
-        of: convertible, runsUserCode: runsUserCode, kind: DataKind(), interceptor,
+        of: convertible, runsUserCode: runsUserCode, kind: DataKind.shared, interceptor,
         shouldAutomaticallyResume))
     request.core.setUp(request, isEager: requestSetup == .eager)
     return request

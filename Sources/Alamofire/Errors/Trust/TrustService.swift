@@ -75,7 +75,7 @@ final class TrustService: ServerEvaluator {
   /// evaluator that blocks would take one of the few threads of Swift's pool. The wait ends when the task is cancelled
   /// and at `deadline`.
   func evaluated(
-    _ trust: ServerTrust, forHost host: String, _ deadline: ContinuousClock.Instant?
+    _ trust: ServerTrust, forHost host: String, _ deadline: MonotonicTime?
   ) async -> Result<TrustMemory.Verdict, any Error> {
     let cancelled = Result<TrustMemory.Verdict, any Error>.failure(CancellationError())
     return await SingleCompletion.answer(

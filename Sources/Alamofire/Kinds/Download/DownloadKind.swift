@@ -5,8 +5,10 @@ import HTTPWire
 import Synchronization
 
 /// A download. Its file goes to its destination, or stays as resume data.
-struct DownloadKind: RequestKind {
+final class DownloadKind: RequestKind {
   let plan: DownloadPlan
+
+  init(plan: DownloadPlan) { self.plan = plan }
 
   var traits: KindTraits { plan.transfer == nil ? .passesBodyOn : [.passesBodyOn, .isScheduled] }
   private var transfer: BackgroundTransfer? { plan.transfer }
@@ -64,7 +66,7 @@ struct DownloadKind: RequestKind {
     return .task {
       await request.announceFile(source)
     } then: { (attempt, _) throws(AFError) in
-      try move(source, exchange, of: attempt)
+      try self.move(source, exchange, of: attempt)
     }
   }
 
@@ -88,7 +90,7 @@ struct DownloadKind: RequestKind {
       if core.notifiesMonitors { request.notify(.destination(target)) }
       return DownloadPlan.move(source, to: target, options)
     } then: { (attempt, result) throws(AFError) in
-      try fileMoved(result, of: attempt)
+      try self.fileMoved(result, of: attempt)
     }
   }
 
@@ -104,7 +106,7 @@ struct DownloadKind: RequestKind {
       do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
       return core.moved(source, of: transfer, plan, exchange, for: request)
     } then: { (attempt, result) throws(AFError) in
-      try fileMoved(result, of: attempt)
+      try self.fileMoved(result, of: attempt)
     }
   }
 

@@ -2,10 +2,15 @@ import Foundation
 import HTTPWire
 
 /// A request whose response goes to readers, chunk by chunk or event by event.
-struct StreamKind: RequestKind {
+final class StreamKind: RequestKind {
   let flow: StreamFlow
   /// The source of server-sent events; `nil` for any other stream.
-  var eventSource: EventSource?
+  let eventSource: EventSource?
+
+  init(flow: StreamFlow, eventSource: EventSource? = nil) {
+    self.flow = flow
+    self.eventSource = eventSource
+  }
 
   var traits: KindTraits { [.hasReaders, .passesBodyOn] }
 
@@ -51,8 +56,10 @@ struct StreamKind: RequestKind {
 }
 
 /// A WebSocket connection. It is the last hop, and has the result of a response without a body.
-struct WebSocketKind: RequestKind {
+final class WebSocketKind: RequestKind {
   let flow: WebSocketFlow
+
+  init(flow: WebSocketFlow) { self.flow = flow }
 
   var traits: KindTraits { [.validatesEarly, .needsEngine] }
 

@@ -5,8 +5,10 @@ import HTTPWire
 import Synchronization
 
 /// An upload. Each attempt creates its body again, unless the upload is resumable.
-struct UploadKind: RequestKind {
+final class UploadKind: RequestKind {
   let upload: UploadBody
+
+  init(upload: UploadBody) { self.upload = upload }
 
   var traits: KindTraits {
     var traits: KindTraits = .hasBody
@@ -35,7 +37,7 @@ struct UploadKind: RequestKind {
     return .task { [upload] in
       upload.made()
     } then: { (attempt, made) throws(AFError) in
-      try bodyIsMade(made, for: attempt, isNew: isNew)
+      try self.bodyIsMade(made, for: attempt, isNew: isNew)
     }
   }
 

@@ -82,7 +82,7 @@ extension RequestCore {
   /// Returns the way in which a challenge in the response of the next hop is decided.
   func challengeDecision(in sink: (any BodySink)?) -> CurrentHop.ChallengeDecision {
     guard mayDeclineChallenges else { return .byDefault }
-    let canKeep = sink is ChallengeBody || !kind.traits.contains(.passesBodyOn)
+    let canKeep = sink is ChallengeBody || !traits.contains(.passesBodyOn)
     return canKeep ? .byDelegate : .byDefault
   }
 

@@ -115,7 +115,7 @@ extension RequestCore {
   func shown(_ body: Data?, of request: WireRequest, isDelivered: Bool) -> Data? {
     let (data, isShown) = (request.sink as? ObservedBody)?.take() ?? (nil, false)
     let all = data ?? body
-    if isDelivered, !isShown, !kind.traits.contains(.passesBodyOn), let all, !all.isEmpty,
+    if isDelivered, !isShown, !traits.contains(.passesBodyOn), let all, !all.isEmpty,
       observers.contains(.task)
     {
       notify(.data(all))

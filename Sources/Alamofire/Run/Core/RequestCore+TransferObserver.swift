@@ -69,7 +69,7 @@ extension RequestCore: TransferObserver {
   /// Handles a head without storing its cookies. It belongs to a stored response, and its cookies were stored when that
   /// was received.
   func headShown(_ head: ResponseHead) -> HeadDisposition {
-    if head.mayLeadOn || kind.traits.contains(.takesSteps) || hasHeadObservers { return headArrived(head) }
+    if head.mayLeadOn || traits.contains(.takesSteps) || hasHeadObservers { return headArrived(head) }
     if head.role.isOfHTTP { state.withLock { $0.results.beginResponse(head) } }
     return .proceed
   }
@@ -85,7 +85,7 @@ extension ResponseHead {
 extension RequestCore {
   /// Stores the cookies of a response as soon as its head is there, even if its body fails.
   func storeCookies(of head: ResponseHead) {
-    guard let cookies = session.cookies, head.role == .hop, head.block.marks.contains(.setCookie) else {
+    guard let cookies = session.cookies, head.role.isHop, head.block.marks.contains(.setCookie) else {
       return
     }
     let (hop, request) = state.withLock { ($0.run.hop, $0.results.request) }
@@ -199,7 +199,7 @@ extension RequestCore {
   }
 
   private func meaning(of head: ResponseHead, _ hop: CurrentHop?) -> HeadMeaning {
-    guard head.role == .hop, let hop else { return .last }
+    guard head.role.isHop, let hop else { return .last }
     if kind.isIntermediate(head, at: hop.request.url) { return .uploadStep }
     switch head.status {
     case 300..<400:
@@ -220,14 +220,14 @@ extension RequestCore {
   func isUndecided(_ head: ResponseHead) -> Bool { isUndecided(head, state.withLock { $0.run.hop }) }
 
   private func isUndecided(_ head: ResponseHead, _ hop: CurrentHop?) -> Bool {
-    guard head.status == 401, head.role == .hop, let hop, hop.challenge == .byDelegate else { return false }
+    guard head.status == 401, head.role.isHop, let hop, hop.challenge == .byDelegate else { return false }
     return !session.authentication.offers(head, challengeContext(hop)).isEmpty
   }
 
   private func challengeContext(_ hop: CurrentHop) -> ChallengeContext {
     ChallengeContext(
       request: hop.request, initialOrigin: hop.initialOrigin, credential: passwordCredential,
-      authentication: hop.authentication, isOfWebSocket: kind.traits.contains(.needsEngine))
+      authentication: hop.authentication, isOfWebSocket: traits.contains(.needsEngine))
   }
 
   /// Applies the decision of a handler. A decision about the head of an earlier attempt has no effect.

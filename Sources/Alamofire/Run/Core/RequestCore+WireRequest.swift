@@ -24,21 +24,19 @@ extension RequestCore {
     }
     let own = request.allHTTPHeaderFields
     let (profile, priority) = beginOptions(at: origin, target.flatMap { CredentialOfURL($0) })
-    let fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
-    violation = session.settings.violation(method: method, own: own, all: fields)
-    let body = try body(of: request, own: own)
-    let sink = keepingChallenges(try kind.sink(limit: profile.options.bodySizeLimit)) ?? observedBody
-    return WireRequest(url: target?.url ?? text, origin: origin, profile: profile) { parts in
-      parts.method = method
-      parts.fields = fields
-      parts.body = body
-      parts.trailers = kind.trailers
-      parts.sink = sink
-      parts.priority = priority
-      parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
-      parts.deadline = session.settings.deadline(profile)
-      parts.wireObserver = wireObserver(profile)
-    }
+    // No closure changes the parts, because it would copy the values that it captures.
+    var parts = WireRequest.Parts(url: target?.url ?? text, origin: origin, profile: profile)
+    parts.method = method
+    parts.fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
+    violation = session.settings.violation(method: method, own: own, all: parts.fields)
+    parts.body = try body(of: request, own: own)
+    parts.sink = keepingChallenges(try kind.sink(limit: profile.options.bodySizeLimit)) ?? observedBody
+    parts.trailers = kind.trailers
+    parts.priority = priority
+    parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
+    parts.deadline = session.settings.deadline(profile)
+    parts.wireObserver = wireObserver(profile)
+    return WireRequest(parts)
   }
 
   /// Returns the origin of a URL that the engine does not serve; `nil` if no other handler can serve it either.

@@ -24,6 +24,8 @@ package final class RequestCore: Sendable {
   /// Whether the conversion runs the caller's code: a router, a modifier, the encoding of a value.
   let convertsByUserCode: Bool
   let kind: any RequestKind
+  /// The traits of the kind when the request was made. The traits of an upload may change later.
+  private let initialTraits: KindTraits
   let shouldAutomaticallyResume: Bool?
   /// All state of the request that changes, for its users, attempts and the loop.
   let state = Mutex(CoreState())
@@ -40,6 +42,7 @@ package final class RequestCore: Sendable {
     self.convertible = convertible
     self.convertsByUserCode = convertsByUserCode
     self.kind = kind
+    initialTraits = kind.traits
     self.shouldAutomaticallyResume = shouldAutomaticallyResume
     self.interests = Atomic(interests.rawValue)
   }
@@ -210,7 +213,7 @@ package final class RequestCore: Sendable {
   }
 
   private var startsWithUserCode: Bool {
-    convertsByUserCode || has(.adapters) || kind.traits.contains(.makesBodyByUserCode)
+    convertsByUserCode || has(.adapters) || traits.contains(.makesBodyByUserCode)
   }
 
   /// Whether the task of the request stays until its end. Only that task carries the task-local values, which retriers
@@ -230,7 +233,9 @@ extension RequestCore.CoreState {
 
 extension RequestCore {
   /// Whether the body of the response is passed on as it arrives, so that only the body for the caller may be.
-  var hasBodySink: Bool { kind.traits.contains(.passesBodyOn) || has(.body) }
+  var hasBodySink: Bool { traits.contains(.passesBodyOn) || has(.body) }
+
+  var traits: KindTraits { initialTraits.contains(.hasBody) ? kind.traits : initialTraits }
 }
 
 extension RequestCore {

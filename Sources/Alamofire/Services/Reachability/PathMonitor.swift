@@ -129,9 +129,9 @@ final class ManagedPathMonitor: PathMonitor {
 extension NetworkPathMonitor {
   /// Waits until there is a path to a host. The deadline ends the wait, and so does the cancellation of the task.
   static func path(
-    to host: String, in source: any NetworkSource, before deadline: ContinuousClock.Instant?
+    to host: String, in source: any NetworkSource, before deadline: MonotonicTime?
   ) async -> PathResult {
-    let wait = deadline.map { ContinuousClock.now.duration(to: $0) }
+    let wait = deadline.map { MonotonicTime.now.duration(to: $0) }
     let monitor = NetworkPathMonitor(
       until: { $0.isConnected(to: host, by: source) }, source: source, maximumWait: DispatchTimeInterval(wait)
     )

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import HTTPSystem
 package import HTTPWire
 import Synchronization
 
@@ -258,34 +259,34 @@ final class ProtocolTransport: Transport {
 /// The idle timeout and the deadline of a request. Pure.
 package struct ProtocolClock: Sendable {
   private let idle: Duration?
-  private let deadline: ContinuousClock.Instant?
-  private var lastMove: ContinuousClock.Instant
+  private let deadline: MonotonicTime?
+  private var lastMove: MonotonicTime
 
-  package init(idle: Duration?, deadline: ContinuousClock.Instant?, now: ContinuousClock.Instant) {
+  package init(idle: Duration?, deadline: MonotonicTime?, now: MonotonicTime) {
     self.idle = idle
     self.deadline = deadline
     lastMove = now
   }
 
-  package mutating func moved(at now: ContinuousClock.Instant) {
+  package mutating func moved(at now: MonotonicTime) {
     lastMove = now
   }
 
-  private var end: ContinuousClock.Instant? {
+  private var end: MonotonicTime? {
     [idle.map { lastMove + $0 }, deadline].compactMap { $0 }.min()
   }
 
-  package func isOver(at now: ContinuousClock.Instant) -> Bool {
+  package func isOver(at now: MonotonicTime) -> Bool {
     end.map { $0 <= now } ?? false
   }
 
   /// Returns the phase whose limit is exceeded after ``isOver(at:)``.
-  package func exceededPhase(at now: ContinuousClock.Instant) -> TransportOptions.TimeLimits.Phase {
+  package func exceededPhase(at now: MonotonicTime) -> TransportOptions.TimeLimits.Phase {
     deadline.map { $0 <= now } ?? false ? .total : .idle
   }
 
   /// Returns the time until the next timeout; `nil` without one.
-  package func untilNext(at now: ContinuousClock.Instant) -> Duration? {
+  package func untilNext(at now: MonotonicTime) -> Duration? {
     end.map { max(.milliseconds(1), now.duration(to: $0)) }
   }
 }

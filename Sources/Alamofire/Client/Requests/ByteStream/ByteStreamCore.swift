@@ -290,13 +290,12 @@ extension ByteStreamCore: ByteStreamWatcher {
     TransportFailure(.cancelled, "The delegate has cancelled the stream.")
   }
 
-  private var timeToDecide: ContinuousClock.Instant? {
+  private var timeToDecide: MonotonicTime? {
     session.settings.idleTimeout(request?.profile ?? session.settings.profile)
-      .map { ContinuousClock.now + $0 }
+      .map { MonotonicTime.now + $0 }
   }
 
-  private func answer(in space: URLProtectionSpace, _ deadline: ContinuousClock.Instant?) async -> TrustAnswer
-  {
+  private func answer(in space: URLProtectionSpace, _ deadline: MonotonicTime?) async -> TrustAnswer {
     let challenge = URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
       error: nil, sender: SilentSender())
