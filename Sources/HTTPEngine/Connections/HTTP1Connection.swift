@@ -119,6 +119,7 @@ final class HTTP1Connection: Connection {
     exchange.isReused = !isFresh
     isUsed = true
     send(request, of: exchange)
+    exchange.mayFollowAnEnd = exchange.isReused
     // Bytes of a new connection, or its end, may have been reported before, and are not reported again.
     if isNew { receive() }
   }

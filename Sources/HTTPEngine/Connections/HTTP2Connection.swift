@@ -19,6 +19,9 @@ final class HTTP2Connection: Connection {
   @exclusivity(unchecked) private var starting: [StreamedExchange] = []
   /// Whether it has carried an exchange.
   @exclusivity(unchecked) private(set) var isUsed = false
+  /// Whether the server can have a reason to end it that is not the next exchange, because it was idle before, or has
+  /// sent the head of another one.
+  @exclusivity(unchecked) private var mayHaveEnded = false
   @exclusivity(unchecked) private(set) var isClosed = false
   /// Whether it was closed while the session was in a call.
   @exclusivity(unchecked) private var mustClose = false
@@ -86,7 +89,9 @@ final class HTTP2Connection: Connection {
   /// Carries an exchange. Its head is sent at the end of the turn. Returns false if no stream is free.
   func start(_ exchange: Exchange) -> Bool {
     guard freeStreams > 0 else { return false }
-    let isReused = isUsed
+    if isIdle, idleSince < table.now { mayHaveEnded = true }
+    exchange.mayFollowAnEnd = mayHaveEnded
+    let isReused = isUsed || mayHaveEnded
     guard let streamed = StreamedExchange(exchange, on: self, isReused: isReused) else { return false }
     isUsed = true
     if streamed.isOver {
@@ -246,6 +251,8 @@ final class HTTP2Connection: Connection {
       case .failed(let failure): return sendingFailed(failure)
       }
     }
+    guard !starting.isEmpty else { return }
+    mayHaveEnded = true
     let started = starting
     starting.removeAll(keepingCapacity: true)
     for exchange in started { exchange.headSent() }

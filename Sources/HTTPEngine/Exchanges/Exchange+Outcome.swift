@@ -69,8 +69,7 @@ extension Exchange {
   /// - Parameter isBusy: Whether the server has refused it because it is busy.
   func mayRepeat(after evidence: RepeatDecision.Evidence, isBusy: Bool = false) -> Bool {
     guard times.responseStart == 0, isRepeatable else { return false }
-    return decision.mayRepeat(
-      after: evidence, usedConnection: isReused || connection?.multiplexes == true, isBusy: isBusy)
+    return decision.mayRepeat(after: evidence, usedConnection: mayFollowAnEnd, isBusy: isBusy)
   }
 
   /// Returns the metrics so far; `nil` while the exchange waits for its turn.

@@ -80,6 +80,9 @@ final class Exchange {
   /// The connection that carries the exchange.
   @exclusivity(unchecked) var connection: (any Connection)?
   @exclusivity(unchecked) var isReused = false
+  /// Whether the connection may have ended for another reason than the request, because it was idle before, or has
+  /// carried another exchange.
+  @exclusivity(unchecked) var mayFollowAnEnd = false
 
   @exclusivity(unchecked) var decision = RepeatDecision(method: "GET")
   /// Whether the exchange needs a connection that has carried no other, because one has just ended without a response.
@@ -134,6 +137,7 @@ final class Exchange {
     hasStartedSource = false
     hasReadSource = false
     isReused = false
+    mayFollowAnEnd = false
     timing = ExchangeTiming(
       start: Clock.wall(), now: table.now, idleLimit: request.idleTimeout.map(Clock.nanoseconds) ?? .max,
       deadline: request.deadline?.nanoseconds ?? .max)

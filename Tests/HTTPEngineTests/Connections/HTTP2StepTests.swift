@@ -61,6 +61,28 @@ struct HTTP2StepTests {
     }
   }
 
+  @Test(
+    "Exchanges are repeated after the end of a connection that was idle before", arguments: [false, true])
+  func endOfNewConnection(wasIdle: Bool) async throws {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = try fixture.http2(pipe)
+      if wasIdle { fixture.core.state.now += 1 }
+      let (first, firstEnding) = try fixture.exchange()
+      let (second, secondEnding) = try fixture.exchange(ticket: 2)
+      #expect(connection.start(first) && connection.start(second))
+      fixture.core.exchanges.turn()
+      #expect(pipe.written.starts(with: "PRI * HTTP/2.0".utf8))
+      let (third, thirdEnding) = try fixture.exchange(ticket: 3)
+      #expect(connection.start(third))
+      fixture.core.exchanges.turn()
+      pipe.afterIncoming = .ended
+      connection.pipeIsReady()
+      #expect((firstEnding.outcome == nil) == wasIdle && (secondEnding.outcome == nil) == wasIdle)
+      #expect(thirdEnding.outcome == nil, "the connection had carried others before")
+    }
+  }
+
   @Test("A connection that is closed says so with GOAWAY") func goAway() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture)

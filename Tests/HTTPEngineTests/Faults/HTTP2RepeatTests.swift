@@ -216,6 +216,18 @@ import Testing
     #expect(log.all == ["request", "request", "request"])
   }
 
+  @Test(
+    "The first request of a new connection that ends is not sent again",
+    arguments: [Step.close, .cutInHead, .goAwayAndClose], ["GET", "PUT", "POST"])
+  func newConnection(step: Step, method: String) async throws {
+    let log = Log()
+    let server = try Self.server([[step], [.answer]], log)
+    let client = Client()
+    let failure = try await client.failure(of: client.request("https://localhost:\(server.port)/", method))
+    #expect(failure.kind == .connectionLost, "\(failure.message)")
+    #expect(log.all == ["request"])
+  }
+
   @Test("A request above the last stream of GOAWAY is sent again", arguments: ["GET", "POST"], [1, 5])
   func goAway(method: String, times: Int) async throws {
     let log = Log()
