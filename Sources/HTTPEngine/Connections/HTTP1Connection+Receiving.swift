@@ -20,7 +20,7 @@ extension HTTP1Connection {
     while carries(exchange), machine != nil, unread.isEmpty {
       let limit = exchange.readLimit()
       guard limit > 0 else { return }
-      guard left > 0 else { return table.continueLater(self) }
+      guard left > 0 else { return continueLater() }
       let most = exchange.bandwidth == nil ? limit : BandwidthMeter.largestPiece
       switch read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most))) {
       case .moved(let count):

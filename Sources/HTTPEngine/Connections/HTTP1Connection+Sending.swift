@@ -13,7 +13,7 @@ extension HTTP1Connection {
   private func write(for exchange: Exchange) {
     var steps = 0
     while carries(exchange), outgoing.failure == nil, !exchange.flow.isSuspended {
-      guard steps < Self.mostSteps else { return table.continueLater(self) }
+      guard steps < Self.mostSteps else { return continueLater() }
       steps += 1
       guard hasOutput ? writeOutput(of: exchange) : writeContent(of: exchange) else { return }
     }
@@ -38,7 +38,7 @@ extension HTTP1Connection {
       return count
     case .waitsToRead, .waitsToWrite: return nil
     // The next read says so, too.
-    case .undecided, .asksForIdentity: table.continueLater(self)
+    case .undecided, .asksForIdentity: continueLater()
     case .ended: writingFailed(nil)
     case .failed(let failure): writingFailed(failure)
     }

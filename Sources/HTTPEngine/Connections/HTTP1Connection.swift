@@ -41,6 +41,8 @@ final class HTTP1Connection: Connection {
   @exclusivity(unchecked) var output: [UInt8] = []
   @exclusivity(unchecked) var outputStart = 0
   @exclusivity(unchecked) var outgoing = Outgoing()
+  /// Whether the loop will continue the connection in this turn or in the next one.
+  @exclusivity(unchecked) private var isQueued = false
   /// The bytes of the response that the exchange could not take yet.
   @exclusivity(unchecked) var unread: [UInt8] = []
 
@@ -117,9 +119,9 @@ final class HTTP1Connection: Connection {
     let isNew = !isUsed
     // The server may have closed a connection that was idle before its first use just now, as it may a used one.
     exchange.isReused = !isFresh
+    exchange.mayFollowAnEnd = exchange.isReused
     isUsed = true
     send(request, of: exchange)
-    exchange.mayFollowAnEnd = exchange.isReused
     // Bytes of a new connection, or its end, may have been reported before, and are not reported again.
     if isNew { receive() }
   }
@@ -168,7 +170,17 @@ final class HTTP1Connection: Connection {
 
   func goOn(with exchange: Exchange) { if state == .busy { run() } }
 
-  func continueTurn() { if state == .busy { run() } }
+  func continueTurn() {
+    isQueued = false
+    if state == .busy { run() }
+  }
+
+  /// Lets the loop continue the connection after the others, once for each turn.
+  func continueLater() {
+    guard !isQueued else { return }
+    isQueued = true
+    table.continueLater(self)
+  }
 
   func continueExpired(_ exchange: Exchange) {
     act(on: machine?.handle(.continueExpired) ?? .none)

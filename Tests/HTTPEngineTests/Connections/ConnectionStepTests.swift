@@ -124,6 +124,27 @@ struct ConnectionStepTests {
     }
   }
 
+  @Test("A connection has one share of a turn, however often its socket was ready") func oneShare()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let pipe = MemoryPipe()
+      let connection = fixture.http1(pipe)
+      let size = 12 * HTTP1Connection.turnSize
+      pipe.incoming = Array("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n".utf8)
+      pipe.incoming += [UInt8](repeating: 1, count: size)
+      let (exchange, ending) = try fixture.exchange()
+      connection.start(exchange)
+      for _ in 0..<3 { connection.pipeIsReady() }
+      for _ in 0..<2 {
+        let left = pipe.incoming.count
+        fixture.core.exchanges.turn()
+        #expect(left - pipe.incoming.count == HTTP1Connection.turnSize)
+      }
+      #expect(ending.outcome == nil)
+    }
+  }
+
   @Test("A connection is not reused if its end arrived with its response", arguments: [false, true])
   func endWithResponse(hasMore: Bool) async throws {
     try await ConnectionFixture.run { fixture in
