@@ -163,7 +163,7 @@ public struct TransportOptions: Sendable, Equatable {
   /// The maximum number of followed redirects; more fail with `URLError.httpTooManyRedirects`. Default: 20.
   public var redirectLimit: Int = 20
   /// The maximum size of a response's header fields in bytes, including informational responses before it and its
-  /// trailers. Default: 256 KiB.
+  /// trailers. Default: 256 KiB. Limits above 1 GiB count as 1 GiB.
   public var headerSizeLimit: Int = 262_144
   /// The maximum size of a response's body after decoding, in bytes; `nil`, the default, means no limit.
   public var bodySizeLimit: Int64?
@@ -320,11 +320,13 @@ package struct HostLimits: Sendable, Hashable {
 
 /// The settings of requests that may share a connection: the options of their session, or of the one request that has
 /// its own. Profiles are compared by identity, so that the hot path does not compare options one by one.
+  /// The options, with a ``TransportOptions/headerSizeLimit`` that sums cannot exceed.
 package final class ConnectionProfile: Sendable {
   package let options: TransportOptions
   /// The most connections that are open to one host at a time; at least 1.
   package let connectionsPerHost: Int
   /// A client has no more ports for the connections to one address.
+  private static let largestHeaderSizeLimit = 1 << 30
   private static let mostConnections = 65_535
 
   /// The evaluator of servers; `nil` leaves the decision to the engine: the trust store, the host, the dates.
@@ -366,6 +368,8 @@ package final class ConnectionProfile: Sendable {
     session: ConnectionProfile? = nil, choosesIdentity: Bool = true
   ) {
     self.choosesIdentity = choosesIdentity
+    var options = options
+    options.headerSizeLimit = min(max(0, options.headerSizeLimit), Self.largestHeaderSizeLimit)
     self.elsewhere = elsewhere
     self.options = options
     self.connectionsPerHost = min(max(1, connectionsPerHost), Self.mostConnections)

@@ -1,3 +1,4 @@
+import Glibc
 import HTTPEngine
 import HTTPTestServer
 import HTTPWire
@@ -14,6 +15,18 @@ import Testing
     #expect(failure.helps())
     #expect(failure.message.contains("header"))
     #expect(try await client.get(server.url("/")).text == "next")
+  }
+
+  @Test("The limit of heads may be any number", arguments: [Int.max, .min]) func extremeHeadLimit(limit: Int)
+    async throws
+  {
+    let server = try HTTPTestServer()
+    await #expect(processExitsWith: .success) { [url = server.url("/get") as String, limit] in
+      let client = Client { $0.headerSizeLimit = limit }
+      if limit > 0 { exit(try await client.get(url).status == 200 ? EXIT_SUCCESS : EXIT_FAILURE) }
+      let failure = try await client.failure(of: url)
+      exit(failure.kind == .dataLengthExceedsMaximum ? EXIT_SUCCESS : EXIT_FAILURE)
+    }
   }
 
   @Test("Endless informational heads are refused") func endlessInformationalHeads() async throws {
