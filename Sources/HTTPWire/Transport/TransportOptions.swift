@@ -285,9 +285,8 @@ extension TransportOptions {
   /// let session = Session(transportOptions: options)
   /// ```
   ///
-  /// The bytes are those on the wire, before they are decoded. Heads and bodies of requests of up to 16 KiB do not
-  /// count. Buffers of the system may receive more before the server has to wait. Limits below one count
-  /// as one.
+  /// The bytes are those on the wire, before they are decoded. Heads do not count. Buffers of the system may receive
+  /// more before the server has to wait. Limits below one count as one.
   public struct Bandwidth: Sendable, Hashable {
     /// The limit of bodies of responses. Default: `nil`, no limit.
     public var download: Int?
@@ -320,14 +319,14 @@ package struct HostLimits: Sendable, Hashable {
 
 /// The settings of requests that may share a connection: the options of their session, or of the one request that has
 /// its own. Profiles are compared by identity, so that the hot path does not compare options one by one.
-  /// The options, with a ``TransportOptions/headerSizeLimit`` that sums cannot exceed.
 package final class ConnectionProfile: Sendable {
+  /// The options, with a ``TransportOptions/headerSizeLimit`` that sums cannot exceed.
   package let options: TransportOptions
   /// The most connections that are open to one host at a time; at least 1.
   package let connectionsPerHost: Int
   /// A client has no more ports for the connections to one address.
-  private static let largestHeaderSizeLimit = 1 << 30
   private static let mostConnections = 65_535
+  private static let largestHeaderSizeLimit = 1 << 30
 
   /// The evaluator of servers; `nil` leaves the decision to the engine: the trust store, the host, the dates.
   package let evaluator: (any ServerEvaluator)?
@@ -368,9 +367,9 @@ package final class ConnectionProfile: Sendable {
     session: ConnectionProfile? = nil, choosesIdentity: Bool = true
   ) {
     self.choosesIdentity = choosesIdentity
+    self.elsewhere = elsewhere
     var options = options
     options.headerSizeLimit = min(max(0, options.headerSizeLimit), Self.largestHeaderSizeLimit)
-    self.elsewhere = elsewhere
     self.options = options
     self.connectionsPerHost = min(max(1, connectionsPerHost), Self.mostConnections)
     self.evaluator = evaluator
