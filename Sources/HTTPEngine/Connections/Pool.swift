@@ -175,7 +175,9 @@ final class Pool {
     state.waiting = max(0, waitingAlone(need, state.multiplexes) - 1)
     state.open = group.occupied
     state.idleElsewhere = group.idleCount - state.idle
-    if !need.isNew, need.mayMultiplex { state.idleElsewhere -= multiplexed.count { $0.isIdle } }
+    if !need.isNew, need.mayMultiplex {
+      state.idleElsewhere -= multiplexed.count { $0.isIdle && $0.freeStreams > 0 }
+    }
     return state
   }
 
@@ -282,6 +284,9 @@ final class Pool {
   /// All connections without an exchange.
   var idleConnections: [any Connection] { idle + multiplexed.filter(\.isIdle) }
 
+  /// The connections without an exchange on which no exchange can begin, because the server allows no streams.
+  var uselessConnections: [any Connection] { multiplexed.filter { $0.isIdle && $0.freeStreams == 0 } }
+
   /// Takes the connection that was used last.
   ///
   /// - Parameter fresh: Whether it must have been established just now.
@@ -376,9 +381,9 @@ final class HostGroup {
     pool.waiting.hasActive || members.count > 1 && pools.contains { $0.waiting.hasActive }
   }
 
-  /// Closes the connection that has been idle longest. Connections of `pool` are left alone.
+  /// Closes the connection that has been idle longest. Connections of `pool` that can carry an exchange are left alone.
   func closeOldestIdle(except pool: Pool?) {
-    let candidates = pools.filter { $0 !== pool }.flatMap(\.idleConnections)
+    let candidates = pools.flatMap { $0 === pool ? $0.uselessConnections : $0.idleConnections }
     candidates.min { $0.idleSince < $1.idleSince }?.close()
   }
 }

@@ -42,6 +42,21 @@ struct HTTP2StreamLimitTests {
     #expect(server.connectionCount == 1)
   }
 
+  @Test("A request does not wait for an idle connection without streams") func noStreams() async throws {
+    let server = try HTTP2Server.start { http2, connection in
+      let stream = try http2.request()
+      try http2.write(.settings, payload: [0, 3, 0, 0, 0, 0])
+      try http2.respond(200, on: stream)
+      connection.waitForEnd()
+    }
+    let client = Client(connectionsPerHost: 1)
+    let url = "https://localhost:\(server.port)/"
+    for _ in 0..<3 {
+      #expect(try await client.send(client.request(url, deadline: .seconds(30))).status == 200)
+    }
+    #expect(server.connectionCount == 3)
+  }
+
   @Test(
     "A request does not wait for the last streams of a connection that drains", .steps, arguments: [1, 3])
   func draining(limit: UInt8) async throws {
