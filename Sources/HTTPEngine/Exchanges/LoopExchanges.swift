@@ -44,10 +44,13 @@ final class LoopExchanges {
     (read: UnsafeMutableRawBufferPointer?, write: UnsafeMutableRawBufferPointer?)
 
   private final class LastPool {
+    /// The origin of the request. If a proxy forwards it, the pool has the origin of the proxy.
+    let origin: Origin
     let profile: ConnectionProfile
     let pool: Pool
 
-    init(_ profile: ConnectionProfile, _ pool: Pool) {
+    init(_ origin: Origin, _ profile: ConnectionProfile, _ pool: Pool) {
+      self.origin = origin
       self.profile = profile
       self.pool = pool
     }
@@ -150,7 +153,7 @@ final class LoopExchanges {
 
   private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
     let alternative = request.alternative
-    if alternative == nil, let last, request.goes(to: last.pool.key.origin, with: last.profile) {
+    if alternative == nil, let last, request.goes(to: last.origin, with: last.profile) {
       return last.pool
     }
     let profile = request.profile
@@ -160,7 +163,7 @@ final class LoopExchanges {
       to: request.origin, profile.options, alternative: alternative, proxy: proxy, mayForward: true)
     let key = ConnectionKey(request.origin, route, profile, isAlternative: alternative != nil)
     let pool = pools[key] ?? makePool(key, profile)
-    if alternative == nil { last = LastPool(profile, pool) }
+    if alternative == nil { last = LastPool(request.origin, profile, pool) }
     return pool
   }
 

@@ -124,6 +124,24 @@ import Testing
     for request in server.recordedRequests { #expect(request.header("Proxy-Authorization") == nil) }
   }
 
+  @Test("A request to the proxy itself is not forwarded by it") func ownOrigin() async throws {
+    let proxy = try HTTPTestServer()
+    let through = options(
+      {
+        Self.asAnn(&$0)
+        $0.bypass = ["127.0.0.1"]
+      }, port: proxy.port)
+    let client = Client { $0.proxy = .server(through) }
+    for _ in 0..<2 {
+      proxy.enqueue(.text("by proxy"), .text("direct"))
+      #expect(try await client.get("http://nowhere.test/").text == "by proxy")
+      #expect(try await proxy.takeRequest().target == "http://nowhere.test/")
+      #expect(try await client.get(proxy.url("/own")).text == "direct")
+      let request = try await proxy.takeRequest()
+      #expect(request.target == "/own" && request.header("Proxy-Authorization") == nil)
+    }
+  }
+
   @Test("The challenge of a proxy is a response") func challenge() async throws {
     let proxy = try HTTPTestServer()
     proxy.enqueue(.status(407).with(header: "Proxy-Authenticate", value: #"Basic realm="p""#))
