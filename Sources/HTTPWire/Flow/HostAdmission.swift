@@ -29,6 +29,9 @@ package struct HostAdmission: Sendable {
     }
   }
 
+  /// The number of entries that have left from which on they are removed.
+  private static let leastRemoved = 1024
+
   private let connections: Int
   /// The maximum number of running requests, whatever the connections carry.
   private let mostRunning: Int
@@ -42,9 +45,16 @@ package struct HostAdmission: Sendable {
   private var running = 0
   /// The number of running requests on connections that accept no further requests.
   private var draining = 0
-  /// By falling priority, first come first within one; entries before `head` have left.
-  private var waiting: [Waiting] = []
+  /// By falling priority, first come first within one. Entries before `head` have left, and so have those with a number
+  /// that ``arrivals`` does not have. The entry at `head` has not left.
+  private var waiting: [(request: Waiting, number: UInt64)] = []
   private var head = 0
+  /// The numbers of the waiting requests in the order of their arrival, and their priorities. A request that is
+  /// withdrawn leaves its entry, because finding and removing it would take longer for each request that waits.
+  private var arrivals: [Ticket: (number: UInt64, priority: Float)] = [:]
+  private var lastNumber: UInt64 = 0
+  /// The number of entries that were looked at. Tests count them.
+  package private(set) var steps = 0
 
   /// Makes the admission of a host. Until a response shows which version of HTTP the host speaks, each connection takes
   /// one request.
@@ -59,12 +69,12 @@ package struct HostAdmission: Sendable {
   /// are never more than twice as many as allowed.
   private var most: Int { min(capacity + min(draining, capacity), mostRunning) }
 
-  package var isIdle: Bool { running == 0 && head == waiting.count }
+  package var isIdle: Bool { running == 0 && arrivals.isEmpty }
   package var runningCount: Int { running }
-  package var waitingCount: Int { waiting.count - head }
+  package var waitingCount: Int { arrivals.count }
 
   /// The waiting requests in their order.
-  package var queue: ArraySlice<Waiting> { waiting[head...] }
+  package var queue: [Waiting] { waiting[head...].filter { !hasLeft($0) }.map(\.request) }
 
   /// Submits a request. Returns whether it may run now; otherwise it waits.
   package mutating func submitted(_ ticket: Ticket, priority: Float, _ moment: Moment = Moment()) -> Bool {
@@ -76,10 +86,45 @@ package struct HostAdmission: Sendable {
     return false
   }
 
+  /// Puts a request after all requests with the same priority or a higher one.
   private mutating func insert(_ request: Waiting) {
-    var position = waiting.count
-    while position > head, waiting[position - 1].priority < request.priority { position -= 1 }
-    waiting.insert(request, at: position)
+    lastNumber += 1
+    arrivals[request.ticket] = (lastNumber, request.priority)
+    var (low, high) = (head, waiting.count)
+    while low < high {
+      steps += 1
+      let middle = low + (high - low) / 2
+      if waiting[middle].request.priority < request.priority { high = middle } else { low = middle + 1 }
+    }
+    waiting.insert((request, lastNumber), at: low)
+  }
+
+  private func hasLeft(_ entry: (request: Waiting, number: UInt64)) -> Bool {
+    arrivals[entry.request.ticket]?.number != entry.number
+  }
+
+  /// Removes a waiting request, and the entries that have left when they are more than half of all.
+  private mutating func leave(_ ticket: Ticket) -> Bool {
+    guard arrivals.removeValue(forKey: ticket) != nil else { return false }
+    let count = waiting.count - head
+    if count > Self.leastRemoved, arrivals.count < count / 2 {
+      steps += count
+      waiting = waiting[head...].filter { !hasLeft($0) }
+      head = 0
+    }
+    moveHead()
+    return true
+  }
+
+  /// Moves `head` to the first entry that has not left.
+  private mutating func moveHead() {
+    while head < waiting.count, hasLeft(waiting[head]) {
+      steps += 1
+      head += 1
+    }
+    guard head == waiting.count || head > Self.leastRemoved else { return }
+    waiting.removeFirst(head)
+    head = 0
   }
 
   /// Ends a running request. Returns the one that may run instead.
@@ -95,18 +140,14 @@ package struct HostAdmission: Sendable {
   }
 
   /// Removes a waiting request. Returns false if it was not waiting.
-  package mutating func withdrawn(_ ticket: Ticket) -> Bool {
-    guard let position = waiting[head...].firstIndex(where: { $0.ticket == ticket }) else { return false }
-    waiting.remove(at: position)
-    return true
-  }
+  package mutating func withdrawn(_ ticket: Ticket) -> Bool { leave(ticket) }
 
   /// Changes the priority of a waiting request, which then comes after the others of that priority. Returns false if it
   /// was not waiting.
   package mutating func prioritized(_ ticket: Ticket, _ priority: Float) -> Bool {
-    guard let position = waiting[head...].firstIndex(where: { $0.ticket == ticket }) else { return false }
-    guard waiting[position].priority != priority else { return true }
-    waiting.remove(at: position)
+    guard let old = arrivals[ticket] else { return false }
+    guard old.priority != priority else { return true }
+    _ = leave(ticket)
     insert(Waiting(ticket: ticket, priority: priority))
     return true
   }
@@ -166,24 +207,22 @@ package struct HostAdmission: Sendable {
     defer {
       waiting.removeAll()
       head = 0
+      arrivals.removeAll()
     }
-    return waiting[head...].map(\.ticket)
+    return queue.map(\.ticket)
   }
 
   /// Returns the first waiting request, if only the limit of the session can keep it waiting.
   package func candidate(_ now: UInt64) -> Waiting? {
-    running < most && head < waiting.count && mayBegin(now) ? waiting[head] : nil
+    running < most && head < waiting.count && mayBegin(now) ? waiting[head].request : nil
   }
 
   package mutating func next(_ moment: Moment) -> Ticket? {
     guard running < most, head < waiting.count, moment.room > 0, mayBegin(moment.now) else { return nil }
-    let ticket = waiting[head].ticket
-    head += 1
+    let ticket = waiting[head].request.ticket
+    arrivals[ticket] = nil
+    moveHead()
     begin(moment.now)
-    if head == waiting.count || head > 1024 {
-      waiting.removeFirst(head)
-      head = 0
-    }
     return ticket
   }
 

@@ -138,6 +138,22 @@ import Testing
     #expect(next == 10_000)
   }
 
+  @Test("Withdrawing many waiting requests looks at each of them a few times", arguments: [false, true])
+  func manyWithdrawals(inOrder: Bool) {
+    let count = UInt64(20_000)
+    var admission = HostAdmission(connections: 1)
+    for ticket in 0...count { _ = admission.submitted(ticket, priority: ticket % 2 == 0 ? 0.5 : 0.4) }
+    let before = admission.steps
+    for ticket in inOrder ? Array(2...count) : (2...count).reversed() {
+      #expect(admission.withdrawn(ticket))
+    }
+    #expect(admission.steps - before < 4 * Int(count))
+    #expect(admission.waitingCount == 1 && admission.queue.map(\.ticket) == [1])
+    #expect(admission.submitted(2, priority: 0.5) == false, "a withdrawn request may come again")
+    #expect([admission.ended(), admission.ended(), admission.ended()] == [2, 1, nil])
+    #expect(admission.isIdle)
+  }
+
   /// Compares with a simple model.
   @Test("The invariants hold for random operations", .steps, arguments: 0..<40 as Range<UInt64>)
   func randomOperations(seed: UInt64) {
