@@ -17,8 +17,9 @@ package final class HTTP2Session {
   /// The number of bytes that may wait for the connection before more content is asked for.
   static let mostOutput = 131_072
   private static let mostContinuations = 65_536
-  /// The most bytes of a request's head, with what its compression may add.
-  private static let largestRequestHead = 2 * RequestHeadWriter.largestHead
+  /// The most bytes of a request's head, with what its compression may add. nghttp2 reckons with 12 more bytes for each
+  /// field, and a field has at least one.
+  private static let largestRequestHead = 14 * RequestHeadWriter.largestHead
 
   let session: OpaquePointer
   let frames = FrameOutput()

@@ -44,6 +44,17 @@ import Testing
     #expect(peer.session.streamCount == 0 && peer.session.freeStreams == 100 && peer.session.failure == nil)
   }
 
+  /// Uses fewer bytes than a head may have. The library that encodes them reckons with more for each field.
+  @Test("A request with very many short fields is sent") func shortFields() throws {
+    let peer = try SessionPeer()
+    let fields = [HTTPHeader](repeating: HTTPHeader(name: "a", value: "1"), count: 200_000)
+    let request = try #require(try StreamRecorder.open(peer, fields: fields))
+    let frames = peer.flush()
+    #expect(frames.first?.kind == 1 && frames.count > 1 && request.events.isEmpty)
+    peer.respond(200)
+    #expect(request.events.last == .ended(.complete))
+  }
+
   @Test("Informational heads, the head and trailers arrive in order", arguments: [Int.max, 1])
   func sections(segmentSize: Int) throws {
     let peer = try SessionPeer()
