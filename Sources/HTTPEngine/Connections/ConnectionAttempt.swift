@@ -184,6 +184,8 @@ final class ConnectionAttempt {
 
   private func fail(_ failure: TransportFailure) {
     if let endpoint { core.resolver.forget(endpoint.host) }
+    // The address that the proxy was asked for may be the one that cannot be reached.
+    if target != nil, case .host(let host, _) = route.endpoint { core.resolver.forget(host) }
     end(.failure(failure.with(metrics: timing.metrics())))
   }
 

@@ -149,6 +149,27 @@ struct ConnectionKeyTests {
     }
   }
 
+  @Test(
+    "The addresses of a target are forgotten if it is not reached through its proxy",
+    arguments: [ProxyServer.Kind.socks4, .socks5])
+  func forgottenTarget(kind: ProxyServer.Kind) async throws {
+    try await ConnectionFixture.run { fixture in
+      let silent = try UnresponsivePort()
+      let address = try #require(IPAddress.loopback4)
+      let (resolver, now) = (fixture.core.resolver, fixture.core.now)
+      resolver.finished("moved.invalid", .success([address]), now)
+      let proxy = ProxyServer(kind, host: "127.0.0.1", port: silent.port)
+      try Self.attempt("moved.invalid", port: 80, proxy: proxy, fixture, { $0.connectTimeout = .seconds(5) })
+      {
+        attempt, owner in
+        #expect(owner.failure == nil && resolver.knownAddresses(of: "moved.invalid", now) == [address])
+        attempt.expire(Clock.now(plus: .seconds(6)))
+        #expect(owner.failure?.kind == .timedOut)
+        #expect(resolver.knownAddresses(of: "moved.invalid", now) == nil)
+      }
+    }
+  }
+
   @Test("No connection is opened to an invalid port") func portZero() async throws {
     try await ConnectionFixture.run { fixture in
       try Self.attempt("127.0.0.1", port: 0, fixture, { _ in }) { _, owner in
