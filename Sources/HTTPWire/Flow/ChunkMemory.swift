@@ -48,8 +48,22 @@ package final class GrowingChunk: @unchecked Sendable {
   /// The size of a piece after which another one is likely to follow at once, such as a full record of TLS.
   private static let fullPiece = 16_384
 
-  private let memory: ChunkMemory
-  private let base: UnsafeMutableRawPointer
+  /// A block of a memory, which returns there.
+  private final class Block {
+    private let memory: ChunkMemory
+    let base: UnsafeMutableRawPointer
+
+    init(in memory: ChunkMemory) {
+      self.memory = memory
+      base = memory.take()
+    }
+
+    deinit { memory.give(base) }
+  }
+
+  private let block: Block
+  /// The bytes once a reader has asked for them, for all readers.
+  private let shared = Mutex<Data?>(nil)
   @exclusivity(unchecked) private var count = 0
   /// Whether appending has ended, because no more bytes are likely to follow soon.
   @exclusivity(unchecked) private var isClosed = false
@@ -61,26 +75,30 @@ package final class GrowingChunk: @unchecked Sendable {
 
   /// Makes an empty chunk.
   package init(in memory: ChunkMemory) {
-    self.memory = memory
-    base = memory.take()
+    block = Block(in: memory)
   }
-
-  deinit { memory.give(base) }
 
   /// Returns false, and appends nothing, if there is not enough room, or the chunk is closed by a small piece.
   package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let source = bytes.baseAddress, !isClosed, bytes.count <= ChunkMemory.blockSize - count else {
       return false
     }
-    (base + count).copyMemory(from: source, byteCount: bytes.count)
+    (block.base + count).copyMemory(from: source, byteCount: bytes.count)
     count += bytes.count
     isClosed = bytes.count < Self.fullPiece
     return true
   }
 
-  /// The bytes, without a copy. Their address is constant until they are released.
+  /// The bytes, without a copy. All readers share one value, so that a reader that changes it gets a copy. The address
+  /// of the bytes is constant until they are released.
   package var data: Data {
-    Data(
-      bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
+    shared.withLock { shared in
+      if let shared { return shared }
+      let data = Data(
+        bytesNoCopy: block.base, count: count,
+        deallocator: .custom { [block] _, _ in withExtendedLifetime(block) {} })
+      shared = data
+      return data
+    }
   }
 }

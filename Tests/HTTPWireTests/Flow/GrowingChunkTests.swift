@@ -44,6 +44,15 @@ import Testing
     #expect(second.data == Data(repeating: 2, count: 20_000))
   }
 
+  @Test("The bytes of one reader do not change with those of another one") func twoReaders() {
+    let chunk = GrowingChunk(in: memory)
+    #expect(append(1, 20_000, to: chunk))
+    let first = chunk.data
+    var second = chunk.data
+    second[0] = 2
+    #expect(first[0] == 1 && second[0] == 2 && chunk.data[0] == 1)
+  }
+
   @Test(
     "Only a piece that others are likely to follow begins a chunk",
     arguments: [
