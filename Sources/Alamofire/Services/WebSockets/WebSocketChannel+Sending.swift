@@ -47,10 +47,14 @@ extension WebSocketChannel {
         preconditionFailure("a Close frame that can be sent was refused: \(error.message)")
       }
       state.ownClosure = shown
+      state.awaitedEnd = state.connection.outputEnd
       return true
     }
     guard hasBegun else { return }
-    setTimer(.closing, after: options.closeTimeout)
+    setTimer(.closing, after: options.writeTimeout)
+    // Another thread may have written the frame before the timer was set.
+    let timer = state.withLock { $0.isWriting ? nil : $0.timerAfterWrite(options) }
+    if let timer { setTimer(timer.purpose, after: timer.duration) }
     flush()
   }
 
@@ -66,6 +70,7 @@ extension WebSocketChannel {
       }
       state.pings.append(
         PendingPing(number: number, start: Date(), instant: .now, completion: completion))
+      if completion == nil { state.awaitedEnd = state.connection.outputEnd }
       return true
     }
     if isSent { flush() } else { completion?(.failure(Self.notOpen)) }
@@ -104,10 +109,11 @@ extension WebSocketChannel {
     guard let data else { return }
     stream.write(data, timeout: nil) { [self] result in
       guard case .success = result else { return }
-      let sends = state.withLock { state in
+      let (sends, timer) = state.withLock { state in
         state.isWriting = false
-        return state.removeWrittenSends()
+        return (state.removeWrittenSends(), state.timerAfterWrite(options))
       }
+      if let timer { setTimer(timer.purpose, after: timer.duration) }
       for send in sends { send.completion(nil) }
       flush()
     }
@@ -150,6 +156,8 @@ extension WebSocketChannel {
     state.withLock { state in
       let isPing = purpose == .ping || purpose == .pong
       if isPing, state.isSuspended || state.connection.phase != .open { return }
+      // Nothing is awaited from a server that has ended.
+      if purpose != .ending, state.timerPurpose == .ending { return }
       // The server may have closed its side since the closing handshake began.
       if purpose == .closing, state.connection.phase != .closing { return }
       guard state.end != nil else { return }
@@ -162,35 +170,45 @@ extension WebSocketChannel {
       timer.resume()
       state.timer = timer
       state.timerPurpose = purpose
+      state.arrivalCountOfTimer = state.arrivalCount
     }
   }
 
   private func timerFired(_ number: Int) {
-    let (purpose, wasFull) = state.withLock { state -> (TimerPurpose?, Bool) in
+    let (purpose, isAgain) = state.withLock { state -> (TimerPurpose?, Bool) in
       guard state.timerNumber == number, state.timer != nil else { return (nil, false) }
+      let isFull = state.isFull(options.heldLimit)
       switch state.timerPurpose {
-      case .closing where state.isFull(options.heldLimit):
+      case .closing where isFull:
         state.connection.skipMessages()
         return (.closing, true)
-      case .pong: state.failure = state.failure ?? timedOut("did not answer a ping in time")
-      case .closing:
-        state.failure = state.failure ?? timedOut("did not answer the Close frame in time (RFC 6455 §7.1.2)")
+      // The pong may be behind messages that no handler processes, or on its way behind others.
+      case .pong where isFull || state.arrivalCount != state.arrivalCountOfTimer: return (.pong, true)
+      case .pong: fail(&state, "did not answer a ping in time")
+      case .closing: fail(&state, "did not answer the Close frame in time (RFC 6455 §7.1.2)")
+      case .ending where !state.isClosed: state.failure = state.failure ?? ChannelState.withoutClosure(host)
       case .ping, .ending, nil: break
       }
       return (state.timerPurpose, false)
     }
     switch purpose {
     // The Close frame may follow messages that no handler processes.
-    case .closing where wasFull:
+    case .closing where isAgain:
       setTimer(.closing, after: options.closeTimeout)
       pump()
+    case .pong where isAgain: options.pingInterval.map { setTimer(.pong, after: $0) }
     case .ping:
       // Before the ping, because its answer sets the timer again.
-      if let interval = options.pingInterval { setTimer(.pong, after: interval) }
+      setTimer(.pong, after: options.writeTimeout)
       ping(nil)
     case .pong, .closing, .ending: stream.cancel()
     case nil: break
     }
+  }
+
+  private func fail(_ state: inout ChannelState, _ event: String) {
+    let isWritten = state.awaitedEnd == nil
+    state.failure = state.failure ?? timedOut(isWritten ? event : "did not take the messages in time")
   }
 
   private func timedOut(_ event: String) -> TransportFailure {
@@ -214,6 +232,20 @@ extension WebSocketChannel.ChannelState {
   /// Whether the stream is to be closed once the output is written.
   fileprivate var endsTransport: Bool {
     !connection.hasOutput && (connection.endsTransport || isAtEnd)
+  }
+
+  /// Returns the timer that begins with the completion of a write: for the answer to a frame that was written now, or
+  /// for the next write before that frame.
+  fileprivate mutating func timerAfterWrite(
+    _ options: WebSocketChannelOptions
+  ) -> (purpose: WebSocketChannel.TimerPurpose, duration: Duration)? {
+    guard let end = awaitedEnd, let purpose = timerPurpose, purpose == .closing || purpose == .pong else {
+      return nil
+    }
+    guard end <= connection.takenByteCount else { return (purpose, options.writeTimeout) }
+    awaitedEnd = nil
+    let interval = purpose == .closing ? options.closeTimeout : options.pingInterval
+    return interval.map { (purpose, $0) }
   }
 
   /// Removes and returns the messages that have been written completely.

@@ -30,8 +30,10 @@ struct WebSocketChannelOptions: Sendable {
   var unsentLimit = 16_777_216
   /// Whether permessage-deflate is offered.
   var compresses = false
-  /// The time for the Close frame of the server.
+  /// The time for the Close frame of the server, from the time at which the own one was written.
   var closeTimeout = Duration.seconds(10)
+  /// The time for each write before a Close frame or a ping whose answer is awaited.
+  var writeTimeout = Duration.seconds(60)
   /// The time in which the server ends the connection after both Close frames.
   var endTimeout = Duration.seconds(2)
   /// The number of bytes of messages that are not processed yet, above which the channel does not read.
@@ -64,6 +66,12 @@ final class WebSocketChannel: Sendable {
     var sends: [PendingSend] = []
     var pings: [PendingPing] = []
     var pingCount: UInt64 = 0
+    /// The number of bytes of the connection after which the Close frame or the last automatic ping is written; `nil`
+    /// once it is.
+    var awaitedEnd: UInt64?
+    /// The number of reads that have brought bytes, and the one at which the timer was set.
+    var arrivalCount: UInt64 = 0
+    var arrivalCountOfTimer: UInt64 = 0
     /// The number of bytes of messages that are not processed yet.
     var held = 0
     var isSuspended = false
@@ -164,7 +172,7 @@ final class WebSocketChannel: Sendable {
         for event in events { deliver(event) }
         state.withLock { $0.isDelivering = false }
       case .read: return read()
-      case .wait: return
+      case .wait: return endIfLost()
       case .end: return finish()
       }
     }
@@ -177,6 +185,7 @@ final class WebSocketChannel: Sendable {
         guard case .success(let bytes) = result else { return }
         state.input = bytes.data
         state.position = 0
+        if !bytes.data.isEmpty { state.arrivalCount += 1 }
         state.isAtEnd = bytes.isAtEnd
       }
       if case .success = result { pump() }
@@ -213,6 +222,16 @@ final class WebSocketChannel: Sendable {
     setTimer(.ending, after: options.endTimeout)
     let shown = own ?? closure
     observer.channelClosed(shown.code, reason: shown.reason)
+  }
+
+  /// Ends the connection after a while if the server has ended it without a Close frame. A write that waits for the
+  /// server may never be complete.
+  private func endIfLost() {
+    let isLost = state.withLock { state in
+      state.isAtEnd && state.position == state.input.count && !state.isClosed && state.failure == nil
+        && state.streamEnd == nil && state.timerPurpose != .ending
+    }
+    if isLost { setTimer(.ending, after: options.endTimeout) }
   }
 
   /// Called once when the stream has ended, on the thread of the engine.
@@ -348,10 +367,12 @@ extension WebSocketChannel.ChannelState {
   fileprivate func outcome(_ host: String) -> TransportFailure? {
     if let failure { return failure }
     if isClosed { return nil }
-    return streamEnd?.failure
-      ?? TransportFailure(
-        .connectionLost,
-        "\(host) ended the WebSocket connection without a Close frame (RFC 6455 §7.1.5).")
+    return streamEnd?.failure ?? Self.withoutClosure(host)
+  }
+
+  static func withoutClosure(_ host: String) -> TransportFailure {
+    TransportFailure(
+      .connectionLost, "\(host) ended the WebSocket connection without a Close frame (RFC 6455 §7.1.5).")
   }
 }
 

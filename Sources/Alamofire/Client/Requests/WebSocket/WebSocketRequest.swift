@@ -58,8 +58,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     /// `URLError.dataLengthExceedsMaximum`. Default: a mebibyte.
     public var maximumMessageSize: Int
     /// The time between automatic pings, in seconds. The first is sent an interval after the connection is open, the
-    /// next an interval after each pong. If no pong arrives within an interval, the request ends with
-    /// `URLError.timedOut`. Default: `nil`, no pings.
+    /// next an interval after each pong. If nothing arrives within an interval after the ping was written, the request
+    /// ends with `URLError.timedOut`. So it does if a piece of an earlier message cannot be written for a minute. While
+    /// unprocessed messages keep the connection from being read, no pong is expected. Default: `nil`, no pings.
     public var pingInterval: TimeInterval?
     /// The number of bytes of messages that are not sent yet, from which on a further message is refused with
     /// `URLError.dataLengthExceedsMaximum`. A single message may be larger. ``WebSocketTask/send(_:)`` waits instead.
@@ -158,11 +159,12 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
   // MARK: The end
 
-  /// Closes the connection: sends a Close frame after all earlier messages and waits up to ten seconds for the
+  /// Closes the connection: sends a Close frame after all earlier messages, and then waits up to ten seconds for the
   /// server's. Messages that arrive before it are delivered, so that no answer is lost (RFC 6455 §1.4). If they are not
-  /// processed in that time, the rest is skipped, and the wait begins once more. The request is cancelled from now on,
-  /// and completes without an error. If it was not resumed yet, it is never sent, and completes with
-  /// `AFError.explicitlyCancelled`. ``Request/cancel()`` ends the closing handshake at once.
+  /// processed in that time, the rest is skipped, and the wait begins once more. If a piece of the earlier messages
+  /// cannot be written for a minute, the connection is ended. The request is cancelled from now on, and completes
+  /// without an error. If it was not resumed yet, it is never sent, and completes with `AFError.explicitlyCancelled`.
+  /// ``Request/cancel()`` ends the closing handshake at once.
   ///
   /// - Parameters:
   ///   - closeCode: The code of the frame. A code that must not be sent is left out, together with the reason; see
