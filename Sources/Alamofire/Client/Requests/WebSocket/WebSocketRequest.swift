@@ -123,6 +123,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   /// request is cancelled with the error, so that no message is lost between others; see
   /// ``Configuration/maximumUnsentSize``.
   ///
+  /// If a connection is lost and a retrier opens another one, messages that were being written are lost. The form with
+  /// a completion handler reports that.
+  ///
   /// - Parameter message: A text or bytes, of any size.
   public func send(_ message: URLSessionWebSocketTask.Message) {
     guard let error = flow.send(WebSocketMessage(message), isLimited: true, nil) else { return }
@@ -136,7 +139,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - completionHandler: Called once: when the system has accepted the bytes of the message, or with the error if
   ///     the connection has ended before, or if too many bytes are not sent yet; see
-  ///     ``Configuration/maximumUnsentSize``.
+  ///     ``Configuration/maximumUnsentSize``. After a retry, later messages are sent although this one was lost.
   @preconcurrency
   public func send(
     _ message: URLSessionWebSocketTask.Message, queue: DispatchQueue = .main,
