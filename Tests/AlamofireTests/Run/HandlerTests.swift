@@ -42,6 +42,52 @@ struct HandlerTests {
     }
   }
 
+  @Test("A loop that has ended leaves nothing in a request that goes on") func endedLoops() async throws {
+    let (socket, _, _) = try await FakeSocketSession().connected()
+    let gate = Latch()
+    let request = Session.retained(fake: FakeTransport(.chunks(["text"]).held(by: gate)))
+      .streamRequest("http://a.test/")
+    let readers = (0..<100).map { _ in
+      let events = WebSocketEvents<Int>(socket, WebSocketReading { _, _ in nil }, cancels: false)
+      let chunks = PulledStream<Data, Never>(request, decoding: .data, cancels: false)
+      events.finish()
+      chunks.finish()
+      return [WeakReader(of: events, "mailbox"), WeakReader(of: chunks, "reader")]
+    }.joined()
+    #expect(readers.count == 200 && readers.allSatisfy { $0.wasFound && $0.reader == nil })
+    socket.cancel()
+    gate.open()
+  }
+
+  private struct WeakReader {
+    weak let reader: (any EventSink)?
+    let wasFound: Bool
+
+    init(of source: any StreamSource, _ name: String) {
+      let found = Mirror(reflecting: source).descendant(name) as? any EventSink
+      reader = found
+      wasFound = found != nil
+    }
+  }
+
+  @Test("The token of a loop that was left early cancels no later run") func leftLoop() async throws {
+    let gate = Latch()
+    let session = Session.retained(fake: FakeTransport(.chunks(["a"]), .chunks(["b"]).held(by: gate)))
+    let request = session.streamRequest("http://a.test/")
+    let data = DataRecorder()
+    request.responseStream(on: .global(), stream: data.note)
+    let loop = PulledStream<Data, Never>(request, decoding: .data, cancels: false)
+    let token = DataStreamRequest.CancellationToken(
+      request: request,
+      runEnd: try #require(Mirror(reflecting: loop).descendant("reader") as? LoopReader).runEnd)
+    loop.finish()
+    _ = try await data.end()
+    session.retryRequest(request, withDelay: nil)
+    token.cancel()
+    #expect(!request.isCancelled)
+    gate.open()
+  }
+
   @Test("Handlers run on their queues") func queues() async {
     let key = DispatchSpecificKey<String>()
     let one = DispatchQueue(label: "one")

@@ -11,10 +11,31 @@ struct RequestHandlers: Sendable {
   private var sinks: ShortList<any ResponseSink> = []
   /// The number of handlers whose response was created since the last attempt.
   private var servedCount = 0
+  /// The ends of readers that have left before the end of the run, as long as something can still ask for them.
+  private var left: [ReaderEnd] = []
+
+  private struct ReaderEnd: Sendable {
+    weak let runEnd: RunEnd?
+  }
 
   mutating func add(_ validator: Validator) { validators.append(validator) }
 
   mutating func add(_ sink: any ResponseSink) { sinks.append(sink) }
+
+  /// Removes a reader that takes no more events. Returns it, to be released outside the lock; `nil` if it is not there.
+  mutating func remove(_ reader: any EventSink) -> (any ResponseSink)? {
+    guard let index = sinks.firstIndex(where: { $0 === reader }) else { return nil }
+    if index < servedCount { servedCount -= 1 }
+    left.removeAll { $0.runEnd == nil }
+    left.append(ReaderEnd(runEnd: reader.runEnd))
+    return sinks.remove(at: index)
+  }
+
+  /// Returns the ends of the readers that have left, and removes them.
+  mutating func takeLeft() -> [RunEnd] {
+    defer { left = [] }
+    return left.compactMap(\.runEnd)
+  }
 
   /// Returns the next handler whose response has to be created; `nil` if each has one.
   mutating func next() -> (any ResponseSink)? {
@@ -39,6 +60,8 @@ struct RequestHandlers: Sendable {
 /// The end of a run: the handlers that were served, and the ones to notify outside the lock.
 private struct RunResult: Sendable {
   let served: ShortList<any ResponseSink>
+  /// The ends of readers that have left before.
+  let left: [RunEnd]
   var listeners: RequestListeners?
   /// A body whose iteration ends.
   var source: InputStreamSource?
@@ -49,7 +72,7 @@ private struct RunResult: Sendable {
 extension RequestCore.CoreState {
   /// Ends the run of the request, because every handler has its response.
   fileprivate mutating func endRun() -> RunResult {
-    var ended = RunResult(served: handlers.takeServed())
+    var ended = RunResult(served: handlers.takeServed(), left: handlers.takeLeft())
     ended.source = bodies.read { $0.streamSource }
     if observed.added.isChanged {
       ended.listeners = observed.added.value.listeners
@@ -66,6 +89,13 @@ extension RequestCore.CoreState {
 extension RequestCore {
   func add(_ validator: Validator) { state.withLock { $0.handlers.add(validator) } }
 
+  /// Removes a reader that takes no more events, so that a request which goes on does not retain it.
+  func remove(_ reader: any EventSink) {
+    let removed = state.withLock { $0.handlers.remove(reader) }
+    // Released outside the lock.
+    _ = removed
+  }
+
   /// Returns the next handler whose response has to be created. Without one, ends the run and returns its handlers.
   func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
     let (sink, ended) = state.withLock { state -> ((any ResponseSink)?, RunResult?) in
@@ -73,6 +103,7 @@ extension RequestCore {
       return (nil, state.endRun())
     }
     guard let ended else { return (sink, []) }
+    for end in ended.left { end.reach() }
     ended.source?.endSequence()
     ended.listeners?.finish()
     if let command = ended.commandHandler {

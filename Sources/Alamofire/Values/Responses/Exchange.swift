@@ -221,6 +221,17 @@ package struct ShortList<Element: Sendable>: RandomAccessCollection, Expressible
   package mutating func append(_ element: Element) {
     if head == nil { head = element } else { rest.append(element) }
   }
+
+  /// Removes the element at a position and returns it.
+  package mutating func remove(at position: Int) -> Element {
+    let element = self[position]
+    if position > 0 {
+      rest.remove(at: position - 1)
+    } else {
+      head = rest.isEmpty ? nil : rest.removeFirst()
+    }
+    return element
+  }
 }
 
 extension Int64 {

@@ -142,6 +142,7 @@ final class PulledStream<Success: Sendable, Failure: Error>: StreamSource {
 
   private func end() {
     request.flow.fanout.remove(reader)
+    request.core.remove(reader)
     reader.signal.end()
   }
 }

@@ -219,6 +219,7 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   func finish() {
     guard mailbox.finish() else { return }
     request.flow.remove(mailbox)
+    defer { request.core.remove(mailbox) }
     // A closing handshake that the caller has begun is not cut short.
     if cancels, !mailbox.runEnd.isReached, !request.isCancelled { request.cancel() }
   }
