@@ -103,14 +103,16 @@ public struct DataStreamTask: Sendable {
     if case .unbounded = policy {
       return StreamOf(pulling: PulledStream(request, decoding: decoding, cancels: cancels))
     }
-    // Weak, since the request holds the handler, and that the stream.
-    return StreamOf(bufferingPolicy: policy) { [weak request] in
-      if cancels { request?.cancel() }
-    } builder: { continuation in
-      request.add(decoding, on: .global(), isCheap: true) { stream in
+    return StreamOf(bufferingPolicy: policy) { continuation in
+      let runEnd = request.addHandler(decoding, on: .global(), isCheap: true) { stream in
         // The consumer has left, but the request continues: further bytes need not be decoded.
         if case .terminated = continuation.yield(stream) { stream.token.mute() }
         if case .complete = stream.event { continuation.finish() }
+      }
+      guard cancels else { return }
+      // Weak, since the request holds the handler, and that the stream.
+      continuation.onTermination = { [weak request] _ in
+        if !runEnd.isReached { request?.cancel() }
       }
     }
   }

@@ -38,14 +38,15 @@ struct SentAgainStreamTests {
     #expect(second.completions.values.map { $0.error == nil } == [false])
   }
 
-  @Test("Releasing a loop of an earlier run cancels nothing")
-  func releasedLoop() async throws {
+  @Test("Releasing a loop of an earlier run cancels nothing", arguments: [false, true])
+  func releasedLoop(isLimited: Bool) async throws {
     let gate = Latch()
     let session = Session.retained(
       fake: FakeTransport(.chunks(["first"]), .chunks(["second"]).held(by: gate)))
     let request = session.streamRequest("http://a.test/")
     do {
-      let loop = request.streamTask().streamingData()
+      let loop = request.streamTask().streamingData(
+        bufferingPolicy: isLimited ? .bufferingOldest(1) : .unbounded)
       _ = try await end(of: request)
       session.retryRequest(request, withDelay: nil)
       withExtendedLifetime(loop) {}

@@ -75,11 +75,20 @@ extension DataStreamRequest {
     _ decoding: StreamDecoding<Success, Failure>, on queue: DispatchQueue, isCheap: Bool,
     _ handler: @escaping Handler<Success, Failure>
   ) -> Self {
+    _ = addHandler(decoding, on: queue, isCheap: isCheap, handler)
+    return self
+  }
+
+  /// Adds a handler, and returns the end of its run.
+  func addHandler<Success: Sendable, Failure: Error>(
+    _ decoding: StreamDecoding<Success, Failure>, on queue: DispatchQueue, isCheap: Bool,
+    _ handler: @escaping Handler<Success, Failure>
+  ) -> RunEnd {
     let decodingQueue = isCheap ? nil : core.session.userSerializationQueue ?? .global()
     let handler = StreamEventHandler(self, decoding, on: decodingQueue, handler)
     flow.add(handler, on: queue)
     core.add(handler, for: self)
-    return self
+    return handler.runEnd
   }
 }
 
