@@ -76,7 +76,8 @@ import Testing
     #expect(delays(4, isClean: false) == [.seconds(6), .seconds(9), .seconds(15), nil])
     source.begin(head())
     #expect(read("data: a\n\n", by: source).data == [":a"])
-    #expect(delays(4, isClean: false) == [.seconds(6), .seconds(9), .seconds(15), nil])
+    // The connection with the event does not count.
+    #expect(delays(5, isClean: false) == [.seconds(6), .seconds(9), .seconds(15), .seconds(27), nil])
     source.begin(head())
     _ = read(": a comment\n\n", by: source)
     #expect(delays(1, isClean: true) == [nil], "a comment is no event")

@@ -33,6 +33,8 @@ final class EventSource: EventReading {
     var reading = Reading.nothing
     /// The number of connections in a row without an event.
     var failureCount = 0
+    /// Whether the current connection has had an event.
+    var hasEvent = false
     /// Whether another connection follows. Known with the first request.
     var reconnects = false
 
@@ -41,6 +43,7 @@ final class EventSource: EventReading {
       var reader: EventStreamReader?
       if case .events(let current) = reading { reader = current }
       reading = .nothing
+      hasEvent = false
       return reconnection.connectionEnded(reader, isClean: isClean, random: random)
     }
   }
@@ -148,6 +151,7 @@ final class EventSource: EventReading {
         let (events, failure) = Self.events(in: bytes, &reader)
         if !events.isEmpty {
           state.failureCount = 0
+          state.hasEvent = true
           state.reconnection.eventReceived()
         }
         return (events, failure)
@@ -183,7 +187,7 @@ extension EventSource {
   /// - Parameter isClean: Whether the server has ended the stream.
   func delay(isClean: Bool, random: Double) -> Duration? {
     state.withLock { state -> Duration? in
-      state.failureCount += 1
+      if !state.hasEvent { state.failureCount += 1 }
       if let limit = configuration.maximumFailureCount, state.failureCount > limit { return nil }
       return state.endConnection(isClean: isClean, random: random)
     }
