@@ -89,6 +89,21 @@ import Testing
     #expect(task.countOfBytesSent == 4)
   }
 
+  @Test("The later of two decisions to suspend and to resume wins") func racingDecisions() async throws {
+    let stream = fake.session.byteStream(host: "a.test", port: 1)
+    stream.resume()
+    let opened = try await fake.streams.streams.value(0)
+    // As on another thread, between the decision to suspend and its effect.
+    opened.beforeSuspension { stream.resume() }
+    stream.suspend()
+    await opened.settle()
+    #expect(!stream.isSuspended && !opened.isSuspended)
+    stream.suspend()
+    await opened.settle()
+    #expect(stream.isSuspended && opened.isSuspended)
+    stream.cancel()
+  }
+
   @Test("The task of a released stream is complete, and its operations are cancelled") func released() async {
     let task = fake.session.byteStream(host: "a.test", port: 1).task
     #expect(task.state == .completed)

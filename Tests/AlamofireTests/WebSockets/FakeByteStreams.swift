@@ -37,6 +37,7 @@ final class FakeByteStream: ByteStream {
     var holdsWrites = false
     var heldWrites: [ByteStreamCompletion<Void>] = []
     var isSuspended = false
+    var beforeSuspension: (@Sendable () -> Void)?
     var end: TransportFailure??
   }
 
@@ -102,6 +103,11 @@ final class FakeByteStream: ByteStream {
     }
   }
 
+  /// Calls `body` before the next suspension has its effect.
+  func beforeSuspension(_ body: @escaping @Sendable () -> Void) {
+    state.withLock { $0.beforeSuspension = body }
+  }
+
   /// Breaks the connection.
   func fail(_ kind: TransportFailure.FailureKind = .connectionLost) {
     queue.async { [self] in end(TransportFailure(kind, "The stream broke.")) }
@@ -116,7 +122,10 @@ final class FakeByteStream: ByteStream {
     }
   }
 
-  func suspend() { queue.async { [self] in state.withLock { $0.isSuspended = true } } }
+  func suspend() {
+    state.withLock { $0.beforeSuspension.take() }?()
+    queue.async { [self] in state.withLock { $0.isSuspended = true } }
+  }
 
   func read(
     least: Int, most: Int, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<StreamedBytes>

@@ -93,7 +93,7 @@ final class ByteStreamCore: RegisteredStream {
       state.phase = .connecting
       return (stream, state.isSuspended)
     }
-    if isHeld { stream?.suspend() }
+    if isHeld, let stream { align(stream) }
     return stream
   }
 
@@ -102,7 +102,7 @@ final class ByteStreamCore: RegisteredStream {
       state.isSuspended = false
       return state.stream
     }
-    (stream ?? opened())?.resume()
+    if let stream = stream ?? opened() { align(stream) }
   }
 
   func suspend() {
@@ -110,7 +110,19 @@ final class ByteStreamCore: RegisteredStream {
       if state.phase != .closed { state.isSuspended = true }
       return state.stream
     }
-    stream?.suspend()
+    if let stream { align(stream) }
+  }
+
+  /// Suspends or resumes the engine's stream. If two threads do so at the same time, the later decision wins, because
+  /// the state is compared again afterwards.
+  private func align(_ stream: any ByteStream) {
+    var applied: Bool?
+    while true {
+      let isSuspended = isSuspended
+      guard isSuspended != applied else { return }
+      if isSuspended { stream.suspend() } else { stream.resume() }
+      applied = isSuspended
+    }
   }
 
   @discardableResult
