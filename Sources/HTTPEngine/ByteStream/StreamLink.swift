@@ -28,6 +28,8 @@ final class StreamLink: @unchecked Sendable {
   /// The bytes that have arrived and have not been read yet.
   private var arrived = Data()
   private var operations: [ByteStreamFlow.Number: Operation] = [:]
+  /// No operation times out before this time.
+  private var earliestExpiry: UInt64 = .max
   /// The time at which the handshake times out.
   private var handshakeExpiry: UInt64 = .max
   /// The time at which the whole stream times out, whether or not it is suspended.
@@ -337,7 +339,9 @@ final class StreamLink: @unchecked Sendable {
   private func startClock(of number: ByteStreamFlow.Number) {
     guard let timeout = operations[number]?.timeout else { return }
     let sum = Clock.now().addingReportingOverflow(timeout)
-    operations[number]?.expiry = sum.overflow ? .max : sum.partialValue
+    let expiry = sum.overflow ? .max : sum.partialValue
+    operations[number]?.expiry = expiry
+    earliestExpiry = min(earliestExpiry, expiry)
   }
 
   /// The time at which an operation, the handshake or the stream times out. Operations do not time out while the stream
@@ -345,7 +349,7 @@ final class StreamLink: @unchecked Sendable {
   var expiry: UInt64 {
     let end = min(deadline, attempt?.expiry ?? .max)
     guard !flow.isSuspended else { return end }
-    return operations.values.reduce(min(handshakeExpiry, end)) { min($0, $1.expiry) }
+    return min(handshakeExpiry, end, earliestExpiry)
   }
 
   func expire(_ now: UInt64) {
@@ -365,9 +369,9 @@ final class StreamLink: @unchecked Sendable {
     }
     attempt?.expire(now)
     if !flow.isSuspended {
-      for (number, operation) in operations where operation.expiry <= now {
-        act(on: flow.withdraw(number, .timedOut))
-      }
+      let expired = operations.filter { $0.value.expiry <= now }.keys.sorted()
+      for number in expired { act(on: flow.withdraw(number, .timedOut)) }
+      earliestExpiry = operations.values.reduce(.max) { min($0, $1.expiry) }
     }
     isBusy = connection != nil
     streams?.noteChange(of: self)

@@ -66,8 +66,11 @@ package struct ByteStreamFlow: Sendable {
   package private(set) var isWriteShut = false
   /// The number of received bytes that have not been read yet.
   package private(set) var buffered = 0
-  private var incoming: [Incoming] = []
-  private var outgoing: [Outgoing] = []
+  private var incoming = PendingOperations<Incoming>()
+  private var outgoing = PendingOperations<Outgoing>()
+  /// Whether a side is closed after its pending operations, or was closed.
+  private var closesReading = false
+  private var closesWriting = false
   /// Whether bytes of the first write were sent, or may have been.
   private var hasSentPart = false
   private var reasonOfEnd = Reason.closed
@@ -77,8 +80,8 @@ package struct ByteStreamFlow: Sendable {
   /// - Parameter secure: Names the securing that comes before everything else, if there is one.
   package init(secure: Number? = nil) {
     guard let secure else { return }
-    incoming = [.secure(secure)]
-    outgoing = [.secure(secure)]
+    incoming.append(.secure(secure))
+    outgoing.append(.secure(secure))
   }
 
   // MARK: Limits of the owner
@@ -122,7 +125,7 @@ package struct ByteStreamFlow: Sendable {
       return isKnownEnd && reasonOfEnd == .closed
         ? [.answer(number, count: 0, isAtEnd: true)] : [.fail(number, reasonOfEnd)]
     }
-    guard !isReadShut, !incoming.contains(.shut) else { return [.fail(number, .closed)] }
+    guard !closesReading else { return [.fail(number, .closed)] }
     let least = max(1, least)
     incoming.append(.read(number, least: least, most: max(least, most)))
     return begin() + settle()
@@ -130,7 +133,7 @@ package struct ByteStreamFlow: Sendable {
 
   package mutating func write(_ number: Number, count: Int) -> [Effect] {
     guard phase != .over else { return [.fail(number, reasonOfEnd)] }
-    guard !isWriteShut, !outgoing.contains(.shut) else { return [.fail(number, .closed)] }
+    guard !closesWriting else { return [.fail(number, .closed)] }
     outgoing.append(.write(number, left: max(0, count)))
     return begin() + settle()
   }
@@ -138,8 +141,10 @@ package struct ByteStreamFlow: Sendable {
   /// Begins TLS after all pending operations.
   package mutating func secure(_ number: Number) -> [Effect] {
     guard phase != .over else { return [.fail(number, reasonOfEnd)] }
-    guard !isSecure, !incoming.contains(where: \.isSecuring) else { return [.fail(number, .alreadySecure)] }
-    guard !isReadShut, !isWriteShut, !isAtEnd, !incoming.contains(.shut), !outgoing.contains(.shut) else {
+    guard !isSecure, !incoming.all.contains(where: \.isSecuring) else {
+      return [.fail(number, .alreadySecure)]
+    }
+    guard !isAtEnd, !closesReading, !closesWriting else {
       return [.fail(number, .closed)]
     }
     incoming.append(.secure(number))
@@ -149,14 +154,16 @@ package struct ByteStreamFlow: Sendable {
 
   /// Closes the reading side after all pending reads.
   package mutating func closeReading() -> [Effect] {
-    guard phase != .over, !isReadShut, !incoming.contains(.shut) else { return [] }
+    guard phase != .over, !closesReading else { return [] }
+    closesReading = true
     incoming.append(.shut)
     return settle()
   }
 
   /// Closes the writing side after all pending writes.
   package mutating func closeWriting() -> [Effect] {
-    guard phase != .over, !isWriteShut, !outgoing.contains(.shut) else { return [] }
+    guard phase != .over, !closesWriting else { return [] }
+    closesWriting = true
     outgoing.append(.shut)
     return settle()
   }
@@ -164,7 +171,7 @@ package struct ByteStreamFlow: Sendable {
   /// Closes both sides; reads are given up, writes go out.
   package mutating func close() -> [Effect] {
     guard phase != .over else { return [] }
-    let mayWait = phase != .idle && (phase != .connecting || outgoing.contains { $0.isWriting })
+    let mayWait = phase != .idle && (phase != .connecting || outgoing.all.contains { $0.isWriting })
     guard mayWait else { return finish(.closed) }
     var effects: [Effect] = []
     incoming.removeAll { item in
@@ -183,16 +190,18 @@ package struct ByteStreamFlow: Sendable {
   /// Gives up an operation. Withdrawing a read loses no bytes; withdrawing a write that has begun fails the stream.
   package mutating func withdraw(_ number: Number, _ reason: Reason) -> [Effect] {
     guard phase != .over else { return [] }
-    if let index = incoming.firstIndex(where: { $0.number == number }) {
-      if case .secure = incoming[index] {
+    if let index = incoming.all.firstIndex(where: { $0.number == number }) {
+      if case .secure = incoming.all[index] {
         guard phase != .securing else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
         outgoing.removeAll { $0.number == number }
       }
       incoming.remove(at: index)
       return [.fail(number, reason)] + settle()
     }
-    guard let index = outgoing.firstIndex(where: { $0.number == number }) else { return [] }
-    guard index > 0 || !hasSentPart else { return [.fail(number, reason)] + finish(.cutOff, but: number) }
+    guard let index = outgoing.all.firstIndex(where: { $0.number == number }) else { return [] }
+    guard index > outgoing.all.startIndex || !hasSentPart else {
+      return [.fail(number, reason)] + finish(.cutOff, but: number)
+    }
     outgoing.remove(at: index)
     return [.fail(number, reason)] + settle()
   }
@@ -228,7 +237,7 @@ package struct ByteStreamFlow: Sendable {
 
   package mutating func sent(_ count: Int) -> [Effect] {
     guard phase == .open, case .write(let number, let left)? = outgoing.first else { return [] }
-    outgoing[0] = .write(number, left: max(0, left - count))
+    outgoing.replaceFirst(with: .write(number, left: max(0, left - count)))
     hasSentPart = hasSentPart || count > 0
     return settle()
   }
@@ -298,9 +307,9 @@ package struct ByteStreamFlow: Sendable {
     reasonOfEnd = reason
     // TLS is an operation of both sides, and fails once.
     let numbers =
-      incoming.compactMap(\.number) + outgoing.compactMap { $0.isSecuring ? nil : $0.number }
-    incoming.removeAll()
-    outgoing.removeAll()
+      incoming.all.compactMap(\.number) + outgoing.all.compactMap { $0.isSecuring ? nil : $0.number }
+    incoming.removeAll { _ in true }
+    outgoing.removeAll { _ in true }
     return numbers.filter { $0 != told }.map { .fail($0, reason) } + [.close(reason)]
   }
 }
@@ -308,6 +317,39 @@ package struct ByteStreamFlow: Sendable {
 extension ByteStreamFlow.Incoming {
   fileprivate var number: ByteStreamFlow.Number? {
     switch self {
+/// The operations of one side in their order. The first one is removed without moving the others.
+private struct PendingOperations<Operation: Sendable>: Sendable {
+  private var items: [Operation] = []
+  /// The index of the first operation; earlier ones were removed.
+  private var head = 0
+
+  var all: ArraySlice<Operation> { items[head...] }
+  var isEmpty: Bool { head == items.count }
+  var first: Operation? { isEmpty ? nil : items[head] }
+
+  mutating func append(_ operation: Operation) { items.append(operation) }
+
+  mutating func replaceFirst(with operation: Operation) { if !isEmpty { items[head] = operation } }
+
+  mutating func removeFirst() {
+    guard !isEmpty else { return }
+    head += 1
+    guard isEmpty || head > 64 && head > items.count / 2 else { return }
+    items.removeFirst(head)
+    head = 0
+  }
+
+  /// Removes the operation at an index of ``all``.
+  mutating func remove(at index: Int) {
+    if index == head { removeFirst() } else { items.remove(at: index) }
+  }
+
+  mutating func removeAll(where isRemoved: (Operation) -> Bool) {
+    items = all.filter { !isRemoved($0) }
+    head = 0
+  }
+}
+
     case .read(let number, _, _), .secure(let number): number
     case .shut: nil
     }
