@@ -76,10 +76,15 @@ final class StreamLink: @unchecked Sendable {
     let wasSuspended = flow.isSuspended
     act(on: flow.resume(), core)
     guard wasSuspended else { return }
-    // Timeouts begin again, because no operation could complete while the stream was suspended.
+    restartClocks()
+    pump()
+  }
+
+  /// Lets the timeouts begin again, because no operation could complete while the stream was suspended.
+  private func restartClocks() {
+    earliestExpiry = .max
     for number in operations.keys { startClock(of: number) }
     if flow.phase == .securing { handshakeExpiry = later(handshakeLimit) }
-    pump()
   }
 
   func suspend() {
@@ -132,7 +137,10 @@ final class StreamLink: @unchecked Sendable {
   }
 
   func close() {
+    let wasSuspended = flow.isSuspended
     act(on: flow.close())
+    // Closing ends the suspension.
+    if wasSuspended, flow.phase != .over { restartClocks() }
     pump()
   }
 

@@ -3,6 +3,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
+@testable import HTTPEngine
+
 @Suite("Streams that are closed", .timeLimit(.minutes(2))) struct StreamCloseTests {
   @Test("A write after the end of a secure connection fails") func writeAfterEnd() async throws {
     let server = try StreamTestServer(.tls(.localhost)) { _ in }
@@ -54,5 +56,24 @@ import Testing
     await #expect(throws: Never.self) { try await probe.end().get() }
     await hasEnded.wait()
     #expect(ends.texts == ["last", ""])
+  }
+
+  @Test("Closing a suspended stream begins the timeouts of its writes again") func suspendedWrite()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let silent = try UnresponsivePort()
+      let client = Client()
+      let transport = try #require(client.transport as? HTTPTransport)
+      let request = try client.request("http://127.0.0.1:\(silent.port)/")
+      let link = StreamLink(request, isSecure: false, transport: transport, watcher: StreamProbe())
+      link.write(1, Data([1]), timeout: .milliseconds(1), { _ in }, fixture.core)
+      let expiry = link.expiry
+      link.suspend()
+      #expect(link.expiry > expiry, "a suspended stream does not time out")
+      link.close()
+      #expect(link.expiry > expiry)
+      link.cancel()
+    }
   }
 }
