@@ -260,6 +260,7 @@ final class StreamLink: @unchecked Sendable {
       hasMoved = false
       if flow.isSecuring, !awaitsDecision { hasMoved = hasProgressed(handshake()) }
       if flow.room > 0 { hasMoved = hasProgressed(receive()) || hasMoved }
+      if flow.discards { hasMoved = hasProgressed(discard()) || hasMoved }
       if let number = flow.writing { hasMoved = hasProgressed(send(number)) || hasMoved }
       if flow.shutsWriting { hasMoved = hasProgressed(shutWriting()) || hasMoved }
       steps += 1
@@ -306,6 +307,15 @@ final class StreamLink: @unchecked Sendable {
     case .ended: act(on: flow.ended())
     default: break
     }
+    return step
+  }
+
+  /// Reads bytes that no read gets. If they stayed in the system, the peer could not send any more, and might not read
+  /// what it is sent.
+  private func discard() -> PipeStep {
+    guard let streams else { return .waitsToRead }
+    let step = tls?.read(into: streams.scratch) ?? connection?.read(into: streams.scratch) ?? .waitsToRead
+    if case .ended = step { act(on: flow.ended()) }
     return step
   }
 
@@ -402,7 +412,7 @@ final class StreamLink: @unchecked Sendable {
         answer(number, .success(StreamedBytes(data: takeArrived(count), isAtEnd: isAtEnd)))
       case .complete(let number): answer(number, .success(StreamedBytes(data: Data(), isAtEnd: false)))
       case .fail(let number, let reason): answer(number, .failure(explained(reason)))
-      case .shutReading: connection?.shutReading()
+      case .shutReading: arrived = Data()
       case .close(let reason): end(reason)
       }
     }

@@ -136,8 +136,6 @@ extension Socket: Pipe {
     return .waitsToWrite
   }
 
-  func shutReading() { shutdown(descriptor, Int32(SHUT_RD)) }
-
   func shutWriting() -> PipeStep {
     shutdown(descriptor, Int32(SHUT_WR))
     return .moved(0)
@@ -184,7 +182,6 @@ protocol Pipe: AnyObject {
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep
-  func shutReading()
   /// Ends writing. Returns `.moved` if the peer will learn of it.
   func shutWriting() -> PipeStep
   func close()
@@ -222,7 +219,6 @@ final class UnreadPipe: Pipe {
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep { pipe.write(bytes) }
-  func shutReading() { pipe.shutReading() }
   func shutWriting() -> PipeStep { pipe.shutWriting() }
   func close() { pipe.close() }
 }

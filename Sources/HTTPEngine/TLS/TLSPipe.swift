@@ -23,9 +23,6 @@ final class TLSPipe: Pipe {
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep { tls.read(into: room) }
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep { tls.write(bytes) }
 
-  /// Does nothing, because TLS has to continue reading.
-  func shutReading() {}
-
   /// Sends `close_notify`. Without it, a proxy takes the end for a broken connection.
   func shutWriting() -> PipeStep { tls.shut() }
 

@@ -92,6 +92,9 @@ package struct ByteStreamFlow: Sendable {
     return most - buffered
   }
 
+  /// Whether bytes that arrive are read and dropped, because the reading side is closed.
+  package var discards: Bool { isMoving && isReadShut && !isAtEnd }
+
   /// The write that may send its bytes.
   package var writing: Number? {
     guard isMoving, case .write(let number, _)? = outgoing.first else { return nil }
@@ -314,9 +317,6 @@ package struct ByteStreamFlow: Sendable {
   }
 }
 
-extension ByteStreamFlow.Incoming {
-  fileprivate var number: ByteStreamFlow.Number? {
-    switch self {
 /// The operations of one side in their order. The first one is removed without moving the others.
 private struct PendingOperations<Operation: Sendable>: Sendable {
   private var items: [Operation] = []
@@ -350,6 +350,9 @@ private struct PendingOperations<Operation: Sendable>: Sendable {
   }
 }
 
+extension ByteStreamFlow.Incoming {
+  fileprivate var number: ByteStreamFlow.Number? {
+    switch self {
     case .read(let number, _, _), .secure(let number): number
     case .shut: nil
     }

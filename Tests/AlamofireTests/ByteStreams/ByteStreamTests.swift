@@ -171,6 +171,24 @@ extension ByteStreamRequest {
     #expect(await stream.ended() == nil)
   }
 
+  @Test(
+    "A server is not blocked by bytes that arrive after the read side was closed", arguments: [false, true])
+  func discardedBytes(isSecure: Bool) async throws {
+    let received = Recorder<[UInt8]>()
+    let server = try StreamTestServer(isSecure ? .tls(.localhost) : .none) { connection in
+      _ = try connection.readExactly(1)
+      try connection.write([UInt8](repeating: 7, count: 32 << 20))
+      received.add(try connection.readExactly(4))
+    }
+    let stream = session.byteStream(host: "localhost", port: server.port, secure: isSecure)
+    try await stream.write(Data([1]))
+    stream.closeRead()
+    try await stream.write(Data("last".utf8))
+    #expect(await received.wait(for: 1) == [Array("last".utf8)])
+    stream.closeWrite()
+    #expect(await stream.ended() == nil)
+  }
+
   @Test("A read that times out loses no bytes") func readTimeout() async throws {
     let gate = Gate()
     let server = try StreamTestServer { connection in

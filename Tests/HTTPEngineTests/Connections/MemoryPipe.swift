@@ -37,7 +37,6 @@ final class MemoryPipe: Pipe {
     return .moved(count)
   }
 
-  func shutReading() {}
   func shutWriting() -> PipeStep { .moved(0) }
 
   func close() {

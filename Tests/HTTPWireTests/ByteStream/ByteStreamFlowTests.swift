@@ -58,6 +58,34 @@ import Testing
     #expect(flow.write(5, count: 1) == [.fail(5, .closed)])
   }
 
+  @Test("Many operations keep their order while some are withdrawn") func manyOperations() {
+    var flow = open()
+    let numbers = UInt64(0)..<1_000
+    for number in numbers {
+      #expect(flow.write(number, count: 1) + flow.read(10_000 + number, least: 1, most: 1) == [])
+    }
+    for number in numbers where number % 3 == 0 {
+      #expect(flow.withdraw(number, .cancelled) == [.fail(number, .cancelled)])
+      #expect(flow.withdraw(10_000 + number, .cancelled) == [.fail(10_000 + number, .cancelled)])
+    }
+    for number in numbers where number % 3 != 0 {
+      #expect(flow.sent(1) == [.complete(number)])
+      #expect(flow.received(1) == [.answer(10_000 + number, count: 1, isAtEnd: false)])
+    }
+    #expect(flow.writing == nil && flow.room == 0)
+  }
+
+  @Test("Bytes are discarded once the read side is closed") func discarding() {
+    var flow = open()
+    #expect(flow.read(1, least: 2, most: 2) + flow.closeReading() == [] && !flow.discards)
+    #expect(flow.received(2) == [.answer(1, count: 2, isAtEnd: false), .shutReading])
+    #expect(flow.discards && flow.room == 0)
+    flow.suspend()
+    #expect(!flow.discards)
+    #expect(flow.resume() == [] && flow.discards)
+    #expect(flow.ended() == [] && !flow.discards)
+  }
+
   @Test("The write side closes after the writes") func closeWrite() {
     var flow = open()
     #expect(flow.write(1, count: 1) + flow.closeWriting() == [])
