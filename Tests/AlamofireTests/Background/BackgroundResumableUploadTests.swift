@@ -78,6 +78,19 @@ import Testing
     #expect(try Data(contentsOf: fixture.folder["body"]) == Data(Self.bytes))
   }
 
+  @Test("A symbolic link is continued like its file", arguments: dialects)
+  func link(dialect: UploadEndpoint.Dialect) async throws {
+    let uploads = try UploadFixture(dialect)
+    let link = fixture.folder["link"]
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: try file())
+    await abandon(uploads, link)
+    let session = fixture.session()
+    #expect(await (try restored(session)).ended().error == nil)
+    #expect(uploads.uploads.uploads.map(\.content) == [Self.bytes] && uploads.uploads.processedCount == 1)
+    #expect(uploads.requests == Self.beginning(uploads) + ["HEAD", "PATCH 60"])
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("Bytes and forms continue from a file of the journal", arguments: dialects, [true, false])
   func spooled(dialect: UploadEndpoint.Dialect, isForm: Bool) async throws {
     let uploads = try UploadFixture(dialect)

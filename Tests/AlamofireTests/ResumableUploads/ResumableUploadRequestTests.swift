@@ -363,6 +363,21 @@ struct ResumableUploadRequestTests {
     #expect(fixture.requests.last == "HEAD" && fixture.uploads.processedCount == 1)
   }
 
+  @Test("A symbolic link is continued like its file", arguments: dialects, [true, false])
+  func link(dialect: UploadEndpoint.Dialect, beginsWithLink: Bool) async throws {
+    let fixture = try UploadFixture(dialect)
+    let folder = try TemporaryFolder()
+    let file = try folder.file("file", Data(Self.bytes))
+    let link = folder["link"]
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+    let data = try await Self.checkpoint(fixture, beginsWithLink ? link : file)
+    let request = Session.real().upload(
+      resumingWith: data, file: beginsWithLink ? file : link, as: UploadFixture.options())
+    #expect(await request.response().error == nil)
+    #expect(fixture.uploads.uploads.map(\.content) == [Self.bytes] && fixture.uploads.processedCount == 1)
+    #expect(fixture.requests.suffix(2) == ["HEAD", "PATCH 60"])
+  }
+
   @Test("A checkpoint is refused for another file, and for a lost upload", arguments: dialects)
   func refusedCheckpoint(dialect: UploadEndpoint.Dialect) async throws {
     let fixture = try UploadFixture(dialect)

@@ -90,7 +90,12 @@ import Testing
     let file = try folder.file("a", Data("1234".utf8))
     let identity = try #require(UploadFileIdentity(file))
     #expect(identity.size == 4)
+    let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+    let date = try #require(attributes[.modificationDate] as? Date)
+    #expect(identity.modified == date.timeIntervalSince1970, "checkpoints of earlier versions have this time")
     #expect(UploadFileIdentity(folder.url) == nil && UploadFileIdentity(folder["missing"]) == nil)
+    try FileManager.default.createSymbolicLink(at: folder["link"], withDestinationURL: file)
+    #expect(UploadFileIdentity(folder["link"]) == identity, "a link is read as its file")
     #expect(UploadFileIdentity(try #require(URL(string: "https://a.test\(file.path)"))) == nil)
   }
 }

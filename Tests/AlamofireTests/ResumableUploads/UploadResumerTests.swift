@@ -146,6 +146,19 @@ import Testing
     }
   }
 
+  @Test("Without its file an upload is not continued by an ordinary request") func missingFile() throws {
+    let resource = try #require(UploadResource(url: "https://a.test/files/1"))
+    let creation = try #require(UploadResource(url: "https://a.test/files"))
+    let upload = StoredUpload(resource, creation: creation, dialect: .tus)
+    let file = UploadFileIdentity(size: 10, modified: 1)
+    let data = try #require(UploadCheckpoint(upload, method: "POST", file: file).data)
+    for url in [folder["missing"], folder.url, try #require(URL(string: "https://a.test/file"))] {
+      #expect(throws: (any Error).self, "\(url)") {
+        try resumer(checkpoint: data).request(from: original) { .success(.file(url, shouldRemove: false)) }
+      }
+    }
+  }
+
   @Test("A source that ends stops the file that it reads") func stop() throws {
     final class Source: BodySource {
       let calls = Recorder<String>()

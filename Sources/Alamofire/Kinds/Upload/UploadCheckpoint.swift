@@ -65,28 +65,6 @@ struct UploadCheckpoint: Equatable {
   }
 }
 
-/// The properties by which a file is recognised.
-struct UploadFileIdentity: Decodable, Equatable, Sendable {
-  let size: Int64
-  /// The time of the last change, in seconds since 1970.
-  let modified: TimeInterval
-
-  init(size: Int64, modified: TimeInterval) {
-    self.size = size
-    self.modified = modified
-  }
-
-  /// Reads the properties of a file; `nil` for anything but a regular file that exists.
-  init?(_ url: URL) {
-    guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: url.path),
-      attributes[.type] as? FileAttributeType == .typeRegular,
-      let size = (attributes[.size] as? NSNumber)?.int64Value,
-      let date = attributes[.modificationDate] as? Date
-    else { return nil }
-    self.init(size: size, modified: date.timeIntervalSince1970)
-  }
-}
-
 /// The request that created an upload, for the process that continues it.
 struct CheckpointRequest: URLRequestConvertible {
   let checkpoint: Data

@@ -91,33 +91,41 @@ final class UploadResumer: Sendable {
   var uploadable: Result<UploadContent, AFError>? { state.withLock { $0.uploadable } }
 
   /// Makes the body, unless there is one. It is retained for all attempts, because parts of it were sent.
-  private func prepareBody(_ make: () -> Result<UploadContent, AFError>)
-    throws(ResumableUploadError)
-  {
+  private func prepareBody(_ make: () -> Result<UploadContent, AFError>) throws {
     if case .success? = uploadable { return try checkFile() }
     let uploadable = make()
     var body: Body?
     switch uploadable {
     case .success(.data(let data)): body = .data(data)
-    case .success(.file(let url, let isRemoved)):
-      // Without a file the ordinary request has an error that says more.
-      let isRemoved = isRemoved || transfer?.owns(url) == true
-      // The bytes of a file in /proc are others whenever it is read. Without them the ordinary request has an error
-      // that says more.
-      if let content = (try? GeneratedFile.content(of: url.path)).flatMap({ $0 }) {
-        body = .data(Data(content))
-      } else {
-        body = UploadFileIdentity(url).map { .file(url, $0, isRemoved: isRemoved) }
-      }
-    case .success(.stream): throw .bodyIsStream
+    case .success(.file(let url, let isRemoved)): body = try self.body(of: url, isRemoved: isRemoved)
+    case .success(.stream): throw ResumableUploadError.bodyIsStream
     case .failure: break
     }
-    let resumption = try body.map { body throws(ResumableUploadError) in try self.resumption(of: body) }
+    let resumption = try body.map { try self.resumption(of: $0) }
     state.withLock { state in
       state.uploadable = uploadable
       state.body = body
       state.resumption = resumption
     }
+  }
+
+  /// Returns the body of a file; `nil` if there is no such file, so that the ordinary request has an error that says
+  /// more. Throws if an upload is to be continued, because the ordinary request would begin it again.
+  private func body(of url: URL, isRemoved: Bool) throws -> Body? {
+    // The bytes of a file in /proc are others whenever it is read.
+    if let content = (try? GeneratedFile.content(of: url.path)).flatMap({ $0 }) {
+      return .data(Data(content))
+    }
+    if let identity = UploadFileIdentity(url) {
+      return .file(url, identity, isRemoved: isRemoved || transfer?.owns(url) == true)
+    }
+    guard checkpoint != nil || transfer?.upload != nil else { return nil }
+    do throws(TransportFailure) {
+      if url.isFileURL { _ = try FileSource(path: url.path) }
+    } catch {
+      throw AFError(error, url: url.absoluteString)
+    }
+    throw ResumableUploadError.fileHasChanged
   }
 
   private func resumption(of body: Body) throws(ResumableUploadError) -> UploadResumption {

@@ -472,10 +472,9 @@ package final class BackgroundTransfer: Sendable {
     var (path, isOwned) = (file.path, isOwned)
     let ownPath = owner.path(of: names.body)
     if isOwned, FileMove.move(path, to: ownPath) == .moved { (path, isOwned) = (ownPath, false) }
-    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-    let size = (attributes?[.size] as? NSNumber)?.int64Value ?? 0
-    var body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: size)
-    if path != ownPath { body.modified = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 }
+    let identity = UploadFileIdentity(URL(fileURLWithPath: path))
+    var body = TransferDescription.BodyFile(path: path, isOwned: isOwned, size: identity?.size ?? 0)
+    if path != ownPath { body.modified = identity?.modified }
     state.withLock { $0.adoptedFile = body }
   }
 }
