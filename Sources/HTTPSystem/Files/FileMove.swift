@@ -9,49 +9,71 @@ package enum FileMove {
     case failed(Int32)
   }
 
-  /// Moves `source` to `target`, which must not exist. Between two file systems, the bytes are first copied into a
-  /// file without a name. If the system has no such files, or `hasNamelessFiles` is false, that file is beside the
-  /// target, and its name begins with `.Alamofire_`. A file with a name stays if the process is killed before the
-  /// end. The copy and its name are on the disk before `source` is removed.
+  /// Moves `source` to `target`, which must not exist unless it is replaced. Between two file systems, the bytes are
+  /// first copied into a file without a name. If the system has no such files, `hasNamelessFiles` is false, or the
+  /// target is replaced, that file is beside the target, and its name begins with `.Alamofire_`. A file with a name
+  /// stays if the process is killed before the end. The copy and its name are on the disk before `source` is removed.
   ///
   /// - Parameters:
-  ///   - isShared: Whether the file gets the mode that the umask gives to new files. Default: it keeps its mode, and
-  ///     a copy has 0600.
+  ///   - isShared: Whether the file gets the mode that the umask gives to new files, once it is at its target.
+  ///     Default: it keeps its mode, and a copy has 0600.
+  ///   - isReplacing: Whether a file at the target is replaced. If only the new name cannot be flushed, the new file
+  ///     stays there. Default: no.
   ///   - flush: Flushes a file or a folder to the disk. Returns the number of the error, or 0.
   package static func move(
-    _ source: String, to target: String, isShared: Bool = false, hasNamelessFiles: Bool = true,
-    flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+    _ source: String, to target: String, isShared: Bool = false, isReplacing: Bool = false,
+    hasNamelessFiles: Bool = true, flush: (Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
   ) -> MoveOutcome {
     var status = stat()
-    guard lstat(target, &status) != 0 else { return .failed(EEXIST) }
-    if isShared { FileMode.apply(to: source) }
-    let code = rename(source, to: target)
-    if code == 0 { return .moved }
-    guard code == EXDEV else { return .failed(code) }
+    guard isReplacing || lstat(target, &status) != 0 else { return .failed(EEXIST) }
+    // Opened before, because another file may have the name afterwards.
+    let shared = isShared ? open(source, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1
+    defer { if shared >= 0 { close(shared) } }
+    let code = rename(source, to: target, isReplacing: isReplacing)
+    if code == EXDEV {
+      return copy(source, to: target, isShared, isReplacing, hasNamelessFiles, flush)
+    }
+    guard code == 0 else { return .failed(code) }
+    if shared >= 0 { FileMode.apply(to: shared) }
+    return .moved
+  }
+
+  /// Moves a file to another file system.
+  private static func copy(
+    _ source: String, to target: String, _ isShared: Bool, _ isReplacing: Bool, _ hasNamelessFiles: Bool,
+    _ flush: (Int32) -> Int32
+  ) -> MoveOutcome {
+    // A file without a name does not get a name that is taken.
+    let isNameless = hasNamelessFiles && !isReplacing
     let input = open(source, O_RDONLY | O_CLOEXEC)
     guard input >= 0 else { return .failed(errno) }
     defer { close(input) }
     let folder =
       target.utf8.lastIndex(of: 0x2F).map { $0 == target.startIndex ? "/" : String(target[..<$0]) } ?? "."
-    let output = hasNamelessFiles ? open(folder, namelessFile | O_WRONLY | O_CLOEXEC, 0o600) : -1
-    if isShared, output >= 0 { FileMode.apply(to: output) }
-    let isUnknown = output < 0 && (!hasNamelessFiles || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))
+    let output = isNameless ? open(folder, namelessFile | O_WRONLY | O_CLOEXEC, 0o600) : -1
+    let isUnknown = output < 0 && (!isNameless || [EOPNOTSUPP, EISDIR, EINVAL].contains(errno))
     guard output >= 0 || isUnknown else { return .failed(errno) }
+    if isShared, output >= 0 { FileMode.apply(to: output) }
     let failure =
       isUnknown
-      ? copy(input, beside: target, in: folder, isShared, flush) : copy(input, to: target, by: output, flush)
+      ? copy(input, beside: target, in: folder, isShared, isReplacing, flush)
+      : copy(input, to: target, by: output, flush)
     if let failure { return .failed(failure) }
     if let failure = flushName(in: folder, flush) {
-      unlink(target)
+      if !isReplacing { unlink(target) }
       return .failed(failure)
     }
     unlink(source)
     return .moved
   }
 
-  /// Renames a file unless the new name is taken, also by a file that has just appeared. Returns the number of the
-  /// error, or 0. If the file system has no such operation, the file gets a second name first.
-  private static func rename(_ source: UnsafePointer<CChar>, to target: UnsafePointer<CChar>) -> Int32 {
+  /// Renames a file. Unless it replaces another one, the new name must not be taken, also by a file that has just
+  /// appeared. Returns the number of the error, or 0. If the file system has no such operation, the file gets a second
+  /// name first.
+  private static func rename(
+    _ source: UnsafePointer<CChar>, to target: UnsafePointer<CChar>, isReplacing: Bool
+  ) -> Int32 {
+    if isReplacing { return Glibc.rename(source, target) == 0 ? 0 : errno }
     if linux_rename_to_new_name(source, target) == 0 { return 0 }
     guard errno == EINVAL || errno == ENOSYS else { return errno }
     if link(source, target) == 0 {
@@ -77,7 +99,8 @@ package enum FileMove {
   }
 
   private static func copy(
-    _ input: Int32, beside target: String, in folder: String, _ isShared: Bool, _ flush: (Int32) -> Int32
+    _ input: Int32, beside target: String, in folder: String, _ isShared: Bool, _ isReplacing: Bool,
+    _ flush: (Int32) -> Int32
   ) -> Int32? {
     var name = Array("\(folder)/.Alamofire_XXXXXX".utf8CString)
     let output = mkstemp(&name)
@@ -86,7 +109,9 @@ package enum FileMove {
     if isShared { FileMode.apply(to: output) }
     var failure = copy(input, to: output, flush)
     if close(output) != 0, failure == nil { failure = errno }
-    if failure == nil, case let code = rename(name, to: target), code != 0 { failure = code }
+    if failure == nil, case let code = rename(name, to: target, isReplacing: isReplacing), code != 0 {
+      failure = code
+    }
     if failure != nil { unlink(name) }
     return failure
   }
@@ -147,12 +172,9 @@ enum FileMode {
   static func apply(to descriptor: Int32) {
     if let mode = ofNewFiles { fchmod(descriptor, mode) }
   }
+}
 
-  /// Gives a file the mode of a new file. Links are not followed.
-  static func apply(to path: String) {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    guard descriptor >= 0 else { return }
-    defer { close(descriptor) }
-    apply(to: descriptor)
-  }
+extension stat {
+  /// Whether a file is a regular file of this user, and has no second name.
+  var isOwnFile: Bool { st_mode & S_IFMT == S_IFREG && st_uid == geteuid() && st_nlink == 1 }
 }

@@ -150,10 +150,10 @@ package final class PartialFile: Sendable {
   ///
   /// - Parameter replacing: Whether a file at the destination is replaced.
   package func move(to target: String, replacing: Bool) -> Int32? {
-    FileMode.apply(to: descriptors.withLock { $0.file })
     if replacing {
       guard rename(path, target) == 0 else { return errno }
-    } else if case .failed(let code) = FileMove.move(path, to: target) {
+      FileMode.apply(to: descriptors.withLock { $0.file })
+    } else if case .failed(let code) = FileMove.move(path, to: target, isShared: true) {
       return code
     }
     removeRecord()

@@ -74,4 +74,35 @@ import Testing
     let namesake = try moved(to: folder["x"].appendingPathComponent("source"), [])
     #expect(try namesake.result.get() == folder["x"].appendingPathComponent("source") && !namesake.hasSource)
   }
+
+  @Test("A file that cannot replace another one leaves it") func failedReplacement() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder()
+      // On most machines, the file system in memory does not have the temporary files.
+      let elsewhere = URL(fileURLWithPath: "/dev/shm/alamofire-tests-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(at: elsewhere) }
+      let target = elsewhere.appendingPathComponent("file")
+      try Data("old".utf8).write(to: target)
+      let source = try folder.file("source", Data(count: 100_000))
+      // The limit makes writes beyond it fail.
+      signal(SIGXFSZ, SIG_IGN)
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      let usual = limit.rlim_cur
+      limit.rlim_cur = 1000
+      #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+      let result = DownloadPlan.move(source, to: target, [.removePreviousFile])
+      limit.rlim_cur = usual
+      setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      if case .failure = result {
+        #expect(try Data(contentsOf: target) == Data("old".utf8))
+      } else {
+        // The folders are on one file system, where nothing is copied.
+        #expect(try Data(contentsOf: target).count == 100_000)
+      }
+      #expect(!FileManager.default.fileExists(atPath: source.path))
+      #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere.path) == ["file"])
+    }
+  }
 }

@@ -44,6 +44,45 @@ import Testing
     #expect(names.map { Array($0.utf8) } == [Array("\u{301}moved".utf8)])
   }
 
+  private func mode(_ path: String) -> mode_t {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+  }
+
+  @Test("Only the copy at the destination is readable for others", arguments: [true, false])
+  func modeOfSource(hasNamelessFiles: Bool) throws {
+    defer { removeElsewhere() }
+    let source = try here.write(Content.bytes(300_000), "source")
+    #expect(chmod(source, 0o600) == 0)
+    let target = elsewhere.path + "/moved"
+    let outcome = FileMove.move(
+      source, to: target, isShared: true, hasNamelessFiles: hasNamelessFiles
+    ) { _ in
+      #expect(mode(source) == 0o600)
+      return 0
+    }
+    #expect(outcome == .moved)
+    let usual = try here.write([], "usual")
+    #expect(mode(target) == mode(usual))
+    let within = try here.write([1], "within")
+    #expect(chmod(within, 0o600) == 0)
+    #expect(FileMove.move(within, to: here.path + "/shared", isShared: true) == .moved)
+    #expect(mode(here.path + "/shared") == mode(usual))
+  }
+
+  @Test("A partial file that cannot be moved stays readable by its owner alone", arguments: [true, false])
+  func modeOfPartialFile(replacing: Bool) throws {
+    defer { removeElsewhere() }
+    let path = here.path + "/part"
+    let file = try PartialFile(path: path, recordPath: path + ".record")
+    let target = here.path + (replacing ? "/missing/target" : "/target")
+    if !replacing { _ = try here.write([9], "target") }
+    #expect(file.move(to: target, replacing: replacing) != nil)
+    #expect(mode(path) == 0o600)
+    #expect(file.move(to: here.path + "/moved", replacing: replacing) == nil)
+    #expect(mode(here.path + "/moved") == mode(try here.write([], "usual")))
+  }
+
   @Test("An existing target is not replaced and the file remains") func existingTarget() throws {
     defer { removeElsewhere() }
     for target in [here.path + "/taken", elsewhere.path + "/taken"] {
@@ -56,6 +95,28 @@ import Testing
     #expect(FileMove.move(here.path + "/source", to: here.path + "/no/folder") == .failed(ENOENT))
     #expect(FileMove.move(here.path + "/source", to: elsewhere.path + "/no/folder") == .failed(ENOENT))
     #expect(try here.read("source") == [1, 2, 3])
+  }
+
+  @Test("An existing target is replaced when the new file is complete", arguments: [true, false])
+  func replacedTarget(isFlushed: Bool) throws {
+    defer { removeElsewhere() }
+    for folder in [here.path + "/folder", elsewhere.path] {
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      let target = folder + "/taken"
+      let source = try here.write([1, 2, 3], "source")
+      try Data([9]).write(to: URL(fileURLWithPath: target))
+      var isCopied = false
+      let outcome = FileMove.move(source, to: target, isReplacing: true) { _ in
+        isCopied = true
+        return isFlushed ? 0 : ENOSPC
+      }
+      let hasFailed = isCopied && !isFlushed
+      #expect(outcome == (hasFailed ? .failed(ENOSPC) : .moved))
+      #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data(hasFailed ? [9] : [1, 2, 3]))
+      #expect(FileManager.default.fileExists(atPath: source) == hasFailed)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["taken"])
+      unlink(source)
+    }
   }
 
   @Test("Of two files that are moved to one name at the same time, one remains") func simultaneousMoves()

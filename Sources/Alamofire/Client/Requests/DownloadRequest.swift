@@ -22,7 +22,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
   public struct Options: OptionSet, Sendable {
     /// Missing parent folders are created.
     public static let createIntermediateDirectories = Options(rawValue: 1 << 0)
-    /// An existing file is removed.
+    /// An existing file is replaced. It stays if the new one cannot be moved.
     public static let removePreviousFile = Options(rawValue: 1 << 1)
 
     /// The bits of the options.

@@ -90,7 +90,8 @@ final class DownloadPlan: Sendable {
     /// Removes the file, unless it belongs to the user's resume data, or to a background transfer, which removes it
     /// itself.
     func remove() {
-      if !extendsPart, transfer == nil { try? FileManager.default.removeItem(atPath: path) }
+      guard !extendsPart, transfer == nil else { return }
+      if hasFinalName { FileSink.removePart(path) } else { try? FileManager.default.removeItem(atPath: path) }
     }
     /// Removes the earlier file, which a newer one replaces.
     func removePart() {
@@ -336,11 +337,14 @@ extension DownloadPlan {
 }
 
 extension DownloadPlan {
-  /// Moves the file of a download. At its destination it has the mode that the umask gives to new files.
+  /// Moves the file of a download. At its destination it has the mode that the umask gives to new files. A previous
+  /// file stays if the move fails.
   ///
-  /// - Parameter isShared: Whether the file gets that mode. Without, only its owner can read it.
+  /// - Parameters:
+  ///   - isShared:      Whether the file gets that mode. Without, only its owner can read it.
+  ///   - removesSource: Whether a file that cannot be moved is removed.
   static func move(
-    _ source: URL, to target: URL, _ options: MoveOptions, isShared: Bool = true
+    _ source: URL, to target: URL, _ options: MoveOptions, isShared: Bool = true, removesSource: Bool = true
   ) -> Result<URL, AFError> {
     guard !isSameFile(source, target) else { return .success(target) }
     let files = FileManager.default
@@ -349,36 +353,43 @@ extension DownloadPlan {
       guard target.isFileURL else {
         throw CocoaError(.fileWriteUnsupportedScheme, userInfo: [NSURLErrorKey: target])
       }
-      if options.contains(.removePreviousFile) { try removeFile(at: target) }
+      let isReplacing = try options.contains(.removePreviousFile) && hasFile(at: target)
       if options.contains(.createIntermediateDirectories) {
         try files.createDirectory(
           at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
       }
-      switch FileMove.move(source.path, to: target.path, isShared: isShared) {
+      switch FileMove.move(source.path, to: target.path, isShared: isShared, isReplacing: isReplacing) {
       case .moved: break
       case .failed(ENOSPC), .failed(EDQUOT): throw CocoaError(.fileWriteOutOfSpace)
       case .failed(EIO), .failed(EFBIG): throw CocoaError(.fileWriteUnknown)
+      // Foundation would not replace the file.
+      case .failed(let code) where isReplacing: throw failure(code, String(cString: strerror(code)))
       // Foundation throws the reason or moves the file.
-      default: try files.moveItem(at: source, to: target)
+      case .failed: try files.moveItem(at: source, to: target)
       }
       return .success(target)
     } catch {
-      try? files.removeItem(at: source)
+      if removesSource { try? files.removeItem(at: source) }
       return .failure(.downloadedFileMoveFailed(error: error, source: source, destination: target))
     }
   }
 
-  /// Removes the file, or the link, that a download replaces. Throws if a folder is there, because its content is not
-  /// what the caller wants to lose.
-  private static func removeFile(at target: URL) throws {
+  /// Whether there is a file, or a link, that a download replaces. Throws if a folder is there, because its content is
+  /// not what the caller wants to lose.
+  private static func hasFile(at target: URL) throws -> Bool {
     // This does not follow links, and so also finds a link to a missing file.
-    guard let attributes = try? FileManager.default.attributesOfItem(atPath: target.path) else { return }
-    guard attributes[.type] as? FileAttributeType != .typeDirectory else {
-      let text = "It is a folder, which a file does not replace. Add the name of a file to the destination."
-      throw NSError(
-        domain: NSPOSIXErrorDomain, code: Int(EISDIR), userInfo: [NSLocalizedDescriptionKey: text])
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: target.path) else {
+      return false
     }
-    try FileManager.default.removeItem(at: target)
+    guard attributes[.type] as? FileAttributeType != .typeDirectory else {
+      throw failure(
+        EISDIR, "It is a folder, which a file does not replace. Add the name of a file to the destination.")
+    }
+    return true
+  }
+
+  private static func failure(_ code: Int32, _ text: String) -> NSError {
+    NSError(domain: NSPOSIXErrorDomain, code: Int(code), userInfo: [NSLocalizedDescriptionKey: text])
   }
 
   /// Whether the file is at its destination already, however the path is spelt.
