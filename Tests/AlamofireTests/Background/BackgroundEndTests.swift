@@ -40,6 +40,27 @@ import Testing
     #expect(server.requestCount == 1)
   }
 
+  @Test("A file that could not be moved is downloaded again by the next session") func failedMove()
+    async throws
+  {
+    let file = VersionedFile(size: 1000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let target = try fixture.folder.file("file", Data("old".utf8))
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      _ = await undelivered(server, in: session)
+    }
+    #expect(await fixture.isReleased())
+    let session = fixture.session()
+    let restored = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await restored.ended()
+    #expect(response.fileURL == fixture.folder["restored-file"], "\(response)")
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+    #expect(try Data(contentsOf: target) == Data("old".utf8))
+    #expect(server.requestCount == 2)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test(
     "A transfer whose session was cancelled before its first record is not recorded",
     arguments: [true, false])

@@ -217,7 +217,8 @@ extension RequestCore {
     }
     let result = transfer.move(to: target.path, options: options.rawValue) {
       // Other users may read the temporary folder.
-      DownloadPlan.move(source, to: target, options, isShared: plan.destination != nil)
+      DownloadPlan.move(
+        source, to: target, options, isShared: plan.destination != nil, removesSource: false)
     }
     return result ?? .failure(error ?? .sessionDeinitialized)
   }

@@ -350,13 +350,20 @@ package final class BackgroundTransfer: Sendable {
   /// Notes the URL of the response, if it differs from the request's because of redirects.
   package func noteLocation(_ url: URL) { note(.located(url: url.absoluteString)) }
 
-  /// Moves the file by `body`. Returns `nil`, without moving it, if the session has ended.
+  /// Moves the file by `body`, which leaves it if it fails. It is removed then, and another session begins the download
+  /// again. Returns `nil`, without moving the file, if the session has ended.
   func move(to path: String, options: Int, _ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
     state.withLock { state in
       guard state.isOpen else { return nil }
       _ = append(.moving(to: path, options: options), to: &state)
       let result = body()
-      if case .success = result { _ = append(.moved, to: &state) }
+      if case .success = result {
+        _ = append(.moved, to: &state)
+      } else {
+        // The record is first: without the file, another one at the destination would be taken for it.
+        _ = append(.restarted, to: &state)
+        (try? owner.files())?.remove(names.file)
+      }
       return result
     }
   }
