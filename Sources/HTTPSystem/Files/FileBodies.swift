@@ -181,8 +181,23 @@ package final class FileSink: BodySink {
     }
   }
 
-  /// Opens the file of an earlier transfer. Returns −1, with `errno`, if it does not exist, or is not a regular file.
-  private static func openPart(_ path: String) -> Int32 { openRegular(path, 0) }
+  /// Opens the file of an earlier transfer. Returns −1, with `errno`, if it does not exist, or is not a regular file of
+  /// this user. A file with a second name is refused, because bytes written to it would change another file.
+  private static func openPart(_ path: String) -> Int32 {
+    let descriptor = openRegular(path, 0)
+    guard descriptor >= 0 else { return -1 }
+    var status = stat()
+    if fstat(descriptor, &status) == 0, status.isOwnFile { return descriptor }
+    close(descriptor)
+    errno = EEXIST
+    return -1
+  }
+
+  /// Returns the size of the file of an earlier transfer; `nil` if there is no file that can be continued.
+  package static func sizeOfPart(_ path: String) -> Int64? {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.isOwnFile ? Int64(status.st_size) : nil
+  }
 
   /// Opens or creates the file of a transfer. Removes a pipe or a link of this name.
   private static func create(_ path: String) -> Int32 {

@@ -51,19 +51,13 @@ package final class PartialFile: Sendable {
       if fstat(descriptor, &own) == 0, stat(path, &named) == 0, own.st_ino == named.st_ino,
         own.st_dev == named.st_dev
       {
-        if isOwn(own) { return descriptor }
+        if own.isOwnFile { return descriptor }
         FileLock.close(descriptor)
         throw .system(failure(.cannotCreateFile, "created", path, EEXIST))
       }
       // Another download completed the file and moved it before it was locked here.
       Glibc.close(descriptor)
     }
-  }
-
-  /// Whether a file is a regular file of this user, and has no second name.
-  private static func isOwn(_ status: stat) -> Bool {
-    status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
-      && status.st_nlink == 1
   }
 
   /// The identifier of the running system; empty if it is unknown.

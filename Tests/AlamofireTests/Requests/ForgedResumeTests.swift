@@ -63,6 +63,19 @@ import Testing
     #expect(server.recordedRequests.isEmpty)
   }
 
+  @Test("A part that has a second name is not continued") func secondName() async throws {
+    let file = try folder.file("Alamofire_part.tmp", Data("01234".utf8))
+    #expect(link(file.path, folder["other"].path) == 0)
+    let server = try HTTPTestServer(routes: .none.adding("/") { _, _ in .text("all of it") })
+    let data = try journal(server.url("/"), file: file.path, Self.version, Self.five)
+    let response = await end(session.download(resumingWith: data))
+    let url = try #require(response.fileURL, "\(String(describing: response.error))")
+    defer { try? FileManager.default.removeItem(at: url) }
+    #expect(try String(contentsOf: url, encoding: .utf8) == "all of it")
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil])
+    #expect(try folder.names == ["Alamofire_part.tmp", "other"])
+  }
+
   @Test("A total length below the length of the part is refused", arguments: [Int64.min, -1, 0, 4])
   func totals(total: Int64) async throws {
     let data = try resumeData("http://127.0.0.1:1/", file: "Alamofire_x.tmp", ["total": total])

@@ -14,19 +14,20 @@ import Testing
     #expect(chmod(folder.path, 0o700) == 0)
   }
 
-  /// Makes a pipe, or a link to the file `victim`, and returns its path.
+  /// Makes a pipe, or a link or another name of the file `victim`, and returns its path.
   private func put(_ kind: String, _ name: String) throws -> String {
     let path = "\(folder.path)/\(name)"
     if kind == "pipe" {
       #expect(mkfifo(path, 0o600) == 0)
     } else {
-      #expect(symlink(try folder.write(Array("victim".utf8), "victim"), path) == 0)
+      let victim = try folder.write(Array("victim".utf8), "victim")
+      #expect((kind == "link" ? symlink(victim, path) : link(victim, path)) == 0)
     }
     return path
   }
 
   private func checkVictim(_ kind: String) throws {
-    if kind == "link" { #expect(try folder.read("victim") == Array("victim".utf8)) }
+    if ["link", "second name"].contains(kind) { #expect(try folder.read("victim") == Array("victim".utf8)) }
   }
 
   @Test("A new download replaces them by its own file", arguments: ["pipe", "link"])
@@ -46,7 +47,7 @@ import Testing
 
   @Test(
     "A download is not continued in them, and they are neither moved nor removed",
-    arguments: ["pipe", "link"])
+    arguments: ["pipe", "link", "second name"])
   func continuedDownload(kind: String) throws {
     let path = try put(kind, "f")
     let sink = FileSink(

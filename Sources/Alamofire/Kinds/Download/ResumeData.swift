@@ -46,8 +46,7 @@ struct ResumeData: Equatable {
       let file = state.description.file,
       state.description.kind == .download, URL(wire: state.description.url) != nil, Self.isPart(file)
     else { throw Self.unreadable }
-    let attributes = try? FileManager.default.attributesOfItem(atPath: Self.path(of: file))
-    let size = (attributes?[.size] as? NSNumber)?.int64Value
+    let size = FileSink.sizeOfPart(Self.path(of: file))
     var received = state.receivedSize(boot: PartialFile.boot, fileSize: size)
     // Bytes of that version were not flushed.
     if let earlier, received < earlier.received { received = 0 }
