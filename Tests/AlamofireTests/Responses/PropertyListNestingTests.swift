@@ -42,6 +42,19 @@ import Testing
     #expect(try Self.value(binary) == 3)
   }
 
+  @Test("Resume data and checkpoints with too many elements are refused") func resumption() async {
+    await #expect(processExitsWith: .success) {
+      let data = Data(PropertyListNestingTests.list(60_000).utf8)
+      let session = Session(configuration: .isolated)
+      let download = await session.download(resumingWith: data).ended()
+      #expect(download.error?.transferCode == .cannotDecodeRawData)
+      let upload = await session.upload(resumingWith: data, file: URL(fileURLWithPath: "/dev/null")).ended()
+      #expect(upload.error?.uploadError == .invalidCheckpoint)
+      let removal = await session.removeUpload(data).ended()
+      #expect(removal.error?.uploadError == .invalidCheckpoint)
+    }
+  }
+
   @Test("Too many elements are an error") func tooDeep() async {
     await #expect(processExitsWith: .success) {
       for element in ["array", "plist", "dict><key>a</key"] {

@@ -59,6 +59,7 @@ import Testing
     #expect(try isRefused(data(nil)))
     #expect(try isRefused(data(upload("http://a.test/files/1"))), "the upload would leave TLS")
     #expect(isRefused(Data()) && isRefused(Data("x".utf8)))
+    #expect(try isRefused(data(valid) + Data(count: 1 << 20)), "it is too large")
   }
 
   @Test("The property list of version 0.1 is a checkpoint") func firstVersion() throws {

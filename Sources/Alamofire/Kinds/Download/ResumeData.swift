@@ -135,7 +135,7 @@ struct ResumeData: Equatable {
     let total: Int64?
 
     init?(_ data: Data) {
-      guard let decoded = try? PropertyListDecoder().decode(Self.self, from: data), decoded.version == 1,
+      guard let decoded = try? PropertyListDecoder().value(Self.self, from: data), decoded.version == 1,
         decoded.received > 0, decoded.total ?? .max >= decoded.received, decoded.representation.isValid
       else { return nil }
       self = decoded

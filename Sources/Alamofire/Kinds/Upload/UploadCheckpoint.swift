@@ -15,9 +15,13 @@ struct UploadCheckpoint: Equatable {
     self.file = file
   }
 
+  /// The largest size of a checkpoint in bytes. Larger data are refused.
+  private static let largestSize = 1 << 20
+
   /// Decodes the data. Throws for data of another library or version.
   init(_ data: Data) throws(ResumableUploadError) {
-    guard let decoded = Self(Journal.standard.state(of: data)) ?? Version1(data)?.checkpoint,
+    guard data.count <= Self.largestSize,
+      let decoded = Self(Journal.standard.state(of: data)) ?? Version1(data)?.checkpoint,
       decoded.file.size >= 0, decoded.upload.resource != nil
     else { throw .invalidCheckpoint }
     self = decoded
@@ -48,7 +52,7 @@ struct UploadCheckpoint: Equatable {
     let file: UploadFileIdentity
 
     init?(_ data: Data) {
-      guard let decoded = try? PropertyListDecoder().decode(Self.self, from: data), decoded.version == 1
+      guard let decoded = try? PropertyListDecoder().value(Self.self, from: data), decoded.version == 1
       else {
         return nil
       }
