@@ -104,6 +104,47 @@ import Testing
     try FileManager.default.removeItem(at: try part(namedBy: data))
   }
 
+  @Test("The resume data of a resumed download stay valid if it is cancelled before its response")
+  func cancelledBeforeResponse() async throws {
+    let file = VersionedFile(size: 100_000)
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/file") { request, _ in
+        let reply = file.reply(to: request)
+        return request.header("Range") == nil ? reply : reply.held(by: gate)
+      })
+    let data = try await broken(file, server, after: 50_000)
+    let request = session.download(resumingWith: data)
+    async let response = end(request)
+    await gate.waitUntilReached()
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    gate.open()
+    #expect(try contents(await end(session.download(resumingWith: data))) == file.bytes)
+    #expect(server.recordedRequests.last?.header("Range") == "bytes=50000-")
+  }
+
+  @Test("The resume data of a resumed download stay valid if it is cancelled while its file grows")
+  func cancelledDuringResponse() async throws {
+    let file = StallingFile(size: 300_000, stallingAfter: 120_000, 60_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    /// Cancels a download that has stalled after this number of bytes.
+    func cancel(_ request: DownloadRequest, after count: Int64, producingData: Bool) async -> Data? {
+      let arrived = Latch()
+      request.downloadProgress(queue: .global()) { if $0.completedUnitCount >= count { arrived.open() } }
+      async let response = end(request)
+      await arrived.wait()
+      request.cancel(producingResumeData: producingData)
+      return await response.resumeData
+    }
+    let first = await cancel(session.download(server.url("/file")), after: 120_000, producingData: true)
+    let data = try #require(first)
+    let resumed = session.download(resumingWith: data)
+    #expect(await cancel(resumed, after: 180_000, producingData: false) == nil)
+    #expect(try contents(await end(session.download(resumingWith: data))) == file.bytes)
+    #expect(server.recordedRequests.last?.header("Range") == "bytes=120000-")
+  }
+
   @Test("A download can be resumed repeatedly") func repeatedResume() async throws {
     let file = VersionedFile(size: 100_000)
     let server = try HTTPTestServer(routes: file.routes)

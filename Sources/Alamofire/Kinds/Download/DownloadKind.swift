@@ -130,14 +130,8 @@ final class DownloadKind: RequestKind {
     if transfer != nil, core.isSuspendedInBackground { return plan.close() }
     let isCancelled = core.state.withLock { $0.lifecycle.state == .cancelled }
     // Read after the state: a cancellation asks for resume data before it cancels.
-    let producesResumeData = plan.producesResumeData
-    guard let data = plan.takeResumeData() else { return }
-    if isCancelled, !producesResumeData {
-      // Also the file of a background transfer, which has left its folder for the resume data.
-      if let path = try? ResumeData(data).path { FileSink.removePart(path) }
-    } else {
-      plan.resumeData = data
-    }
+    if isCancelled, !plan.producesResumeData { return plan.forget() }
+    if let data = plan.takeResumeData() { plan.resumeData = data }
   }
 
   /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a

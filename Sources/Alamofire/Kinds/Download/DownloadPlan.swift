@@ -88,7 +88,7 @@ final class DownloadPlan: Sendable {
       return data.data(isOnDisk: flushedSize != nil)
     }
     /// Removes the file, unless it belongs to the user's resume data, or to a background transfer, which removes it
-    /// itself.
+    /// itself. A file with its lasting name may be continued by another download, which has a checkpoint.
     func remove() {
       guard !extendsPart, transfer == nil else { return }
       if hasFinalName { FileSink.removePart(path) } else { try? FileManager.default.removeItem(atPath: path) }
@@ -212,7 +212,8 @@ final class DownloadPlan: Sendable {
     }
   }
 
-  /// Removes the bytes of the attempt, before another one begins at the same offset.
+  /// Removes the bytes of the attempt, before another one begins at the same offset, or because the download was
+  /// cancelled. The file of the user's resume data stays.
   func forget() {
     guard let left = take() else { return }
     _ = left.file.finish()
