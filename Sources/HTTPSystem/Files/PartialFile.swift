@@ -109,9 +109,16 @@ package final class PartialFile: Sendable {
   }
 
   /// Waits until the bytes are on the disk. If that fails, the record is removed, because the bytes in it may be lost.
+  /// Returns false, and leaves the record, if the file was closed.
   package func flush() -> Bool {
-    let isFlushed = fdatasync(descriptors.withLock { $0.file }) == 0
+    // A copy, because the file may be closed at any time.
+    let copy = descriptors.withLock { $0.file >= 0 ? fcntl($0.file, F_DUPFD_CLOEXEC, 0) : -1 }
+    let isCopyFlushed = copy >= 0 && fdatasync(copy) == 0
+    if copy >= 0 { Glibc.close(copy) }
     return descriptors.withLock { descriptors in
+      guard descriptors.file >= 0 else { return false }
+      // Without a copy, the file stays open as long as the lock is held.
+      let isFlushed = isCopyFlushed || (copy < 0 && fdatasync(descriptors.file) == 0)
       guard isFlushed, !descriptors.hasLostBytes else {
         descriptors.hasLostBytes = true
         Self.closeRecord(&descriptors)

@@ -32,6 +32,15 @@ import Testing
     #expect(file.record() == Data("record".utf8))
   }
 
+  @Test("A flush after the end of a download leaves the record") func closedFile() throws {
+    let path = folder.path + "/f"
+    let file = try PartialFile(path: path, recordPath: path + ".record")
+    #expect(file.replaceRecord(by: Data("record".utf8)))
+    file.close()
+    #expect(!file.flush())
+    #expect(file.record() == Data("record".utf8))
+  }
+
   @Test("After a failed flush the file of a download has no bytes on the disk before it begins again")
   func fileSink() throws {
     let path = folder.path + "/f"
