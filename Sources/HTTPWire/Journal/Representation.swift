@@ -61,15 +61,22 @@ package struct Representation: Codable, Sendable, Equatable {
   }
 
   /// Reads the representation of which a response has all bytes, or those from `offset` on. `nil` if its rest cannot be
-  /// requested. A response without a strong validator cannot be continued, nor a range that the caller has asked for.
-  /// An encoded body cannot, because ranges would count other bytes.
+  /// requested. A response without a strong validator cannot be continued, nor a range that the caller has asked for,
+  /// unless it is the whole file. An encoded body cannot, because ranges would count other bytes.
   package init?(resumable head: ResponseHead, from offset: Int64, now: HTTPDate) {
     self.init(head, now: now)
-    guard head.status == 200 || (head.status == 206 && ContentRange(head)?.bounds?.lowerBound == offset),
+    guard head.status == 200 || Self.isRest(head, from: offset),
       !Self.isEncoded(head), head.block.value(of: "Accept-Ranges")?.lowercased() != "none",
       // Only a strong validator proves that two parts belong together.
       validator != nil
     else { return nil }
+  }
+
+  /// Whether a response has the bytes from `offset` on. If it begins with the first byte, the caller has asked for the
+  /// range, which has to have all bytes.
+  private static func isRest(_ head: ResponseHead, from offset: Int64) -> Bool {
+    guard head.status == 206, let range = ContentRange(head), let bounds = range.bounds else { return false }
+    return bounds.lowerBound == offset && (offset > 0 || bounds.upperBound == range.total)
   }
 
   /// Returns the length of the whole representation; `nil` if the response does not state it. It is also `nil` with a

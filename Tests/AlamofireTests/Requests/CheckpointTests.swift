@@ -96,4 +96,19 @@ import Testing
     #expect(response.error != nil)
     #expect(response.resumeData == nil)
   }
+
+  @Test("A range that the caller sets is not continued beyond its end") func firstBytes() async throws {
+    let bytes = Array(VersionedFile(size: 10_000).bytes)
+    let server = try HTTPTestServer(
+      routes: .none.adding("/file") { _, _ in
+        var reply = Reply.data(bytes).with(header: "ETag", value: "\"v1\"")
+          .with(header: "Content-Range", value: "bytes 0-9999/100000")
+          .with(effect: .closeAfterBody(bytes: 5000))
+        reply.status = 206
+        return reply
+      })
+    let response = await session.download(server.url("/file"), headers: ["Range": "bytes=0-9999"]).ended()
+    #expect(response.error != nil)
+    #expect(response.resumeData == nil)
+  }
 }

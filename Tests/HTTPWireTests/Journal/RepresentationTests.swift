@@ -47,6 +47,9 @@ import Testing
       (200, [tag, ("Accept-Ranges", "None")], 0, false), (200, [tag, ("Accept-Ranges", "bytes")], 0, true),
       (206, [tag, Self.range], 4, true), (206, [tag, Self.range], 5, false), (206, [tag], 0, false),
       (206, [tag, ("Content-Range", "bytes */10")], 0, false),
+      (206, [tag, ("Content-Range", "bytes 0-4/10")], 0, false),
+      (206, [tag, ("Content-Range", "bytes 0-4/*")], 0, false),
+      (206, [tag, ("Content-Range", "bytes 0-9/10")], 0, true),
     ] as [(Int, [(String, String)], Int64, Bool)] {
       let made = Representation(resumable: Self.head(status, fields), from: offset, now: Self.noon)
       #expect((made != nil) == isResumable, "\(status) \(fields) from \(offset)")
