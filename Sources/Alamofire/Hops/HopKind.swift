@@ -22,6 +22,9 @@ protocol HopKind: AnyObject, Sendable {
   /// Returns the URL to which a request for `url` goes instead; `nil` if it goes to `url`.
   func redirectedURL(of url: String) -> String?
 
+  /// Notes that a redirect is followed.
+  func redirectFollowed()
+
   /// Notes that a redirect is followed as the server proposed it.
   func redirected(by plan: RedirectPlan, from method: String, status: Int)
 
@@ -45,6 +48,7 @@ extension HopKind {
   func callerScheme(for scheme: String) -> String { scheme }
   func handler(of request: WireRequest, in services: Services) throws(AFError) -> HopHandler? { nil }
   func redirectedURL(of url: String) -> String? { nil }
+  func redirectFollowed() {}
   func redirected(by plan: RedirectPlan, from method: String, status: Int) {}
   func ownerOfSecrets(in request: WireRequest) -> Origin? { nil }
   func contentInMemory() -> Data? { nil }

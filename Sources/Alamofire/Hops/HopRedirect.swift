@@ -95,6 +95,7 @@ extension HopLoop {
 
   private mutating func follow(_ plan: RedirectPlan) {
     redirects.follow()
+    kind.redirectFollowed()
     let request = request
     let profile = profile(to: plan.origin, from: request)
     let next = request.following(plan)

@@ -102,6 +102,8 @@ package struct UploadResumption: Sendable, Equatable {
   /// The request that was sent last, and whether it has a response.
   var current: Request?
   var isAnswered = false
+  /// Whether the server may have received a part of it.
+  private var mayBeReceived = false
   /// Whether the offset has to be asked for before bytes are sent.
   var mustAskOffset = false
   /// The end of the bytes that were read to be sent, over all requests.
@@ -154,6 +156,7 @@ package struct UploadResumption: Sendable, Equatable {
     let request = request
     current = request
     isAnswered = false
+    mayBeReceived = false
     temporaryFailure = nil
     if let part = request.part, part.isLast, part.count == 0 { mayBeComplete = true }
     return request
@@ -181,7 +184,11 @@ package struct UploadResumption: Sendable, Equatable {
   package mutating func contentRead(upTo end: Int64) {
     readEnd = max(readEnd, min(end, length))
     if end >= length { mayBeComplete = true }
+    mayBeReceived = true
   }
+
+  /// Notes that a redirect of the request is followed: a server has received it, and may have processed it.
+  package mutating func redirected() { mayBeReceived = true }
 
   /// Forgets the upload, because the caller sends it again.
   package mutating func restart() {
@@ -230,7 +237,7 @@ package struct UploadResumption: Sendable, Equatable {
     /// The last response.
     case response
     /// The network.
-    /// - Parameter sentNothing: Whether no connection was established.
+    /// - Parameter sentNothing: Whether the last connection of the attempt was not established.
     case network(sentNothing: Bool)
   }
 
@@ -245,7 +252,8 @@ package struct UploadResumption: Sendable, Equatable {
       asked = temporaryFailure
     case .network(let sentNothing):
       // The server may have processed a request even if its response was lost.
-      guard resource != nil || sentNothing || current == .discovery else { return nil }
+      let isUnsent = sentNothing && !mayBeReceived
+      guard resource != nil || isUnsent || current == .discovery else { return nil }
     }
     if acknowledged > acknowledgedAtFailure { failureCount = 0 }
     acknowledgedAtFailure = acknowledged

@@ -152,6 +152,21 @@ struct ResumableUploadFaultTests {
     #expect(request.retryCount == 2)
   }
 
+  @Test(
+    "A creation that was redirected to a server that cannot be reached is not repeated", arguments: dialects,
+    [301, 302, 303])
+  func unreachableRedirect(dialect: UploadEndpoint.Dialect, status: Int) async throws {
+    let port = try HTTPTestServer.refusedPort()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/files") { _, _ in
+        .status(status).with(header: "Location", value: "http://127.0.0.1:\(port)/")
+      })
+    let request = Session.real().upload(Data(Self.bytes), to: server.url("/files"))
+      .resumable(UploadFixture.options(dialect == .draft ? .draft : .tus))
+    #expect(await request.response().error?.transferCode == .cannotConnectToHost)
+    #expect(server.recordedRequests.map(\.method) == ["POST"])
+  }
+
   @Test("A server that comes back gets the rest") func restartedServer() async throws {
     let fixture = try UploadFixture(.draft)
     fixture.uploads.enqueue(.cut(afterBytes: 60))

@@ -126,6 +126,8 @@ final class UploadKind: RequestKind {
   // Neither resumable uploads nor background sessions send trailers.
   var trailers: RequestTrailers? { upload.resumer == nil && transfer == nil ? upload.trailers : nil }
 
+  func redirectFollowed() { upload.resumer?.redirected() }
+
   func contentInMemory() -> Data? {
     guard let resumer = upload.resumer, resumer.isActive else { return nil }
     // A file that cannot be read has no content. The body of the attempt would be more than the part that is due.

@@ -219,6 +219,11 @@ final class UploadResumer: Sendable {
     state.withLock { $0.resumption?.contentRead(upTo: end) }
   }
 
+  /// Notes that a redirect of the current request is followed.
+  func redirected() {
+    state.withLock { $0.resumption?.redirected() }
+  }
+
   private func journalled(_ source: any BodySource, _ part: UploadResumption.Part) -> any BodySource {
     transfer.map { JournalledBody(source, $0, isEnd: part.isLast) } ?? source
   }
