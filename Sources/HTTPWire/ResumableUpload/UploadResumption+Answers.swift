@@ -133,11 +133,21 @@ extension UploadResumption {
     return hasProgress ? .proceed : failTemporarily(answer)
   }
 
+  /// The number of times in a row that a refused part may be sent in one of more than half its size.
+  private static var slightReductionLimit: Int { 5 }
+
   /// Processes the answer that a part, or the whole upload, is too large.
   private mutating func processTooLarge(_ answer: UploadAnswer, _ part: Part) -> Verdict {
     if let limit = violatedLimit { return .failure(.sizeNotAccepted(limit: limit)) }
     guard let largest = limits.maximumAppendSize, largest > 0, largest < part.count else {
       return part.isLast ? .result : .refusal
+    }
+    // Otherwise a server could refuse a part as often as it has bytes.
+    if largest > part.count / 2 {
+      if acknowledged > acknowledgedAtReduction { slightReductionCount = 0 }
+      acknowledgedAtReduction = acknowledged
+      slightReductionCount += 1
+      guard slightReductionCount <= Self.slightReductionLimit else { return .refusal }
     }
     partLimit = largest
     mustAskOffset = resource != nil

@@ -114,6 +114,10 @@ package struct UploadResumption: Sendable, Equatable {
   package internal(set) var statusAfterLastByte: Int?
   /// The largest part that the server has not refused.
   var partLimit: Int64?
+  /// The number of times since the last progress that a refused part was sent in one of more than half its size.
+  var slightReductionCount = 0
+  /// The number of bytes that the server had confirmed at the last time.
+  var acknowledgedAtReduction: Int64 = 0
 
   /// Whether the upload is removed instead of continued.
   private var isRemoved = false

@@ -34,4 +34,38 @@ import Testing
     answer.limits = UploadLimits("max-append-size=\(limit)")
     return answer
   }
+
+  @Test("A server whose limit falls by a byte each time is asked a few times only") func fallingLimit() throws
+  {
+    let resource = try #require(UploadResource(url: Self.url))
+    var policy = UploadResumption.Policy()
+    policy.dialect = .draft
+    var upload = UploadResumption(length: 1000, resource: resource, dialect: .draft, policy: policy)
+    var offset = UploadAnswer(status: 204)
+    (offset.offset, offset.isComplete) = (0, false)
+    var (count, verdict) = (0, UploadResumption.Verdict.proceed)
+    while verdict == .proceed, count < 100 {
+      let part = upload.next().part
+      verdict = upload.process(part.map { Self.tooLarge($0.count - 1) } ?? offset, at: Self.url)
+      count += 1
+    }
+    #expect(verdict == .refusal && count <= 20, "\(count) requests")
+  }
+
+  @Test("A server whose limit falls a little is asked again if it has taken bytes before") func progress()
+    throws
+  {
+    let resource = try #require(UploadResource(url: Self.url))
+    var policy = UploadResumption.Policy()
+    policy.dialect = .tus
+    var upload = UploadResumption(length: 1000, resource: resource, dialect: .tus, policy: policy)
+    for taken in 0..<20 {
+      var offset = UploadAnswer(status: 204)
+      offset.offset = Int64(taken)
+      #expect(upload.next() == .offset)
+      #expect(upload.process(offset, at: Self.url) == .proceed)
+      let part = try #require(upload.next().part)
+      #expect(upload.process(Self.tooLarge(part.count - 1), at: Self.url) == .proceed, "\(taken)")
+    }
+  }
 }
