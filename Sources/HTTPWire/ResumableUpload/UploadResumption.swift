@@ -377,14 +377,20 @@ extension UploadResumption {
 
   private static var tusField: HTTPHeader { HTTPHeader(name: "Tus-Resumable", value: TusSupport.version) }
 
-  /// Whether a field of the caller's request is also sent with a request of the protocol. The fields that describe the
-  /// content belong to the request that creates an upload of the draft.
+  /// Whether a field of the caller's request is also sent with a request of the protocol. Conditions belong to the
+  /// request that creates the upload. The fields that describe the content belong to the one that creates an upload of
+  /// the draft.
   package func keeps(_ name: String, in request: Request) -> Bool {
-    if case .creation(let part) = request, dialect == .draft {
+    var isCreation = false
+    if case .creation(let part) = request {
+      isCreation = true
       // The framing and the digest describe the whole content.
-      return part.count == length || !Self.wholeContentFields.contains { FieldName.equal($0, name) }
+      if dialect == .draft {
+        return part.count == length || !Self.wholeContentFields.contains { FieldName.equal($0, name) }
+      }
     }
-    return !(Self.contentFields + Self.wholeContentFields).contains { FieldName.equal($0, name) }
+    let others = isCreation ? [] : Self.conditionFields
+    return !(Self.contentFields + Self.wholeContentFields + others).contains { FieldName.equal($0, name) }
   }
 
   private static let contentFields = [
@@ -392,5 +398,9 @@ extension UploadResumption {
   ]
   private static let wholeContentFields = [
     "Content-Length", "Content-MD5", "Content-Digest", "Digest", "Expect",
+  ]
+  /// The fields that concern the resource of the caller's request (RFC 9110 §13.1, §14.2).
+  private static let conditionFields = [
+    "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range",
   ]
 }

@@ -431,6 +431,9 @@ import Testing
     #expect(draft.keeps("Authorization", in: .offset) && draft.keeps("X-Own", in: first))
     let tus = UploadResumption(length: 10, policy: Self.policy(.tus))
     #expect(!tus.keeps("Content-Type", in: first))
+    for name in ["If-Match", "if-none-match", "If-Modified-Since", "If-Unmodified-Since", "Range"] {
+      #expect(tus.keeps(name, in: first) && !tus.keeps(name, in: .offset))
+    }
   }
 
   @Test("Problem documents are recognised by type") func problems() {
