@@ -9,12 +9,13 @@ enum TransferAnswers {
     let statuses = [104, 200, 201, 204, 206, 400, 409, 413, 416, 503]
     let block = FieldBlock(bytes: Array(bytes.dropFirst()))
     let head = ResponseHead(status: statuses[Int(first) % statuses.count], version: .http1_1, block: block)
-    check(SegmentAnswer(head, now: HTTPDate(secondsSince1970: 1_700_000_000)))
+    let now = HTTPDate(secondsSince1970: 1_700_000_000)
+    check(SegmentAnswer(head, now: now))
     if let digest = FileDigest(of: head) {
       precondition(
         FileDigest(digest.algorithm, hex: digest.hex) == digest, "the digest is another one as text")
     }
-    _ = UploadAnswer(head, body: Data(bytes.dropFirst()))
+    _ = UploadAnswer(head, body: Data(bytes.dropFirst()), now: now)
     _ = TusSupport(head)
     let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
     _ = StructuredField.item(text)

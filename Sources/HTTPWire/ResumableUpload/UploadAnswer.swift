@@ -14,7 +14,7 @@ package struct UploadAnswer: Sendable, Equatable {
   package var interopVersion: Int64?
   /// `Tus-Resumable`.
   package var tusVersion: String?
-  /// `Retry-After` in seconds; a date is not read.
+  /// The seconds that `Retry-After` asks for, at most a year.
   package var retryAfter: Int64?
   package var problem: UploadProblem?
 
@@ -22,8 +22,10 @@ package struct UploadAnswer: Sendable, Equatable {
 
   /// Reads a response.
   ///
-  /// - Parameter body: The body of the response, for a document of RFC 9457; `nil` without one.
-  package init(_ head: ResponseHead, body: Data? = nil) {
+  /// - Parameters:
+  ///   - body: The body of the response, for a document of RFC 9457; `nil` without one.
+  ///   - now: The time with which a date of `Retry-After` is compared, if the response has no date.
+  package init(_ head: ResponseHead, body: Data? = nil, now: HTTPDate) {
     let block = head.block
     status = head.status
     offset = block.value(of: "Upload-Offset").flatMap(Self.count)
@@ -33,7 +35,11 @@ package struct UploadAnswer: Sendable, Equatable {
     location = block.values(of: "Location").first
     interopVersion = block.value(of: "Upload-Draft-Interop-Version").flatMap(StructuredField.integer)
     tusVersion = block.value(of: "Tus-Resumable")
-    retryAfter = block.value(of: "Retry-After").flatMap(Self.count)
+    retryAfter = block.value(of: "Retry-After").flatMap { value in
+      RetryAfter.seconds(of: value, date: block.value(of: "Date"), now: now).map {
+        Int64(min($0, 31_536_000))
+      }
+    }
     if let body, let type = block.value(of: "Content-Type").flatMap({ MediaType($0) }),
       FieldName.equal(type.type, "application"), FieldName.equal(type.subtype, "problem+json")
     {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPWire
 
 /// A server of resumable uploads without I/O. It keeps bytes, and its responses are answers of ``UploadResumption``.
@@ -83,5 +84,12 @@ struct PureUploadServer {
     answer.offset = Int64(uploads[index].content.count)
     answer.isComplete = dialect == .draft ? uploads[index].isComplete : nil
     return answer
+  }
+}
+
+extension UploadAnswer {
+  /// Reads a response that arrives in 1970, unless it has a date.
+  init(_ head: ResponseHead, body: Data? = nil) {
+    self.init(head, body: body, now: HTTPDate(secondsSince1970: 0))
   }
 }

@@ -68,4 +68,20 @@ import Testing
       #expect(upload.process(Self.tooLarge(part.count - 1), at: Self.url) == .proceed, "\(taken)")
     }
   }
+
+  @Test(
+    "Retry-After is a number of seconds or a date",
+    arguments: [
+      ("30", 30), (" 30 ", 30), ("Mon, 01 Jan 2024 00:00:40 GMT", 30),
+      ("Sun, 31 Dec 2023 00:00:00 GMT", 0), ("99999999999999999999", 31_536_000), ("soon", nil), ("-1", nil),
+    ] as [(String, Int64?)])
+  func retryAfter(value: String, seconds: Int64?) {
+    let head = ResponseHead(
+      status: 503,
+      fields: [
+        HTTPHeader(name: "Retry-After", value: value),
+        HTTPHeader(name: "Date", value: "Mon, 01 Jan 2024 00:00:10 GMT"),
+      ])
+    #expect(UploadAnswer(head).retryAfter == seconds)
+  }
 }

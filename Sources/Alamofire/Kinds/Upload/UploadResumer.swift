@@ -285,7 +285,7 @@ final class UploadResumer: Sendable {
 
   /// Reads an informational response, which may name the upload.
   func informational(_ head: ResponseHead, at url: String) {
-    state.withLock { _ = $0.resumption?.informational(UploadAnswer(head), at: url) }
+    state.withLock { _ = $0.resumption?.informational(UploadAnswer(head, now: .now), at: url) }
     noteUpload()
   }
 
@@ -293,7 +293,7 @@ final class UploadResumer: Sendable {
   func isIntermediate(_ head: ResponseHead, at url: String) -> Bool {
     state.withLock { state in
       guard state.request != nil, var copy = state.resumption else { return false }
-      return copy.process(UploadAnswer(head), support: TusSupport(head), at: url) == .proceed
+      return copy.process(UploadAnswer(head, now: .now), support: TusSupport(head), at: url) == .proceed
     }
   }
 
@@ -301,7 +301,8 @@ final class UploadResumer: Sendable {
   func process(_ head: ResponseHead, body: Data?, at url: String) -> UploadResumption.Verdict {
     let verdict = state.withLock { state -> UploadResumption.Verdict in
       guard state.request != nil, var resumption = state.resumption else { return .result }
-      let verdict = resumption.process(UploadAnswer(head, body: body), support: TusSupport(head), at: url)
+      let answer = UploadAnswer(head, body: body, now: .now)
+      let verdict = resumption.process(answer, support: TusSupport(head), at: url)
       state.resumption = resumption
       if verdict == .result, (200..<300).contains(head.status) { state.isComplete = true }
       return verdict
