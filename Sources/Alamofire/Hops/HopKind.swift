@@ -31,8 +31,12 @@ protocol HopKind: AnyObject, Sendable {
   /// Returns the origin to which the secrets of a request belong; `nil` if they belong to the origin of the request.
   func ownerOfSecrets(in request: WireRequest) -> Origin?
 
-  /// Returns the body for a `URLProtocol` class, if it differs from the body of the attempt.
-  func contentInMemory() -> Data?
+  /// Whether the body for a `URLProtocol` class differs from the body of the attempt.
+  var hasContentInMemory: Bool { get }
+
+  /// Returns the body for a `URLProtocol` class, if it differs from the body of the attempt. Notes that the class may
+  /// send it from now on, of which it gives no sign. May block.
+  func contentInMemory() throws(AFError) -> Data?
 
   /// The URL of a response that is taken from a journal.
   var storedLocation: URL? { get }
@@ -51,7 +55,8 @@ extension HopKind {
   func redirectFollowed() {}
   func redirected(by plan: RedirectPlan, from method: String, status: Int) {}
   func ownerOfSecrets(in request: WireRequest) -> Origin? { nil }
-  func contentInMemory() -> Data? { nil }
+  var hasContentInMemory: Bool { false }
+  func contentInMemory() throws(AFError) -> Data? { nil }
   var storedLocation: URL? { nil }
   func refusal(of response: WireResponse, to url: String) -> AFError? { nil }
 }

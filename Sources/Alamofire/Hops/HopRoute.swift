@@ -67,21 +67,29 @@ extension HopLoop {
   private func askProtocolClasses() -> Outcome<HopLoop> {
     let classes = services.settings.protocolClasses
     let request = foundationRequest()
-    return .task {
-      classes.first { $0.canInit(with: request) }
-    } then: { (hops, taker) throws(AFError) in
-      try hops.use(taker, for: request)
+    let (kind, body) = (kind, self.request.body)
+    return .task { () -> Result<TakenRequest?, AFError> in
+      guard let taker = classes.first(where: { $0.canInit(with: request) }) else { return .success(nil) }
+      var request = request
+      do throws(AFError) {
+        if case .source = body, let content = try kind.contentInMemory() { request.httpBody = content }
+      } catch {
+        return .failure(error)
+      }
+      return .success(TakenRequest(taker: taker, request: request))
+    } then: { (hops, taken) throws(AFError) in
+      try hops.use(try taken.get())
       hops.route.align(with: hops.request)
       return .done
     }
   }
 
-  private mutating func use(_ taker: URLProtocol.Type?, for urlRequest: URLRequest) throws(AFError) {
-    if let taker {
+  private mutating func use(_ taken: TakenRequest?) throws(AFError) {
+    if let taken {
       // A class may send it anywhere, so a hop to another origin has none.
       let credential = request.origin == redirects.initialOrigin ? delegate.credential : nil
       route.handler = .userProtocol(
-        ProtocolTransport(taker, request: urlRequest, credential: credential))
+        ProtocolTransport(taken.taker, request: taken.request, credential: credential))
       return
     }
     guard let handler = HopHandler(scheme: request.scheme) else {
@@ -108,6 +116,7 @@ extension HopLoop {
   }
 
   /// Makes the request that a `URLProtocol` class sees: with the session's fields, and its body as data or as a stream.
+  /// Content of the kind's own is added only for the class that accepts the request.
   private func foundationRequest() -> URLRequest {
     let request = request
     var made = urlRequest
@@ -122,12 +131,7 @@ extension HopLoop {
     // This removes a stream, too.
     case .none: made.httpBody = nil
     case .bytes(let data): made.httpBody = data
-    case .source:
-      if let content = kind.contentInMemory() {
-        made.httpBody = content
-        break
-      }
-      delegate.addBodyStream(to: &made)
+    case .source: if !kind.hasContentInMemory { delegate.addBodyStream(to: &made) }
     }
     return made
   }
@@ -209,6 +213,13 @@ extension HopLoop {
     return request.sharesIdentical && route.handler.isEngine && request.isGET && !request.hasSink
       && !request.hasBody && !request.hasLogin
   }
+}
+
+/// A request that a `URLProtocol` class has accepted.
+private struct TakenRequest: Sendable {
+  let taker: URLProtocol.Type
+  /// The request with its body.
+  let request: URLRequest
 }
 
 /// The code that answers one hop of a request.

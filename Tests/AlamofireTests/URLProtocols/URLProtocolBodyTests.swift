@@ -1,13 +1,15 @@
 import Alamofire
 import Foundation
 import FoundationNetworking
+import HTTPTestServer
 import Testing
 
 /// Bodies, downloads, control and misbehaviour of `URLProtocol` classes.
 @Suite(.timeLimit(.minutes(5))) struct URLProtocolBodyTests {
-  private static let echo: ProtocolScript.Step = { loader, client in
-    var body = loader.request.httpBody ?? Data()
-    if let stream = loader.request.httpBodyStream {
+  /// Returns the body of a request, from memory or from its stream.
+  private static func body(of request: URLRequest) -> Data {
+    var body = request.httpBody ?? Data()
+    if let stream = request.httpBodyStream {
       stream.open()
       var buffer = [UInt8](repeating: 0, count: 1000)
       while case let count = stream.read(&buffer, maxLength: buffer.count), count > 0 {
@@ -15,6 +17,11 @@ import Testing
       }
       stream.close()
     }
+    return body
+  }
+
+  private static let echo: ProtocolScript.Step = { loader, client in
+    let body = body(of: loader.request)
     loader.respond(client)
     client.urlProtocol(loader, didLoad: body)
     loader.finish(client)
@@ -60,6 +67,72 @@ import Testing
     request.cancel()
     await ended.wait(for: 1)
     #expect(script.started.count == 1)
+  }
+
+  @Test("A background upload by POST that a class has received is not sent again") func backgroundUpload()
+    async throws
+  {
+    let folder = try TemporaryFolder()
+    let configuration = URLSessionConfiguration.background(
+      withIdentifier: "org.alamofire.tests", folder: folder["journal"])
+    configuration.protocolClasses = [ScriptedProtocol.self]
+    let bodies = Recorder<Data>()
+    let script = ProtocolScript { loader, client in
+      bodies.add(Self.body(of: loader.request))
+      guard bodies.count > 1 else {
+        return client.urlProtocol(loader, didFailWithError: URLError(.networkConnectionLost))
+      }
+      loader.respond(client)
+      loader.finish(client)
+    }
+    let session = Session(configuration: configuration)
+    let response = await session.upload(Data("body".utf8), to: script.url).ended()
+    #expect(response.error?.transferCode == .networkConnectionLost)
+    #expect(bodies.values == [Data("body".utf8)])
+  }
+
+  @Test("A resumable upload that a class has received is not sent again, if the server has lost it")
+  func resumableUpload() async throws {
+    let bodies = Recorder<String>()
+    let script = ProtocolScript { loader, client in
+      let method = loader.request.httpMethod ?? ""
+      bodies.add("\(method) \(String(decoding: Self.body(of: loader.request), as: UTF8.self))")
+      switch method {
+      case "POST": loader.respond(client, 201, ["Location": "/files/1", "Tus-Resumable": "1.0.0"])
+      case "PATCH": return client.urlProtocol(loader, didFailWithError: URLError(.networkConnectionLost))
+      default: loader.respond(client, 404)
+      }
+      loader.finish(client)
+    }
+    let request = Session.scripted().upload(Data("body".utf8), to: script.url)
+      .resumable(UploadFixture.options(.tus))
+    #expect(await request.response().error?.uploadError == .uploadIsGone)
+    #expect(bodies.values == ["POST ", "PATCH body", "HEAD "])
+  }
+
+  /// A class that refuses all requests, and records the sizes of their bodies in memory.
+  private final class RefusingProtocol: URLProtocol {
+    static let bodies = Recorder<Int?>()
+
+    override class func canInit(with request: URLRequest) -> Bool {
+      bodies.add(request.httpBody?.count)
+      return false
+    }
+  }
+
+  @Test("A part of a resumable upload is not read for a class that refuses it") func refusedPart()
+    async throws
+  {
+    let configuration = URLSessionConfiguration.af.default
+    configuration.protocolClasses = [RefusingProtocol.self]
+    let fixture = try UploadFixture(.tus, session: Session(configuration: configuration))
+    let folder = try TemporaryFolder()
+    let file = try folder.file("body", Data(UploadFixture.content(100)))
+    let request = fixture.session.upload(file, to: fixture.url).resumable(fixture.options())
+    #expect(await request.response().error == nil)
+    #expect(fixture.requests == ["POST", "PATCH 0"])
+    #expect(RefusingProtocol.bodies.values.allSatisfy { $0 ?? 0 == 0 }, "\(RefusingProtocol.bodies.values)")
+    #expect(RefusingProtocol.bodies.count == 2)
   }
 
   @Test("A download is moved to its destination") func download() async throws {

@@ -128,10 +128,14 @@ final class UploadKind: RequestKind {
 
   func redirectFollowed() { upload.resumer?.redirected() }
 
-  func contentInMemory() -> Data? {
-    guard let resumer = upload.resumer, resumer.isActive else { return nil }
-    // A file that cannot be read has no content. The body of the attempt would be more than the part that is due.
-    return resumer.contentInMemory() ?? Data()
+  var hasContentInMemory: Bool { upload.resumer?.isActive ?? false }
+
+  func contentInMemory() throws(AFError) -> Data? {
+    guard let resumer = upload.resumer, resumer.isActive else {
+      try transfer?.noteSent()
+      return nil
+    }
+    return try resumer.contentInMemory()
   }
 
   private static func fileSource(_ url: URL) throws(AFError) -> any BodySource {

@@ -200,17 +200,22 @@ final class UploadResumer: Sendable {
     }
   }
 
-  /// Returns the content of the request in memory, for the classes of `URLProtocol`.
-  func contentInMemory() -> Data? {
+  /// Returns the content of the request in memory, for a class of `URLProtocol`. A file that cannot be read has no
+  /// content, because the body of the attempt would be more than the part that is due.
+  ///
+  /// The content counts as sent, because a class does not report what it sends.
+  func contentInMemory() throws(AFError) -> Data {
     let (request, body) = state.withLock { ($0.request, $0.body) }
-    guard let part = request?.part, let body else { return nil }
+    guard let part = request?.part, let body else { return Data() }
+    if part.isLast { try transfer?.noteSent() }
+    contentRead(upTo: part.end)
     switch body {
     case .data(let data): return Data(data.dropFirst(Int(part.offset)).prefix(Int(part.count)))
     case .file(let url, _, _):
-      guard let file = try? FileHandle(forReadingFrom: url) else { return nil }
+      guard let file = try? FileHandle(forReadingFrom: url) else { return Data() }
       defer { try? file.close() }
       try? file.seek(toOffset: UInt64(part.offset))
-      return try? file.read(upToCount: Int(part.count))
+      return (try? file.read(upToCount: Int(part.count))) ?? Data()
     }
   }
 
