@@ -9,7 +9,11 @@ package struct Authority: Equatable, Sendable {
   /// `nil` when none is named, or an empty one.
   package let port: Int?
 
-  /// Parses an authority; `nil` if the host is missing or invalid, or if the port is not a number from 0 to 65535.
+  /// The most bytes of a host (RFC 3986 §3.2.2). Some decisions look at each of its parent domains.
+  package static let longestHost = 255
+
+  /// Parses an authority; `nil` if the host is missing, invalid or too long, or if the port is not a number from 0 to
+  /// 65535.
   package init?(_ text: String) {
     self.init(bytes: Array(text.utf8)[...])
   }
@@ -36,9 +40,9 @@ package struct Authority: Equatable, Sendable {
       isIPv6 = false
       rest = rest[end...]
     }
-    guard rest.isEmpty || rest.first == UInt8(ascii: ":"), let port = Self.port(rest.dropFirst()) else {
-      return nil
-    }
+    guard host.utf8.count <= Self.longestHost, rest.isEmpty || rest.first == UInt8(ascii: ":"),
+      let port = Self.port(rest.dropFirst())
+    else { return nil }
     self.port = port
   }
 

@@ -47,7 +47,7 @@ extension WireTarget {
       }
       var end = start
       while end < bytes.count, isPlainHostByte(bytes[end]) { end += 1 }
-      guard end > start else { return nil }
+      guard end > start, end - start <= Authority.longestHost else { return nil }
       var port = 0
       var rest = end
       if rest < bytes.count, bytes[rest] == UInt8(ascii: ":") {

@@ -43,6 +43,11 @@ struct AlternativeServiceTests {
     #expect(AlternativeField(value) == nil)
   }
 
+  @Test("A service whose host is too long is not noted") func longHost() {
+    #expect(AlternativeField("h2=\"\(String(repeating: "a", count: 255)):443\"") != nil)
+    #expect(AlternativeField("h2=\"\(String(repeating: "a", count: 256)):443\"") == nil)
+  }
+
   private let origin = Origin(scheme: "https", host: "a.test", port: 8443)
   private let service = AlternativeService(host: "alt.test", port: 9443)
 

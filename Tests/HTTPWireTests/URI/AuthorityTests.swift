@@ -47,6 +47,25 @@ import Testing
     #expect(Authority("h:")?.text == "h")
   }
 
+  @Test("A host has 255 bytes at most, in each of its forms") func longHosts() {
+    func labels(_ count: Int) -> String {
+      String(String(repeating: "a.", count: 200).prefix(count - 1)) + "b"
+    }
+    #expect(WireTarget("http://\(labels(255))/")?.origin.host == labels(255))
+    #expect(Origin(url: "http://\(labels(255)):8080/") != nil)
+    #expect(Authority(String(repeating: "%61", count: 255))?.host.utf8.count == 255)
+    let tooLong = [
+      labels(256), String(repeating: "a.", count: 130_000) + "b", String(repeating: "%61", count: 256),
+      String(repeating: "ü.", count: 40) + "b", "[fe80::1%25\(labels(250))]", labels(256).uppercased(),
+    ]
+    for host in tooLong {
+      #expect(
+        WireTarget("http://\(host)/") == nil && Origin(url: "http://\(host)") == nil, "\(host.prefix(20))")
+      #expect(WireTarget("https://\(host):443/x?y") == nil && WireTarget("http://u@\(host)/") == nil)
+      #expect(Authority(host) == nil, "\(host.prefix(20))")
+    }
+  }
+
   static let punycode: [(String, String)] = [
     // Samples of RFC 3492 §7.1, in small letters.
     ("他们为什么不说中文", "ihqwcrb4cv8a8dqg056pqjye"),
