@@ -105,13 +105,13 @@ extension HopLoop {
       stored, by: response.head, fields: FieldDigests(of: outgoing.fields),
       requestTime: response.requestTime(now),
       responseTime: now)
-    let count = caching.removalCount
+    let (count, request) = (caching.removalCount, outgoing)
     guard store.waits else {
-      store.putConfirmed(fresh, askedAfter: count)
+      store.putConfirmed(fresh, by: request, askedAfter: count)
       return answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }
     return .task {
-      store.putConfirmed(fresh, askedAfter: count)
+      store.putConfirmed(fresh, by: request, askedAfter: count)
     } then: { hops, _ in
       hops.answer(with: fresh, isConfirmed: true, in: store, orRemove: removes)
     }

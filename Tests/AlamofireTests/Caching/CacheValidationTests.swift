@@ -360,4 +360,36 @@ import Testing
     _ = await session.request("http://a.test/x", headers: ["Range": "bytes=0-4"]).end()
     #expect(cache.currentMemoryUsage == 0)
   }
+
+  @Test("A stored response whose fields grow beyond the limit of a header is removed") func growingHead()
+    async
+  {
+    let field = String(repeating: "x", count: 700)
+    var options = TransportOptions()
+    options.headerSizeLimit = 2_000
+    let fixture = CacheFixture(
+      FakeTransport { request, index in
+        let more = ("X-\(index)", field)
+        guard request.value("If-None-Match") != nil else {
+          return .cacheable("\(index)", "max-age=0", tag: "1", more)
+        }
+        return .status(304, headers: [("ETag", "\"1\""), more])
+      }, options: options)
+    var hops: [String] = []
+    for _ in 0..<6 { hops.append(await fixture.get().description) }
+    #expect(hops == ["200 0 n", "200 0 nc", "200 0 nc", "200 3 n", "200 3 nc", "200 3 nc"])
+    #expect(fixture.cache.currentMemoryUsage < 4_000)
+  }
+
+  @Test("A stored response that begins to vary by too many fields is removed") func growingSelection() async {
+    let names = (0..<65).map { "x-\($0)" }.joined(separator: ",")
+    let fixture = CacheFixture(
+      FakeTransport(
+        .cacheable("one", "max-age=0", tag: "1"),
+        .status(304, headers: [("ETag", "\"1\""), ("Vary", names)]),
+        .cacheable("two", "max-age=0", tag: "2")))
+    for expected in ["200 one n", "200 one nc", "200 two n"] {
+      #expect(await fixture.get().description == expected)
+    }
+  }
 }

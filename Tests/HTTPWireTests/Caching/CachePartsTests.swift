@@ -4,6 +4,22 @@ import Randomness
 import Testing
 
 @Suite("Parts of the cache", .timeLimit(.minutes(5))) struct CachePartsTests {
+  @Test("The cost of a response includes its selection and its attachment") func cost() {
+    let head = ResponseHead(status: 200)
+    func cost(_ names: [String], attachment: Int) -> Int {
+      StoredResponse(
+        key: CacheKey("http://a.test/") ?? CacheKey("", Origin(scheme: "http", host: "", port: nil)),
+        head: head,
+        body: Data(), selection: Selection(fields: names.map { Selection.Field(name: $0, digest: nil) }),
+        requestTime: 0, responseTime: 0, attachment: Data(count: attachment)
+      ).cost
+    }
+    let empty = cost([], attachment: 0)
+    #expect(cost([], attachment: 10_000) == empty + 10_000)
+    #expect(cost([String(repeating: "a", count: 5_000)], attachment: 0) >= empty + 5_000)
+    #expect(cost((0..<60).map { "x-\($0)" }, attachment: 0) >= empty + 60 * 64)
+  }
+
   @Test(
     "max-age is parsed",
     arguments: [

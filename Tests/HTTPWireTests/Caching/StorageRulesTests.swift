@@ -12,6 +12,8 @@ struct StorageRulesTests {
     var testDescription: String { "\(method) \(status) \(requestFields) \(answered)" }
   }
 
+  private static func names(_ count: Int) -> String { (0..<count).map { "x-\($0)" }.joined(separator: ",") }
+
   static let rows = [
     Row(isStored: true),
     Row(status: 404, isStored: true),
@@ -29,6 +31,8 @@ struct StorageRulesTests {
     Row(answered: [("Cache-Control", "no-cache=\"a\"")], isStored: true),
     Row(answered: [("Vary", "*")], isStored: false),
     Row(answered: [("Vary", "Accept")], isStored: true),
+    Row(answered: [("Vary", names(64))], isStored: true),
+    Row(answered: [("Vary", names(65))], isStored: false),
     Row(requestFields: [("Cache-Control", "no-store")], isStored: false),
     Row(requestFields: [("Range", "bytes=0-1")], isStored: false),
     Row(requestFields: [("Authorization", "Bearer t")], isStored: true),

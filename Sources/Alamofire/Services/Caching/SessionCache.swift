@@ -142,14 +142,14 @@ extension SessionCache {
         Validation.freshened(
           stored, by: candidate.head, fields: FieldDigests(of: candidate.request.fields),
           requestTime: candidate.requestTime,
-          responseTime: candidate.responseTime), askedAfter: candidate.removalCount)
+          responseTime: candidate.responseTime), by: candidate.request, askedAfter: candidate.removalCount)
     } else if candidate.head.status < 500 {
       let updated = Validation.updated(
         stored, byHead: candidate.head, fields: FieldDigests(of: candidate.request.fields),
         requestTime: candidate.requestTime,
         responseTime: candidate.responseTime)
       guard let updated else { return store.remove(key) }
-      store.putConfirmed(updated, askedAfter: candidate.removalCount)
+      store.putConfirmed(updated, by: candidate.request, askedAfter: candidate.removalCount)
     }
   }
 
@@ -162,7 +162,7 @@ extension SessionCache {
     guard let store,
       let stored = PartialContent.combined(candidate.stored, with: store.read(candidate.key))
     else { return false }
-    store.put(stored, askedAfter: candidate.removalCount)
+    store.putConfirmed(stored, by: candidate.request, askedAfter: candidate.removalCount)
     return false
   }
 
@@ -229,7 +229,7 @@ extension SessionCache {
       Validation.freshened(
         stored, by: candidate.head, fields: FieldDigests(of: candidate.request.fields),
         requestTime: candidate.requestTime,
-        responseTime: candidate.responseTime), askedAfter: candidate.removalCount)
+        responseTime: candidate.responseTime), by: candidate.request, askedAfter: candidate.removalCount)
   }
 }
 
@@ -268,12 +268,21 @@ package protocol ResponseStore: AnyObject, Sendable {
 }
 
 extension ResponseStore {
-  /// Stores a response that a server has validated, unless its updated fields forbid it.
-  func putConfirmed(_ stored: StoredResponse, askedAfter removals: UInt64) {
-    if stored.control.noStore, !stored.control.mustUnderstand {
+  /// Stores a response that a server has validated, unless its updated fields forbid it. Each validation may add
+  /// fields, so the response is removed when they exceed the limit of the request for a header.
+  func putConfirmed(_ stored: StoredResponse, by request: WireRequest, askedAfter removals: UInt64) {
+    let isForbidden = stored.control.noStore && !stored.control.mustUnderstand
+    if isForbidden || !request.accepts(stored.head) {
       remove(stored.key)
     } else {
       put(stored, askedAfter: removals)
     }
+  }
+}
+
+extension WireRequest {
+  /// Whether a stored head is within the limits for heads of responses.
+  fileprivate func accepts(_ head: ResponseHead) -> Bool {
+    head.block.bytes.count <= profile.options.headerSizeLimit && Selection.isShort(for: head)
   }
 }

@@ -122,7 +122,8 @@ extension StoredResponse {
     requestTime: Int64, responseTime: Int64, staysInMemory: Bool = false
   ) {
     guard cached.storagePolicy != .notAllowed,
-      let head = head ?? (cached.response as? HTTPURLResponse).flatMap({ ResponseHead(storable: $0) })
+      let head = head ?? (cached.response as? HTTPURLResponse).flatMap({ ResponseHead(storable: $0) }),
+      Selection.isShort(for: head)
     else { return nil }
     self.init(
       key: key, fields: FieldDigests(of: fields), head: head, body: cached.data, requestTime: requestTime,

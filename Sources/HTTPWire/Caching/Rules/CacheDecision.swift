@@ -219,7 +219,7 @@ package enum StorageRules {
     } else if control.noStore {
       return false
     }
-    if head.block.value(of: "Vary")?.contains("*") == true { return false }
+    if head.block.value(of: "Vary")?.contains("*") == true || !Selection.isShort(for: head) { return false }
     if control.maxAge != nil || control.isPublic || control.isPrivate { return true }
     return head.block.contains("Expires") || head.status == 206 || isHeuristicallyCacheable(head.status)
   }

@@ -16,6 +16,9 @@ package struct Selection: Sendable, Equatable {
     }
   }
 
+  /// The most names in the `Vary` of a response that is stored. Each request for the URL looks at all of them.
+  package static let limit = 64
+
   /// In the order of their names.
   package let fields: [Field]
 
@@ -78,6 +81,14 @@ package struct Selection: Sendable, Equatable {
     return UInt32(truncatingIfNeeded: hash ^ hash >> 32)
   }
 
+  /// About how much memory it takes, in bytes. A digest has 64 digits.
+  package var cost: Int { fields.reduce(0) { $0 + $1.name.utf8.count + 96 } }
+
+  /// Whether a response varies by so few fields that it may be stored.
+  package static func isShort(for head: ResponseHead) -> Bool {
+    head.block.value(of: "Vary").map { names(in: $0).count <= limit } ?? true
+  }
+
   /// Returns the lower-cased names of a list of fields.
   package static func names(in list: String) -> [String] {
     list.split { $0 == "," || $0 == " " || $0 == "\t" }.map { $0.lowercased() }
@@ -89,7 +100,7 @@ package struct Selection: Sendable, Equatable {
 package struct FieldDigests: Sendable {
   package let fields: [HTTPHeader]
   private let hashes: any HashFunctions
-  private var known: [Selection.Field] = []
+  private var known: [String: String?] = [:]
 
   package init(of fields: [HTTPHeader], hashes: any HashFunctions) {
     self.fields = fields
@@ -102,13 +113,13 @@ package struct FieldDigests: Sendable {
   /// The digest of the values of a field; `nil` when the request has no such field.
   package subscript(_ name: String) -> String? {
     mutating get {
-      if let field = known.first(where: { $0.name == name }) { return field.digest }
+      if let digest = known[name] { return digest }
       let digest = fields.joinedValue(of: name).map { value in
         computedCount += 1
         // A value without a digest must not select a response, so that its text is unique.
         return hashes.text(.sha256, Self.normalized(value)) ?? "\(UInt64.random(in: .min ... .max))"
       }
-      known.append(Selection.Field(name: name, digest: digest))
+      known.updateValue(digest, forKey: name)
       return digest
     }
   }

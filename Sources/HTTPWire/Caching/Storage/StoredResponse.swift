@@ -69,7 +69,9 @@ package final class StoredResponse: Sendable {
   package var lastModified: String? { head.block.value(of: "Last-Modified") }
 
   /// About how much memory it takes, in bytes.
-  package var cost: Int { body.count + head.block.bytes.count + key.url.utf8.count + 512 }
+  package var cost: Int {
+    body.count + head.block.bytes.count + key.url.utf8.count + attachment.count + selection.cost + 512
+  }
 }
 
 /// A version of a resource (RFC 9110 §8.8.3).
@@ -164,7 +166,9 @@ extension StoredResponse {
     guard let url = reader.text(), let key = CacheKey(url), let status = reader.word(), status < 1_000,
       let version = reader.word().flatMap({ UInt8(exactly: $0) }).flatMap({ HTTPVersion(rawValue: $0) }),
       let requestTime = reader.word(), let responseTime = reader.word(), let block = reader.counted(),
-      let attachment = reader.counted(), let count = reader.word(), count < 10_000
+      let attachment = reader.counted(), let count = reader.word(),
+      // The names of `Vary`, and two more for credentials.
+      count <= UInt64(Selection.limit + 2)
     else { return nil }
     var fields: [Selection.Field] = []
     for _ in 0..<count {
