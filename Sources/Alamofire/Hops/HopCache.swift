@@ -204,6 +204,15 @@ extension TransportFailure {
   }
 }
 
+extension WireResponse {
+  /// The head without the length of a body that was not read.
+  fileprivate var headToStore: ResponseHead {
+    guard isBodyDiscarded else { return head }
+    let fields = head.block.fields.filter { !FieldName.equal($0.name, "Content-Length") }
+    return ResponseHead(status: head.status, version: head.version, fields: fields)
+  }
+}
+
 extension WireRequest {
   /// `no-store`: neither the request nor its response is stored (RFC 9111 §5.2.1.5).
   var forbidsStoring: Bool {
@@ -224,6 +233,8 @@ extension HopLoop {
       return (200..<400).contains(response.head.status)
     }
     guard isAnsweredFromCache, !delegate.passesBodyOn else { return false }
+    // Without its body, the response to a challenge would be incomplete. A redirect is followed without one.
+    if response.isBodyDiscarded, !(300..<400).contains(response.head.status) { return false }
     // A response that must not be stored still replaces stored ones.
     if request.isGET, canBeReused(response),
       StorageRules.mayStore(method: "GET", fields: outgoing.fields, head: response.head)
@@ -280,7 +291,7 @@ extension HopLoop {
     let now = store.now
     let request = outgoing
     return CacheCandidate(
-      key: key, request: request, head: response.head,
+      key: key, request: request, head: response.headToStore,
       body: response.body ?? delegate.keptBody(in: request.sink) ?? Data(),
       requestTime: response.requestTime(now), responseTime: now, removalCount: caching.removalCount)
   }

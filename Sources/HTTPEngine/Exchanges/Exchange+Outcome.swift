@@ -6,7 +6,10 @@ extension Exchange {
   func completed() -> Outcome {
     guard let head else { return .failure(unanswered(.unknown).with(metrics: metrics())) }
     if dropped == nil, let failure = undecodedFailure { return .failure(failure.with(metrics: metrics())) }
-    return .success(WireResponse(head: head, body: body.take(), trailers: trailers, metrics: allMetrics()))
+    return .success(
+      WireResponse(
+        head: head, body: body.take(), trailers: trailers, metrics: allMetrics(),
+        isBodyDiscarded: dropped != nil))
   }
 
   /// Returns the failure of a request that is not sent again although its connection ended before a byte of a response.

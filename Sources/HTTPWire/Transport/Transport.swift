@@ -189,12 +189,18 @@ package struct WireResponse: Sendable {
   /// The trailer fields (RFC 9110 §6.5); `nil` without any.
   package let trailers: FieldBlock?
   package let metrics: TransferMetrics
+  /// Whether the observer of the transfer discarded the body, so that ``body`` says nothing about it.
+  package let isBodyDiscarded: Bool
 
-  package init(head: ResponseHead, body: Data?, trailers: FieldBlock? = nil, metrics: TransferMetrics) {
+  package init(
+    head: ResponseHead, body: Data?, trailers: FieldBlock? = nil, metrics: TransferMetrics,
+    isBodyDiscarded: Bool = false
+  ) {
     self.head = head
     self.body = body
     self.trailers = trailers
     self.metrics = metrics
+    self.isBodyDiscarded = isBodyDiscarded
   }
 }
 

@@ -51,6 +51,15 @@ import Testing
     #expect(await Self.get(other, as: nil).description == "401 who? c")
   }
 
+  @Test("A challenge that was answered is not stored, because its body was not read") func answeredChallenge()
+    async
+  {
+    let fixture = CacheFixture(Self.server(challengesMayBeStored: true))
+    #expect(await Self.get(fixture, as: "ada").description == "200 \(Self.field("ada")) nn")
+    #expect(await Self.get(fixture, as: nil).description == "401 who? n")
+    #expect(await Self.get(fixture, as: nil).description == "401 who? c")
+  }
+
   /// No field would distinguish the response from that for another user.
   @Test(
     "A response on a connection that is authenticated is not stored",

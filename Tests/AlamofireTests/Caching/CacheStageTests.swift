@@ -317,6 +317,23 @@ import Testing
     #expect(await strict.get().code == .cannotConnectToHost)
   }
 
+  @Test("A stored redirect does not announce the body that was not read") func bodyOfRedirect() async {
+    let fields = [
+      ("Location", "/y"), ("Cache-Control", "max-age=60"), ("Content-Length", "5"),
+      ("Content-Type", "text/plain"),
+    ]
+    let fixture = CacheFixture(
+      FakeTransport { request, _ in
+        request.url.hasSuffix("x")
+          ? .status(301, "moved", headers: fields) : .cacheable("there", "max-age=60")
+      })
+    #expect(await fixture.get().description == "200 there nn")
+    let request = fixture.session.request("http://a.test/x").redirect(using: Redirector.doNotFollow)
+    let stored = CacheFixture.Received(await request.end())
+    #expect(stored.status == 301 && stored.hops == "c" && stored.body == "")
+    #expect(stored.fields["Content-Length"] == nil && stored.fields["Content-Type"] == "text/plain")
+  }
+
   @Test("Every hop of a redirect is cached") func redirects() async {
     let fixture = CacheFixture(
       FakeTransport { request, _ in

@@ -107,7 +107,7 @@ final class FakeTransport: Transport {
     let disposition = observer.headReceived(reply.head)
     if disposition == .hold { control.suspend(unlessResumedSince: openings) }
     if disposition == .discard {
-      return WireResponse(head: reply.head, body: nil, metrics: reply.metrics)
+      return WireResponse(head: reply.head, body: nil, metrics: reply.metrics, isBodyDiscarded: true)
     }
     count.expectedToReceive = reply.head.block.value(of: "Content-Length").flatMap { Int64($0) } ?? -1
     var body = Data()
