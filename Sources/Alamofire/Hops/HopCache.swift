@@ -27,23 +27,26 @@ extension HopLoop {
 
   private mutating func policy() -> CacheDecision.Policy? {
     guard route.handler.isEngine else { return nil }
-    caching.requested = services.cache.policy(of: urlRequest)
-    switch caching.requested {
-    case .useProtocolCachePolicy:
-      if isAnsweredFromCache, mayUseStoredResponse || asksForStoredOnly { return .rules }
-      // It is never sent, although no stored response can answer it.
-      return services.cache.isThere && request.namesOtherHost && asksForStoredOnly ? .rules : nil
-    case .reloadIgnoringLocalCacheData: return nil
+    let policy = services.cache.policy(of: urlRequest)
+    caching.requested = policy
+    if policy == .returnCacheDataDontLoad { return .storedOnly }
+    let mayUse = isAnsweredFromCache && mayUseStoredResponse
+    // It is never sent, even if no stored response can answer it.
+    let isNeverSent = services.cache.isThere && asksForStoredOnly
+    switch policy {
+    case .useProtocolCachePolicy: return mayUse || isNeverSent ? .rules : nil
+    case .reloadIgnoringLocalCacheData: return isNeverSent ? .reload : nil
     case .reloadIgnoringLocalAndRemoteCacheData:
+      if isNeverSent { return .reload }
       bypassAllCaches()
       return nil
-    case .returnCacheDataElseLoad: return isAnsweredFromCache && mayUseStoredResponse ? .storedElseLoad : nil
+    case .returnCacheDataElseLoad: return mayUse || isNeverSent ? .storedElseLoad : nil
     case .returnCacheDataDontLoad: return .storedOnly
     case .reloadRevalidatingCacheData:
-      if isAnsweredFromCache, mayUseStoredResponse { return .revalidate }
+      if mayUse || isNeverSent { return .revalidate }
       askCachesToRevalidate()
       return nil
-    @unknown default: return isAnsweredFromCache ? .rules : nil
+    @unknown default: return isAnsweredFromCache || isNeverSent ? .rules : nil
     }
   }
 

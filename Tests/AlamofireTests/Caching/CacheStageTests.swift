@@ -161,6 +161,26 @@ import Testing
     #expect(await fixture.get(headers: only).description == "504  c")
     _ = await fixture.get()
     #expect(await fixture.get(headers: only).description == "200 one c")
+    let condition: HTTPHeaders = ["Cache-Control": "only-if-cached", "If-None-Match": "\"1\""]
+    #expect(await fixture.get(headers: condition).description == "504  c")
+    let policies: [URLRequest.CachePolicy] = [
+      .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData,
+      .returnCacheDataElseLoad,
+    ]
+    for policy in policies {
+      let got = await fixture.get("y", headers: only, policy: policy)
+      #expect(got.description == "504  c", "\(policy.rawValue)")
+    }
+    #expect(await fixture.get(headers: only, method: .post).description == "504  c")
+    #expect(fixture.fake.requests.count == 1)
+  }
+
+  @Test("A request with no-store that may not be sent fails, even with a stored response")
+  func storedOnlyWithoutStoring() async {
+    let fixture = CacheFixture(FakeTransport(.cacheable("one", "max-age=60")))
+    _ = await fixture.get()
+    let answer = await fixture.get(headers: ["Cache-Control": "no-store"], policy: .returnCacheDataDontLoad)
+    #expect(answer.code == .resourceUnavailable && fixture.fake.requests.count == 1)
   }
 
   @Test("Unsafe methods invalidate the URL and the Location") func unsafeRequests() async {

@@ -59,6 +59,9 @@ import Testing
     let only = [("Cache-Control", "no-store, only-if-cached")]
     #expect(
       Fixture.decide(stored("max-age=60"), requestFields: only) == .gatewayTimeout, "nothing may be sent")
+    let storedOnly = Fixture.decide(
+      stored("max-age=60"), requestFields: [("Cache-Control", "no-store")], policy: .storedOnly)
+    #expect(storedOnly == .unavailable)
   }
 
   @Test("only-if-cached is not sent") func onlyIfCachedIsNeverSent() {
@@ -73,6 +76,14 @@ import Testing
     #expect(
       Fixture.decide(stored("max-age=60"), requestFields: [("Cache-Control", "only-if-cached, no-cache")])
         == .gatewayTimeout)
+    let condition = only + [("If-None-Match", "\"1\"")]
+    #expect(Fixture.decide(stored("max-age=60"), requestFields: condition) == .gatewayTimeout)
+    for policy in [CacheDecision.Policy.reload, .storedElseLoad, .revalidate] {
+      #expect(Fixture.decide(requestFields: only, policy: policy) == .gatewayTimeout, "\(policy)")
+    }
+    for method in ["POST", "OPTIONS"] {
+      #expect(Fixture.decide(requestFields: only, method: method) == .gatewayTimeout, "\(method)")
+    }
     #expect(StoredAnswer.gatewayTimeout.head.status == 504)
   }
 

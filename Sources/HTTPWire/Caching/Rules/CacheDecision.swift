@@ -56,18 +56,17 @@ package enum CacheDecision: Sendable {
   ///   - stored: The stored responses for the URL of the request.
   ///   - now:    Seconds since 1970.
   package static func decide(_ question: Question, stored: [StoredResponse], now: Int64) -> CacheDecision {
-    guard question.method == "GET" || question.method == "HEAD" else {
-      return question.policy == .storedOnly ? .unavailable : .send
-    }
-    if question.policy == .reload { return .send }
     let control = CacheControl(request: question.fields)
+    let otherwise: CacheDecision =
+      question.policy == .storedOnly ? .unavailable : control.onlyIfCached ? .gatewayTimeout : .send
+    guard question.method == "GET" || question.method == "HEAD" else { return otherwise }
+    // A request with `no-store` leaves no trace.
+    if question.policy == .reload || control.noStore { return otherwise }
     var digests = question.digests
     let chosen = choice(of: stored, for: question.fields, question.method, &digests)
-    if question.policy == .storedOnly { return chosen.map { .serve($0) } ?? .unavailable }
-    // A request with its own conditions needs the server's answer to them, and one with `no-store` leaves no trace.
-    let otherwise: CacheDecision = control.onlyIfCached ? .gatewayTimeout : .send
-    if isConditional(question.fields) { return .send }
-    if control.noStore { return otherwise }
+    if question.policy == .storedOnly { return chosen.map { .serve($0) } ?? otherwise }
+    // A request with its own conditions needs the server's answer to them.
+    if isConditional(question.fields) { return otherwise }
     guard let chosen else { return control.onlyIfCached ? otherwise : offer(stored, question, &digests) }
     if question.policy == .storedElseLoad { return .serve(chosen) }
     return decide(question, control, chosen, now, otherwise)
