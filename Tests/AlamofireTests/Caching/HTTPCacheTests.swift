@@ -61,6 +61,24 @@ import Testing
     #expect(cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
   }
 
+  @Test("Removing the response for a request removes those of single sessions, too")
+  func responsesOfOneSession()
+    async throws
+  {
+    let fixture = CacheFixture(FakeTransport { _, index in .cacheable("\(index)", "max-age=60") })
+    func get(_ path: String, refuses: Bool = true) async -> String {
+      let request = fixture.session.request("http://a.test/\(path)")
+        .transportOptions { $0.refusesPrivateAddresses = refuses }
+      return CacheFixture.Received(await request.end()).description
+    }
+    for path in ["x", "y"] { _ = await get(path) }
+    _ = await get("x", refuses: false)
+    fixture.cache.removeCachedResponse(for: try request("http://a.test/x"))
+    #expect(await get("x") == "200 3 n")
+    #expect(await get("x", refuses: false) == "200 4 n")
+    #expect(await get("y") == "200 1 c")
+  }
+
   @Test("A request without the fields of Vary finds the newest variant") func newestVariant() throws {
     for languages in [["en", "de"], ["de", "en"]] {
       let cache = cache(disk: 0)

@@ -171,11 +171,11 @@ final class CacheStorage: Sendable {
     }
   }
 
-  func remove(_ key: CacheKey) {
+  func remove(_ key: CacheKey, inAllPartitions: Bool = false) {
     // A process that is killed after this must not find it again: not on the queue.
     open()
     let (gone, files) = state.withLock { state in
-      let gone = state.index.remove(key)
+      let gone = state.index.remove(key, inAllPartitions: inAllPartitions)
       note(state)
       return (gone, state.files)
     }

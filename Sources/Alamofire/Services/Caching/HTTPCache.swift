@@ -120,10 +120,10 @@ public final class HTTPCache: URLCache, @unchecked Sendable {
     storedResponses.put(stored, askedAfter: nil)
   }
 
-  /// Removes all variants for the URL of a request.
+  /// Removes all variants for the URL of a request, including those that only one session may use.
   public override func removeCachedResponse(for request: URLRequest) {
     guard let key = (request.url?.absoluteString).flatMap({ CacheKey($0) }) else { return }
-    storedResponses.remove(key)
+    storedResponses.remove(key, inAllPartitions: true)
   }
 
   /// Removes everything.

@@ -159,22 +159,21 @@ package struct CacheIndex: Sendable {
   }
 
   /// Counts a removal, so that no response to an earlier request for a URL with this hash is stored.
-  package mutating func noteRemoval(of hash: UInt64) {
-    removalCount += 1
-    if removals.count >= Self.removalLimit {
-      removals.removeAll()
-      removalOfAll = removalCount
-    }
-    removals[hash] = removalCount
-  }
+  package mutating func noteRemoval(of hash: UInt64) { removals.note(hash) }
 
   /// Forgets all of a URL. Returns the files to remove.
-  package mutating func remove(_ key: CacheKey) -> [EntryID] {
+  ///
+  /// - Parameter inAllPartitions: Whether the partition of the key does not count.
+  package mutating func remove(_ key: CacheKey, inAllPartitions: Bool = false) -> [EntryID] {
     noteRemoval(of: key.hash)
     return (variants[key.hash] ?? []).flatMap { variant -> [EntryID] in
       let id = EntryID(hash: key.hash, variant: variant)
       // Of another URL with the same hash, as far as is known without reading.
-      if let stored = held[id] ?? pending[id]?.stored, stored.key != key { return [] }
+      if let other = (held[id] ?? pending[id]?.stored)?.key,
+        inAllPartitions ? other.resource != key.resource : other != key
+      {
+        return []
+      }
       return drop(id)
     }
   }

@@ -3,8 +3,10 @@ package import FoundationEssentials
 /// The key of a stored response: the URL of its request with the query, without the fragment (RFC 9111 §2). The
 /// method is not included, because only responses to GET are stored.
 package struct CacheKey: Sendable, Hashable {
-  /// `http://host:port/path?query`; the port is always there.
+  /// The partition, a space, and ``resource``. Without a partition, it is ``resource``.
   package let url: String
+  /// `http://host:port/path?query`; the port is always there.
+  package let resource: String
   /// A hash that is equal in every process, and computed without allocating (``hash(of:_:)``). Two URLs may share one.
   package let hash: UInt64
 
@@ -13,7 +15,8 @@ package struct CacheKey: Sendable, Hashable {
   /// - Parameter partition: Separates responses that other sessions would not have received or trusted. Empty for
   ///   responses that all sessions may share.
   package init(_ url: String, _ origin: Origin, partition: String = "") {
-    self.url = Self.text(url, origin, partition)
+    resource = Self.text(url, origin)
+    self.url = partition.isEmpty ? resource : "\(partition) \(resource)"
     hash = Self.hash(of: url, origin)
   }
 
@@ -40,10 +43,9 @@ package struct CacheKey: Sendable, Hashable {
     return hash
   }
 
-  private static func text(_ url: String, _ origin: Origin, _ partition: String) -> String {
-    var text = partition
-    text.reserveCapacity(partition.utf8.count + url.utf8.count + 16)
-    if !partition.isEmpty { text += " " }
+  private static func text(_ url: String, _ origin: Origin) -> String {
+    var text = ""
+    text.reserveCapacity(url.utf8.count + 16)
     text += origin.scheme
     let isAddress = origin.host.utf8.contains(UInt8(ascii: ":"))
     text += isAddress ? "://[" : "://"
