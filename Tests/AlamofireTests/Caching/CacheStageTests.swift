@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPWire
+import Scenarios
 import Testing
 
 @testable import Alamofire
@@ -465,5 +466,29 @@ import Testing
     #expect(Session().sessionConfiguration.urlCache === HTTPCache.default)
     let plain = URLCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null")
     #expect(SessionCache(.cached(by: plain)).store is URLCacheStorage)
+  }
+
+  @Test("A response that a later request invalidates is not stored in a cache of Foundation", .steps)
+  func overtakenInURLCache() async {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(
+      .cacheable("old", "max-age=60").held(by: gate, reached: reached), .status(204),
+      .cacheable("new", "max-age=60"))
+    let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    let session = Session.retained(
+      fake: fake, configuration: .cached(by: cache), observers: SessionObservers(eventMonitors: []))
+    func send(_ method: HTTPMethod) async -> String {
+      CacheFixture.Received(await session.request("http://a.test/x", method: method).end()).description
+    }
+    async let first = send(.get)
+    step("a POST while the response is on its way")
+    await reached.wait()
+    #expect(await send(.post) == "204  n")
+    step("the old response")
+    gate.open()
+    #expect(await first == "200 old n")
+    step("a request after it")
+    #expect(await send(.get) == "200 new n")
+    #expect(await send(.get) == "200 new c")
   }
 }

@@ -10,6 +10,8 @@ package final class URLCacheStorage: ResponseStore {
   private static let note = "org.alamofire.response"
 
   let cache: URLCache
+  /// The removals by sessions, for any thread. Those by the user's code cannot be observed.
+  private let removals = Mutex(RemovalLog())
 
   init(cache: URLCache) { self.cache = cache }
 
@@ -49,10 +51,20 @@ package final class URLCacheStorage: ResponseStore {
     ]
   }
 
-  /// Always 0, because removals by the user's code cannot be observed.
-  package var removalCount: UInt64 { 0 }
+  package var removalCount: UInt64 { removals.withLock { $0.count } }
 
-  package func put(_ stored: StoredResponse, askedAfter removals: UInt64) {
+  package func put(_ stored: StoredResponse, askedAfter count: UInt64) {
+    guard !isOvertaken(stored.key, since: count) else { return }
+    store(stored)
+    // A removal may have come in between.
+    if isOvertaken(stored.key, since: count) { remove(stored.key) }
+  }
+
+  private func isOvertaken(_ key: CacheKey, since count: UInt64) -> Bool {
+    removals.withLock { $0.concerns(key.hash, after: count) }
+  }
+
+  private func store(_ stored: StoredResponse) {
     // A program that reads its cache does not expect parts there.
     guard stored.head.status != 206, let request = Self.request(for: stored.key), let url = request.url,
       let response = LazyResponse(url: Self.url(of: stored.key) ?? url, head: stored.head).value
@@ -70,6 +82,7 @@ package final class URLCacheStorage: ResponseStore {
   package func noteRemoval(of hash: UInt64) -> Bool { false }
 
   package func remove(_ key: CacheKey) {
+    removals.withLock { $0.note(key.hash) }
     if let request = Self.request(for: key) { cache.removeCachedResponse(for: request) }
   }
 

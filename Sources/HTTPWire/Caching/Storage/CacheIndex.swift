@@ -9,7 +9,6 @@ package struct CacheIndex: Sendable {
 
   /// The most responses of one URL.
   package static let variantLimit = 16
-  private static let removalLimit = 4_096
   private static let block = 4_096
 
   private var memory: ByteBudget<EntryID>
@@ -18,13 +17,7 @@ package struct CacheIndex: Sendable {
   private var pending: [EntryID: Pending] = [:]
   private var pendingBytes = 0
   private var lastSerial: UInt64 = 0
-  /// The number of removals so far. A request remembers the number at its beginning; its response is not stored
-  /// if there was a removal of its hash since. Counted, because a second is too long: a GET may follow a POST in it.
-  package private(set) var removalCount: UInt64 = 0
-  /// Of each hash, the number of its last removal.
-  private var removals: [UInt64: UInt64] = [:]
-  /// The number of the last removal of all entries, including the hashes that are not listed.
-  private var removalOfAll: UInt64 = 0
+  private var removals = RemovalLog()
   /// Of each hash, the variants there are, the newest last.
   private var variants: [UInt64: [UInt32]] = [:]
 
@@ -33,6 +26,8 @@ package struct CacheIndex: Sendable {
     disk = ByteBudget(capacity: diskCapacity)
   }
 
+  /// The number of removals so far.
+  package var removalCount: UInt64 { removals.count }
   package var memoryUsage: Int { memory.used }
   package var diskUsage: Int { disk.used }
   package var memoryCapacity: Int { memory.capacity }
@@ -123,7 +118,7 @@ package struct CacheIndex: Sendable {
   private func isOvertaken(
     _ stored: StoredResponse, _ id: EntryID, _ count: UInt64, _ now: Int64
   ) -> Bool {
-    if count < max(removals[id.hash] ?? 0, removalOfAll) { return true }
+    if removals.concerns(id.hash, after: count) { return true }
     guard let other = held[id] ?? pending[id]?.stored, other.requestTime > stored.requestTime,
       !Self.wasSetBack(from: other.requestTime, to: now)
     else { return false }
@@ -183,11 +178,11 @@ package struct CacheIndex: Sendable {
 
   /// Forgets everything.
   package mutating func removeAll() {
-    let (serial, count) = (lastSerial, removalCount + 1)
+    let (serial, log) = (lastSerial, removals)
     self = CacheIndex(memoryCapacity: memory.capacity, diskCapacity: disk.capacity)
     lastSerial = serial
-    removalCount = count
-    removalOfAll = count
+    removals = log
+    removals.noteAll()
   }
 
   /// Adds the files that were found when the folder is opened. Returns those to remove: among them all that were
@@ -196,7 +191,7 @@ package struct CacheIndex: Sendable {
     var gone: [EntryID] = []
     for file in files.sorted(by: { $0.used < $1.used }) {
       guard let id = EntryID(name: file.name), !disk.contains(id) else { continue }
-      guard removals[id.hash] == nil, removalOfAll == 0, held[id] == nil else {
+      guard !removals.concerns(id.hash, after: 0), held[id] == nil else {
         gone.append(id)
         continue
       }
