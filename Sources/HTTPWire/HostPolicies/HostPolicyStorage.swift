@@ -54,7 +54,7 @@ public enum HostStorageError: Error, Sendable, Equatable, LocalizedError {
   case otherFile
   /// A line of the file is invalid; lines count from 1. The next write replaces the file.
   case brokenLine(Int)
-  /// The file could not be written.
+  /// The file could not be written, or would have more than 16 MiB.
   case notWritten
 
   /// The cause, and the remedy.
@@ -66,7 +66,8 @@ public enum HostStorageError: Error, Sendable, Equatable, LocalizedError {
     case .otherFile: "The file holds something else and is not touched; choose another name."
     case .brokenLine(let number):
       "Line \(number) of the file is broken, and nothing of it is used; it will be replaced."
-    case .notWritten: "The file could not be written; check the permissions of its folder and the space left."
+    case .notWritten:
+      "The file could not be written; check the permissions of its folder, the space left and the number of hosts."
     }
   }
 }

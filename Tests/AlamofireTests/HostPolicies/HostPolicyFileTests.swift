@@ -156,4 +156,15 @@ final class HostPolicyFileTests {
     #expect(StrictTransportSecurity(file: link).storageError == .unreadable)
     #expect(StrictTransportSecurity(file: target).hosts == ["a.test"])
   }
+
+  @Test("A text that is too long to be read again is not written") func longText() throws {
+    let place = try AtomicFile(file)
+    try place.write("old", edition: 1)
+    #expect(throws: HostStorageError.notWritten) {
+      try place.write(String(repeating: "a", count: AtomicFile.largest + 1), edition: 2)
+    }
+    #expect(try place.read() == "old")
+    try place.write(String(repeating: "a", count: AtomicFile.largest), edition: 3)
+    #expect(try place.read()?.utf8.count == AtomicFile.largest)
+  }
 }

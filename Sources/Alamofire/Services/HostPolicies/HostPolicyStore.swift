@@ -120,8 +120,8 @@ extension HostPolicyStore {
 
 /// A file that only its owner can read and that is replaced atomically.
 final class AtomicFile: HostPolicyFile {
-  /// A larger file is not one of ours.
-  private static let largest = 16 << 20
+  /// The most bytes of a file. A larger one is not one of ours.
+  static let largest = 16 << 20
 
   private let path: String
   private let name: String
@@ -150,6 +150,8 @@ final class AtomicFile: HostPolicyFile {
   }
 
   func write(_ text: String, edition: UInt64) throws(HostStorageError) {
+    // The next process could not read it, and would never replace it.
+    guard text.utf8.count <= Self.largest else { throw .notWritten }
     let isWritten = self.edition.withLock { latest in
       guard edition > latest else { return true }
       guard folder.write(name, Data(text.utf8)) else { return false }
