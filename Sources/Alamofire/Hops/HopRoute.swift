@@ -296,7 +296,7 @@ extension Result where Success == WireResponse, Failure == TransportFailure {
   /// Whether an alternative service failed before it received the request, or does not answer for the origin.
   fileprivate var isUnfit: Bool {
     switch self {
-    case .success(let response): response.head.status == HostPolicyObserver.misdirected
+    case .success(let response): response.head.status == AlternativeServices.misdirected
     case .failure(let failure): failure.isBeforeRequest
     }
   }

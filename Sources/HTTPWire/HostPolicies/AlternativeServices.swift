@@ -15,8 +15,8 @@
 /// - A service fails if it cannot be connected to, does not speak HTTP/2, has no valid certificate for the host, or
 ///   answers 421. A service that failed is not used for ten minutes, and the request goes to the host itself.
 /// - Requests go to the host itself with a proxy, a Unix-domain socket, a host override, or slow evaluators or
-///   delegates. Requests with a body of more than 64 KiB, or a body that can be read only once, go to the host
-///   itself, too.
+///   delegates. Requests with a body that can be read only once, or whose length is unknown, go to the host itself,
+///   too.
 /// - A port below 1024 is used only if it is 443 or equals the port of the URL. Other ports are used only for URLs with
 ///   a port of at least 1024 (RFC 7838 §9.1).
 public final class AlternativeServices: Sendable, Hashable {
@@ -39,10 +39,14 @@ public final class AlternativeServices: Sendable, Hashable {
   /// Writes the file and waits for it, as `StrictTransportSecurity.save()` does.
   public func save() throws(HostStorageError) { try storage.save() }
 
-  /// Notes the fields of a response from an https origin, which came over verified TLS.
+  /// The status of a response whose server is not responsible for the origin (RFC 9110 §15.5.20).
+  package static let misdirected = 421
+
+  /// Notes the fields of a response from an https origin, which came over verified TLS. A response with
+  /// ``misdirected`` is ignored (RFC 7838 §6).
   package func note(_ head: ResponseHead, of origin: Origin) {
     let values = head.block.values(of: "Alt-Svc")
-    guard origin.scheme == "https", !values.isEmpty,
+    guard origin.scheme == "https", !values.isEmpty, head.status != Self.misdirected,
       let field = AlternativeField(values.joined(separator: ","))
     else { return }
     let age = head.block.value(of: "Age").flatMap(StrictScanner.seconds) ?? 0
@@ -179,6 +183,8 @@ package struct AlternativeTable: Sendable {
     let service: AlternativeService
     let expiry: Int64
     let persists: Bool
+    /// The expiry when it was last worth being written down.
+    var written: Int64
   }
 
   private struct Failure: Hashable {
@@ -210,7 +216,8 @@ package struct AlternativeTable: Sendable {
   /// Notes a field of an origin, which came over verified TLS.
   ///
   /// - Parameter age: The age of the response in seconds.
-  /// - Returns: Whether the change has to be written to the file.
+  /// - Returns: Whether the change has to be written to the file. A change of the expiry by less than a hundredth of
+  ///   its distance is not, because most servers repeat the field in every response.
   package mutating func note(_ field: AlternativeField, of origin: Origin, age: Int64 = 0, now: Int64) -> Bool
   {
     let old = entries[origin]
@@ -218,19 +225,33 @@ package struct AlternativeTable: Sendable {
       entries[origin] = nil
       return old?.contains { $0.persists } == true
     }
-    let fit = offers.compactMap { offer -> Entry? in
+    let fit = offers.lazy.compactMap { offer -> Entry? in
       let service = AlternativeService(host: offer.host ?? origin.host, port: offer.port)
       guard service != AlternativeService(host: origin.host, port: origin.port), service.isFit(for: origin),
         offer.maxAge > age
       else { return nil }
-      return Entry(service: service, expiry: now.later(by: offer.maxAge - age), persists: offer.persists)
+      let expiry = now.later(by: offer.maxAge - age)
+      return Entry(service: service, expiry: expiry, persists: offer.persists, written: expiry)
     }
-    entries[origin] = fit.isEmpty ? nil : Array(fit.prefix(Self.mostServices))
+    var new = Array(fit.prefix(Self.mostServices))
+    let isNews = Self.isNews(&new, after: old ?? [], now)
+    entries[origin] = new.isEmpty ? nil : new
     if entries.count > limit { makeRoom(now) }
-    func services(_ entries: [Entry]?) -> [AlternativeService] {
-      (entries ?? []).filter(\.persists).map(\.service)
+    return isNews
+  }
+
+  /// Whether the lines of an origin in the file change noticeably. Otherwise the entries keep the expiries that are
+  /// written there.
+  private static func isNews(_ new: inout [Entry], after old: [Entry], _ now: Int64) -> Bool {
+    let old = old.filter(\.persists)
+    let places = new.indices.filter { new[$0].persists }
+    guard places.map({ new[$0].service }) == old.map(\.service) else { return true }
+    let isClose = zip(places, old).allSatisfy { place, old in
+      abs(new[place].expiry - old.written) <= (new[place].expiry - now) / 100
     }
-    return services(old) != services(fit)
+    guard isClose else { return true }
+    for (place, old) in zip(places, old) { new[place].written = old.written }
+    return false
   }
 
   private mutating func makeRoom(_ now: Int64) {
@@ -292,7 +313,7 @@ extension AlternativeTable: HostPolicyTable {
     guard service.isFit(for: origin) else { return false }
     var found = entries[origin] ?? []
     guard found.count < Self.mostServices, !found.isEmpty || entries.count < limit else { return true }
-    found.append(Entry(service: service, expiry: expiry, persists: true))
+    found.append(Entry(service: service, expiry: expiry, persists: true, written: expiry))
     entries[origin] = found
     return true
   }

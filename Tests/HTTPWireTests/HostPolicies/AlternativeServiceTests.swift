@@ -127,6 +127,33 @@ struct AlternativeServiceTests {
     #expect(left == ["a.test", "c"], "the one that expires first has gone")
   }
 
+  @Test("A repeated field is written when its lifetime has changed noticeably") func repeatedFields() throws {
+    var table = AlternativeTable(limit: 10)
+    let field = try #require(AlternativeField(#"h2="alt.test:9443"; persist=1; ma=1000"#))
+    let shorter = try #require(AlternativeField(#"h2="alt.test:9443"; persist=1; ma=10"#))
+    let moments: [(now: Int64, isWritten: Bool)] = [
+      (100, true), (101, false), (110, false), (111, true), (112, false), (122, true), (5_000, true),
+    ]
+    for (now, isWritten) in moments {
+      let answer = table.note(field, of: origin, now: now)
+      #expect(answer == isWritten, "at \(now)")
+    }
+    let answers = (0..<2).map { _ in table.note(shorter, of: origin, now: 5_000) }
+    #expect(answers == [true, false], "it expires earlier")
+    var copy = AlternativeTable(limit: 10)
+    try copy.read(text: table.text(now: 5_000))
+    let isNews = copy.note(shorter, of: origin, now: 5_000)
+    #expect(!isNews, "it is in the file")
+  }
+
+  @Test("Services beyond the limit do not count as a change") func manyPersistentServices() throws {
+    let many = (0...AlternativeTable.mostServices).map { "h2=\":\(9000 + $0)\"; persist=1" }
+    let field = try #require(AlternativeField(many.joined(separator: ",")))
+    var table = AlternativeTable(limit: 2)
+    let answers = (0..<2).map { _ in table.note(field, of: origin, now: 100) }
+    #expect(answers == [true, false])
+  }
+
   @Test("Only persistent services are written") func persistentServices() throws {
     let table = try table(#"h2="[::1]:9443"; persist=1; ma=60, h2="b.test:9443""#)
     let text = table.text(now: 100)
@@ -162,6 +189,8 @@ struct AlternativeServiceTests {
       ])
     services.note(head, of: Origin(scheme: "http", host: "a.test", port: 8443))
     #expect(services.choice(for: Origin(scheme: "http", host: "a.test", port: 8443)) == nil)
+    services.note(ResponseHead(status: 421, fields: head.block.fields), of: origin)
+    #expect(services.choice(for: origin) == nil, "a misdirected request (RFC 7838 §6)")
     services.note(head, of: origin)
     #expect(services.choice(for: origin) == service)
     #expect(service.text == "alt.test:9443")

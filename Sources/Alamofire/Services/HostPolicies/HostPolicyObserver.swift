@@ -5,9 +5,6 @@ import Synchronization
 
 /// Decorates the observer of a transfer, and notes the host policies in the head of the response.
 final class HostPolicyObserver: TransferObserver {
-  /// The service does not belong to the origin (RFC 9110 §15.5.20).
-  static let misdirected = 421
-
   private let observer: any TransferObserver
   private let request: WireRequest
   private let isAtAlternative: Bool
@@ -25,7 +22,7 @@ final class HostPolicyObserver: TransferObserver {
   func informationalHeadReceived(_ head: ResponseHead) { observer.informationalHeadReceived(head) }
 
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
-    if isAtAlternative, head.status == Self.misdirected {
+    if isAtAlternative, head.status == AlternativeServices.misdirected {
       isMisdirected.store(true, ordering: .relaxed)
       return .discard
     }
