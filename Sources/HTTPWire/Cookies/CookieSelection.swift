@@ -191,7 +191,13 @@ package struct CookieFieldCache: Sendable {
   /// The most targets. One more removes all, because a program may use any number of paths.
   package static let limit = 256
 
+  /// The most bytes of all fields with their targets. One more removes all.
+  package static let byteLimit = 1 << 20
+  /// The most bytes of a field, and of a path. The path of a longer one is hardly requested again.
+  package static let longest = 8_192
+
   private var entries: [Key: CookieEntry] = [:]
+  private var byteCount = 0
 
   package init() {}
 
@@ -207,7 +213,7 @@ package struct CookieFieldCache: Sendable {
     return from <= now && until.map { now < $0 } != false ? entry : nil
   }
 
-  /// Stores the field for a target.
+  /// Stores the field for a target, unless it is very long.
   ///
   /// - Parameters:
   ///   - cookies: The cookies in the field.
@@ -216,7 +222,14 @@ package struct CookieFieldCache: Sendable {
     _ field: String?, of cookies: [Cookie], for target: CookieTarget, cause: CookieSelection.Cause?,
     now: HTTPDate
   ) {
-    if entries.count >= Self.limit { entries.removeAll() }
+    let (length, pathLength) = (field?.utf8.count ?? 0, target.path.utf8.count)
+    guard length <= Self.longest, pathLength <= Self.longest else { return }
+    let size = length + pathLength + target.host.utf8.count
+    if entries.count >= Self.limit || byteCount + size > Self.byteLimit {
+      entries.removeAll()
+      byteCount = 0
+    }
+    byteCount += size
     if cause != nil { entries[Key(target: target, cause: nil)] = .dependsOnCause }
     let until = cookies.compactMap(\.expiry).min()
     entries[Key(target: target, cause: cause)] = .field(field, from: now, until: until)

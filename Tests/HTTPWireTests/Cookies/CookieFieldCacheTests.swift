@@ -60,4 +60,23 @@ import Testing
       #expect(cache.count <= CookieFieldCache.limit + 2)
     }
   }
+
+  @Test("The number of bytes is limited") func byteLimit() {
+    var cache = CookieFieldCache()
+    let field = String(repeating: "a", count: 8_000)
+    for number in 0..<1_000 {
+      let target = CookieTarget(host: "a.test", path: "/\(number)")
+      cache.remember(field, of: [], for: target, cause: nil, now: now)
+      #expect(cache.entry(for: target, now: now) != nil)
+      #expect(cache.count <= 131)
+    }
+    let long = String(repeating: "a", count: 8_193)
+    let target = CookieTarget(host: "a.test", path: "/x")
+    cache.remember(long, of: [], for: target, cause: nil, now: now)
+    #expect(cache.entry(for: target, now: now) == nil)
+    let longPath = CookieTarget(host: "a.test", path: "/\(long)")
+    cache.remember("a", of: [], for: longPath, cause: .sameSite, now: now)
+    #expect(cache.entry(for: longPath, cause: .sameSite, now: now) == nil)
+    #expect(cache.entry(for: longPath, now: now) == nil)
+  }
 }
