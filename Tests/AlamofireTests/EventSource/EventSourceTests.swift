@@ -46,9 +46,11 @@ struct EventSourceTests {
     #expect(first.header("Last-Event-ID") == nil && second.header("Last-Event-ID") == "x")
   }
 
-  @Test("Each event with an ID is delivered once over fifty connections") func reconnection() async throws {
+  @Test("Each event with an ID is delivered once over fifty connections", arguments: [false, true])
+  func reconnection(hasMonitor: Bool) async throws {
     let server = try HTTPTestServer(routes: Self.numbered(150, perConnection: 3))
-    let request = Session.real().eventSourceRequest(server.url("/events"))
+    let session = hasMonitor ? Session.real(eventMonitors: [ClosureEventMonitor()]) : Session.real()
+    let request = session.eventSourceRequest(server.url("/events"))
     var ids: [String] = []
     for try await event in request.events() {
       #expect(event.type == "number" && event.data == event.id)
@@ -57,6 +59,7 @@ struct EventSourceTests {
     #expect(ids == (1...150).map(String.init))
     #expect(request.retryCount == 50)
     #expect(request.requests.count == 1 && request.allMetrics.count == 1)
+    #expect(request.tasks.count == 1, "the tasks of earlier connections are not retained")
   }
 
   @Test(

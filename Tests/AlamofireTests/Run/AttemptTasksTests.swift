@@ -49,6 +49,24 @@ import Testing
     #expect(texts(fourth) == ["1", "2", "3", "4"])
   }
 
+  @Test("If earlier attempts are not kept, an attempt replaces their tasks") func forgottenAttempts() {
+    var tasks = AttemptTasks()
+    tasks.begin()
+    tasks.endForRetry(view("1"), keeps: false)
+    #expect(texts(tasks.make(of: request) { view("unused") }) == ["1"], "until the next attempt begins")
+    tasks.begin()
+    let seen = tasks.make(of: request) { view("unused") }
+    #expect(texts(seen) == ["runs"] && tasks.count == 1 && tasks.isSeen)
+    tasks.endForRetry(view("2"), keeps: false)
+    #expect(texts(seen) == ["2"])
+    for path in ["3", "4"] {
+      tasks.begin()
+      #expect(tasks.count == 1 && !tasks.isSeen)
+      tasks.endForRetry(view(path), keeps: false)
+    }
+    #expect(texts(tasks.make(of: request) { view("unused") }) == ["4"])
+  }
+
   @Test("A task keeps its first end, and no longer controls the request") func end() {
     let record = TaskRecord(of: request)
     #expect(record.currentOwner === request && !record.isOver)

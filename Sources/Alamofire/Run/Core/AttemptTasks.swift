@@ -19,10 +19,16 @@ struct AttemptTasks: Sendable {
   /// Whether monitors have received the task of the current attempt.
   var isNotified = false
   private(set) var tasks: [URLSessionTask] = []
+  /// Whether the next attempt replaces the tasks of earlier ones.
+  private var forgetsEarlier = false
 
   /// Counts the current attempt before it is sent; further calls have no effect.
   mutating func begin() {
     guard !hasBegun else { return }
+    if forgetsEarlier {
+      (tasks, unseen, count) = ([], [:], 0)
+      forgetsEarlier = false
+    }
     hasBegun = true
     count += 1
   }
@@ -47,8 +53,11 @@ struct AttemptTasks: Sendable {
   }
 
   /// Ends the current attempt before a retry, and retains its view for a task that is created later.
-  mutating func endForRetry(_ view: TaskRecord.View) {
+  ///
+  /// - Parameter keeps: Whether its task stays when the next attempt begins.
+  mutating func endForRetry(_ view: TaskRecord.View, keeps: Bool = true) {
     guard hasBegun else { return }
+    forgetsEarlier = !keeps
     guard isSeen else {
       unseen[count - 1] = view
       forgetCurrent()
@@ -115,7 +124,7 @@ extension RequestCore.CoreState {
   /// Ends the current attempt before a retry.
   mutating func endAttemptForRetry() {
     guard observed.tasks.hasBegun else { return }
-    observed.tasks.endForRetry(endedView)
+    observed.tasks.endForRetry(endedView, keeps: keepsEarlierAttempts)
   }
 
   /// The view of the last attempt's task after its end.
