@@ -112,8 +112,16 @@ open class ImageDownloader: @unchecked Sendable {
   }
 
   /// Answers challenges of later downloads with a credential, in place of an earlier one.
+  ///
+  /// If the earlier one is different, all images are removed from the ``imageCache``, because they may belong to
+  /// another user.
   open func addAuthentication(usingCredential credential: URLCredential) {
-    storedCredential.withLock { $0 = (credential, $0.changes + 1) }
+    let isOther = storedCredential.withLock { stored in
+      let isOther = stored.credential.map { !$0.isSame(as: credential) } ?? false
+      stored = (credential, stored.changes + 1)
+      return isOther
+    }
+    if isOther { downloads.changeUser() }
   }
 
   /// Lets no further download begin, until ``start()``. Those under way go on.
@@ -183,17 +191,20 @@ open class ImageDownloader: @unchecked Sendable {
       }
       return nil
     }
+    // Before the credential, so that the image of an earlier user counts as one.
+    let user = downloads.user
+    let (credential, changes) = storedCredential.withLock { $0 }
     let waiter = ImageWaiter(
       request: request, sharesImages: serializer == nil && request.mayShareImages, cacheKey: cacheKey,
       serializer: serializer ?? imageResponseSerializer, filter: filter, progress: progress,
-      progressQueue: progressQueue, completionQueue: completionQueue, completion: completion)
+      progressQueue: progressQueue, completionQueue: completionQueue, completion: completion, user: user)
     if let image = cachedImage(for: request, waiter) {
       waiter.complete(Self.response(to: request, .success(image)))
       return nil
     }
-    let key = ImageRequestKey(request, credential: storedCredential.withLock { $0.changes })
+    let key = ImageRequestKey(request, credential: changes)
     return downloads.join(key, receiptID, waiter)
-      ?? downloads.add(makeRequest(request), key, receiptID, waiter)
+      ?? downloads.add(makeRequest(request, credential), key, receiptID, waiter)
   }
 
   /// Downloads images with the same filter and completion. Images from the cache have no receipts.
@@ -252,7 +263,7 @@ open class ImageDownloader: @unchecked Sendable {
     return imageCache?.image(for: request, withIdentifier: waiter.filter?.identifier)
   }
 
-  private func makeRequest(_ urlRequest: URLRequest) -> DataRequest {
+  private func makeRequest(_ urlRequest: URLRequest, _ credential: URLCredential?) -> DataRequest {
     let request = session.request(urlRequest)
     if let credential { request.authenticate(with: credential) }
     return request.validate()
@@ -290,6 +301,13 @@ extension ImageDownloader {
       if let receipt = waiting.cancel() { cancelRequest(with: receipt) }
     }
     return try result.get()
+  }
+}
+
+extension URLCredential {
+  /// Whether two credentials are surely of one user.
+  fileprivate func isSame(as other: URLCredential) -> Bool {
+    self === other || user != nil && user == other.user && password == other.password
   }
 }
 

@@ -15,6 +15,8 @@ struct ImageWaiter: Sendable {
   let progressQueue: DispatchQueue
   let completionQueue: DispatchQueue
   let completion: (@Sendable (AFIDataResponse<Image>) -> Void)?
+  /// The number of users before the one who asked.
+  var user = 0
 
   func complete(_ response: AFIDataResponse<Image>) {
     guard let completion else { return }
@@ -58,6 +60,8 @@ final class SharedDownloads: Sendable {
     var book: Book
     var requests: [UInt64: DataRequest] = [:]
     var lastNumber: UInt64 = 0
+    /// The number of times that the user has changed.
+    var user = 0
   }
 
   let cache: (any ImageRequestCache)?
@@ -75,6 +79,15 @@ final class SharedDownloads: Sendable {
 
   /// The number of requests that are retained, because their downloads have not ended.
   var requestCount: Int { state.withLock { $0.requests.count } }
+
+  /// The number of times that the user has changed.
+  var user: Int { state.withLock { $0.user } }
+
+  /// Removes the images of the user so far. Those that are still on their way are not stored.
+  func changeUser() {
+    state.withLock { $0.user += 1 }
+    cache?.removeAllImages()
+  }
 
   /// Joins a download that is under way.
   func join(_ key: ImageRequestKey, _ receiptID: String, _ waiter: ImageWaiter) -> RequestReceipt? {
@@ -162,7 +175,7 @@ final class SharedDownloads: Sendable {
   /// Makes the images of a response for all who wait, and calls them.
   private func deliver(_ response: AFDataResponse<Data?>, _ number: UInt64) {
     state.withLock { $0.book.close(number) }
-    var delivery = ImageDelivery(response, cache: cache)
+    var delivery = ImageDelivery(response, cache: cache) { $0.user == self.user }
     while let next = state.withLock({ $0.book.next(number) }) {
       let answer = delivery.response(for: next.waiter)
       // The download ends before its last caller is called, who may ask how many there are.
@@ -182,6 +195,8 @@ final class SharedDownloads: Sendable {
 struct ImageDelivery {
   private let response: AFDataResponse<Data?>
   private let cache: (any ImageRequestCache)?
+  /// Whether the user of the downloader has not changed since a caller asked.
+  private let isOfUser: (ImageWaiter) -> Bool
   private var sources: [ObjectIdentifier: AFIResult<Image>] = [:]
   private var results: [ResultKey: AFIResult<Image>] = [:]
 
@@ -190,25 +205,37 @@ struct ImageDelivery {
     let filter: String?
   }
 
-  init(_ response: AFDataResponse<Data?>, cache: (any ImageRequestCache)?) {
+  init(
+    _ response: AFDataResponse<Data?>, cache: (any ImageRequestCache)?,
+    isOfUser: @escaping (ImageWaiter) -> Bool = { _ in true }
+  ) {
     self.response = response
     self.cache = cache
+    self.isOfUser = isOfUser
   }
 
   mutating func response(for waiter: ImageWaiter) -> AFIDataResponse<Image> {
     let start = ContinuousClock.now
     let result = result(for: waiter)
     // The image that stands for an empty body must not be stored for the URL.
-    if case .success(let image) = result, response.data?.isEmpty == false, let cache {
-      if let key = waiter.cacheKey {
-        cache.add(image, withIdentifier: key)
-      } else if waiter.sharesImages {
-        cache.add(image, for: waiter.request, withIdentifier: waiter.filter?.identifier)
-      }
-    }
+    if case .success(let image) = result, response.data?.isEmpty == false { store(image, for: waiter) }
     return AFIDataResponse<Image>(
       request: response.request, response: response.response, data: response.data, metrics: response.metrics,
       serializationDuration: (ContinuousClock.now - start) / .seconds(1), result: result)
+  }
+
+  private func store(_ image: Image, for waiter: ImageWaiter) {
+    guard let cache, isOfUser(waiter) else { return }
+    if let key = waiter.cacheKey {
+      cache.add(image, withIdentifier: key)
+      // The user may have changed after the question.
+      if !isOfUser(waiter) { cache.removeImage(withIdentifier: key) }
+    } else if waiter.sharesImages {
+      cache.add(image, for: waiter.request, withIdentifier: waiter.filter?.identifier)
+      if !isOfUser(waiter) {
+        cache.removeImage(for: waiter.request, withIdentifier: waiter.filter?.identifier)
+      }
+    }
   }
 
   private mutating func result(for waiter: ImageWaiter) -> AFIResult<Image> {
