@@ -8,7 +8,7 @@ struct MixedParts {
   private let delimiter: Data
   private var buffer = Data()
   /// The number of bytes at the beginning of the buffer that contain no delimiter, so that none is read twice.
-  private var searched = 0
+  private(set) var searched = 0
   /// Whether the first delimiter has been seen. The text before it belongs to no part.
   private var hasBegun = false
   private(set) var isOver = false
@@ -63,10 +63,13 @@ struct MixedParts {
   private mutating func nextDelimiter() -> Range<Data.Index>? {
     var start = buffer.startIndex + searched
     while let range = buffer.range(of: delimiter, in: start..<buffer.endIndex) {
-      guard buffer.endIndex - range.upperBound >= 2 else { return nil }
-      let isAtLineStart = range.lowerBound == buffer.startIndex || buffer[range.lowerBound - 1] == 0x0a
-      if isAtLineStart, Self.endsDelimiter(buffer[range.upperBound]) { return range }
       start = range.upperBound
+      guard range.lowerBound == buffer.startIndex || buffer[range.lowerBound - 1] == 0x0a else { continue }
+      guard buffer.endIndex - range.upperBound >= 2 else {
+        searched = range.lowerBound - buffer.startIndex
+        return nil
+      }
+      if Self.endsDelimiter(buffer[range.upperBound]) { return range }
     }
     searched = max(searched, buffer.count - delimiter.count - 2)
     return nil

@@ -123,6 +123,20 @@ struct MixedPartsTests {
     #expect(seconds() - start < 60)
   }
 
+  @Test(
+    "Text that only looks like a delimiter is read once", arguments: ["a--x", "\n--x", "--x-x"])
+  func lookalikes(end: String) throws {
+    var reader = try #require(MixedParts(contentType: "multipart/mixed; boundary=x", limit: 1 << 20))
+    #expect(try reader.append(Data("--x\n\n".utf8)).isEmpty)
+    var count = 2
+    for _ in 0..<50 {
+      let chunk = Data((String(repeating: "a", count: 100) + end).utf8)
+      #expect(try reader.append(chunk).isEmpty)
+      count += chunk.count
+      #expect(reader.searched >= count - 8 && reader.searched <= count)
+    }
+  }
+
   @Test("Very many parts in one chunk do not take long") func manyParts() throws {
     let chunk = Data(String(repeating: "--x\n\n\na\n", count: 300_000).utf8)
     var reader = try #require(MixedParts(contentType: "multipart/mixed; boundary=x", limit: 100))
