@@ -75,4 +75,22 @@ import Testing
       }
     }
   }
+
+  @Test("An encoding that is not clear is an error") func unclearEncodings() throws {
+    for declaration in [
+      "version='1.0' encoding='UTF-8'", "version='1.0' encoding = \"UTF-8\"", "version='1.0'",
+      "version='1.0'\nencoding\t=\n'us-ascii' standalone='yes'", "version='1.0' encoding='ISO-8859-1'",
+    ] {
+      let text = Self.list(3, head: "<?xml \(declaration)?>")
+      #expect(try Self.value(Data(text.utf8)) == 3, "\(declaration)")
+    }
+    for declaration in [
+      "version='1.0' xencoding='UTF-8' encoding='ISO-8859-1'",
+      "version='1.0' encoding='UTF-8' encoding='UTF-8'",
+      "version='1.0' xencoding='UTF-8'", "version='encoding' encoding='UTF-8'", "version='1.0' encoding",
+      "version='1.0' encodings='UTF-8'", "version='1.0' encoding=UTF-8",
+    ] {
+      #expect(Self.isCorrupt(Data(Self.list(3, head: "<?xml \(declaration)?>").utf8)), "\(declaration)")
+    }
+  }
 }

@@ -46,12 +46,26 @@ enum PropertyListNesting {
     guard data.starts(with: Data("<?xml".utf8)) else { return nil }
     let declaration = data[..<(data.range(of: Data("?>".utf8))?.lowerBound ?? data.endIndex)]
     guard let label = declaration.range(of: Data("encoding".utf8)) else { return nil }
-    let isQuote = { (byte: UInt8) in byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
-    let value = declaration[label.upperBound...].drop { !isQuote($0) }.dropFirst().prefix { !isQuote($0) }
-    let name = String(decoding: value, as: UTF8.self)
+    // Another parser might read another attribute, if the word is there twice or is a part of another word.
+    guard declaration[label.upperBound...].range(of: Data("encoding".utf8)) == nil,
+      let name = encodingName(in: declaration, label)
+    else { throw error("The XML declaration does not name the encoding as XML defines it.") }
     if name.lowercased() == "us-ascii" { return nil }
     guard let charset = Charset(name: name) else { throw error("The encoding is not supported: \(name)") }
     return charset
+  }
+
+  /// Returns the value of the attribute whose name is at `label`; `nil` if no attribute with a value is there.
+  private static func encodingName(in declaration: Data, _ label: Range<Data.Index>) -> String? {
+    let isSpace = { (byte: UInt8) in [0x09, 0x0A, 0x0D, 0x20].contains(byte) }
+    guard isSpace(declaration[label.lowerBound - 1]) else { return nil }
+    var rest = declaration[label.upperBound...].drop(while: isSpace)
+    guard rest.popFirst() == UInt8(ascii: "=") else { return nil }
+    rest = rest.drop(while: isSpace)
+    guard let quote = rest.popFirst(), quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"),
+      let end = rest.firstIndex(of: quote)
+    else { return nil }
+    return String(decoding: rest[..<end], as: UTF8.self)
   }
 
   private static func error(_ text: String) -> CocoaError {
