@@ -116,7 +116,8 @@ package struct AuthenticationFlow<
   package mutating func adapt(
     _ adaptation: Adaptation, knowing finding: Finding?, at time: Double
   ) -> AdaptationStep {
-    if running?.isProactive == true {
+    // The result of a refresh of an earlier credential is discarded, so no new request waits for it.
+    if let running, running.isProactive, running.version == version {
       adaptations.append(adaptation)
       return .hold
     }

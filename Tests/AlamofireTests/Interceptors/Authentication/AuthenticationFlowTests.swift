@@ -183,4 +183,15 @@ import Testing
     #expect(adapt(&flow, 2, expired: true) == "release [2] [] excessiveRefresh")
     #expect(retry(&flow, 3) == "fail excessiveRefresh")
   }
+
+  @Test("A refresh of an earlier credential delays no new request") func outdatedRefresh() {
+    var flow = Flow(credential: "a", limit: nil)
+    #expect(adapt(&flow, 1, expired: true) == "refresh a 1")
+    _ = flow.replace(with: nil)
+    #expect(adapt(&flow, 2) == "fail missingCredential")
+    _ = flow.replace(with: "b")
+    #expect(adapt(&flow, 3) == "ask b 2")
+    #expect(adapt(&flow, 3, expired: false) == "apply b")
+    #expect(refreshed(&flow, 1, .success("late")) == "release [1] [] b")
+  }
 }
