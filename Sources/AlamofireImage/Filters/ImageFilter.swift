@@ -69,8 +69,8 @@ public protocol Sizable {
 }
 
 extension ImageFilter where Self: Sizable {
-  /// The name of the type and the size in whole points, such as `ScaledToSizeFilter-size:(400x300)`.
-  public var identifier: String { "\(type(of: self))-size:(\(size.width.whole)x\(size.height.whole))" }
+  /// The name of the type and the size in points, such as `ScaledToSizeFilter-size:(400x300)`.
+  public var identifier: String { "\(type(of: self))-size:(\(size.width.name)x\(size.height.name))" }
 }
 
 /// A filter with a radius.
@@ -80,14 +80,11 @@ public protocol Roundable {
 }
 
 extension ImageFilter where Self: Roundable {
-  /// The name of the type and the radius in whole points, such as `RoundedCornersFilter-radius:(8)`.
-  public var identifier: String { "\(type(of: self))-radius:(\(radius.whole))" }
+  /// The name of the type and the radius in points, such as `RoundedCornersFilter-radius:(8)`.
+  public var identifier: String { "\(type(of: self))-radius:(\(radius.name))" }
 }
 
 extension CGFloat {
-  /// The nearest whole number as text.
-  var whole: String {
-    let rounded = self.rounded()
-    return Int64(exactly: rounded).map(String.init) ?? "\(rounded)"
-  }
+  /// The number as text, without a fraction if it is whole. Different numbers have different texts.
+  var name: String { Int64(exactly: self).map(String.init) ?? "\(self)" }
 }

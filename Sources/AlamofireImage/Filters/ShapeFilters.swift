@@ -24,7 +24,7 @@ public struct RoundedCornersFilter: ImageFilter, ThrowingImageFilter, Roundable 
 
   /// The name of the type, the radius, and whether it is divided.
   public var identifier: String {
-    "\(type(of: self))-radius:(\(radius.whole))-divided:(\(divideRadiusByImageScale))"
+    "\(type(of: self))-radius:(\(radius.name))-divided:(\(divideRadiusByImageScale))"
   }
 
   /// Returns the image with round corners.

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Filters")
 struct FilterTests {
-  private let size = CGSize(width: 100.4, height: 49.6)
+  private let size = CGSize(width: 100, height: 50)
 
   @Test("Each filter has the identifier that upstream gives it")
   func identifiers() {
@@ -13,7 +13,7 @@ struct FilterTests {
       (ScaledToSizeFilter(size: size), "ScaledToSizeFilter-size:(100x50)"),
       (AspectScaledToFitSizeFilter(size: size), "AspectScaledToFitSizeFilter-size:(100x50)"),
       (AspectScaledToFillSizeFilter(size: size), "AspectScaledToFillSizeFilter-size:(100x50)"),
-      (RoundedCornersFilter(radius: 12.6), "RoundedCornersFilter-radius:(13)-divided:(false)"),
+      (RoundedCornersFilter(radius: 13), "RoundedCornersFilter-radius:(13)-divided:(false)"),
       (
         RoundedCornersFilter(radius: 4, divideRadiusByImageScale: true),
         "RoundedCornersFilter-radius:(4)-divided:(true)"
@@ -53,7 +53,18 @@ struct FilterTests {
     #expect(
       RoundedCornersFilter(radius: .nan).identifier == "RoundedCornersFilter-radius:(nan)-divided:(false)")
     #expect(
-      RoundedCornersFilter(radius: -2.5).identifier == "RoundedCornersFilter-radius:(-3)-divided:(false)")
+      RoundedCornersFilter(radius: -2.5).identifier == "RoundedCornersFilter-radius:(-2.5)-divided:(false)")
+  }
+
+  @Test("Filters with different values have different identifiers, also if the values are not whole")
+  func fractions() {
+    let values: [CGFloat] = [12, 12.4, 12.5, 12.6, 13]
+    #expect(Set(values.map { RoundedCornersFilter(radius: $0).identifier }).count == values.count)
+    let sizes = values.flatMap { [CGSize(width: $0, height: 12), CGSize(width: 20, height: $0)] }
+    #expect(Set(sizes.map { ScaledToSizeFilter(size: $0).identifier }).count == sizes.count)
+    #expect(
+      AspectScaledToFitSizeFilter(size: CGSize(width: 100.4, height: 49.5)).identifier
+        == "AspectScaledToFitSizeFilter-size:(100.4x49.5)")
   }
 
   @Test("A scaled image has exactly the size", arguments: [false, true])
