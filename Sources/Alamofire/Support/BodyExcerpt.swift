@@ -37,6 +37,13 @@ struct BodyExcerpt: CustomStringConvertible {
     " The body of \(body.count.bytes) begins with \(BodyExcerpt(body, contentType: contentType, limit: limit))."
   }
 
+  /// Returns a text without the sentence that shows the beginning of a body, and without what follows it. The end of
+  /// the sentence is not known, because the body can contain any text.
+  static func removed(from text: String) -> String {
+    guard let start = text.firstRange(of: #/ The body of [0-9]+ bytes? begins with /#) else { return text }
+    return String(text[..<start.lowerBound])
+  }
+
   /// Returns the bytes as text; `nil` if they are not text. A character that was cut off at the end is left out.
   private static func text(_ bytes: [UInt8], isCut: Bool) -> String? {
     for dropped in 0...(isCut ? min(3, bytes.count) : 0) {

@@ -87,6 +87,21 @@ import Testing
     #expect(entries.values.allSatisfy { $0.error?.isResponseSerializationError == true })
   }
 
+  @Test("Without a limit for bodies, no message of an error shows the beginning of one") func unshownBodies()
+    async
+  {
+    let log = log(.error)
+    let session = session(log)
+    server.enqueue(.text("private text"), .text("private text").with(status: 403))
+    _ = await session.request(server.url("/a")).serializingDecodable([Int].self).response
+    do { for try await _ in session.eventSourceRequest(server.url("/c")).events() {} } catch {
+      #expect(error.localizedDescription.contains("private"))
+    }
+    let messages = messages(log)
+    #expect(messages.count >= 2 && messages.allSatisfy { !$0.contains("private") }, "\(messages)")
+    #expect(messages.contains { $0.contains("could not be decoded") }, "\(messages)")
+  }
+
   @Test("Bodies are shown on request, on one line, up to the limit and without secrets") func bodies() async {
     let log = log(bodyLimit: 40)
     var reply = Reply.text("{\n \"token\": \"planted\", \"name\": \"aaaaaaaaaaaaaaaaaaaaaaaa\" }")

@@ -41,7 +41,7 @@ public final class RequestLog: EventMonitor {
   public let queue: DispatchQueue
   /// The least important level that is written.
   public let level: Level
-  /// The number of bytes of bodies that are shown; 0 for none.
+  /// The number of bytes of bodies that are shown; 0 for none, not even in the messages of errors.
   public let bodyLimit: Int
 
   private let redaction: Redaction
@@ -128,7 +128,7 @@ public final class RequestLog: EventMonitor {
   private func addSerializationError(_ error: AFError?, of request: Request) {
     // The end of the request has reported other errors.
     guard let error, error.isResponseSerializationError else { return }
-    add(.error, request, error) { "\($0.title): \($0.sentence(error))" }
+    add(.error, request, error) { "\($0.title): \($0.sentence(error, showsBody: self.bodyLimit > 0))" }
   }
 
   private func add(
@@ -216,8 +216,12 @@ struct RequestFacts {
   }
 
   /// Returns the message of an error on one line.
-  func sentence(_ error: AFError) -> String {
-    redaction.urls(in: error.localizedDescription).split(whereSeparator: \.isNewline).joined(separator: " ")
+  ///
+  /// - Parameter showsBody: Whether the message may contain the beginning of the body.
+  func sentence(_ error: AFError, showsBody: Bool) -> String {
+    let text = error.localizedDescription
+    return redaction.urls(in: showsBody ? text : BodyExcerpt.removed(from: text))
+      .split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
   /// Returns the line at the end of the request.
@@ -235,7 +239,7 @@ struct RequestFacts {
     if retries > 0 { parts.append(retries == 1 ? "1 retry" : "\(retries) retries") }
     if bodyLimit > 0 { parts += bodies(bodyLimit) }
     let line = parts.joined(separator: ", ")
-    return error.map { "\(line): \(sentence($0))" } ?? line
+    return error.map { "\(line): \(sentence($0, showsBody: bodyLimit > 0))" } ?? line
   }
 
   private func bodies(_ limit: Int) -> [String] {

@@ -95,7 +95,9 @@ public final class RequestRecorder: EventMonitor, WireMonitor, BodyRecordingMoni
   /// Records the error of an attempt.
   public func request(_ request: Request, didCompleteTask task: URLSessionTask, with error: AFError?) {
     guard let error else { return }
-    let text = request.redaction(redaction).urls(in: error.localizedDescription)
+    let message = error.localizedDescription
+    let text = request.redaction(redaction).urls(
+      in: bodyLimit > 0 ? message : BodyExcerpt.removed(from: message))
     records.withLock { records in
       guard let index = records.lastIndex(where: { $0.request == request.id }) else { return }
       records[index].entry.comment = text
