@@ -17,8 +17,7 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
   let maximumActive: Int
   private(set) var downloads: [UInt64: Download] = [:]
   private var numbers: [Key: UInt64] = [:]
-  /// The numbers of the downloads that wait, the next one first.
-  private var waiting: [UInt64] = []
+  private var waiting = WaitingDownloads()
   private(set) var activeCount = 0
   private(set) var isStopped = false
 
@@ -40,17 +39,13 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
   mutating func add(_ number: UInt64, _ key: Key, receiptID: String, _ waiter: Waiter) {
     downloads[number] = Download(key: key, waiters: [(receiptID, waiter)])
     numbers[key] = number
-    switch prioritization {
-    case .fifo: waiting.append(number)
-    case .lifo: waiting.insert(number, at: 0)
-    }
+    waiting.append(number)
   }
 
   /// Lets downloads begin, as many as may begin now.
   mutating func takeStarts() -> [BookStep] {
     var steps: [BookStep] = []
-    while !isStopped, activeCount < maximumActive, !waiting.isEmpty {
-      let number = waiting.removeFirst()
+    while !isStopped, activeCount < maximumActive, let number = waiting.takeNext(prioritization) {
       downloads[number]?.isActive = true
       activeCount += 1
       steps.append(.start(number))
@@ -72,7 +67,7 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
   mutating func close(_ number: UInt64) {
     guard let download = downloads[number] else { return }
     if numbers[download.key] == number { numbers[download.key] = nil }
-    waiting.removeAll { $0 == number }
+    waiting.remove(number)
   }
 
   /// Returns the waiter of a download that is answered next. It can still be cancelled.
@@ -89,12 +84,12 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
   /// Takes all downloads that have not begun, with their waiters. None begins any more.
   mutating func takeWaiting() -> [(number: UInt64, waiters: [Waiter])] {
     isStopped = true
-    let numbers = waiting
-    return numbers.map { number in
-      let waiters = waiters(of: number)
+    var taken: [(number: UInt64, waiters: [Waiter])] = []
+    while let number = waiting.takeNext(prioritization) {
+      taken.append((number, waiters(of: number)))
       _ = remove(number)
-      return (number, waiters)
     }
+    return taken
   }
 
   /// Removes a download, and lets others begin.
@@ -113,7 +108,51 @@ struct DownloadBook<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
   private mutating func remove(_ number: UInt64) -> [BookStep] {
     guard let download = downloads.removeValue(forKey: number) else { return [] }
     if numbers[download.key] == number { numbers[download.key] = nil }
-    if download.isActive { activeCount -= 1 } else { waiting.removeAll { $0 == number } }
+    if download.isActive { activeCount -= 1 } else { waiting.remove(number) }
     return takeStarts()
+  }
+}
+
+/// The numbers of the downloads that wait. Each operation takes constant time on average.
+private struct WaitingDownloads: Sendable {
+  /// In the order in which they were added, with some that no longer wait.
+  private var numbers: [UInt64] = []
+  /// The number of those at the beginning that no longer wait.
+  private var head = 0
+  private var present: Set<UInt64> = []
+
+  var count: Int { present.count }
+
+  mutating func append(_ number: UInt64) {
+    if present.insert(number).inserted { numbers.append(number) }
+  }
+
+  mutating func remove(_ number: UInt64) {
+    guard present.remove(number) != nil else { return }
+    compact()
+  }
+
+  /// Takes the one that begins next; `nil` if none waits.
+  mutating func takeNext(_ order: ImageDownloader.DownloadPrioritization) -> UInt64? {
+    while head < numbers.count {
+      let number: UInt64
+      switch order {
+      case .fifo:
+        number = numbers[head]
+        head += 1
+      case .lifo: number = numbers.removeLast()
+      }
+      guard present.remove(number) != nil else { continue }
+      compact()
+      return number
+    }
+    return nil
+  }
+
+  /// Removes those that no longer wait, when they are most.
+  private mutating func compact() {
+    guard numbers.count > 2 * present.count + 32 else { return }
+    numbers = numbers[head...].filter { present.contains($0) }
+    head = 0
   }
 }

@@ -8,10 +8,28 @@ final class ImageQueue: Sendable {
   static let shared = ImageQueue(width: ProcessInfo.processInfo.activeProcessorCount)
 
   private struct State {
-    var waiting: [@Sendable () -> Void] = []
+    private var waiting: [(@Sendable () -> Void)?] = []
+    /// The number of pieces at the beginning that were taken.
+    private var taken = 0
     /// Work that has been started and has not ended.
     var running = 0
     var threads = 0
+
+    var waitingCount: Int { waiting.count - taken }
+
+    mutating func add(_ body: @escaping @Sendable () -> Void) { waiting.append(body) }
+
+    private mutating func takeFirst() -> (@Sendable () -> Void)? {
+      guard taken < waiting.count else { return nil }
+      let body = waiting[taken]
+      waiting[taken] = nil
+      taken += 1
+      if taken * 2 > waiting.count {
+        waiting.removeFirst(taken)
+        taken = 0
+      }
+      return body
+    }
 
     enum Next {
       case work(@Sendable () -> Void)
@@ -21,12 +39,12 @@ final class ImageQueue: Sendable {
 
     /// Decides what a thread does after it has waited, for too long or for work that arrived.
     mutating func next(_ isLate: Bool) -> Next {
-      guard isLate else {
+      if !isLate, let body = takeFirst() {
         running += 1
-        return .work(waiting.removeFirst())
+        return .work(body)
       }
       // What has just been added was counted on this thread, and will be announced.
-      guard waiting.isEmpty else { return .wait }
+      guard waitingCount == 0 else { return .wait }
       threads -= 1
       return .end
     }
@@ -59,8 +77,8 @@ final class ImageQueue: Sendable {
   /// has none, the calling thread runs it: that is slow, but no work is lost.
   func run(_ body: @escaping @Sendable () -> Void) {
     let needsThread = state.withLock { state in
-      state.waiting.append(body)
-      guard state.threads < width, state.threads < state.running + state.waiting.count else { return false }
+      state.add(body)
+      guard state.threads < width, state.threads < state.running + state.waitingCount else { return false }
       state.threads += 1
       return true
     }

@@ -1,4 +1,5 @@
 @testable import AlamofireImage
+import Foundation
 import Randomness
 import Testing
 
@@ -102,6 +103,27 @@ struct DownloadBookTests {
     _ = book.takeStarts()
     #expect(book.cancel(2, receiptID: "a")?.steps == [.cancel(2)])
     #expect(book.finish(1) == [.start(3)])
+  }
+
+  private func seconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_sec
+  }
+
+  @Test(
+    "Very many downloads wait and are cancelled in little time",
+    arguments: [ImageDownloader.DownloadPrioritization.fifo, .lifo])
+  func manyWaiting(prioritization: ImageDownloader.DownloadPrioritization) {
+    var book = book(prioritization)
+    let count: UInt64 = 100_000
+    let start = seconds()
+    for number in 1...count { book.add(number, "\(number)", receiptID: "a", "") }
+    #expect(book.takeStarts() == [.start(prioritization == .fifo ? 1 : count)])
+    for number in 2..<count { _ = book.cancel(number, receiptID: "a") }
+    #expect(book.waitingCount == 1)
+    #expect(book.finish(prioritization == .fifo ? 1 : count) == [.start(prioritization == .fifo ? count : 1)])
+    #expect(seconds() - start < 20)
   }
 
   @Test("While it is stopped, none begins")

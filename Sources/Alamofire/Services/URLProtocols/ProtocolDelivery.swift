@@ -69,7 +69,8 @@ struct ProtocolDelivery {
     count.received += Int64(length)
     pending[next] = Data()
     next += 1
-    guard next == pending.count || next > 64 else { return }
+    // Not for each piece, because the others are moved.
+    guard next == pending.count || next > 64 && next > pending.count / 2 else { return }
     pending.removeFirst(next)
     next = 0
   }
