@@ -63,6 +63,8 @@ final class HTTP2Connection: Connection {
   var table: LoopExchanges { pool.table }
   /// The number of exchanges that can be started now.
   var freeStreams: Int { isClosed || mustClose || isSilent || sendFailure != nil ? 0 : session.freeStreams }
+  /// Whether the server allows streams at all, so that one is free sooner or later.
+  var allowsStreams: Bool { session.streamLimit > 0 }
   /// Whether it counts as a connection without an exchange.
   @exclusivity(unchecked) private(set) var isIdle = true
 

@@ -176,7 +176,7 @@ final class Pool {
     state.open = group.occupied
     state.idleElsewhere = group.idleCount - state.idle
     if !need.isNew, need.mayMultiplex {
-      state.idleElsewhere -= multiplexed.count { $0.isIdle && $0.freeStreams > 0 }
+      state.idleElsewhere -= multiplexed.count { $0.isIdle && $0.allowsStreams }
     }
     return state
   }
@@ -285,7 +285,7 @@ final class Pool {
   var idleConnections: [any Connection] { idle + multiplexed.filter(\.isIdle) }
 
   /// The connections without an exchange on which no exchange can begin, because the server allows no streams.
-  var uselessConnections: [any Connection] { multiplexed.filter { $0.isIdle && $0.freeStreams == 0 } }
+  var uselessConnections: [any Connection] { multiplexed.filter { $0.isIdle && !$0.allowsStreams } }
 
   /// Takes the connection that was used last.
   ///

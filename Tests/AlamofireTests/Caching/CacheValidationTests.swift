@@ -391,5 +391,6 @@ import Testing
     for expected in ["200 one n", "200 one nc", "200 two n"] {
       #expect(await fixture.get().description == expected)
     }
+    #expect(fixture.fake.requests.last?.value("If-None-Match") == nil, "nothing was stored")
   }
 }

@@ -145,12 +145,13 @@ import Testing
     for ticket in 0...count { _ = admission.submitted(ticket, priority: ticket % 2 == 0 ? 0.5 : 0.4) }
     let before = admission.steps
     for ticket in inOrder ? Array(2...count) : (2...count).reversed() {
-      #expect(admission.withdrawn(ticket))
+      #expect(admission.withdrawn(ticket) == true)
     }
     #expect(admission.steps - before < 4 * Int(count))
     #expect(admission.waitingCount == 1 && admission.queue.map(\.ticket) == [1])
     #expect(admission.submitted(2, priority: 0.5) == false, "a withdrawn request may come again")
-    #expect([admission.ended(), admission.ended(), admission.ended()] == [2, 1, nil])
+    let order = (0..<3).map { _ in admission.ended() }
+    #expect(order == [2, 1, nil])
     #expect(admission.isIdle)
   }
 
