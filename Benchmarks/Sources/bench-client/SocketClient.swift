@@ -21,7 +21,7 @@ final class SocketClient: Sendable {
   func measure(_ row: SocketRow) async throws -> SocketFigures {
     let socket = session.webSocketRequest(to: url, configuration: .maximumMessageSize(work.size))
     var messages = socket.webSocketTask().streamingMessages().makeAsyncIterator()
-    try await echo(200, SocketRow.Work(messages: 200, size: 64), socket, &messages)
+    try await echo(200, SocketRow.Work(messages: 200, size: 64), Self.text(64), socket, &messages)
     let idle = Memory.megabytes("VmRSS")
 
     let marks = CountingMarks()
@@ -43,17 +43,19 @@ final class SocketClient: Sendable {
     _ row: SocketRow, _ socket: WebSocketRequest, _ messages: inout Messages
   ) async throws {
     switch row {
-    case .echo, .echoes: try await echo(work.messages, work, socket, &messages)
+    case .echo, .echoes: try await echo(work.messages, work, Self.text(work.size), socket, &messages)
     case .send, .sendLarge: try await send(socket, &messages)
     case .receive, .receiveLarge: try await receive(socket, &messages)
     case .idle: try await openConnections()
     }
   }
 
+  private static func text(_ size: Int) -> String { String(repeating: "a", count: size) }
+
   private func echo(
-    _ count: Int, _ work: SocketRow.Work, _ socket: WebSocketRequest, _ messages: inout Messages
+    _ count: Int, _ work: SocketRow.Work, _ text: String, _ socket: WebSocketRequest,
+    _ messages: inout Messages
   ) async throws {
-    let text = String(repeating: "a", count: work.size)
     var sent = 0
     while sent < min(work.window, count) {
       socket.send(.string(text))
@@ -94,10 +96,11 @@ final class SocketClient: Sendable {
   /// Opens the connections and keeps them until the end of the process.
   private func openConnections() async throws {
     var open: [(WebSocketRequest, Messages)] = []
+    let text = Self.text(work.size)
     for _ in 0..<work.connections {
       let socket = session.webSocketRequest(to: url)
       var messages = socket.webSocketTask().streamingMessages().makeAsyncIterator()
-      try await echo(1, work, socket, &messages)
+      try await echo(1, work, text, socket, &messages)
       open.append((socket, messages))
     }
     withExtendedLifetime(open) {}

@@ -70,7 +70,8 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Returns the next element; `nil` at the end, and when the surrounding task is cancelled.
     public mutating func next() async -> Element? {
-      await next(isolation: nil)
+      if let element = pulled?.source.nextAtOnce() { return element }
+      return await next(isolation: nil)
     }
 
     /// Returns the next element; it stays on the actor of the loop while an element is buffered.

@@ -27,11 +27,12 @@ private struct LoopStream: ByteStream {
     return number
   }
 
-  func write(_ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>)
-    -> ByteStreamFlow.Number
-  {
+  func write(
+    _ data: @escaping @Sendable () -> Data, timeout: Duration?,
+    _ completion: @escaping ByteStreamCompletion<Void>
+  ) -> ByteStreamFlow.Number {
     let number = link.loop.nextTicket()
-    post { $0.write(number, data, timeout: timeout, completion, $1) }
+    post { $0.write(number, data(), timeout: timeout, completion, $1) }
     return number
   }
 
@@ -62,6 +63,7 @@ final class LoopStreams {
   static let chunk = 65_536
 
   let contexts: TLSContexts
+  private let state: LoopState
   @exclusivity(unchecked) private var links: [UInt64: StreamLink] = [:]
   /// The streams that have changed since the loop last processed them.
   @exclusivity(unchecked) private var changed: [StreamLink] = []
@@ -74,7 +76,10 @@ final class LoopStreams {
   /// The buffer for reads, which is allocated at the first read.
   @exclusivity(unchecked) private var room: UnsafeMutableRawBufferPointer?
 
-  init(_ contexts: TLSContexts) { self.contexts = contexts }
+  init(_ contexts: TLSContexts, _ state: LoopState) {
+    self.contexts = contexts
+    self.state = state
+  }
 
   deinit { room?.deallocate() }
 
@@ -110,6 +115,9 @@ final class LoopStreams {
     link.isChanged = true
     changed.append(link)
   }
+
+  /// Notes that a reader has got bytes, which it may answer at once.
+  func noteAnswer() { state.hasAnswered = true }
 
   /// Moves the bytes of streams that have more to do, and ends what has timed out.
   func turn(_ now: UInt64) {

@@ -16,36 +16,36 @@ final class StreamLink: @unchecked Sendable {
   let loop: EventLoop
   private let transport: HTTPTransport
   let request: WireRequest
-  private var watcher: (any ByteStreamWatcher)?
+  @exclusivity(unchecked) private var watcher: (any ByteStreamWatcher)?
   /// The streams of the loop, from the first operation until the end.
-  private var streams: LoopStreams?
-  private var flow: ByteStreamFlow
-  private var connection: (any Pipe)?
-  private var tls: TLSConnection?
-  private var proxy: ProxyServer?
-  private var attempt: ConnectionAttempt?
-  private var connecting: Task<Void, Never>?
+  @exclusivity(unchecked) private var streams: LoopStreams?
+  @exclusivity(unchecked) private var flow: ByteStreamFlow
+  @exclusivity(unchecked) private var connection: (any Pipe)?
+  @exclusivity(unchecked) private var tls: TLSConnection?
+  @exclusivity(unchecked) private var proxy: ProxyServer?
+  @exclusivity(unchecked) private var attempt: ConnectionAttempt?
+  @exclusivity(unchecked) private var connecting: Task<Void, Never>?
   /// The bytes that have arrived and have not been read yet.
-  private var arrived = Data()
-  private var operations: [ByteStreamFlow.Number: Operation] = [:]
+  @exclusivity(unchecked) private var arrived = Data()
+  @exclusivity(unchecked) private var operations: [ByteStreamFlow.Number: Operation] = [:]
   /// No operation times out before this time.
-  private var earliestExpiry: UInt64 = .max
+  @exclusivity(unchecked) private var earliestExpiry: UInt64 = .max
   /// The time at which the handshake times out.
-  private var handshakeExpiry: UInt64 = .max
+  @exclusivity(unchecked) private var handshakeExpiry: UInt64 = .max
   /// The time at which the whole stream times out, whether or not it is suspended.
-  private var deadline: UInt64 = .max
+  @exclusivity(unchecked) private var deadline: UInt64 = .max
   /// Whether the handshake waits for a decision about the server's certificates or the client's identity.
-  private var awaitsDecision = false
-  private var failure: TransportFailure?
+  @exclusivity(unchecked) private var awaitsDecision = false
+  @exclusivity(unchecked) private var failure: TransportFailure?
   /// The number of times that the certificates of the name service were evaluated.
-  private var nameQuestions = 0
+  @exclusivity(unchecked) private var nameQuestions = 0
   private static let mostNameQuestions = 8
   /// Whether the stream has more to do before the loop waits.
-  var isBusy = false
+  @exclusivity(unchecked) var isBusy = false
   /// The number of the stream in its loop.
   let number: UInt64
   /// Whether ``LoopStreams`` knows that the stream has changed.
-  var isChanged = false
+  @exclusivity(unchecked) var isChanged = false
 
   /// An operation that has not completed.
   private struct Operation {
@@ -430,7 +430,9 @@ final class StreamLink: @unchecked Sendable {
 
   private func answer(_ number: ByteStreamFlow.Number, _ result: Result<StreamedBytes, TransportFailure>) {
     switch operations.removeValue(forKey: number)?.answer {
-    case .bytes(let completion): completion(result)
+    case .bytes(let completion):
+      streams?.noteAnswer()
+      completion(result)
     case .done(let completion): completion(result.map { _ in })
     case nil: break
     }

@@ -45,28 +45,28 @@ final class ConnectionAttempt {
   private let request: WireRequest
   private let route: Route
   private unowned let owner: any ConnectionAttemptOwner
-  private var step = Step.idle
-  private var connector: Connector
-  private var candidates: [Int: Candidate] = [:]
+  @exclusivity(unchecked) private var step = Step.idle
+  @exclusivity(unchecked) private var connector: Connector
+  @exclusivity(unchecked) private var candidates: [Int: Candidate] = [:]
   /// The addresses of the name that the local end is bound to; `nil` before they are known.
-  private var localAddresses: [IPAddress]?
+  @exclusivity(unchecked) private var localAddresses: [IPAddress]?
   /// The address of the server, if its proxy needs one.
-  private var target: IPAddress?
+  @exclusivity(unchecked) private var target: IPAddress?
   /// The addresses that are connected to.
-  private var addresses: [IPAddress] = []
+  @exclusivity(unchecked) private var addresses: [IPAddress] = []
   /// The name that is being looked up, and its use.
-  private var lookup: (name: String, question: Question)?
-  private var tunnel: Tunnel?
-  private var couldNotBind = false
-  private var timer: PhaseTimer?
-  private var timing: ConnectionTiming
+  @exclusivity(unchecked) private var lookup: (name: String, question: Question)?
+  @exclusivity(unchecked) private var tunnel: Tunnel?
+  @exclusivity(unchecked) private var couldNotBind = false
+  @exclusivity(unchecked) private var timer: PhaseTimer?
+  @exclusivity(unchecked) private var timing: ConnectionTiming
   /// The time at which the connector begins the next attempt, or a Unix-domain socket is tried again.
-  private var nextAttempt: UInt64 = .max
+  @exclusivity(unchecked) private var nextAttempt: UInt64 = .max
   /// The pauses between attempts to connect to a Unix-domain socket with a full backlog, in nanoseconds. Each is twice
   /// as long as the one before.
   private static let socketPauses: ClosedRange<UInt64> = 1_000_000...100_000_000
   /// The last of these pauses; 0 if the server had room.
-  private var socketPause: UInt64 = 0
+  @exclusivity(unchecked) private var socketPause: UInt64 = 0
 
   init(
     _ request: WireRequest, _ route: Route, _ core: LoopCore, for owner: any ConnectionAttemptOwner

@@ -29,7 +29,7 @@ final class LoopCore {
   private let deliveries = DeliveryBatch()
 
   init(lingering: UInt64) {
-    streams = LoopStreams(contexts)
+    streams = LoopStreams(contexts, state)
     hostQueues = HostQueues()
     exchanges = LoopExchanges(state, hostQueues)
     // Sums with times of the clock must not overflow.
@@ -223,7 +223,7 @@ final class LoopState {
   /// The time of this turn of the loop.
   @exclusivity(unchecked) var now: UInt64 = Clock.now()
   @exclusivity(unchecked) var isShutDown = false
-  /// Whether an exchange has ended since the loop last yielded.
+  /// Whether an exchange has ended, or a stream has delivered bytes, since the loop last yielded.
   @exclusivity(unchecked) var hasAnswered = false
 }
 

@@ -25,11 +25,15 @@ final class Socket: PollTarget {
   /// Takes ownership of a descriptor.
   ///
   /// - Parameter host: The name of the peer in messages.
-  init(adopting descriptor: Int32, host: String, _ poller: Poller) {
+  convenience init(adopting descriptor: Int32, host: String, _ poller: Poller) {
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+    self.init(nonblocking: descriptor, host: host, poller)
+  }
+
+  private init(nonblocking descriptor: Int32, host: String, _ poller: Poller) {
     self.descriptor = descriptor
     self.host = host
     self.poller = poller
-    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
 
   deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
@@ -38,7 +42,7 @@ final class Socket: PollTarget {
   static func open(family: Int32, host: String, _ poller: Poller) -> Socket? {
     let descriptor = linux_stream_socket(family)
     guard descriptor >= 0 else { return nil }
-    let socket = Socket(adopting: descriptor, host: host, poller)
+    let socket = Socket(nonblocking: descriptor, host: host, poller)
     if family != AF_UNIX { socket.setOptions() }
     return socket
   }

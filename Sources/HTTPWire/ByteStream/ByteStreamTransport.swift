@@ -37,8 +37,13 @@ package protocol ByteStream: Sendable {
   func read(
     least: Int, most: Int, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<StreamedBytes>
   ) -> Number
+  /// Writes the bytes that `data` returns. It is called on the transport's thread, so that the bytes of other threads
+  /// which came in the meantime are part of the same write.
   @discardableResult
-  func write(_ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>) -> Number
+  func write(
+    _ data: @escaping @Sendable () -> Data, timeout: Duration?,
+    _ completion: @escaping ByteStreamCompletion<Void>
+  ) -> Number
   /// Begins TLS after all pending operations.
   @discardableResult
   func secure(_ completion: @escaping ByteStreamCompletion<Void>) -> Number
@@ -50,6 +55,15 @@ package protocol ByteStream: Sendable {
   func cancel()
   /// Ends the stream because its session has ended, also one that has not connected yet.
   func shutDown()
+}
+
+extension ByteStream {
+  @discardableResult
+  package func write(
+    _ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>
+  ) -> Number {
+    write({ data }, timeout: timeout, completion)
+  }
 }
 
 /// Bytes that were read.

@@ -144,7 +144,10 @@ final class FakeByteStream: ByteStream {
     return nextNumber()
   }
 
-  func write(_ data: Data, timeout: Duration?, _ completion: @escaping ByteStreamCompletion<Void>) -> Number {
+  func write(
+    _ data: @escaping @Sendable () -> Data, timeout: Duration?,
+    _ completion: @escaping ByteStreamCompletion<Void>
+  ) -> Number {
     writeTimeouts.add(timeout)
     queue.async { [self] in
       let (failure, isHeld) = state.withLock { state -> (TransportFailure?, Bool) in
@@ -153,7 +156,7 @@ final class FakeByteStream: ByteStream {
         return (nil, state.holdsWrites)
       }
       if let failure { return completion(.failure(failure)) }
-      writes.add(data)
+      writes.add(data())
       if !isHeld { completion(.success(())) }
     }
     return nextNumber()

@@ -6,17 +6,22 @@ import Synchronization
 /// An event of a WebSocket request for its readers.
 enum WebSocketNotice: Sendable {
   case connected(protocol: String?)
-  /// The receipt counts the message, and the messages that arrived with it, until they are processed.
-  case message(WebSocketMessage, WebSocketReceipt)
+  case message(WebSocketMessage)
   case disconnected(WebSocketCloseCode, reason: Data?)
   /// The last event.
   case completed(RequestOutcome)
 }
 
+/// Events that a reader receives together.
+enum WebSocketArrival: Sendable {
+  case messages(WebSocketMessages)
+  case other(WebSocketNotice)
+}
+
 /// A reader of a WebSocket request.
 protocol WebSocketReader: EventSink {
   /// Takes events, on any thread, including the engine's. It must return at once.
-  func receive(_ notices: [WebSocketNotice])
+  func receive(_ arrival: WebSocketArrival)
 }
 
 extension WebSocketReader {
@@ -25,7 +30,7 @@ extension WebSocketReader {
       preconditionFailure("a handler was served before its outcome was known")
     }
     runEnd.reach()
-    receive([.completed(outcome)])
+    receive(.other(.completed(outcome)))
   }
 }
 
@@ -36,6 +41,15 @@ final class WebSocketFlow: Sendable {
   private struct Unsent: Sendable {
     let message: WebSocketMessage
     let completion: SendCompletion?
+  }
+
+  /// The place to which a message goes.
+  private enum Destination {
+    case channel(WebSocketChannel)
+    case queue
+    /// The queue has this number of bytes, and takes no more.
+    case fullQueue(count: Int)
+    case none
   }
 
   /// Guarded by the lock of this class.
@@ -87,17 +101,19 @@ final class WebSocketFlow: Sendable {
   /// - Returns: The error of a refused message, whose completion is not called.
   func send(_ message: WebSocketMessage, isLimited: Bool, _ completion: SendCompletion?) -> AFError? {
     let limit = isLimited ? options.unsentLimit : .max
-    let (channel, isOver, full) = state.withLock { state -> (WebSocketChannel?, Bool, WebSocketSendError?) in
-      if state.isDirect || state.isOver { return (state.channel, state.isOver, nil) }
-      guard state.queued.unreadWeight < limit else {
-        return (nil, false, WebSocketSendError.outputFull(count: state.queued.unreadWeight))
-      }
+    let destination = state.withLock { state -> Destination in
+      if state.isDirect || state.isOver { return state.channel.map { .channel($0) } ?? .none }
+      let count = state.queued.unreadWeight
+      guard count < limit else { return .fullQueue(count: count) }
       state.queued.append(Unsent(message: message, completion: completion), weight: message.memorySize)
-      return (nil, false, nil)
+      return .queue
     }
-    if let full { return AFError(full.failure, url: "") }
-    if let channel { return Self.send(message, over: channel, limit, completion) }
-    if isOver { completion?(Self.notConnected) }
+    switch destination {
+    case .channel(let channel): return Self.send(message, over: channel, limit, completion)
+    case .fullQueue(let count): return AFError(WebSocketSendError.outputFull(count: count).failure, url: "")
+    case .none: completion?(Self.notConnected)
+    case .queue: break
+    }
     return nil
   }
 
@@ -174,8 +190,8 @@ final class WebSocketFlow: Sendable {
     _ = readers
   }
 
-  private func notifyReaders(_ notices: [WebSocketNotice]) {
-    for reader in state.withLock({ $0.readers }) { reader.receive(notices) }
+  private func notifyReaders(_ arrival: WebSocketArrival) {
+    for reader in state.withLock({ $0.readers }) { reader.receive(arrival) }
   }
 
   private static var notConnected: AFError {
@@ -201,7 +217,7 @@ extension WebSocketFlow: WebSocketChannelObserver {
     // Before the event, because its handlers may send a ping.
     state.withLock { $0.channel = channel }
     notify(.webSocketOpened(protocol: subprotocol))
-    notifyReaders([.connected(protocol: subprotocol)])
+    notifyReaders(.other(.connected(protocol: subprotocol)))
     // Later messages are queued as well, until the earlier ones were sent.
     while true {
       let queued = state.withLock { state in
@@ -214,14 +230,12 @@ extension WebSocketFlow: WebSocketChannelObserver {
     if let closing = state.withLock({ $0.closing }) { channel.close(closing.code, reason: closing.reason) }
   }
 
-  func messagesReceived(_ messages: [WebSocketMessage], _ receipt: WebSocketReceipt) {
-    notifyReaders(messages.map { .message($0, receipt) })
-  }
+  func messagesReceived(_ messages: WebSocketMessages) { notifyReaders(.messages(messages)) }
 
   func channelClosed(_ code: WebSocketCloseCode, reason: String) {
     let reason = reason.isEmpty ? nil : Data(reason.utf8)
     notify(.webSocketClosed(code, reason: reason))
-    notifyReaders([.disconnected(code, reason: reason)])
+    notifyReaders(.other(.disconnected(code, reason: reason)))
   }
 
   func channelEnded() {

@@ -97,17 +97,18 @@ extension WebSocketChannel {
 
   /// Writes the output, unless a write is under way: then its completion continues.
   func flush() {
-    let (data, isOver) = state.withLock { state -> (Data?, Bool) in
-      guard !state.isWriting, state.streamEnd == nil else { return (nil, false) }
-      guard let data = state.connection.takeOutput(options.writeSize) else {
-        return (nil, state.endsTransport)
-      }
-      state.isWriting = true
-      return (data, false)
+    let (writes, isOver) = state.withLock { state in
+      guard !state.isWriting, state.streamEnd == nil else { return (false, false) }
+      state.isWriting = state.connection.hasOutput
+      return (state.isWriting, state.endsTransport)
     }
     if isOver { return stream.close() }
-    guard let data else { return }
-    stream.write(data, timeout: nil) { [self] result in
+    guard writes else { return }
+    // The output is taken when it is written, so that the messages of one turn of a sender are one write.
+    let output: @Sendable () -> Data = { [self] in
+      state.withLock { $0.connection.takeOutput(options.writeSize) } ?? Data()
+    }
+    stream.write(output, timeout: nil) { [self] result in
       guard case .success = result else { return }
       let (sends, timer) = state.withLock { state in
         state.isWriting = false

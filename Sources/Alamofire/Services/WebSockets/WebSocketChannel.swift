@@ -11,11 +11,7 @@ protocol WebSocketChannelObserver: AnyObject, Sendable {
   /// Called when the channel is open.
   func channelOpened(_ channel: WebSocketChannel, subprotocol: String?)
   /// Called when messages were received.
-  ///
-  /// - Parameters:
-  ///   - messages: In their order; at least one.
-  ///   - receipt: Its release means that the messages were processed.
-  func messagesReceived(_ messages: [WebSocketMessage], _ receipt: WebSocketReceipt)
+  func messagesReceived(_ messages: WebSocketMessages)
   /// Called when both sides have sent a Close frame.
   func channelClosed(_ code: WebSocketCloseCode, reason: String)
   /// Called last.
@@ -194,7 +190,8 @@ final class WebSocketChannel: Sendable {
 
   private func deliver(_ event: Delivery) {
     switch event {
-    case .messages(let messages, let size): observer.messagesReceived(messages, WebSocketReceipt(self, size))
+    case .messages(let messages, let size):
+      observer.messagesReceived(WebSocketMessages(messages, WebSocketReceipt(self, size)))
     case .pong(let payload): answerPings(payload)
     case .closed(let closure): closed(closure)
     case .failed: setTimer(.ending, after: options.endTimeout)
@@ -271,6 +268,26 @@ final class WebSocketChannel: Sendable {
   }
 }
 
+/// Messages that arrived together, and are not read yet.
+struct WebSocketMessages: Sendable {
+  /// The last message is the first one, so that each is taken without a copy.
+  private var reversed: [WebSocketMessage]
+  /// Its release means that the messages were processed.
+  let receipt: WebSocketReceipt
+
+  fileprivate init(_ messages: consuming [WebSocketMessage], _ receipt: WebSocketReceipt) {
+    messages.reverse()
+    reversed = messages
+    self.receipt = receipt
+  }
+
+  /// Whether all messages were taken.
+  var isEmpty: Bool { reversed.isEmpty }
+
+  /// Takes the first message.
+  mutating func takeFirst() -> WebSocketMessage? { reversed.popLast() }
+}
+
 /// Counts the bytes of messages until all their readers have released it.
 final class WebSocketReceipt: Sendable {
   private let channel: WebSocketChannel
@@ -340,8 +357,8 @@ extension WebSocketChannel.ChannelState {
     }
   }
 
-  private mutating func add(_ event: WebSocketEvent, to events: inout WebSocketDeliveries) {
-    switch event {
+  private mutating func add(_ event: consuming WebSocketEvent, to events: inout WebSocketDeliveries) {
+    switch consume event {
     case .message(let message):
       held += message.memorySize
       events.append(message)

@@ -305,7 +305,7 @@ struct WebSocketExchange {
 extension WireRequest {
   /// The request for the connection only: proxies are asked for a tunnel for it (RFC 6455 §4.1).
   fileprivate var forConnection: WireRequest {
-    let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
+    let host = origin.host.utf8.contains(UInt8(ascii: ":")) ? "[\(origin.host)]" : origin.host
     return changing { parts in
       parts.url = "http://\(host):\(origin.port)/"
       parts.method = "GET"

@@ -125,13 +125,25 @@ struct WebSocketOutput {
 
   /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
   mutating func append(_ message: WebSocketMessage) -> Bool {
-    let payload = WebSocketPayload(message)
-    guard deflation == nil, payload.bytesLeft >= keptPayloadSize, payload.bytesLeft <= maximumFrameSize
-    else {
-      return payload.withUnsafeBytes { append(message.opcode, $0) }
+    switch message {
+    case .text(let text):
+      if isKept(text.utf8.count) { return appendLarge(.text, message) }
+      // A contiguous text is not copied.
+      let isAppended = text.utf8.withContiguousStorageIfAvailable {
+        append(.text, UnsafeRawBufferPointer($0))
+      }
+      if let isAppended { return isAppended }
+      var copy = text
+      return copy.withUTF8 { append(.text, UnsafeRawBufferPointer($0)) }
+    case .binary(let data):
+      if isKept(data.count) { return appendLarge(.binary, message) }
+      return data.withUnsafeBytes { append(.binary, $0) }
     }
-    appendLarge(message.opcode, payload)
-    return true
+  }
+
+  /// Whether a payload of this size is stored without a copy until it is written.
+  private func isKept(_ count: Int) -> Bool {
+    count >= keptPayloadSize && count <= maximumFrameSize && deflation == nil
   }
 
   /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
@@ -187,12 +199,13 @@ struct WebSocketOutput {
     }
   }
 
-  private mutating func appendLarge(_ opcode: WebSocketOpcode, _ payload: WebSocketPayload) {
+  private mutating func appendLarge(_ opcode: WebSocketOpcode, _ message: WebSocketMessage) -> Bool {
+    var payload = WebSocketPayload(message)
     let header = masked(WebSocketFrameHeader(opcode, length: payload.bytesLeft))
     withLastFrames { header.appendHeader(to: &$0) }
-    var payload = payload
     payload.mask = header.mask
     large.append(Large(payload: payload))
+    return true
   }
 
   private func masked(_ header: WebSocketFrameHeader) -> WebSocketFrameHeader {
@@ -245,15 +258,6 @@ private struct WebSocketPayload {
     position = end
     output.withUnsafeMutableBytes {
       mask?.apply(to: UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
-    }
-  }
-}
-
-extension WebSocketMessage {
-  fileprivate var opcode: WebSocketOpcode {
-    switch self {
-    case .text: .text
-    case .binary: .binary
     }
   }
 }

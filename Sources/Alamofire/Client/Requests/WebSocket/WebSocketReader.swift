@@ -26,7 +26,7 @@ struct WebSocketEventSource: Sendable {
 /// the completion of a sent message, which comes before the answer, also runs before the answer is handled.
 final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   private struct Batch {
-    let notices: [WebSocketNotice]
+    let arrival: WebSocketArrival
     /// Retains the request until the events are handled, because other owners may release it at its end.
     let source: WebSocketEventSource
   }
@@ -60,10 +60,10 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
     self.handler = handler
   }
 
-  func receive(_ notices: [WebSocketNotice]) {
+  func receive(_ arrival: WebSocketArrival) {
     guard let request else { return }
     let source = WebSocketEventSource(request: request, runEnd: runEnd)
-    state.withLock { $0.batches.append(Batch(notices: notices, source: source), weight: 0) }
+    state.withLock { $0.batches.append(Batch(arrival: arrival, source: source), weight: 0) }
     queue.async { [self] in handleNext() }
   }
 
@@ -92,9 +92,16 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
   }
 
   private func handle(_ batch: Batch) {
-    for notice in batch.notices where notice.isCompletion || !batch.source.runEnd.isMuted {
-      if let element = reading.element(notice, batch.source) { handler(element) }
+    switch batch.arrival {
+    case .other(let notice): handle(notice, batch.source)
+    case .messages(var messages):
+      while let message = messages.takeFirst() { handle(.message(message), batch.source) }
     }
+  }
+
+  private func handle(_ notice: WebSocketNotice, _ source: WebSocketEventSource) {
+    guard notice.isCompletion || !source.runEnd.isMuted else { return }
+    if let element = reading.element(notice, source) { handler(element) }
   }
 }
 
@@ -102,8 +109,18 @@ final class WebSocketHandler<Element: Sendable>: WebSocketReader {
 ///
 /// After a cancellation they are dropped when they are read.
 final class WebSocketMailbox: WebSocketReader {
-  private struct State {
-    var notices = Backlog<WebSocketNotice>()
+  /// An event that was taken.
+  struct Item: Sendable {
+    let notice: WebSocketNotice
+    /// The receipt of a message that was the last one to be taken of those that arrived together. Its owner releases it
+    /// outside of the lock, because the connection may continue to read.
+    let receipt: WebSocketReceipt?
+  }
+
+  fileprivate struct State {
+    var arrivals = Backlog<WebSocketArrival>()
+    /// The messages that are being taken, before all arrivals.
+    var messages: WebSocketMessages?
     var waiters: [CheckedContinuation<Void, Never>] = []
     var isFinished = false
   }
@@ -114,25 +131,23 @@ final class WebSocketMailbox: WebSocketReader {
 
   init(_ delivery: EventDelivery) { runEnd = RunEnd(delivery) }
 
-  func receive(_ notices: [WebSocketNotice]) {
+  func receive(_ arrival: WebSocketArrival) {
     let waiters = state.withLock { state in
       defer { state.waiters = [] }
-      if !state.isFinished {
-        for notice in notices { state.notices.append(notice, weight: 0) }
-      }
+      if !state.isFinished { state.arrivals.append(arrival, weight: 0) }
       return state.waiters
     }
     for waiter in waiters { waiter.resume() }
   }
 
   /// Returns the next event, if there is one already.
-  func nextAtOnce() -> WebSocketNotice? { state.withLock { $0.notices.takeFirst() } }
+  func nextAtOnce() -> Item? { state.withLock { $0.takeFirst() } }
 
   /// Returns the next event; waits for it. `nil` after ``finish()``.
-  nonisolated(nonsending) func next() async -> WebSocketNotice? {
+  nonisolated(nonsending) func next() async -> Item? {
     while true {
-      let (notice, isFinished) = state.withLock { ($0.notices.takeFirst(), $0.isFinished) }
-      if notice != nil || isFinished { return notice }
+      let (item, isFinished) = state.withLock { ($0.takeFirst(), $0.isFinished) }
+      if item != nil || isFinished { return item }
       await wait()
     }
   }
@@ -140,7 +155,7 @@ final class WebSocketMailbox: WebSocketReader {
   private nonisolated(nonsending) func wait() async {
     await withCheckedContinuation { continuation in
       let mayContinue = state.withLock { state in
-        guard state.notices.isEmpty, !state.isFinished else { return true }
+        guard state.isEmpty, !state.isFinished else { return true }
         state.waiters.append(continuation)
         return false
       }
@@ -155,9 +170,10 @@ final class WebSocketMailbox: WebSocketReader {
       defer {
         state.isFinished = true
         state.waiters = []
-        state.notices = Backlog()
+        state.arrivals = Backlog()
+        state.messages = nil
       }
-      return (!state.isFinished, state.waiters, state.notices)
+      return (!state.isFinished, state.waiters, (state.arrivals, state.messages))
     }
     for waiter in waiters { waiter.resume() }
     // Released outside the lock, because the connection may continue to read.
@@ -166,9 +182,29 @@ final class WebSocketMailbox: WebSocketReader {
   }
 }
 
+extension WebSocketMailbox.State {
+  fileprivate var isEmpty: Bool { messages == nil && arrivals.isEmpty }
+
+  fileprivate mutating func takeFirst() -> WebSocketMailbox.Item? {
+    if messages == nil {
+      switch arrivals.takeFirst() {
+      case .messages(let arrived): messages = arrived
+      case .other(let notice): return WebSocketMailbox.Item(notice: notice, receipt: nil)
+      case nil: return nil
+      }
+    }
+    guard let message = messages?.takeFirst() else { return nil }
+    guard messages?.isEmpty == true else {
+      return WebSocketMailbox.Item(notice: .message(message), receipt: nil)
+    }
+    return WebSocketMailbox.Item(notice: .message(message), receipt: messages.take()?.receipt)
+  }
+}
+
 /// The events of a WebSocket request for a loop. The sequence and its iterator own it; the request holds the mailbox.
 final class WebSocketEvents<Element: Sendable>: StreamSource {
   private let request: WebSocketRequest
+  private let source: WebSocketEventSource
   private let mailbox: WebSocketMailbox
   private let reading: WebSocketReading<Element>
   private let cancels: Bool
@@ -181,6 +217,7 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
     self.reading = reading
     self.cancels = cancels
     mailbox = WebSocketMailbox(request.flow.delivery)
+    source = WebSocketEventSource(request: request, runEnd: mailbox.runEnd)
     request.add(mailbox)
   }
 
@@ -189,21 +226,21 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   func begin() {}
 
   func nextAtOnce() -> Element? {
-    guard !Task.isCancelled, let notice = mailbox.nextAtOnce() else { return nil }
-    return element(of: notice)
+    guard !Task.isCancelled, let item = mailbox.nextAtOnce() else { return nil }
+    return element(of: item.notice)
   }
 
   nonisolated(nonsending) func next() async -> Element? {
     while !Task.isCancelled {
       if let element = nextAtOnce() { return element }
       let mailbox = mailbox
-      let notice = await withTaskCancellationHandler {
+      let item = await withTaskCancellationHandler {
         await mailbox.next()
       } onCancel: {
         finish()
       }
-      guard let notice else { return nil }
-      if let element = element(of: notice) { return element }
+      guard let item else { return nil }
+      if let element = element(of: item.notice) { return element }
     }
     finish()
     return nil
@@ -213,7 +250,7 @@ final class WebSocketEvents<Element: Sendable>: StreamSource {
   private func element(of notice: WebSocketNotice) -> Element? {
     guard notice.isCompletion || !mailbox.runEnd.isMuted else { return nil }
     if notice.isCompletion { mailbox.finish() }
-    return reading.element(notice, WebSocketEventSource(request: request, runEnd: mailbox.runEnd))
+    return reading.element(notice, source)
   }
 
   func finish() {

@@ -182,7 +182,7 @@ extension WebSocketReading {
       let kind: Element.Kind =
         switch notice {
         case .connected(let name): .connected(protocol: name)
-        case .message(let message, _):
+        case .message(let message):
           switch decode(message.ofFoundation) {
           case .success(let value): .receivedMessage(value)
           case .failure(let error): .serializerFailed(error)
@@ -199,7 +199,7 @@ extension WebSocketReading {
     _ decode: @escaping @Sendable (URLSessionWebSocketTask.Message) -> Element?
   ) -> WebSocketReading<Element> {
     WebSocketReading { notice, _ in
-      guard case .message(let message, _) = notice else { return nil }
+      guard case .message(let message) = notice else { return nil }
       return decode(message.ofFoundation)
     }
   }
