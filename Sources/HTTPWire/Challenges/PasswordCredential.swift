@@ -14,7 +14,7 @@ package struct PasswordCredential: Sendable, Hashable, CustomStringConvertible, 
 
   /// Compares bytes, because strings with different bytes can be equal in Swift, but not to a server.
   package static func == (left: Self, right: Self) -> Bool {
-    left.user.utf8.elementsEqual(right.user.utf8) && left.password.utf8.elementsEqual(right.password.utf8)
+    left.user.hasBytes(of: right.user) && left.password.hasBytes(of: right.password)
   }
 
   package var description: String { "PasswordCredential(…)" }

@@ -43,14 +43,13 @@ package struct Cookie: Sendable, Equatable {
   /// Whether one replaces the other (RFC 6265bis §5.7, "with the same name, domain, host-only-flag, and path").
   package func hasIdentity(of other: Cookie) -> Bool {
     // Byte by byte: to a server, `é` and `e` with an accent are not one name.
-    domain == other.domain && isHostOnly == other.isHostOnly && name.utf8.elementsEqual(other.name.utf8)
-      && path.utf8.elementsEqual(other.path.utf8)
+    domain == other.domain && isHostOnly == other.isHostOnly && name.hasBytes(of: other.name)
+      && path.hasBytes(of: other.path)
   }
 
-  /// Whether nothing changes if the other one replaces it. Texts are equal to Swift when they look the same; to a
-  /// server their bytes count.
+  /// Whether nothing changes if the other one replaces it.
   package func equals(_ other: Cookie) -> Bool {
-    self == other && hasIdentity(of: other) && value.utf8.elementsEqual(other.value.utf8)
+    self == other && hasIdentity(of: other) && value.hasBytes(of: other.value)
   }
 
   package func isExpired(at now: HTTPDate) -> Bool {

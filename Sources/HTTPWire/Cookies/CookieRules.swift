@@ -98,7 +98,8 @@ package struct CookieRules: Sendable {
   /// Checks the requirements of the prefix of a name, in any case (RFC 6265bis §4.1.3).
   private func checkPrefix(_ cookie: Cookie, _ wish: SetCookie) throws(CookieRefusal) {
     func begins(_ text: String, _ prefix: String) -> Bool {
-      text.utf8.prefix(prefix.utf8.count).map(FieldName.lowercased).elementsEqual(prefix.utf8)
+      let text = text.utf8.prefix(prefix.utf8.count)
+      return text.first == UInt8(ascii: "_") && text.map(FieldName.lowercased).elementsEqual(prefix.utf8)
     }
     if cookie.name.isEmpty {
       // Sent without a name, it would read like one with such a name.

@@ -106,12 +106,14 @@ package struct CookieTarget: Sendable, Hashable {
   }
 
   private static func path(of url: String) -> String {
-    let bytes = url.utf8
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return "/" }
-    let authority = bytes[colon...].dropFirst(3)
-    let start = authority.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? authority.endIndex
-    let path = authority[start...].prefix { $0 != 0x3F && $0 != 0x23 }
-    return path.isEmpty ? "/" : String(path) ?? "/"
+    var url = url
+    return url.withUTF8 { bytes in
+      guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return "/" }
+      let authority = bytes[colon...].dropFirst(3)
+      let start = authority.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? authority.endIndex
+      let path = authority[start...].prefix { $0 != 0x3F && $0 != 0x23 }
+      return path.isEmpty ? "/" : String(decoding: path, as: UTF8.self)
+    }
   }
 
   /// The path of a cookie that names none: the folder of the URL that set it (RFC 6265bis §5.1.4).

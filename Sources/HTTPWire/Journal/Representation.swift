@@ -28,7 +28,7 @@ package struct Representation: Codable, Sendable, Equatable {
   /// Whether two validators have the same bytes. Texts that are equal may have different ones.
   package static func isSame(_ left: String?, _ right: String?) -> Bool {
     guard let left, let right else { return left == nil && right == nil }
-    return left.utf8.elementsEqual(right.utf8)
+    return left.hasBytes(of: right)
   }
 
   /// Whether a validator is an entity tag, not a date.

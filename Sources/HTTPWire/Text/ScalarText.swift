@@ -29,3 +29,15 @@ package enum ScalarText {
     return text[..<(end ?? text.endIndex)]
   }
 }
+
+extension String {
+  /// Whether both texts have the same UTF-8. Texts are equal to Swift when they look the same; to a server their bytes
+  /// count.
+  package func hasBytes(of other: String) -> Bool {
+    guard utf8.count == other.utf8.count else { return false }
+    let isEqual = utf8.withContiguousStorageIfAvailable { left in
+      other.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
+    }
+    return (isEqual ?? nil) ?? utf8.elementsEqual(other.utf8)
+  }
+}

@@ -35,7 +35,7 @@ package final class SharedTransfers: Sendable {
         && left.alternative == right.alternative && left.era == right.era
         && left.removalCount == right.removalCount
         && left.fields.elementsEqual(right.fields) {
-          $0.name.utf8.elementsEqual($1.name.utf8) && $0.value.utf8.elementsEqual($1.value.utf8)
+          $0.name.hasBytes(of: $1.name) && $0.value.hasBytes(of: $1.value)
         }
     }
 
