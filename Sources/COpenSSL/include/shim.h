@@ -61,11 +61,6 @@ static inline void openssl_prepare_client(SSL_CTX *context) {
 static inline void openssl_allow_renegotiation(SSL *session) { SSL_clear_options(session, SSL_OP_NO_RENEGOTIATION); }
 static inline void openssl_forbid_renegotiation(SSL *session) { SSL_set_options(session, SSL_OP_NO_RENEGOTIATION); }
 static inline long openssl_renegotiation_count(SSL *session) { return SSL_num_renegotiations(session); }
-// Takes the socket away from a session, within a callback that cannot return an error. The next read fails.
-static inline void openssl_cut(SSL *session) {
-  BIO *bio = SSL_get_rbio(session);
-  if (bio != NULL && BIO_method_type(bio) == BIO_TYPE_SOCKET) BIO_set_fd(bio, -1, BIO_NOCLOSE);
-}
 static inline long openssl_set_requested_server_name(SSL *session, const char *name) {
   return SSL_set_tlsext_host_name(session, name);
 }

@@ -283,8 +283,8 @@ enum EngineThread {
     return result == 0
   }
 
-  /// Runs `body` on a thread of the program, without the SIGPIPE that would end the process when a peer is gone:
-  /// OpenSSL writes to sockets without MSG_NOSIGNAL. The mask of the thread is restored afterwards.
+  /// Runs `body` on a thread of the program, without the SIGPIPE that would end the process when the reader of a file
+  /// is gone: a key log may be a pipe. The mask of the thread is restored afterwards.
   static func withoutBrokenPipes(_ body: () -> Void) {
     var brokenPipe = sigset_t()
     var mask = sigset_t()
@@ -302,8 +302,8 @@ enum EngineThread {
     pthread_sigmask(SIG_SETMASK, &mask, nil)
   }
 
-  /// Blocks signals, because the program's handlers must not run on this thread. SIGPIPE would end the process when a
-  /// peer is gone, because OpenSSL writes to sockets without MSG_NOSIGNAL.
+  /// Blocks signals, because the program's handlers must not run on this thread. SIGPIPE would end the process when the
+  /// reader of a file is gone: a key log may be a pipe.
   private static func blockSignals() {
     var signals = sigset_t()
     sigfillset(&signals)

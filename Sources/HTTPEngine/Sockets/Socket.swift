@@ -144,11 +144,6 @@ extension Socket: Pipe {
     shutdown(descriptor, Int32(SHUT_WR))
     return .moved(0)
   }
-
-  /// Notes that a library which reads and writes the descriptor itself had to wait.
-  func mustWait(toRead: Bool) {
-    if toRead { isReadable = false } else { isWritable = false }
-  }
 }
 
 extension TransportFailure {

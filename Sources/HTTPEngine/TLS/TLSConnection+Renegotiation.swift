@@ -74,8 +74,8 @@ extension TLSConnection {
       .secureConnectionFailed,
       "\(peer.description) sent more than \(Self.mostMessages) messages of TLS handshakes without data, so the connection was closed."
     )
+    // The next read fails, because this callback cannot return an error.
     renegotiation.isCut = true
-    openssl_cut(session)
   }
 
   /// Returns the failure of a server that presents another certificate than before. The request was sent to the first

@@ -15,6 +15,8 @@ final class TLSConnection {
   let connection: any Pipe
   /// The reason why OpenSSL has to refuse the peer or to wait, or why no bytes move.
   @exclusivity(unchecked) var failure: TransportFailure?
+  /// The end of the connection below.
+  @exclusivity(unchecked) var pipeEnd = PipeEnd.none
   @exclusivity(unchecked) private var state = State.handshake
   @exclusivity(unchecked) var renegotiation = TLSRenegotiation()
   /// Whether `close_notify` was sent.
@@ -38,6 +40,13 @@ final class TLSConnection {
     case onlyReads
     /// After any other error no function may be called, not even the shutdown.
     case broken
+  }
+
+  /// The end of a connection, as its last read or write has shown it.
+  enum PipeEnd {
+    case none
+    case ended
+    case failed(TransportFailure)
   }
 
   private enum Choice {
@@ -76,7 +85,9 @@ final class TLSConnection {
 
   private func prepare() -> Bool {
     let reference = Unmanaged.passUnretained(self).toOpaque()
-    guard SSL_set_ex_data(session, Self.index, reference) == 1, join() else { return false }
+    guard SSL_set_ex_data(session, Self.index, reference) == 1, PipeBIO.attach(session, to: self) else {
+      return false
+    }
     if requestsStapledResponse { _ = openssl_request_status_of(session) }
     if peer.choosesIdentity { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
     guard peer.protocols.isEmpty || offerProtocols() else { return false }
@@ -120,12 +131,6 @@ final class TLSConnection {
 
   /// Whether the first handshake is over.
   var isOpen: Bool { if case .handshake = state { false } else { true } }
-
-  /// Attaches the session to the connection. Returns false if memory is short.
-  private func join() -> Bool {
-    guard !(connection is Socket) else { return SSL_set_fd(session, connection.descriptor) == 1 }
-    return PipeBIO.attach(session, to: self)
-  }
 
   /// Sets the answer to ``PipeStep/asksForIdentity``, with which the handshake continues.
   func choose(_ identity: ClientIdentity?) { choice = identity.map { .identity($0) } ?? .withoutIdentity }
@@ -215,16 +220,15 @@ final class TLSConnection {
     if case .broken = state { return .failed(failure ?? .lost(peer.description, ECONNRESET)) }
     ERR_clear_error()
     var count = 0
-    errno = 0
+    pipeEnd = .none
     let status = step(&count)
-    let code = errno
     guard status != 1 else { return .moved(count) }
     switch SSL_get_error(session, status) {
-    case SSL_ERROR_WANT_READ: return mustWait(toRead: true)
-    case SSL_ERROR_WANT_WRITE: return mustWait(toRead: false)
+    case SSL_ERROR_WANT_READ: return .waitsToRead
+    case SSL_ERROR_WANT_WRITE: return .waitsToWrite
     // OpenSSL 3.0 reports a failed write like that, too, if the peer has sent `close_notify`.
     case SSL_ERROR_ZERO_RETURN where isWriting:
-      let lost = failure ?? .lost(peer.description, code == 0 ? EPIPE : code)
+      let lost = lost() ?? .lost(peer.description, EPIPE)
       failure = lost
       state = .onlyReads
       return .failed(lost)
@@ -232,24 +236,22 @@ final class TLSConnection {
     case SSL_ERROR_WANT_RETRY_VERIFY:
       if let chain = failure?.chain { return .undecided(chain) }
     case SSL_ERROR_WANT_X509_LOOKUP: return .asksForIdentity
-    case SSL_ERROR_SYSCALL where code != 0:
-      let lost = failure ?? .lost(peer.description, code)
-      failure = lost
-      if isWriting, case .open = state {
-        state = .onlyReads
-        return .failed(lost)
-      }
+    case SSL_ERROR_SYSCALL:
+      guard isWriting, case .open = state, let lost = lost() else { break }
+      state = .onlyReads
+      return .failed(lost)
     default: break
     }
-    let failure = failure ?? broken()
+    let failure = lost() ?? broken()
     self.failure = failure
     state = .broken
     return .failed(failure)
   }
 
-  private func mustWait(toRead: Bool) -> PipeStep {
-    (connection as? Socket)?.mustWait(toRead: toRead)
-    return toRead ? .waitsToRead : .waitsToWrite
+  /// Returns the first failure, perhaps of the connection below, and keeps it.
+  private func lost() -> TransportFailure? {
+    if failure == nil, case .failed(let below) = pipeEnd { failure = below }
+    return failure
   }
 
   /// OpenSSL's messages about bytes that are not TLS.

@@ -33,7 +33,8 @@ final class TLSPipe: Pipe {
   }
 }
 
-/// The reads and writes of OpenSSL on a connection other than a socket: TLS within a tunnel that is secure itself.
+/// The reads and writes of OpenSSL on a connection. A read that has emptied the socket shows it, so that OpenSSL need
+/// not ask the system once more.
 enum PipeBIO {
   /// Attaches a session to the connection of `tls`. Returns false if memory is short.
   static func attach(_ session: OpaquePointer, to tls: TLSConnection) -> Bool {
@@ -67,10 +68,18 @@ enum PipeBIO {
     step(of: pipe) { $0.connection.write(UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count)))) }
   }
 
-  /// Accepts a flush, which has nothing to do, and no other command.
+  /// Accepts a flush, which has nothing to do, and the question for the end of the connection. No other command.
   private static let control: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
-    _, command, _, _ in
-    command == BIO_CTRL_FLUSH ? 1 : 0
+    pipe, command, _, _ in
+    switch command {
+    case BIO_CTRL_FLUSH: return 1
+    case BIO_CTRL_EOF:
+      guard let reference = pipe.flatMap({ BIO_get_data($0) }) else { return 0 }
+      return Unmanaged<TLSConnection>.fromOpaque(reference)._withUnsafeGuaranteedRef { tls in
+        if case .ended = tls.pipeEnd { 1 } else { 0 }
+      }
+    default: return 0
+    }
   }
 
   private static func step(of pipe: OpaquePointer?, _ move: (TLSConnection) -> PipeStep) -> Int32 {
@@ -82,8 +91,10 @@ enum PipeBIO {
       case .moved(let count): return Int32(clamping: count)
       case .waitsToRead: openssl_waits_to_read(pipe)
       case .waitsToWrite: openssl_waits_to_write(pipe)
-      case .failed(let failure): tls.failure = failure
-      case .ended: return 0
+      case .failed(let failure): tls.pipeEnd = .failed(failure)
+      case .ended:
+        tls.pipeEnd = .ended
+        return 0
       case .undecided, .asksForIdentity: break
       }
       return -1

@@ -5,8 +5,8 @@ import HTTPTestServer
 import HTTPWire
 import Testing
 
-/// Connections that their server has reset, on threads of the program. OpenSSL writes to sockets without MSG_NOSIGNAL,
-/// and SIGPIPE would end the process. The connections are idle while the loop has no thread, so it learns of nothing.
+/// Connections that their server has reset, on threads of the program. SIGPIPE would end the process. The connections
+/// are idle while the loop has no thread, so it learns of nothing.
 @Suite("Broken connections on threads of the program", .timeLimit(.minutes(2))) struct BrokenPipeTests {
   /// Starts a server that answers a request on each connection, and then resets its half-closed connection.
   private static func server(_ protocols: [String], _ gate: Gate) throws -> StreamTestServer {
