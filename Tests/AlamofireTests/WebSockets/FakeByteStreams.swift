@@ -86,6 +86,10 @@ final class FakeByteStream: ByteStream {
     }
   }
 
+  /// Does nothing until ``unpause()``, as an engine whose thread is busy.
+  func pause() { queue.suspend() }
+  func unpause() { queue.resume() }
+
   /// Leaves writes without a completion until ``finishWrites()``.
   func holdWrites() { state.withLock { $0.holdsWrites = true } }
 

@@ -61,8 +61,8 @@ import Testing
       socket.send(.string("\(index)"), queue: DispatchQueue(label: "test")) { result in
         if case .success = result { completed.add(index) }
       }
+      if index == 0 { await stream.writes.wait(for: 2) }
     }
-    await stream.writes.wait(for: 2)
     await stream.settle()
     #expect(stream.writes.count == 2 && completed.count == 0)
     stream.finishWrites()
@@ -70,6 +70,20 @@ import Testing
     #expect(await completed.wait(for: 100).sorted() == Array(0..<100))
     #expect(stream.events == (0..<100).map { .message(.text("\($0)")) })
     #expect(stream.writes.count == 3)
+    socket.cancel()
+  }
+
+  @Test("Messages that are sent before the stream writes are one write")
+  func oneTurn() async throws {
+    let fake = FakeSocketSession()
+    let (socket, _, stream) = try await fake.connected()
+    stream.pause()
+    for index in 0..<10 { socket.send(.string("\(index)")) }
+    stream.unpause()
+    await stream.writes.wait(for: 2)
+    await stream.settle()
+    #expect(stream.events == (0..<10).map { .message(.text("\($0)")) })
+    #expect(stream.writes.count == 2)
     socket.cancel()
   }
 
