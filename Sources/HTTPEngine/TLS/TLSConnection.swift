@@ -223,7 +223,8 @@ final class TLSConnection {
     pipeEnd = .none
     let status = step(&count)
     guard status != 1 else { return .moved(count) }
-    switch SSL_get_error(session, status) {
+    let error = SSL_get_error(session, status)
+    switch error {
     case SSL_ERROR_WANT_READ: return .waitsToRead
     case SSL_ERROR_WANT_WRITE: return .waitsToWrite
     // OpenSSL 3.0 reports a failed write like that, too, if the peer has sent `close_notify`.
@@ -242,7 +243,8 @@ final class TLSConnection {
       return .failed(lost)
     default: break
     }
-    let failure = lost() ?? broken()
+    // After a violation, only the alert may have failed to be written.
+    let failure = (error == SSL_ERROR_SYSCALL ? lost() : failure) ?? broken()
     self.failure = failure
     state = .broken
     return .failed(failure)

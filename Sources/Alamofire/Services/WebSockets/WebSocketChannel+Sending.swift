@@ -243,6 +243,8 @@ extension WebSocketChannel.ChannelState {
     guard let end = awaitedEnd, let purpose = timerPurpose, purpose == .closing || purpose == .pong else {
       return nil
     }
+    // The Close frame is awaited, and its timer is about to be set.
+    if purpose == .pong, connection.phase != .open { return nil }
     guard end <= connection.takenByteCount else { return (purpose, options.writeTimeout) }
     awaitedEnd = nil
     let interval = purpose == .closing ? options.closeTimeout : options.pingInterval
