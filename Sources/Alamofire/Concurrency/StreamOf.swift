@@ -70,6 +70,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Returns the next element; `nil` at the end, and when the surrounding task is cancelled.
     public mutating func next() async -> Element? {
+      // Without the second asynchronous call, which costs an allocation of the task.
       if let element = pulled?.source.nextAtOnce() { return element }
       return await next(isolation: nil)
     }

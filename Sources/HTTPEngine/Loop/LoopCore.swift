@@ -37,8 +37,7 @@ final class LoopCore {
     exchanges.core = self
   }
 
-  // The thread may be any of the program, and the servers may have closed the connections.
-  deinit { EngineThread.withoutBrokenPipes { exchanges.close() } }
+  deinit { exchanges.close() }
 
   /// The time of this turn of the loop.
   var now: UInt64 { state.now }

@@ -9,35 +9,33 @@ import Testing
   /// A handshake message that may not come first: `server_hello_done` (RFC 5246 §7.4.5).
   private static let unexpected: [UInt8] = [22, 3, 3, 0, 4, 14, 0, 0, 0]
 
-  @Test("The violation is the reason of a failed handshake, even if the alert cannot be written")
-  func unwrittenAlert() async throws {
+  /// Begins a handshake, changes its connection, and expects the handshake to fail.
+  private func expectFailure(
+    _ kind: TransportFailure.FailureKind, after change: @escaping @Sendable (MemoryPipe) -> Void
+  ) async throws {
     try await ConnectionFixture.run { fixture in
       let pipe = MemoryPipe()
       let origin = try #require(Origin(url: "https://localhost/"))
-      let tls = try TLSConnection.over(
-        pipe, with: TLSPeer(origin, Client.profile()), fixture.core.contexts
-      ).get()
+      let peer = TLSPeer(origin, Client.profile())
+      let tls = try TLSConnection.over(pipe, with: peer, fixture.core.contexts).get()
       guard case .waitsToRead = tls.handshake() else { throw CancellationError() }
+      change(pipe)
+      guard case .failed(let failure) = tls.handshake() else { throw CancellationError() }
+      #expect(failure.kind == kind, "\(failure.message)")
+    }
+  }
+
+  @Test("The violation is the reason of a failed handshake, even if the alert cannot be written")
+  func unwrittenAlert() async throws {
+    try await expectFailure(.secureConnectionFailed) { pipe in
       pipe.incoming = Self.unexpected
       pipe.room = 0
       pipe.afterRoom = .failed(.lost("localhost", EPIPE))
-      guard case .failed(let failure) = tls.handshake() else { throw CancellationError() }
-      #expect(failure.kind == .secureConnectionFailed, "\(failure.message)")
     }
   }
 
   @Test("A handshake ends with the failure of the connection")
   func brokenConnection() async throws {
-    try await ConnectionFixture.run { fixture in
-      let pipe = MemoryPipe()
-      let origin = try #require(Origin(url: "https://localhost/"))
-      let tls = try TLSConnection.over(
-        pipe, with: TLSPeer(origin, Client.profile()), fixture.core.contexts
-      ).get()
-      guard case .waitsToRead = tls.handshake() else { throw CancellationError() }
-      pipe.afterIncoming = .failed(.lost("localhost", ECONNRESET))
-      guard case .failed(let failure) = tls.handshake() else { throw CancellationError() }
-      #expect(failure.kind == .connectionLost, "\(failure.message)")
-    }
+    try await expectFailure(.connectionLost) { $0.afterIncoming = .failed(.lost("localhost", ECONNRESET)) }
   }
 }
