@@ -23,13 +23,15 @@ struct SentAgainStreamTests {
 
   @Test("A loop that has not begun reads the response of its own run, and its outcome")
   func unreadLoop() async throws {
+    let gate = Latch()
     let session = Session.retained(
-      fake: FakeTransport(.chunks(["first"]), .chunks(["second"], failure: .connectionLost)))
+      fake: FakeTransport(
+        .chunks(["first"]), .chunks(["second"], failure: .connectionLost).held(by: gate)))
     let request = session.streamRequest("http://a.test/")
     let loop = request.streamTask().streamingData()
     _ = try await end(of: request)
     session.retryRequest(request, withDelay: nil)
-    let second = try await end(of: request)
+    let second = try await end(of: request, afterOpening: gate)
     let recorder = DataRecorder()
     for await stream in loop { try? recorder.note(stream) }
     #expect(recorder.text == "first")

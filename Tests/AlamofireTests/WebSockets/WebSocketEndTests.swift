@@ -95,7 +95,8 @@ import Testing
       try connection.drain()
     }
     var configuration = WebSocketRequest.Configuration.default
-    configuration.closeTimeout = .milliseconds(300)
+    // Long enough for a slow machine to receive the skipped messages.
+    configuration.closeTimeout = .seconds(3)
     let socket = Session.forSockets().webSocketRequest(
       to: server.socketURL(), configuration: configuration)
     var reader = socket.webSocketTask().streamingMessages().makeAsyncIterator()
