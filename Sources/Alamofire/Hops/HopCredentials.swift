@@ -184,10 +184,11 @@ extension HopLoop {
     case .known, .unknown: break
     }
     guard let ticket = ticket() else { return .made(nil, nil) }
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: digest, credential: digest.isUTF8 ? credential.normalized : credential, ticket: ticket,
       method: request.method, target: ProtectionDomain.target(of: request.url), quality: quality)
-    return .made(answer.field(with: OpenSSLHashes(), bodyHash: hash), ticket)
+    let field = answer.field(with: OpenSSLHashes(), bodyHash: hash)
+    return .made(field, answer.ticket)
   }
 
   /// Hashes the body of the next hop in a task.

@@ -82,29 +82,25 @@ private final class OpenSSLRunningHash: RunningHash {
 private final class HashAlgorithms: @unchecked Sendable {
   static let shared = HashAlgorithms()
 
-  private let functions: [DigestChallenge.Algorithm: OpaquePointer]
+  private let md5 = fetched("MD5")
+  private let sha256 = fetched("SHA256")
+  private let sha512Half = fetched("SHA512-256")
+  private let sha512 = fetched("SHA512")
   /// `nil` when OpenSSL is set to refuse it.
-  let sha1 = EVP_MD_fetch(nil, "SHA1", nil)
+  let sha1 = fetched("SHA1")
 
-  private init() {
-    functions = Dictionary(
-      uniqueKeysWithValues: DigestChallenge.Algorithm.allCases.compactMap { algorithm in
-        EVP_MD_fetch(nil, algorithm.nameInOpenSSL, nil).map { (algorithm, $0) }
-      })
-    ERR_clear_error()
+  private static func fetched(_ name: String) -> OpaquePointer? {
+    defer { ERR_clear_error() }
+    return EVP_MD_fetch(nil, name, nil)
   }
 
   /// Returns the implementation of an algorithm; `nil` when OpenSSL is set to refuse it.
-  func function(of algorithm: DigestChallenge.Algorithm) -> OpaquePointer? { functions[algorithm] }
-}
-
-extension DigestChallenge.Algorithm {
-  fileprivate var nameInOpenSSL: String {
-    switch self {
-    case .md5: "MD5"
-    case .sha256: "SHA256"
-    case .sha512Half: "SHA512-256"
-    case .sha512: "SHA512"
+  func function(of algorithm: DigestChallenge.Algorithm) -> OpaquePointer? {
+    switch algorithm {
+    case .md5: md5
+    case .sha256: sha256
+    case .sha512Half: sha512Half
+    case .sha512: sha512
     }
   }
 }

@@ -72,11 +72,7 @@ package struct ProxyLogin: Sendable {
     switch remembered.scheme {
     case .basic: return send(basicProof(credential, realm: remembered.realm, isAnswer: false))
     case .digest:
-      guard let challenge = remembered.digest, let ticket = remembered.ticket, ticket.count < .max else {
-        break
-      }
-      let next = DigestTicket(
-        nonce: ticket.nonce, cnonce: ticket.cnonce, count: ticket.count + 1, session: ticket.session)
+      guard let challenge = remembered.digest, let next = remembered.ticket?.next else { break }
       return send(digestProof(challenge, credential, next, isAnswer: false))
     case .ntlm, .negotiate: break
     }
@@ -164,14 +160,14 @@ package struct ProxyLogin: Sendable {
     _ challenge: DigestChallenge, _ credential: PasswordCredential, _ ticket: DigestTicket, isAnswer: Bool
   ) -> AuthenticationProof? {
     guard challenge.qualities.isEmpty || challenge.qualities.contains(.auth) else { return nil }
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: credential, ticket: ticket, method: target.method,
       target: target.text,
       quality: challenge.qualities.isEmpty ? nil : .auth)
     return answer.field(with: hashes).map {
       AuthenticationProof(
         scheme: .digest, realm: challenge.realm, credential: credential, source: .request, field: $0,
-        digest: challenge, ticket: ticket, isAnswer: isAnswer)
+        digest: challenge, ticket: answer.ticket, isAnswer: isAnswer)
     }
   }
 

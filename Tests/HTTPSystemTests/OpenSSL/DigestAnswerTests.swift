@@ -32,7 +32,7 @@ struct DigestAnswerTests {
       """)
     let ticket = DigestTicket(
       nonce: challenge.nonce, cnonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", count: 1)
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: mufasa, ticket: ticket, method: "GET", target: "/dir/index.html",
       quality: .auth)
     let field = answer.field(with: hashes)
@@ -54,7 +54,7 @@ struct DigestAnswerTests {
       nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", \
       opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS", charset=UTF-8, userhash=true
       """)
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: PasswordCredential(user: "Jäsøn Doe", password: "Secret, or not?"),
       ticket: DigestTicket(nonce: challenge.nonce, cnonce: "NTg6RKcb9boFIAS3KrFK9BGeh+niz/sm", count: 1),
       method: "GET", target: "/doe.json", quality: .auth)
@@ -67,7 +67,7 @@ struct DigestAnswerTests {
   @Test("The example of RFC 2617 is computed") func rfc2617() throws {
     let challenge = try challenge(
       #"Digest realm="testrealm@host.com", qop="auth,auth-int", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#)
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: PasswordCredential(user: "Mufasa", password: "Circle Of Life"),
       ticket: DigestTicket(nonce: challenge.nonce, cnonce: "0a4f113b", count: 1), method: "GET",
       target: "/dir/index.html", quality: .auth)
@@ -80,7 +80,7 @@ struct DigestAnswerTests {
   @Test("A challenge without a quality is answered") func noQuality() throws {
     let challenge = try challenge(
       #"Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#)
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: PasswordCredential(user: "Mufasa", password: "CircleOfLife"),
       ticket: .first(for: challenge), method: "GET", target: "/dir/index.html", quality: nil)
     let values = try parameters(answer.field(with: hashes))
@@ -103,12 +103,43 @@ struct DigestAnswerTests {
       """)
     let ticket = DigestTicket(
       nonce: challenge.nonce, cnonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", count: 2)
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: mufasa, ticket: ticket, method: "POST", target: "/dir/index.html",
       quality: .authInt)
     let bodyHash = hashes.text(challenge.algorithm, of: .bytes(Data("v=1".utf8)))
     #expect(try parameters(answer.field(with: hashes, bodyHash: bodyHash))["response"] == response)
     #expect(answer.field(with: hashes) == nil, "without the hash of the body, no answer is computed")
+  }
+
+  @Test(
+    "Later answers know the secret of the first one, and are the same as without it",
+    arguments: ["", "-sess"])
+  func secret(suffix: String) throws {
+    let challenge = try challenge(#"Digest realm="r", qop="auth", nonce="n", algorithm=SHA-256\#(suffix)"#)
+    let origin = Origin(scheme: "http", host: "a.test", port: 80)
+    var first = DigestAnswer(
+      challenge: challenge, credential: mufasa, ticket: .first(for: challenge), method: "GET", target: "/",
+      quality: .auth)
+    let field = first.field(with: hashes)
+    let proof = AuthenticationProof(
+      scheme: .digest, realm: "r", credential: mufasa, source: .session, field: field, digest: challenge,
+      ticket: first.ticket, isAnswer: true)
+    var spaces = CredentialSpaces()
+    spaces.accepted(proof, origin: origin, target: "/", nextNonce: "next")
+    let match = try #require(spaces.matches(origin, target: "/b").first)
+    let nextTicket = spaces.ticket(match.number, origin: origin, cnonce: "c")
+    let ticket = try #require(nextTicket)
+    #expect(ticket.secret != nil)
+    #expect(ticket.next?.secret == ticket.secret)
+    let hash = try #require(ticket.secret).hash
+    #expect(!"\(ticket) \(String(reflecting: ticket))".contains(hash))
+    var known = first
+    known.ticket = ticket
+    var unknown = first
+    unknown.ticket = DigestTicket(
+      nonce: ticket.nonce, cnonce: ticket.cnonce, count: ticket.count, session: ticket.session)
+    let fields = (known.field(with: hashes), unknown.field(with: hashes))
+    #expect(fields.0 != nil && fields.0 == fields.1)
   }
 
   @Test(
@@ -120,15 +151,16 @@ struct DigestAnswerTests {
     ])
   func names(user: String, charset: String, parameter: String) throws {
     let challenge = try challenge(#"Digest realm="r", qop="auth", nonce="n""# + charset)
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: PasswordCredential(user: user, password: "p"),
       ticket: .first(for: challenge), method: "GET", target: "/", quality: .auth)
-    #expect(try #require(answer.field(with: hashes)).hasPrefix("Digest " + parameter))
+    let field = answer.field(with: hashes)
+    #expect(field?.hasPrefix("Digest " + parameter) == true)
   }
 
   @Test("A line break in a name is refused") func lineBreak() throws {
     let challenge = try challenge(#"Digest realm="r", qop="auth", nonce="n""#)
-    let answer = DigestAnswer(
+    var answer = DigestAnswer(
       challenge: challenge, credential: PasswordCredential(user: "a\r\nX-Evil: 1", password: "p"),
       ticket: .first(for: challenge), method: "GET", target: "/", quality: .auth)
     #expect(answer.field(with: hashes) == nil)

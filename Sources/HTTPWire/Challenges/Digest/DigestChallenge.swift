@@ -102,10 +102,12 @@ package struct DigestAnswer {
     self.quality = quality
   }
 
-  /// Returns the value of `Authorization`; `nil` when it cannot be computed.
+  /// Returns the value of `Authorization`; `nil` when it cannot be computed. The ticket then knows the secret, so that
+  /// later answers need not compute it.
   ///
   /// - Parameter bodyHash: The hash of the content, for ``DigestChallenge/Quality/authInt``.
-  package func field(with hashes: some HashFunctions, bodyHash: String? = nil) -> String? {
+  package mutating func field(with hashes: some HashFunctions, bodyHash: String? = nil) -> String? {
+    ticket.secret = ticket.secret ?? secret(with: hashes)
     guard credential.isSendable, let response = response(with: hashes, bodyHash: bodyHash),
       let name = nameParameters(with: hashes)
     else { return nil }
@@ -126,11 +128,9 @@ package struct DigestAnswer {
   }
 
   /// Computes the `response` parameter (RFC 7616 §3.4.1).
-  func response(with hashes: some HashFunctions, bodyHash: String?) -> String? {
+  private func response(with hashes: some HashFunctions, bodyHash: String?) -> String? {
     let algorithm = challenge.algorithm
-    guard var secret = hashes.text(algorithm, credential.user, challenge.realm, credential.password) else {
-      return nil
-    }
+    guard var secret = ticket.secret?.hash else { return nil }
     if challenge.isSession {
       let session = ticket.session
       guard let hash = hashes.text(algorithm, secret, session.nonce, session.cnonce) else { return nil }
@@ -140,6 +140,11 @@ package struct DigestAnswer {
     guard let quality else { return hashes.text(algorithm, secret, ticket.nonce, action) }
     return hashes.text(
       algorithm, secret, ticket.nonce, ticket.countText, ticket.cnonce, quality.rawValue, action)
+  }
+
+  private func secret(with hashes: some HashFunctions) -> DigestSecret? {
+    hashes.text(challenge.algorithm, credential.user, challenge.realm, credential.password)
+      .map { DigestSecret(hash: $0) }
   }
 
   /// Returns the hash of the method and the target, and of the content where its integrity is protected.
@@ -200,13 +205,15 @@ private struct FieldText {
   mutating func add(_ separator: String, quoted text: String) {
     add(separator)
     bytes.append(UInt8(ascii: "\""))
-    if text.utf8.contains(where: Self.isEscaped) {
-      for byte in text.utf8 {
-        if Self.isEscaped(byte) { bytes.append(UInt8(ascii: "\\")) }
-        bytes.append(byte)
+    var text = text
+    text.withUTF8 { text in
+      var start = 0
+      for (index, byte) in text.enumerated() where Self.isEscaped(byte) {
+        bytes.append(contentsOf: text[start..<index])
+        bytes.append(UInt8(ascii: "\\"))
+        start = index
       }
-    } else {
-      add(text)
+      bytes.append(contentsOf: text[start...])
     }
     bytes.append(UInt8(ascii: "\""))
   }
@@ -231,6 +238,18 @@ extension DigestChallenge {
   }
 }
 
+/// The hash of user, realm and password (`A1` in RFC 7616 §3.4.2). It suffices to answer for the user, so it is not in
+/// the description.
+package struct DigestSecret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible,
+  CustomReflectable
+{
+  package let hash: String
+
+  package var description: String { "DigestSecret(…)" }
+  package var debugDescription: String { description }
+  package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
 /// The values that make each answer to a Digest challenge unique (RFC 7616 §3.4).
 package struct DigestTicket: Sendable, Hashable {
   /// The nonces with which a `-sess` algorithm began.
@@ -245,12 +264,23 @@ package struct DigestTicket: Sendable, Hashable {
   /// The number of uses of the nonce, this one included.
   package let count: UInt32
   package let session: Session
+  /// The secret of the credential, if an earlier answer has computed it.
+  package fileprivate(set) var secret: DigestSecret?
 
-  package init(nonce: String, cnonce: String, count: UInt32, session: Session? = nil) {
+  package init(
+    nonce: String, cnonce: String, count: UInt32, session: Session? = nil, secret: DigestSecret? = nil
+  ) {
     self.nonce = nonce
     self.cnonce = cnonce
     self.count = count
     self.session = session ?? Session(nonce: nonce, cnonce: cnonce)
+    self.secret = secret
+  }
+
+  /// The next use of the nonce; `nil` after the last one.
+  package var next: DigestTicket? {
+    guard count < .max else { return nil }
+    return DigestTicket(nonce: nonce, cnonce: cnonce, count: count + 1, session: session, secret: secret)
   }
 
   /// Makes the ticket of the first answer to a challenge.

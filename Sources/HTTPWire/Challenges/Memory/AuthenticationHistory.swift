@@ -107,12 +107,10 @@ package struct AuthenticationProof: Sendable, Equatable {
 
   /// Returns the proof after one more use of its nonce, if it has one.
   fileprivate func counted() -> AuthenticationProof {
-    guard let ticket, ticket.count < .max else { return self }
+    guard let next = ticket?.next else { return self }
     return AuthenticationProof(
       scheme: scheme, realm: realm, credential: credential, source: source, field: field, digest: digest,
-      ticket: DigestTicket(
-        nonce: ticket.nonce, cnonce: ticket.cnonce, count: ticket.count + 1, session: ticket.session),
-      isAnswer: isAnswer)
+      ticket: next, isAnswer: isAnswer)
   }
 }
 

@@ -62,6 +62,8 @@ package struct CredentialSpaces: Sendable {
     var nonce = ""
     var count: UInt32 = 0
     var session: DigestTicket.Session?
+    /// The secret of the credential, once an answer has computed it.
+    var secret: DigestSecret?
     var lastUse: UInt64
   }
 
@@ -78,7 +80,7 @@ package struct CredentialSpaces: Sendable {
   package func matches(_ origin: Origin, target: String) -> [Match] {
     guard let all = spaces[origin] else { return [] }
     let found = all.compactMap { space -> (length: Int, use: UInt64, match: Match)? in
-      let lengths = space.prefixes.filter { target.hasPrefix($0) }.map(\.utf8.count)
+      let lengths = space.prefixes.filter { target.utf8.starts(with: $0.utf8) }.map(\.utf8.count)
       return lengths.max().map { ($0, space.lastUse, space.match) }
     }
     return found.sorted { ($0.length, $0.use) > ($1.length, $1.use) }.map(\.match)
@@ -99,17 +101,18 @@ package struct CredentialSpaces: Sendable {
     // Preemptive credentials without a realm do not identify the protection space that accepts them.
     guard let realm = proof.realm, !proof.scheme.isOfConnection else { return }
     clock += 1
-    let prefixes =
-      proof.scheme == .basic
-      ? [ProtectionDomain.ofBasic(target: target)]
-      : ProtectionDomain.ofDigest(proof.digest?.domain, origin: origin)
-    guard !prefixes.isEmpty else { return }
-    if let slot = spaces.index(forKey: origin),
-      let index = spaces.values[slot].firstIndex(where: { $0.match.isSame(as: proof, realm: realm) })
-    {
-      spaces.values[slot][index].accepted(proof, for: prefixes, nextNonce: nextNonce, at: clock)
+    if let place = place(of: proof, realm: realm, origin: origin) {
+      let domain = spaces.values[place.slot][place.index].match.digest?.domain
+      // The same domain has the same prefixes, which the space has already.
+      let isSame = proof.digest != nil && domain == proof.digest?.domain
+      let prefixes = isSame ? [] : Self.prefixes(of: proof, origin: origin, target: target)
+      guard isSame || !prefixes.isEmpty else { return }
+      spaces.values[place.slot][place.index]
+        .accepted(proof, for: prefixes, nextNonce: nextNonce, at: clock)
       return
     }
+    let prefixes = Self.prefixes(of: proof, origin: origin, target: target)
+    guard !prefixes.isEmpty else { return }
     makeRoom()
     let match = Match(
       number: clock, scheme: proof.scheme, realm: realm, credential: proof.credential, source: proof.source,
@@ -120,6 +123,22 @@ package struct CredentialSpaces: Sendable {
     forget(proof.credential, realm: realm, origin: origin)
     spaces[origin, default: []].append(space)
     count += 1
+  }
+
+  /// Returns where the space of a proof is; `nil` if it is new.
+  private func place(of proof: AuthenticationProof, realm: String, origin: Origin)
+    -> (slot: Dictionary<Origin, [Space]>.Index, index: Int)?
+  {
+    guard let slot = spaces.index(forKey: origin),
+      let index = spaces.values[slot].firstIndex(where: { $0.match.isSame(as: proof, realm: realm) })
+    else { return nil }
+    return (slot, index)
+  }
+
+  private static func prefixes(of proof: AuthenticationProof, origin: Origin, target: String) -> [String] {
+    proof.scheme == .basic
+      ? [ProtectionDomain.ofBasic(target: target)]
+      : ProtectionDomain.ofDigest(proof.digest?.domain, origin: origin)
   }
 
   /// Removes the space of credentials that a server refused.
@@ -176,8 +195,7 @@ extension CredentialSpaces.Space {
     count += 1
     return DigestTicket(
       nonce: nonce, cnonce: match.digest?.isSession == true ? session?.cnonce ?? cnonce : cnonce,
-      count: count,
-      session: session)
+      count: count, session: session, secret: secret)
   }
 
   /// Notes that the server has accepted credentials of the space for targets.
@@ -194,6 +212,7 @@ extension CredentialSpaces.Space {
 
   fileprivate mutating func noteNonce(of proof: AuthenticationProof, next: String?) {
     guard let ticket = proof.ticket else { return }
+    if let known = ticket.secret { secret = known }
     if let next {
       nonce = next
       count = 0
