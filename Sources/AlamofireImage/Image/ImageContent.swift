@@ -148,7 +148,15 @@ final class ImageContent: Sendable {
   ) throws(ImageError) -> ImageFacts {
     let counted = format == .webp ? FileStructure.frames(ofWebP: bytes) : 1
     try limits.check(width: 1, height: 1, frames: counted)
-    if format == .jpeg { try limits.check(.scans, FileStructure.scans(ofJPEG: bytes), limit: 100) }
+    switch format {
+    case .jpeg: try limits.check(.scans, FileStructure.scans(ofJPEG: bytes), limit: 100)
+    case .png: try limits.checkText { place, count in Array(bytes.dropFirst(place).prefix(count)) }
+    case .tiff:
+      if let tile = FileStructure.tile(ofTIFF: bytes) {
+        try limits.check(width: tile.width, height: tile.height, frames: 1)
+      }
+    default: break
+    }
     let first = try VipsImage(bytes, options: "").facts
     let frames = format == .gif ? max(1, Int(first.pages)) : max(1, counted)
     try limits.check(.samples, Int(first.bands), limit: 5)

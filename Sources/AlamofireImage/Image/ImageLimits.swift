@@ -6,12 +6,13 @@
 /// limits.frames = 1
 /// ```
 public struct ImageLimits: Sendable, Equatable {
-  /// The most pixels of all frames together, in a file or in the result of a filter. Default: 100 million, which take
-  /// 400 megabytes of memory.
+  /// The most pixels of all frames together, in a file or in the result of a filter, and of a tile in a TIFF file.
+  /// Default: 100 million, which take 400 megabytes of memory.
   public var pixels: Int
   /// The most frames of an animated image, at most 4,096. Default: 1,000.
   public var frames: Int
-  /// The most bytes of a file. Default: 64 MiB.
+  /// The most bytes of a file, and of the texts and the colour profile in a PNG file after their decompression, as far
+  /// as their lengths allow. Default: 64 MiB.
   public var bytes: Int
   /// The formats that are read. Default: all but AVIF and HEIC. These can contain a larger image than their heads say,
   /// which no other limit notices before memory is taken; allow them for files that you trust.
@@ -67,6 +68,13 @@ public struct ImageLimits: Sendable, Equatable {
     let (total, totalOverflows) = area.multipliedReportingOverflow(by: count)
     // Eight bytes per pixel can always be counted.
     try check(.pixels, areaOverflows || totalOverflows ? .max : total, limit: min(pixels, .max / 8))
+  }
+
+  /// Throws if the texts of a PNG file could take too much memory.
+  func checkText(
+    _ read: (_ place: Int, _ count: Int) throws(ImageError) -> [UInt8]
+  ) throws(ImageError) {
+    try check(.bytes, FileStructure.textSize(ofPNG: read), limit: bytes)
   }
 
   /// Throws if a value exceeds its limit.

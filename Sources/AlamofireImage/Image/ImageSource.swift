@@ -86,6 +86,11 @@ final class ImageFile: Sendable {
     shrink: Int, _ limits: ImageLimits, _ body: (inout VipsImage) throws(ImageError) -> Value
   ) throws(ImageError) -> Value {
     try descriptor.withLock { descriptor throws(ImageError) in
+      if format == .png {
+        try limits.checkText { place, count throws(ImageError) in
+          try Array(Self.read(descriptor.number, count: count, at: place))
+        }
+      }
       var image = try VipsImage(cvips_open_file(descriptor.number, format.encoder, Int32(shrink)))
       let facts = image.facts
       try limits.check(.samples, Int(facts.bands), limit: 5)
@@ -94,13 +99,13 @@ final class ImageFile: Sendable {
     }
   }
 
-  /// Reads up to a number of bytes from the beginning of a file.
-  private static func read(_ descriptor: CInt, count: Int) throws(ImageError) -> Data {
+  /// Reads up to a number of bytes of a file.
+  private static func read(_ descriptor: CInt, count: Int, at start: Int = 0) throws(ImageError) -> Data {
     var data = Data(count: count)
     var place = 0
     while place < count {
       let result = data.withUnsafeMutableBytes {
-        pread(descriptor, $0.baseAddress?.advanced(by: place), count - place, off_t(place))
+        pread(descriptor, $0.baseAddress?.advanced(by: place), count - place, off_t(start + place))
       }
       if result == 0 { break }
       if result > 0 {

@@ -1,8 +1,9 @@
 import Alamofire
-import AlamofireImage
 import Foundation
 import Randomness
 import Testing
+
+@testable import AlamofireImage
 
 @Suite("Hostile and damaged images")
 struct HostileImageTests {
@@ -30,6 +31,56 @@ struct HostileImageTests {
       try Image(data: png(50_000, 50_000))
     }
     #expect(try Image(data: png(50, 50)).pixelWidth == 50)
+  }
+
+  /// Makes a chunk of a PNG file (PNG §5.3).
+  private func chunk(_ kind: String, _ content: Data) -> Data {
+    let body = Data(kind.utf8) + content
+    return bigEndian(content.count) + body + bigEndian(Int(crc(body)))
+  }
+
+  private func bigEndian(_ number: Int) -> Data {
+    withUnsafeBytes(of: UInt32(truncatingIfNeeded: number).bigEndian) { Data($0) }
+  }
+
+  /// Makes a PNG of 2 by 2 pixels with chunks behind its head.
+  private func png(with chunks: [Data]) throws -> Data {
+    var file = try Drawing(gradientOf: 2, 2).file(.png)
+    file.insert(contentsOf: chunks.reduce(Data(), +), at: 33)
+    return file
+  }
+
+  @Test("A PNG whose texts would take too much memory is refused by their lengths", arguments: [false, true])
+  func texts(isFile: Bool) throws {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).png")
+    defer { try? FileManager.default.removeItem(at: url) }
+    let open = { (data: Data) throws -> Int in
+      guard isFile else { return try Image(data: data).pixelWidth }
+      try data.write(to: url)
+      return try Image(streaming: url, .default).pixelWidth
+    }
+    let keyword = Data("Comment\0".utf8)
+    // A compressed text of 8,000 bytes can become 8,000,000.
+    let compressed = chunk("zTXt", keyword + Data(count: 8_000))
+    let international = chunk("iTXt", keyword + Data([1, 0, 0, 0]) + Data(count: 8_000))
+    let plain = chunk("iTXt", keyword + Data([0, 0, 0, 0]) + Data(repeating: 0x41, count: 100_000))
+    for text in [compressed, international] {
+      let file = try png(with: Array(repeating: text, count: 9))
+      #expect(throws: ImageError.limitExceeded(.bytes, limit: 64 << 20, actual: 72_000_000)) {
+        try open(file)
+      }
+    }
+    #expect(try open(png(with: [compressed] + Array(repeating: plain, count: 20))) == 2)
+  }
+
+  @Test("A TIFF with larger tiles than an image may have pixels is refused by its head")
+  func tiles() throws {
+    let limits = ImageLimits(pixels: 10_000)
+    #expect(try Image(data: tiff(samples: 3, photometric: 2), limits: limits).pixelWidth == 8)
+    let tiled = tiff(samples: 3, photometric: 2, more: [(322, 4, 1, 3_008), (323, 3, 1, 3_008)])
+    #expect(throws: ImageError.limitExceeded(.pixels, limit: 10_000, actual: 3_008 * 3_008)) {
+      try Image(data: tiled, limits: limits)
+    }
   }
 
   @Test("A filter does not make more pixels than the image may have")
@@ -89,13 +140,16 @@ struct HostileImageTests {
   }
 
   /// Makes an uncompressed TIFF of 8 by 8 pixels with so many samples of 8 bits, whose values are their numbers.
-  private func tiff(samples: Int, photometric: UInt16) -> Data {
-    let bits = 8 + 2 + 12 * 9 + 4
+  private func tiff(
+    samples: Int, photometric: UInt16, more: [(tag: UInt16, type: UInt16, count: Int, value: Int)] = []
+  ) -> Data {
+    let bits = 8 + 2 + 12 * (9 + more.count) + 4
     let pixels = bits + 2 * samples
     var entries: [(tag: UInt16, type: UInt16, count: Int, value: Int)] = [
       (256, 3, 1, 8), (257, 3, 1, 8), (258, 3, samples, bits), (259, 3, 1, 1), (262, 3, 1, Int(photometric)),
       (273, 4, 1, pixels), (277, 3, 1, samples), (278, 3, 1, 8), (279, 4, 1, 64 * samples),
     ]
+    entries += more
     var file = Data([0x49, 0x49, 42, 0, 8, 0, 0, 0, UInt8(entries.count), 0])
     func append(_ value: Int, _ bytes: Int) {
       for byte in 0..<bytes { file.append(UInt8(value >> (8 * byte) & 255)) }
