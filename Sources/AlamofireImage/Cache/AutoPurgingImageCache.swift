@@ -5,7 +5,8 @@ public import FoundationNetworking
 ///
 /// An image counts as much as its decoded pixels, or as its file if that is larger. An image that is larger than
 /// ``memoryCapacity`` is not stored. When the sum exceeds ``memoryCapacity``, images are removed until it is at most
-/// ``preferredMemoryUsageAfterPurge``. If the memory of the system or of the container runs low, the cache is emptied;
+/// ``preferredMemoryUsageAfterPurge``. The names of images, and what else each of them needs, may take as much memory
+/// again. If the memory of the system or of the container runs low, the cache is emptied;
 /// this is noticed when an image is added.
 ///
 /// ```swift
@@ -63,6 +64,8 @@ open class AutoPurgingImageCache: ImageRequestCache, @unchecked Sendable {
       guard RecentlyRead.cost(image) <= memoryCapacity else { return _ = entries.remove(identifier) }
       entries.insert(image, identifier, of: request)
       if entries.byteCount > memoryCapacity { entries.purge(to: preferredMemoryUsageAfterPurge) }
+      let limit = max(memoryCapacity, RecentlyRead.leastOverhead)
+      if entries.overhead > limit { entries.purge(to: .max, overhead: limit / 2) }
     }
   }
 
@@ -125,11 +128,21 @@ struct RecentlyRead {
     var cost: UInt64
     /// Grows with each time that an image is read.
     var lastRead: UInt64
+
+    /// Returns about the memory of everything but the pixels, which are few in a tiny image.
+    func overhead(_ name: String) -> UInt64 {
+      UInt64(clamping: 512 + name.utf8.count + (request?.utf8.count ?? 0))
+    }
   }
+
+  /// The memory for everything but pixels that even a small cache may take.
+  static let leastOverhead: UInt64 = 1_000_000
 
   private var stored: [String: Stored] = [:]
   private var reads: UInt64 = 0
   private(set) var byteCount: UInt64 = 0
+  /// The memory for names and the like, which is limited separately.
+  private(set) var overhead: UInt64 = 0
 
   /// Returns the names of all images of a request.
   func names(of request: String) -> [String] {
@@ -140,8 +153,10 @@ struct RecentlyRead {
     remove(name)
     reads &+= 1
     let cost = Self.cost(image)
-    stored[name] = Stored(image: image, request: request, cost: cost, lastRead: reads)
+    let new = Stored(image: image, request: request == name ? nil : request, cost: cost, lastRead: reads)
+    stored[name] = new
     byteCount += cost
+    overhead += new.overhead(name)
   }
 
   mutating func read(_ name: String) -> Image? {
@@ -155,6 +170,7 @@ struct RecentlyRead {
   mutating func remove(_ name: String) -> Bool {
     guard let removed = stored.removeValue(forKey: name) else { return false }
     byteCount -= removed.cost
+    overhead -= removed.overhead(name)
     return true
   }
 
@@ -163,13 +179,14 @@ struct RecentlyRead {
     let hadSome = !stored.isEmpty
     stored = [:]
     byteCount = 0
+    overhead = 0
     return hadSome
   }
 
   /// Removes the images that were not read for the longest time, until the others have at most so many bytes.
-  mutating func purge(to target: UInt64) {
+  mutating func purge(to target: UInt64, overhead limit: UInt64 = .max) {
     for (name, _) in stored.sorted(by: { $0.value.lastRead < $1.value.lastRead }) {
-      if byteCount <= target { return }
+      if byteCount <= target, overhead <= limit { return }
       remove(name)
     }
   }

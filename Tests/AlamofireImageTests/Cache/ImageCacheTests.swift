@@ -16,6 +16,15 @@ struct ImageCacheTests {
     AutoPurgingImageCache(capacity, preferred, pressure: nil)
   }
 
+  @Test("The names of tiny images are limited as well") func overhead() throws {
+    let cache = AutoPurgingImageCache(memoryCapacity: 100_000, preferredMemoryUsageAfterPurge: 60_000)
+    let pixel = try Image(pixels: Data([1, 2, 3]), width: 1, height: 1, format: .rgb)
+    let names = (0..<2_000).map { "\($0)" + String(repeating: "x", count: 1_000) }
+    for name in names { cache.add(pixel, withIdentifier: name) }
+    let kept = names.filter { cache.image(withIdentifier: $0) != nil }
+    #expect(kept.count < 700 && kept.contains(names[1_999]), "\(kept.count)")
+  }
+
   @Test("Images are stored, replaced and removed by name")
   func names() throws {
     let cache = cache()
