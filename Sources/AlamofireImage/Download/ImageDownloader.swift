@@ -11,6 +11,9 @@ public import FoundationNetworking
 /// the URL. Therefore it is used without a `cacheKey` only for GET requests without a body, whose header fields cannot
 /// name a user. Do not share it between downloaders with different credentials.
 ///
+/// What an interceptor or the cookies of the ``session`` add is not known then. If they name a user, cancel the
+/// session's requests and empty the ``imageCache`` when the user changes.
+///
 /// All functions may be called from any thread. Images are decoded and filtered on threads for images, as many at a
 /// time as there are processors.
 ///
