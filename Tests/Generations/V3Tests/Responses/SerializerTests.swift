@@ -62,6 +62,11 @@ import Testing
           nil, nil, Data(text.utf8), nil)
         #expect(result.error?.domain == NSCocoaErrorDomain)
       }
+      for text in HiddenTags.documents {
+        let result = Request.propertyListResponseSerializer().serializeResponse(
+          nil, nil, Data(text.utf8), nil)
+        #expect(result.error?.domain == NSCocoaErrorDomain)
+      }
     }
   }
 
@@ -99,5 +104,17 @@ import Testing
     #expect(failed.isFailure && !failed.isSuccess && failed.value == nil && failed.error === failure)
     #expect(failed.description == "FAILURE")
     #expect(failed.debugDescription.hasPrefix("FAILURE: "))
+  }
+}
+
+/// Property lists with very many tags in encodings in which other bytes can stand within a tag.
+private enum HiddenTags {
+  static let documents = [
+    ("iso-2022-jp", "<p\u{1B}(Blist>"), ("hz-gb-2312", "<p~\nlist>"), ("iso-2022-kr", "<p\u{0F}list>"),
+    ("iso-2022-cn", "<p\u{0F}list>"),
+  ].map { encoding, tag in
+    let end = String(repeating: "</plist>", count: 200_000)
+    return "<?xml version='1.0' encoding='\(encoding)'?>" + String(repeating: tag, count: 200_000)
+      + "<string>a</string>" + end
   }
 }

@@ -103,6 +103,10 @@ import Testing
     let data = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: format, options: 0)
     let list = Serialization.propertyList(options: [], response: nil, data: data, error: nil)
     #expect((list.value as? [String: Any])?["a"] as? Int == 1)
+    let declared = Data("<?xml version=\"1.0\" encoding='ISO-8859-1'?><plist><string>a</string></plist>".utf8)
+    #expect(
+      Serialization.propertyList(options: [], response: nil, data: declared, error: nil).value as? String
+        == "a")
     let broken = Serialization.propertyList(options: [], response: nil, data: Data([0, 1, 2]), error: nil)
     #expect(reason(broken).hasPrefix("propertyListSerializationFailed"))
   }
@@ -112,6 +116,10 @@ import Testing
     await #expect(processExitsWith: .success) {
       for element in ["plist", "array"] {
         let text = String(repeating: "<\(element)>", count: 200_000)
+        let list = Serialization.propertyList(options: [], response: nil, data: Data(text.utf8), error: nil)
+        #expect("\(list.error as Any)".contains("propertyListSerializationFailed"))
+      }
+      for text in HiddenTags.documents {
         let list = Serialization.propertyList(options: [], response: nil, data: Data(text.utf8), error: nil)
         #expect("\(list.error as Any)".contains("propertyListSerializationFailed"))
       }
@@ -136,5 +144,17 @@ import Testing
     #expect(data.serializeResponse(nil, nil, nil, Mishap()).error is Mishap)
     let download = DownloadResponseSerializer<String> { _, _, url, _ in .success(url?.path ?? "") }
     #expect(download.serializeResponse(nil, nil, URL(fileURLWithPath: "/a"), nil).value == "/a")
+  }
+}
+
+/// Property lists with very many tags in encodings in which other bytes can stand within a tag.
+private enum HiddenTags {
+  static let documents = [
+    ("iso-2022-jp", "<p\u{1B}(Blist>"), ("hz-gb-2312", "<p~\nlist>"), ("iso-2022-kr", "<p\u{0F}list>"),
+    ("iso-2022-cn", "<p\u{0F}list>"),
+  ].map { encoding, tag in
+    let end = String(repeating: "</plist>", count: 200_000)
+    return "<?xml version='1.0' encoding='\(encoding)'?>" + String(repeating: tag, count: 200_000)
+      + "<string>a</string>" + end
   }
 }
