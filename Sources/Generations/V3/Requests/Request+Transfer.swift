@@ -27,6 +27,8 @@ extension Request {
     let boxed = Boxed(closure)
     record.withLock { record in
       record.isStreamed = true
+      // A validator may be running.
+      record.hasStreamedBytes = record.data?.isEmpty == false
       record.data = nil
     }
     completionQueue.close()
