@@ -4,7 +4,8 @@ package import FoundationEssentials
 /// without white space, one a line, or as a JSON text sequence (RFC 7464).
 ///
 /// It counts brackets and recognizes strings; the decoder validates the texts. Bytes that cannot begin a JSON text
-/// form one text up to the end of their line, so that the next line can be valid.
+/// form one text up to the end of their line, so that the next line can be valid. So do the bytes of a text that is
+/// longer than the limit, of which only the beginning is returned.
 package struct JSONFramer: Sendable {
   private enum State: Sendable {
     /// Between two texts.
@@ -18,6 +19,8 @@ package struct JSONFramer: Sendable {
     /// A number, `true`, `false` or `null`.
     case word
     case rubbish
+    /// In the rest of a text that was too long.
+    case skipped
   }
 
   /// The meaning of a byte for the current text.
@@ -34,8 +37,12 @@ package struct JSONFramer: Sendable {
   private var state = State.between
   /// The beginning of a text that is still incomplete.
   private var kept = Data()
+  private let limit: Int
 
-  package init() {}
+  /// Makes a framer.
+  ///
+  /// - Parameter limit: The number of bytes from which on a text is too long. Default: 64 MiB.
+  package init(limit: Int = 67_108_864) { self.limit = limit }
 
   /// Returns the texts that are complete with `chunk`, in their order.
   package mutating func push(_ chunk: Data) -> [Data] {
@@ -59,8 +66,16 @@ package struct JSONFramer: Sendable {
         index += 1
       }
     }
-    if case .between = state { return texts }
+    switch state {
+    case .between, .skipped: return texts
+    case .nested, .string, .escape, .word, .rubbish: break
+    }
     kept.append(chunk[(chunk.startIndex + begin)...])
+    if kept.count > limit {
+      texts.append(kept.prefix(limit))
+      kept = Data()
+      state = .skipped
+    }
     return texts
   }
 
@@ -85,11 +100,11 @@ package struct JSONFramer: Sendable {
   private mutating func step(_ byte: UInt8) -> Cut {
     // No text has this byte, so the next one follows also if this one is incomplete (RFC 7464 §2.1).
     if byte == Self.recordSeparator {
-      guard case .between = state else {
-        state = .between
-        return .endsBefore
+      defer { state = .between }
+      switch state {
+      case .between, .skipped: return .nothing
+      case .nested, .string, .escape, .word, .rubbish: return .endsBefore
       }
-      return .nothing
     }
     switch state {
     case .between: return begin(byte)
@@ -110,6 +125,9 @@ package struct JSONFramer: Sendable {
       guard byte == UInt8(ascii: "\n") else { return .nothing }
       state = .between
       return .endsBefore
+    case .skipped:
+      if byte == UInt8(ascii: "\n") { state = .between }
+      return .nothing
     }
   }
 

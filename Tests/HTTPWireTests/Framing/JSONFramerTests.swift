@@ -47,6 +47,17 @@ import Testing
     #expect(texts(#"{} {"a":"#) == ["{}", #"{"a":"#])
   }
 
+  @Test("A text without an end is cut off, and the next one begins with its line or record") func tooLong() {
+    for end in ["\n", "\u{1E}"] {
+      var framer = JSONFramer(limit: 100)
+      let texts = (["{}\""] + Array(repeating: "aaaaaaaaaa", count: 64) + [end + "[1]"])
+        .flatMap { framer.push(Data($0.utf8)) }
+      let expected = ["{}", "\"" + String(repeating: "a", count: 99), "[1]"]
+      #expect(texts.map { String(decoding: $0, as: UTF8.self) } == expected)
+      #expect(framer.finish() == nil)
+    }
+  }
+
   @Test("A slice of data is read") func slice() {
     var framer = JSONFramer()
     let slice = Data(#"xx{"a":1}{"b":"#.utf8).dropFirst(2)
