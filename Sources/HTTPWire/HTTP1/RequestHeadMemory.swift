@@ -67,6 +67,8 @@ package enum RequestHeadViolation: Error, Sendable, Equatable {
   /// A field that is not allowed among trailers.
   case trailer(String)
   case contentOfHead
+  /// The method CONNECT, other than for a tunnel to a server.
+  case connect
   case tooLarge
 
   /// One sentence or two: what is wrong and what can be done.
@@ -80,6 +82,8 @@ package enum RequestHeadViolation: Error, Sendable, Equatable {
     case .trailer(let name):
       "\(HeaderFieldRules.quoted(name)) is not allowed as a trailer, because it is needed before the body (RFC 9110 §6.5.1)."
     case .contentOfHead: "A HEAD request cannot carry a body; remove the body or use another method."
+    case .connect:
+      "CONNECT makes a tunnel of the connection, so it is no method for requests (RFC 9110 §9.3.6). Set TransportOptions.proxy to use a proxy, or open a byte stream."
     case .tooLarge:
       "The head of the request is too large: at most 1,000,000 bytes can be sent. Send large values in the body."
     }

@@ -128,6 +128,7 @@ package struct RequestHeadWriter: Sendable {
   package func write(
     into buffer: inout [UInt8], _ memory: inout RequestHeadMemory
   ) throws(RequestHeadViolation) -> Summary {
+    guard method != "CONNECT" || form == .authority else { throw .connect }
     let start = buffer.count
     do throws(RequestHeadViolation) {
       var output = RequestHeadOutput(limit: Self.largestHead, start: start)

@@ -55,9 +55,11 @@ package struct RequestFields: Sendable, Equatable {
   /// Makes the fields of a request. Fields of the connection are left out (RFC 9113 §8.2.2). A given `Host` becomes
   /// `:authority`.
   ///
-  /// - Parameter contentLength: The length of the body; `nil` if there is none, or if it is not known.
+  /// - Parameters:
+  ///   - contentLength: The length of the body; `nil` if there is none, or if it is not known.
+  ///   - isChunked: Whether HTTP/1.1 would send the body in chunks.
   package init(
-    _ control: Control, fields: [HTTPHeader], contentLength: Int64? = nil
+    _ control: Control, fields: [HTTPHeader], contentLength: Int64? = nil, isChunked: Bool = false
   ) throws(Violation) {
     do throws(HeaderFieldRules.Violation) {
       try HeaderFieldRules.validate(method: control.method, fields: fields)
@@ -69,7 +71,7 @@ package struct RequestFields: Sendable, Equatable {
     try appendControl(control, host: fields.first { FieldName.equal($0.name, "Host") }?.value)
     let named = Self.connectionOptions(fields)
     for field in fields {
-      try Self.checkFraming(field, contentLength)
+      try Self.checkFraming(field, contentLength, isChunked)
       append(field, named: named)
     }
     if let contentLength { append("content-length", Substring(String(contentLength))) }
@@ -83,14 +85,16 @@ package struct RequestFields: Sendable, Equatable {
   mutating func appendField(_ field: HTTPHeader) { append(field.name, Substring(field.value)) }
 
   /// Refuses a caller's field that contradicts the body, as on HTTP/1.1.
-  private static func checkFraming(_ field: HTTPHeader, _ length: Int64?) throws(Violation) {
+  private static func checkFraming(
+    _ field: HTTPHeader, _ length: Int64?, _ isChunked: Bool
+  ) throws(Violation) {
     switch field.name.utf8.count {
     case 14 where FieldName.equal(field.name, "Content-Length"):
-      guard trimmed(field.value) == String(length ?? 0) else {
+      guard trimmed(field.value) == String(length ?? 0), length != nil || !isChunked else {
         throw .head(.contradictingFraming("Content-Length"))
       }
     case 17 where FieldName.equal(field.name, "Transfer-Encoding"):
-      guard FieldName.equal(field.value, "chunked") else {
+      guard isChunked, FieldName.equal(field.value, "chunked") else {
         throw .head(.contradictingFraming("Transfer-Encoding"))
       }
     default: break
@@ -247,6 +251,7 @@ extension RequestFields {
     guard request.method != "HEAD" || content == .none && !request.sendsTrailers else {
       throw .head(.contentOfHead)
     }
+    guard request.method != "CONNECT" else { throw .head(.connect) }
     var fields = request.fields
     if omitsExpect { fields.removeAll { FieldName.equal($0.name, "Expect") } }
     let length: Int64? =
@@ -257,7 +262,7 @@ extension RequestFields {
       }
     try self.init(
       Control(method: request.method, origin: request.origin, target: Self.target(of: request.url)),
-      fields: fields, contentLength: length)
+      fields: fields, contentLength: length, isChunked: RequestHeadWriter.Content(of: request).isChunked)
     do throws(RequestHeadViolation) {
       let names = RequestTrailerRules.announcedNames(of: request)
       if !names.isEmpty { appendField(try RequestTrailerRules.announcement(of: names)) }

@@ -25,6 +25,17 @@ import Testing
     #expect(!request.isChunked)
   }
 
+  @Test("CONNECT is refused before anything is sent", arguments: [nil, "https"] as [String?])
+  func connect(scheme: String?) async throws {
+    let server = try HTTPTestServer(scheme == nil ? .none : .tls(.localhost))
+    let client = Client()
+    for body in [RequestBody.none, .bytes(Data("body".utf8))] {
+      let failure = try await client.failure(of: client.request(server.url("/"), "CONNECT", body: body))
+      #expect(failure.kind == .badURL && failure.message.contains("CONNECT makes a tunnel"), "\(failure)")
+    }
+    #expect(server.connectionCount == 0)
+  }
+
   @Test("An empty body counts as no body", arguments: ["GET", "DELETE", "OPTIONS", "POST", "PUT"])
   func emptyBody(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)

@@ -47,6 +47,45 @@ import Testing
     #expect(throws: RequestFields.Violation.head(.contentOfHead)) { try Self.fields("HEAD", body: data) }
   }
 
+  @Test(
+    "A field that contradicts the body is refused, as by HTTP/1.1",
+    arguments: [
+      ("Content-Length", "0", true), ("Content-Length", "4", true), ("Transfer-Encoding", "chunked", true),
+      ("Content-Length", "4", false), ("Content-Length", "3", false),
+      ("Transfer-Encoding", "chunked", false),
+    ])
+  func framing(name: String, value: String, isUnknown: Bool) throws {
+    let body = isUnknown ? RequestBody.source(UnknownLength()) : .bytes(Data([1, 2, 3]))
+    let fields = [HTTPHeader(name: name, value: value)]
+    let url = "https://a.example/"
+    let origin = try #require(Origin(url: url))
+    let request = WireRequest(
+      url: url, origin: origin, profile: ConnectionProfile(options: TransportOptions(), connectionsPerHost: 6)
+    ) { parts in
+      parts.method = "POST"
+      parts.fields = fields
+      parts.body = body
+    }
+    var head: [UInt8] = []
+    let http1 = Result { try RequestHeadWriter(request, form: .origin).write(into: &head) }
+    let http2 = Result { try RequestFields(request) }
+    let isSent = if case .success = http1 { true } else { false }
+    switch http2 {
+    case .success: #expect(isSent)
+    case .failure(let error):
+      #expect(!isSent && error as? RequestFields.Violation == .head(.contradictingFraming(name)))
+    }
+  }
+
+  /// A body whose length is not known.
+  private final class UnknownLength: BodySource {
+    var length: Int64 { -1 }
+    var isRepeatable: Bool { false }
+    func start(wake: @escaping @Sendable () -> Void) -> TransportFailure? { nil }
+    func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading { .end }
+    func stop() {}
+  }
+
   @Test("Expect is left out after a refusal", arguments: [true, false]) func expect(omits: Bool) throws {
     let expect = HTTPHeader(name: "Expect", value: "100-continue")
     let text = Self.text(try Self.fields("POST", "https://a.example/", [expect], omitsExpect: omits))
