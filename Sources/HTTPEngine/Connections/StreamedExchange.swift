@@ -125,7 +125,6 @@ final class StreamedExchange: HTTP2StreamOwner {
       // A server that has sent GOAWAY accepts the request on another connection.
       lost(nil, connection.session.goAway == nil ? .notSent : .refused)
     case .refused(let code):
-      if code == HTTP2ErrorCode.http11Required { exchange.requiresHTTP1 = true }
       // nghttp2 closes the streams above the last one of GOAWAY with REFUSED_STREAM, whatever code GOAWAY gives.
       let reason = connection.session.goAway?.code ?? code
       lost(exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason))
@@ -135,6 +134,9 @@ final class StreamedExchange: HTTP2StreamOwner {
           .connectionLost,
           "\(exchange.hostName) reset the stream (\(HTTP2Failure.name(of: code))) before the response was complete.\(exchange.warning(.unknown))"
         ))
+      if code == HTTP2ErrorCode.http11Required || reason == HTTP2ErrorCode.http11Required {
+        exchange.requiresHTTP1 = true
+      }
     case .invalid(let text):
       fail(
         TransportFailure(.badServerResponse, HTTP2Failure.violation(text).message(host: exchange.hostName)))

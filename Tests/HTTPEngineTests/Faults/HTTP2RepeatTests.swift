@@ -19,6 +19,7 @@ import Testing
     case answer, refuse, close, goAway, goAwayBehind, goAwayAndClose, http11Required, resetAfterHead,
       failInternally
     case cutInHead
+    case goAwayHTTP11
     /// A frame that an attacker changes into RST_STREAM with REFUSED_STREAM, or into GOAWAY.
     case forgedRefusal, forgedGoAway
   }
@@ -82,6 +83,10 @@ import Testing
     case .close: return false
     case .goAway:
       try session.goAway(last: stream == 1 ? 0 : stream - 2)
+      try connection.stall()
+      return false
+    case .goAwayHTTP11:
+      try session.goAway(last: stream == 1 ? 0 : stream - 2, .http11Required)
       try connection.stall()
       return false
     case .goAwayBehind, .goAwayAndClose:
@@ -267,6 +272,18 @@ import Testing
     let response = try await client.send(client.request(url, "POST", body: .source(source)))
     #expect(response.status == 200 && response.head.version == .http1_1)
     #expect(log.bodies.withLock { $0 } == [PatternSource.bytes(60_000)])
+  }
+
+  @Test("A connection that ends with HTTP_1_1_REQUIRED is replaced by HTTP/1.1", arguments: ["GET", "POST"])
+  func goAwayHTTP11(method: String) async throws {
+    let log = Log()
+    let server = try Self.server([[.goAwayHTTP11], [.goAwayHTTP11]], log)
+    let client = Client()
+    let body = method == "GET" ? RequestBody.none : .bytes(Data("body".utf8))
+    let response = try await client.send(
+      client.request("https://localhost:\(server.port)/", method, body: body))
+    #expect(response.status == 200 && response.head.version == .http1_1)
+    #expect(log.all == ["request", "1.1 \(method)"])
   }
 
   /// Serves HTTP/2 on the first connection, and HTTP/1.1 on later ones.
