@@ -10,7 +10,10 @@ final class StreamedExchange: HTTP2StreamOwner {
   /// `nil` once the exchange has ended, or has left the stream.
   @exclusivity(unchecked) private var exchange: Exchange?
   @exclusivity(unchecked) private var stream: HTTP2Stream?
+  /// Empty once the exchange has accepted all bytes.
   @exclusivity(unchecked) private var unread: [UInt8] = []
+  /// The number of bytes at the beginning of ``unread`` that the exchange has accepted.
+  @exclusivity(unchecked) private var accepted = 0
   /// The end of the stream, while the exchange still has to take bytes.
   @exclusivity(unchecked) private var end: HTTP2StreamEnd?
   private let hasContent: Bool
@@ -42,6 +45,9 @@ final class StreamedExchange: HTTP2StreamOwner {
 
   /// The queue that has admitted the exchange.
   var hostQueue: HostQueues.Queue? { exchange?.hostQueue }
+
+  /// Whether the exchange has got a complete response, although its request is not sent completely.
+  var isAnswered: Bool { stream?.hasResponseEnded == true && unread.isEmpty }
 
   /// Whether the exchange has left the stream.
   var isOver: Bool { exchange == nil }
@@ -82,6 +88,7 @@ final class StreamedExchange: HTTP2StreamOwner {
     guard let exchange else { return nil }
     self.exchange = nil
     unread = []
+    accepted = 0
     if let stream { connection.session.reset(stream) }
     stream = nil
     connection.left(exchange)
@@ -127,6 +134,9 @@ final class StreamedExchange: HTTP2StreamOwner {
     case .refused(let code):
       // nghttp2 closes the streams above the last one of GOAWAY with REFUSED_STREAM, whatever code GOAWAY gives.
       let reason = connection.session.goAway?.code ?? code
+      if code == HTTP2ErrorCode.http11Required || reason == HTTP2ErrorCode.http11Required {
+        exchange.requiresHTTP1 = true
+      }
       lost(exchange.unanswered(.refused, code: reason), .refused, isBusy: Self.isBusy(reason))
     case .reset(let code):
       fail(
@@ -134,9 +144,6 @@ final class StreamedExchange: HTTP2StreamOwner {
           .connectionLost,
           "\(exchange.hostName) reset the stream (\(HTTP2Failure.name(of: code))) before the response was complete.\(exchange.warning(.unknown))"
         ))
-      if code == HTTP2ErrorCode.http11Required || reason == HTTP2ErrorCode.http11Required {
-        exchange.requiresHTTP1 = true
-      }
     case .invalid(let text):
       fail(
         TransportFailure(.badServerResponse, HTTP2Failure.violation(text).message(host: exchange.hostName)))
@@ -227,11 +234,12 @@ final class StreamedExchange: HTTP2StreamOwner {
       return
     }
     exchange.noteActivity()
-    deliver(bytes)
+    let count = deliver(bytes)
+    if !isOver { unread += bytes[count...] }
   }
 
-  /// Gives bytes to the exchange, and keeps those that it cannot take.
-  private func deliver(_ bytes: UnsafeRawBufferPointer) {
+  /// Gives bytes to the exchange, and returns the number of those that it has accepted.
+  private func deliver(_ bytes: UnsafeRawBufferPointer) -> Int {
     var rest = bytes
     while let exchange, !rest.isEmpty {
       guard exchange.flow.mayReceive else { break }
@@ -248,7 +256,20 @@ final class StreamedExchange: HTTP2StreamOwner {
       }
       break
     }
-    if exchange != nil, !rest.isEmpty { unread = Array(rest) }
+    return bytes.count - rest.count
+  }
+
+  /// Gives the exchange the bytes that it could not accept before. Each byte is moved at most twice, however small the
+  /// pieces are that it accepts.
+  private func deliverUnread() {
+    // The exchange may end, and release the bytes.
+    let bytes = unread
+    let count = bytes.withUnsafeBytes { deliver(UnsafeRawBufferPointer(rebasing: $0[accepted...])) }
+    _ = consume bytes
+    accepted += count
+    guard accepted > unread.count / 2 else { return }
+    if accepted < unread.count { unread.removeFirst(accepted) } else { unread = [] }
+    accepted = 0
   }
 
   func trailersReceived(_ trailers: FieldBlock, _ stream: HTTP2Stream) {
@@ -271,11 +292,7 @@ final class StreamedExchange: HTTP2StreamOwner {
 
   /// Continues in both directions after a wait.
   func goOn() {
-    if !unread.isEmpty, exchange?.flow.mayReceive == true {
-      let bytes = unread
-      unread = []
-      bytes.withUnsafeBytes { deliver($0) }
-    }
+    if !unread.isEmpty, exchange?.flow.mayReceive == true { deliverUnread() }
     guard let exchange else { return }
     if let end, unread.isEmpty, !exchange.flow.isSuspended { return finish(end) }
     if let stream { connection.session.resumeContent(of: stream) }
