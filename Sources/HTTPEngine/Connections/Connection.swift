@@ -22,6 +22,8 @@ protocol Connection: AnyObject {
   func continueExpired(_ exchange: Exchange)
   /// Releases an exchange that ends before its response is complete.
   func abandon(_ exchange: Exchange)
+  /// Whether the response of an exchange is complete, so that only its request is still being sent.
+  func isAnswered(_ exchange: Exchange) -> Bool
   /// Notes that an exchange is about to be abandoned because of a time limit.
   func noteTimeout(of exchange: Exchange)
   /// Does what an earlier turn of the loop has left.

@@ -25,7 +25,8 @@ extension HTTP1Connection {
       switch read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(most))) {
       case .moved(let count):
         left -= max(count, Self.turnSize / Self.mostSteps)
-        exchange.noteActivity()
+        // Bytes after the response are no reason to wait for the end of the request.
+        if !isAnswered(exchange) { exchange.noteActivity() }
         process(UnsafeRawBufferPointer(rebasing: room.prefix(count)), of: exchange)
       case .waitsToRead, .waitsToWrite: return
       case .ended: return peerClosed(isAnnounced: true, nil)

@@ -187,6 +187,10 @@ final class HTTP1Connection: Connection {
     run()
   }
 
+  func isAnswered(_ exchange: Exchange) -> Bool {
+    if case .done? = machine?.receiving { carries(exchange) } else { false }
+  }
+
   func noteTimeout(of exchange: Exchange) {}
 
   func abandon(_ exchange: Exchange) {

@@ -172,6 +172,8 @@ final class HTTP2Connection: Connection {
     flushLater()
   }
 
+  func isAnswered(_ exchange: Exchange) -> Bool { carried[exchange.ticket]?.isAnswered == true }
+
   /// Uses the connection for no other exchange if nothing has arrived since this one began: a router may have forgotten
   /// it. Without that, every request would run into its time limit until the system gives the connection up.
   func noteTimeout(of exchange: Exchange) {

@@ -402,16 +402,28 @@ extension LoopExchanges {
     nextSweep = exchanges.values.reduce(nextSweep) { min($0, $1.expiry) }
   }
 
+  private func isAnswered(_ exchange: Exchange) -> Bool {
+    exchange.phase == .running && exchange.login?.next == nil
+      && exchange.connection?.isAnswered(exchange) == true
+  }
+
+  /// Ends an exchange with the response so far, and gives its connection up.
+  private func complete(_ exchange: Exchange) {
+    let outcome = exchange.completed()
+    leaveConnection(exchange)
+    end(exchange, outcome)
+  }
+
   private func expire(_ exchange: Exchange) {
     if let failure = exchange.timeout() {
+      // The server does not take the rest of a request that it has answered.
+      if failure.phase == .idle, isAnswered(exchange) { return complete(exchange) }
       if exchange.phase == .running { exchange.connection?.noteTimeout(of: exchange) }
       return abandon(exchange, failure)
     }
     // Stop waiting for the rest of a body that is discarded.
     if let dropped = exchange.dropped, dropped.deadline <= now, exchange.login?.next == nil {
-      let outcome = exchange.completed()
-      leaveConnection(exchange)
-      return end(exchange, outcome)
+      return complete(exchange)
     }
     if exchange.repeatTime <= now {
       exchange.repeatTime = .max

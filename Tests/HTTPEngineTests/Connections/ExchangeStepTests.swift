@@ -180,6 +180,28 @@ struct ExchangeStepTests {
     }
   }
 
+  @Test("A complete response is delivered, although its server does not take the rest of the request")
+  func answeredUpload() async throws {
+    try await ConnectionFixture.run { fixture in
+      let table = fixture.core.exchanges
+      defer { table.failAll(LoopExchanges.cancelled) }
+      let (exchange, ending) = try fixture.submit(
+        "POST", .bytes(Data(repeating: 1, count: 100_000)), idleTimeout: .seconds(1))
+      let pipe = MemoryPipe()
+      pipe.room = 50_000
+      let connection = try fixture.open(pipe, for: exchange.pool)
+      pipe.incoming = Self.response("Content-Length: 2", "ok")
+      connection.pipeIsReady()
+      #expect(ending.outcome == nil, "the server may read the rest")
+      fixture.core.state.now += 600_000_000
+      pipe.incoming = Array("more".utf8)
+      connection.pipeIsReady()
+      fixture.core.state.now += 600_000_000
+      table.turn()
+      #expect(ending.status == 200 && ending.text == "ok" && pipe.isClosed)
+    }
+  }
+
   @Test("The time of a suspension counts for no limit") func suspension() async throws {
     try await ConnectionFixture.run({ $0.timeLimits.firstByte = .seconds(10) }) { fixture in
       let connection = fixture.http1(MemoryPipe())

@@ -129,6 +129,20 @@ struct HTTP2StepTests {
     }
   }
 
+  @Test("A stream is answered once its response is complete, although its request is not") func answered()
+    async throws
+  {
+    try await ConnectionFixture.run { fixture in
+      let source = RequestBody.source(ScriptedSource(.bytes([1]), .wait))
+      let setup = try Setup(fixture, "POST", source)
+      setup.receive([1], endsStream: false)
+      #expect(!setup.connection.isAnswered(setup.exchange))
+      setup.pipe.incoming += HTTP2TestConnection.bytes(of: .data, flags: 0x1, stream: 1)
+      setup.connection.pipeIsReady()
+      #expect(setup.connection.isAnswered(setup.exchange) && setup.ending.outcome == nil)
+    }
+  }
+
   @Test("The loss of a discarded body is not a failure") func lostBody() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, observer: Watcher(disposition: .discard))

@@ -137,24 +137,44 @@ final class ConnectionFixture {
     for neighbour in neighbours { neighbour.end() }
   }
 
+  /// Submits a request as the loop does, so that it gets a pool of the loop's own.
+  func submit(
+    _ method: String = "GET", _ body: RequestBody = .none, ticket: UInt64 = 1, idleTimeout: Duration? = nil,
+    then next: (() -> Void)? = nil
+  ) throws -> (Exchange, Ending) {
+    let ending = Ending(then: next)
+    let request = WireRequest(url: url, origin: origin, profile: profile) { parts in
+      parts.method = method
+      parts.body = body
+      parts.idleTimeout = idleTimeout
+    }
+    core.exchanges.submit(request, ticket: ticket, observer: Watcher(), completion: ending)
+    let exchange = try #require(core.exchanges.exchanges[ticket])
+    begun.append((exchange, ending))
+    return (exchange, ending)
+  }
+
   // MARK: Connections
 
   private func facts(_ pipe: MemoryPipe, _ tls: TLSConnection?) -> ConnectionFacts {
     ConnectionFacts(of: pipe, tls, ConnectionFacts.Times(), isProxied: false)
   }
 
-  func http1(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) -> HTTP1Connection {
-    HTTP1Connection(pipe, tls, facts(pipe, tls), for: pool)
+  func http1(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil, for pool: Pool? = nil) -> HTTP1Connection {
+    HTTP1Connection(pipe, tls, facts(pipe, tls), for: pool ?? self.pool)
   }
 
   func http2(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) throws -> HTTP2Connection {
     try #require(HTTP2Connection(pipe, tls, facts(pipe, tls), headerSizeLimit: 262_144, for: pool))
   }
 
-  /// Gives the pool a connection in memory instead of the first one that it begins.
-  func open(_ pipe: MemoryPipe, _ tls: TLSConnection? = nil) throws -> HTTP1Connection {
+  /// Gives a pool a connection in memory instead of the first one that it begins.
+  func open(
+    _ pipe: MemoryPipe, _ tls: TLSConnection? = nil, for pool: Pool? = nil
+  ) throws -> HTTP1Connection {
+    let pool = pool ?? self.pool
     let maker = try #require(pool.pending.first)
-    let connection = http1(pipe, tls)
+    let connection = http1(pipe, tls, for: pool)
     maker.cancel()
     pool.opened(connection, by: maker)
     return connection
