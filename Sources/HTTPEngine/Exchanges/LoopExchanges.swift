@@ -27,6 +27,10 @@ final class LoopExchanges {
   @exclusivity(unchecked) private var settling: [HTTP1Connection] = []
   /// The settling connections that the running poll covers.
   @exclusivity(unchecked) private var settled: [HTTP1Connection] = []
+  /// Whether the events of sockets are being delivered. Until then, a connection may have ended unnoticed.
+  @exclusivity(unchecked) private var isDelivering = false
+  /// The exchanges that start after the delivery.
+  @exclusivity(unchecked) private var delayed: [UInt64] = []
   /// The connections that have more to do, although their sockets have nothing to report.
   @exclusivity(unchecked) private var continued: [any Connection] = []
   /// The ready connections that are being processed now.
@@ -124,6 +128,10 @@ final class LoopExchanges {
   /// enters it again when it is resumed.
   func start(_ exchange: Exchange) {
     guard let request = exchange.request, !state.isShutDown else { return }
+    guard !isDelivering else {
+      exchange.phase = .queued
+      return delayed.append(exchange.ticket)
+    }
     guard !exchange.flow.isSuspended else {
       exchange.phase = .withheld
       return core.startAdmitted(hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true))
@@ -349,10 +357,17 @@ extension LoopExchanges {
 
 extension LoopExchanges {
   /// Delivers what the sockets have reported. Afterwards the connections that were waiting for this look can be used.
+  /// An exchange that begins during the delivery starts only then: the next event may say that its connection has
+  /// ended.
   func lookAtSockets(_ deliver: () -> Void) {
     swap(&settling, &settled)
+    isDelivering = true
     deliver()
+    isDelivering = false
     while let connection = settled.popLast() { connection.settle() }
+    guard !delayed.isEmpty else { return }
+    core.startAdmitted(delayed)
+    delayed.removeAll(keepingCapacity: true)
   }
 
   /// Finishes deferred work, and ends what has exceeded a time limit.

@@ -51,8 +51,8 @@ final class Poller {
     var descriptor: Int32 = -1
   }
 
-  /// The number of ready sockets of one turn. Others are ready in the next turn, too.
-  private static let mostEvents = 256
+  /// The number of events for which there is room at first.
+  private static let leastRoom = 256
   /// Marks the events of the waker, which has no slot.
   private static let wakerBits = UInt64.max
   /// The pause of a loop for which the system has no descriptors, in milliseconds.
@@ -62,7 +62,9 @@ final class Poller {
   @exclusivity(unchecked) private(set) var descriptor: Int32 = -1
   /// The descriptor by which other threads wake the loop.
   private let waker = Atomic<Int32>(-1)
-  private let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: mostEvents)
+  /// Has room for all watched sockets and the waker, so that a turn knows of each connection whether it has ended.
+  @exclusivity(unchecked) private var events = UnsafeMutableBufferPointer<epoll_event>.allocate(
+    capacity: leastRoom)
   /// The events that have not been delivered.
   @exclusivity(unchecked) private var readyCount = 0
   @exclusivity(unchecked) private var slots: [Slot] = []
@@ -159,7 +161,13 @@ final class Poller {
       poll(nil, 0, min(milliseconds, Self.pauseWithoutDescriptors))
       return
     }
-    readyCount = max(0, Int(epoll_wait(descriptor, events, Int32(Self.mostEvents), milliseconds)))
+    if events.count <= slots.count { growEvents() }
+    readyCount = max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)))
+  }
+
+  private func growEvents() {
+    events.deallocate()
+    events = .allocate(capacity: 2 * slots.count)
   }
 
   /// Notifies the targets of what the last wait has found.

@@ -113,6 +113,36 @@ import Testing
     }
   }
 
+  @Test(
+    "A request that follows a response is not sent on a connection whose end is reported next",
+    arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"])
+  func reportedNext(bytes: String) async throws {
+    try await ConnectionFixture.run { fixture in
+      let table = fixture.core.exchanges
+      defer { table.failAll(LoopExchanges.cancelled) }
+      var last: (exchange: Exchange, ending: ConnectionFixture.Ending)?
+      let (first, _) = try fixture.submit(ticket: 1) { last = try? fixture.submit(ticket: 3) }
+      let (second, _) = try fixture.submit(ticket: 2)
+      let pool = try #require(first.pool)
+      let pipes = [MemoryPipe(), MemoryPipe()]
+      let connections = try pipes.map { try fixture.open($0, for: pool) }
+      #expect(connections[1].exchange === second)
+      Self.answer(pipes[1], connections[1])
+      table.lookAtSockets {}
+      #expect(pool.idle.count == 1)
+      let count = pipes[1].written.count
+      table.lookAtSockets {
+        Self.answer(pipes[0], connections[0])
+        pipes[1].incoming = Array(bytes.utf8)
+        pipes[1].afterIncoming = .ended
+        connections[1].pipeIsReady()
+      }
+      let (exchange, ending) = try #require(last)
+      #expect(pipes[1].written.count == count && pipes[1].isClosed, "the request was sent")
+      #expect(ending.outcome == nil && exchange.phase == .connecting)
+    }
+  }
+
   @Test("The connection that was used last is used first") func order() async throws {
     try await ConnectionFixture.run { fixture in
       let pool = fixture.pool
