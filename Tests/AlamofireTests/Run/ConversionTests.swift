@@ -163,9 +163,11 @@ struct ConversionTests {
   @Test("A relative URL is resolved against its base") func relativeURL() async throws {
     let base = try #require(URL(string: "http://a.test/b/c"))
     let url = try #require(URL(string: "d?e", relativeTo: base))
-    let response = await Session.retained(fake: fake).request(url).end()
-    #expect(response.error == nil)
-    #expect(fake.urls == ["http://a.test/b/d?e"])
+    let session = Session.retained(fake: fake)
+    #expect(await session.request(url).end().error == nil)
+    #expect(await session.request(url, parameters: ["a": 1]).end().error == nil)
+    #expect(await session.request(url, parameters: ["a": "1"], encoder: .urlEncodedForm).end().error == nil)
+    #expect(fake.urls == ["http://a.test/b/d?e", "http://a.test/b/d?e&a=1", "http://a.test/b/d?e&a=1"])
   }
 
   @Test("The URL of the response has the fragment of the request") func fragment() async {

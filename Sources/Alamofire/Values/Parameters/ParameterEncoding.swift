@@ -152,7 +152,9 @@ extension URL {
   /// Characters that are invalid in a query are encoded first, because Foundation traps on them.
   package func appending(toQuery text: String) -> URL? {
     guard !text.isEmpty else { return self }
-    guard var components = URLComponents(url: self, resolvingAgainstBaseURL: false) else { return nil }
+    guard var components = URLComponents(url: self, resolvingAgainstBaseURL: baseURL != nil) else {
+      return nil
+    }
     let addition = PercentEncoding.query.repair(text)
     if let query = components.percentEncodedQuery, !query.isEmpty {
       components.percentEncodedQuery = "\(query)&\(addition)"

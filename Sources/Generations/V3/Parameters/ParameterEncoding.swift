@@ -72,7 +72,9 @@ public enum ParameterEncoding {
       return request.setBody(Data(query.utf8), "application/x-www-form-urlencoded; charset=utf-8")
     }
     guard !parameters.isEmpty else { return }
-    guard let url = request.url, var parts = URLComponents(url: url, resolvingAgainstBaseURL: false) else {
+    guard let url = request.url,
+      var parts = URLComponents(url: url, resolvingAgainstBaseURL: url.baseURL != nil)
+    else {
       throw URLError(.badURL)
     }
     parts.percentEncodedQuery = (parts.percentEncodedQuery.map { $0 + "&" } ?? "") + query
