@@ -344,6 +344,44 @@ struct RedirectHandlerTests {
     #expect(server.recordedRequests.count == 1)
   }
 
+  @Test("A new stream is sent, although nothing else has changed") func freshStream() async throws {
+    let server = try HTTPTestServer()
+    var request = try URLRequest(url: server.url("/redirect-to?url=/anything&status_code=307"), method: .post)
+    request.httpBodyStream = InputStream(data: Data("once".utf8))
+    let response = await Session.real().request(request).redirect(
+      using: .modify { _, request, _ in
+        var request = request
+        request.httpBodyStream = InputStream(data: Data("again".utf8))
+        return request
+      }
+    ).end()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map(\.bodyText) == ["once", "again"])
+  }
+
+  @Test("The request that is proposed has the body of the hop before") func proposedBody() async throws {
+    let fake = FakeTransport(.redirect(307, to: "/b"), .redirect(307, to: "/c"), .redirect(307, to: "/d"))
+    let proposed = Recorder<Data?>()
+    var request = try URLRequest(url: "http://a.test/", method: .post)
+    request.httpBody = Data("secret".utf8)
+    let handler: any RedirectHandler = .modify { _, request, _ in
+      var request = request
+      proposed.add(request.httpBody)
+      if request.url?.path == "/b" { request.httpBody = Data("public".utf8) }
+      request.setValue("1", forHTTPHeaderField: "X-Changed")
+      return request
+    }
+    _ = await session(fake).request(request).redirect(using: handler).end()
+    #expect(
+      proposed.values.map { $0.map { String(decoding: $0, as: UTF8.self) } } == [
+        "secret", "public", "public",
+      ])
+    let bodies = fake.requests.map { request in
+      if case .bytes(let data) = request.body { String(decoding: data, as: UTF8.self) } else { "?" }
+    }
+    #expect(bodies == ["secret", "public", "public", "public"])
+  }
+
   @Test(
     "A modified request with another scheme is refused",
     arguments: ["file:///etc/hosts", "data:,x", "ftp://a.test/", "/relative"])

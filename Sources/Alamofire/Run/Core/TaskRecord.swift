@@ -82,7 +82,8 @@ extension URLRequest {
     httpMethod = hop.method
     allHTTPHeaderFields = nil
     for field in hop.fields { addValue(field.value, forHTTPHeaderField: field.name) }
-    if !hop.body.isPresent { httpBody = nil }
+    // A handler may have replaced the body at an earlier redirect.
+    if httpBody != nil { httpBody = if case .bytes(let data) = hop.body { data } else { nil } }
   }
 
   /// Returns the URL of a hop, with the scheme of the user's request if that is for a WebSocket connection.
@@ -94,6 +95,6 @@ extension URLRequest {
   /// Whether both are equal on the wire. Foundation's comparison ignores the fields.
   func isSent(like other: URLRequest) -> Bool {
     url == other.url && httpMethod == other.httpMethod && httpBody == other.httpBody
-      && allHTTPHeaderFields == other.allHTTPHeaderFields
+      && httpBodyStream === other.httpBodyStream && allHTTPHeaderFields == other.allHTTPHeaderFields
   }
 }
