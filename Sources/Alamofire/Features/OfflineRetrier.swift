@@ -40,7 +40,7 @@ public final class OfflineRetrier: RequestInterceptor {
   fileprivate struct State {
     var held: [(attempt: Attempt, completion: @Sendable (RetryResult) -> Void)] = []
     /// Attempts whose wait timed out. The retrier is called again for each handler and must not wait again.
-    var givenUp: [Attempt] = []
+    var givenUp: [ObjectIdentifier: Attempt] = [:]
     var monitor: (any PathMonitor)?
     /// The number of the current wait; no wait runs while no request is held.
     var wait = 0
@@ -156,8 +156,12 @@ public final class OfflineRetrier: RequestInterceptor {
     typealias Held = [@Sendable (RetryResult) -> Void]
     let (held, monitor) = state.withLock { state -> (Held, (any PathMonitor)?) in
       guard state.wait == wait else { return ([], nil) }
-      state.givenUp.removeAll { $0.request == nil }
-      if result == .timeout { state.givenUp += state.held.map(\.attempt) }
+      state.givenUp = state.givenUp.filter { $0.value.request != nil }
+      if result == .timeout {
+        for (attempt, _) in state.held {
+          attempt.request.map { state.givenUp[ObjectIdentifier($0)] = attempt }
+        }
+      }
       defer {
         state.held = []
         state.monitor = nil
@@ -171,7 +175,8 @@ public final class OfflineRetrier: RequestInterceptor {
 
 extension OfflineRetrier.State {
   fileprivate func hasGivenUp(_ attempt: OfflineRetrier.Attempt) -> Bool {
-    givenUp.contains { $0.request === attempt.request && $0.retryCount == attempt.retryCount }
+    guard let request = attempt.request, let last = givenUp[ObjectIdentifier(request)] else { return false }
+    return last.request === request && last.retryCount == attempt.retryCount
   }
 }
 

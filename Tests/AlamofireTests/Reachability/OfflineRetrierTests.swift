@@ -47,6 +47,25 @@ import Testing
     #expect(fake.requests.count == 4)
   }
 
+  @Test("A request that has waited in vain does not wait again, and another one does") func givenUp()
+    async throws
+  {
+    let retrier = retrier()
+    let session = Session.retained(fake: FakeTransport())
+    let requests = (0..<200).map { session.request("https://example.com/\($0)") }
+    let error = AFError.sessionTaskFailed(error: URLError(.notConnectedToInternet))
+    let answers = Recorder<String>()
+    for request in requests { retrier.retry(request, for: session, dueTo: error) { answers.add("\($0)") } }
+    await monitors.values[0].started.wait(for: 1)
+    monitors.values[0].end(.timeout)
+    await answers.wait(for: 200)
+    for request in requests { retrier.retry(request, for: session, dueTo: error) { answers.add("\($0)") } }
+    #expect(answers.count == 400 && monitors.count == 1)
+    let other = session.request("https://example.com/other")
+    retrier.retry(other, for: session, dueTo: error) { answers.add("\($0)") }
+    #expect(answers.count == 400 && monitors.count == 2)
+  }
+
   @Test("One monitor serves all waiting requests") func oneMonitor() async throws {
     let retrier = retrier()
     let session = Session.retained(fake: FakeTransport())
