@@ -219,14 +219,15 @@ import Testing
     await script.stopped.wait(for: 1)
   }
 
-  @Test("A suspended request receives its bytes after resume") func suspendedRequest() async {
+  @Test("A suspended request receives its bytes after resume", arguments: ["two", ""])
+  func suspendedRequest(rest: String) async {
     let loaders = Recorder<@Sendable () -> Void>()
     let script = ProtocolScript { loader, client in
       nonisolated(unsafe) let loader = loader
       loader.respond(client)
       loader.load(client, "one ")
       loaders.add {
-        loader.load(client, "two")
+        if !rest.isEmpty { loader.load(client, rest) }
         loader.finish(client)
       }
     }
@@ -241,7 +242,21 @@ import Testing
     #expect(moved.count == 1)
     #expect(ended.count == 0)
     request.resume()
-    #expect(await ended.wait(for: 1) == [Data("one two".utf8)])
+    #expect(await ended.wait(for: 1) == [Data("one \(rest)".utf8)])
+  }
+
+  @Test("Bytes that a suspended request holds count for the limit") func heldBytes() async {
+    var options = TransportOptions()
+    options.bodySizeLimit = 10
+    let script = ProtocolScript { loader, client in
+      loader.respond(client)
+      loader.load(client, "elevenbytes")
+    }
+    let request = Session.scripted(options: options).request(script.url)
+    // The decision does not come.
+    request.onHTTPResponse(on: .global()) { _, _ in }
+    let error = await request.end().error
+    #expect((error?.underlyingError as? URLError)?.code == .dataLengthExceedsMaximum)
   }
 
   @Test("Loading does not start before resume") func resume() async {

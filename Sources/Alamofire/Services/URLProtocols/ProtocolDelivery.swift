@@ -8,6 +8,8 @@ struct ProtocolDelivery {
   private let limit: Int64?
   private var pending: [Data] = []
   private var next = 0
+  /// The number of bytes that are held.
+  private var heldCount: Int64 = 0
   private var body = Data()
   private var count = ByteCount()
   private var head: ResponseHead?
@@ -32,7 +34,14 @@ struct ProtocolDelivery {
   var hasBytes: Bool { next < pending.count }
 
   mutating func append(_ data: Data) {
-    if !data.isEmpty { pending.append(data) }
+    guard !data.isEmpty else { return }
+    pending.append(data)
+    heldCount += Int64(data.count)
+  }
+
+  /// The failure of a body that is too large, including the bytes that are held; `nil` if it is not.
+  var excess: TransportFailure? {
+    limit.flatMap { count.received + heldCount > $0 ? .tooLarge($0) : nil }
   }
 
   mutating func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
@@ -59,7 +68,6 @@ struct ProtocolDelivery {
         body.append(chunk)
       }
       drop(chunk.count)
-      if let limit, count.received > limit { return .tooLarge(limit) }
       observer.bytesMoved(count)
     }
     return nil
@@ -67,6 +75,7 @@ struct ProtocolDelivery {
 
   private mutating func drop(_ length: Int) {
     count.received += Int64(length)
+    heldCount -= Int64(length)
     pending[next] = Data()
     next += 1
     // Not for each piece, because the others are moved.
@@ -97,6 +106,7 @@ struct ProtocolDelivery {
   mutating func close() -> TransportFailure? {
     pending = []
     next = 0
+    heldCount = 0
     guard isOpen else { return nil }
     isOpen = false
     return sink?.finish()

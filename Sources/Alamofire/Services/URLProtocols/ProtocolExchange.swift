@@ -141,11 +141,14 @@ final class ProtocolExchange: NSObject, @unchecked Sendable {
   /// Delivers the head and the bytes, as far as the request is not suspended and its sink not full.
   func deliver() {
     guard completion != nil else { return }
+    if let failure = delivery.excess { return fail(failure) }
     if !isHeld || !delivery.hasBytes {
       if let failure = delivery.run(observer) { return fail(failure) }
     }
     guard let ending = delivery.ending, !delivery.hasBytes else { return }
     switch ending {
+    // A request that is suspended ends when it is resumed.
+    case .success where isHeld: break
     case .success: end(delivery.finished())
     case .failure(let failure): end(.failure(failure))
     }
