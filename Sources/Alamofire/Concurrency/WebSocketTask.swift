@@ -92,14 +92,16 @@ public struct WebSocketTask: Sendable {
   // MARK: The connection
 
   /// Sends a message after all earlier ones. Returns when the system has accepted its bytes. Starts the request, as the
-  /// first stream does.
+  /// first stream does. If the current task is cancelled, it stops waiting, but the message may still be sent.
   ///
-  /// - Throws: `AFError`, if the connection has ended before.
+  /// - Throws: `AFError`, if the connection has ended before, or if the current task is cancelled.
   public func send(_ message: URLSessionWebSocketTask.Message) async throws {
     // Without a handler the request would not start, and this wait would not end.
     if request.isInitialized, request.core.resumesAutomatically { request.resume() }
-    let error = await withCheckedContinuation { continuation in
-      request.send(WebSocketMessage(message), isLimited: false) { continuation.resume(returning: $0) }
+    let error = await SingleCompletion<AFError?>.answer(
+      whenForgotten: .explicitlyCancelled, whenCancelled: .explicitlyCancelled
+    ) { completion in
+      request.send(WebSocketMessage(message), isLimited: false) { completion($0) }
     }
     if let error { throw error }
   }

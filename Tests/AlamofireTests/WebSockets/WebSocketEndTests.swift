@@ -160,6 +160,15 @@ import Testing
     #expect(server.requestCount == 0)
   }
 
+  @Test("A task that is cancelled does not wait until its message is sent") func cancelledSend() async {
+    let socket = Session.forSockets().webSocketRequest(
+      to: "ws://127.0.0.1:9/", shouldAutomaticallyResume: false)
+    let sending = Task { try await socket.webSocketTask().send(.string("x")) }
+    sending.cancel()
+    await #expect(throws: AFError.self) { try await sending.value }
+    socket.cancel()
+  }
+
   @Test("A message after the end completes with an error")
   func sendAfterEnd() async throws {
     let server = try HTTPTestServer.webSocket { connection in
