@@ -71,6 +71,8 @@ protocol RequestKind: HopKind {
 
   /// Returns the work that removes what the run has left on the disk; `nil` if there is nothing.
   var leftovers: (@Sendable () -> Void)? { get }
+  /// The validator of the kind's own that runs after the caller's validators.
+  var lastValidator: Validator? { get }
 
   /// Returns the count of a request that has ended, for progress that was not observed before.
   func count(after exchange: Exchange) -> ResultCount
@@ -127,6 +129,7 @@ extension RequestKind {
   func mayBeginAgain(_ core: RequestCore) -> Bool { core.chunks?.mayBeginAgain ?? true }
   func finalError(of core: RequestCore) -> AFError? { nil }
   var leftovers: (@Sendable () -> Void)? { nil }
+  var lastValidator: Validator? { nil }
   func count(after exchange: Exchange) -> ResultCount { ResultCount() }
   func complete(_ outcome: inout RequestOutcome) {}
   func beginAgain(because cause: RequestCore.RetryCause) {}

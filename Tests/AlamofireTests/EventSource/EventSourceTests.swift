@@ -272,6 +272,70 @@ struct EventSourceTests {
     for number in 1...3 { #expect(try await server.takeRequest().header("X-Connection") == "\(number)") }
   }
 
+  @Test("Added retriers are asked, and added adapters come before the fields of the source")
+  func addedInterceptors() async throws {
+    let server = try HTTPTestServer(routes: Self.numbered(4, perConnection: 2))
+    let errors = Recorder<any Error>()
+    let request = Session.real().eventSourceRequest(server.url("/events"))
+      .adapt(
+        using: Adapter { request, _, completion in
+          var request = request
+          request.headers.update(.accept("text/plain"))
+          completion(.success(request))
+        }
+      )
+      .retry(
+        using: Retrier { _, _, error, completion in
+          errors.add(error)
+          completion(.doNotRetry)
+        })
+    for try await _ in request.events() {}
+    #expect(errors.count == 2)
+    #expect(
+      server.recordedRequests.map { $0.header("Accept") } == Array(repeating: "text/event-stream", count: 3))
+  }
+
+  @Test("A method that an adapter makes unsafe connects once") func adaptedMethod() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 1\ndata: 1\n\n"), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events")).adapt(
+      using: Adapter { request, _, completion in
+        var request = request
+        request.method = .post
+        completion(.success(request))
+      })
+    for try await _ in request.events() {}
+    #expect(server.recordedRequests.map(\.method) == ["POST"])
+  }
+
+  @Test("A validator can refuse a response that is an event stream") func validator() async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(Self.events("retry: 1\ndata: 1\n\n"), .status(204))
+    let request = Session.real().eventSourceRequest(server.url("/events")).validate { _, _ in
+      .failure(URLError(.badServerResponse))
+    }
+    await #expect(throws: AFError.self) { for try await _ in request.events() {} }
+    #expect(request.error?.isResponseValidationError == true && server.requestCount == 1)
+  }
+
+  @Test("An expired certificate ends an event source") func expiredCertificate() async throws {
+    let authority = try TestIdentity(.init(commonName: "Expired CA", isCA: true))
+    let identity = try TestIdentity(
+      .init(
+        commonName: "localhost", dnsNames: ["localhost"], notBefore: .seconds(-7200),
+        notAfter: .seconds(-3600), issuer: authority))
+    let server = try HTTPTestServer(.tls(identity))
+    var options = TransportOptions()
+    options.trustStore = .pem(Data(authority.certificatePEM.utf8))
+    var configuration = EventSourceRequest.Configuration()
+    configuration.initialDelay = 0.01
+    configuration.maximumFailureCount = 3
+    let request = Session.real(options: options).eventSourceRequest(
+      server.url("/events"), configuration: configuration)
+    await #expect(throws: AFError.self) { for try await _ in request.events() {} }
+    #expect(request.error?.transferCode == .serverCertificateHasBadDate && request.retryCount == 0)
+  }
+
   @Test("The next connection continues after the last event, also if a retrier asks for it at once")
   func immediateRetry() async throws {
     let server = try HTTPTestServer(routes: Self.numbered(4, perConnection: 2))

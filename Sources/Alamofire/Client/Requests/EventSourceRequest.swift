@@ -74,6 +74,8 @@ public final class EventSourceRequest: DataStreamRequest, @unchecked Sendable {
 
   let source: EventSource
 
+  override var lastInterceptors: [any RequestInterceptor] { [EventSourceInterceptor(source: source)] }
+
   init(_ parts: RequestParts, flow: StreamFlow, source: EventSource) {
     self.source = source
     super.init(parts, flow: flow, automaticallyCancelOnStreamError: false)
@@ -202,12 +204,12 @@ extension Session {
   ) -> EventSourceRequest {
     let source = EventSource(configuration.settings)
     let flow = StreamFlow(executor: core.executor, eventSource: source)
-    let own = EventSourceInterceptor(source: source)
     let request = EventSourceRequest(
       core.parts(
         of: convertible, runsUserCode: runsUserCode, kind: StreamKind(flow: flow, eventSource: source),
-        interceptor.map { Interceptor(interceptors: [$0, own]) } ?? own, shouldAutomaticallyResume),
+        interceptor, shouldAutomaticallyResume),
       flow: flow, source: source)
+    for last in request.lastInterceptors { request.core.add(RequestInterests(of: last)) }
     request.core.state.withLock { state in
       state.handlers.add(.custom { _, response, _ in source.validation(response) })
       state.results.history.value.isForgotten = true
@@ -260,9 +262,12 @@ struct EventSourceInterceptor: RequestInterceptor {
     return error.underlyingError is EventStreamEnd
   }
 
-  /// Whether another connection may succeed, because the network failed.
+  /// Whether another connection may succeed, because the network failed. A certificate stays as it is.
   private static func isTemporary(_ error: any Error) -> Bool {
-    guard let failure = error.asAFError?.underlyingError as? URLError else { return false }
+    guard let error = error.asAFError, !error.isResponseValidationError,
+      let failure = error.underlyingError as? URLError, failure.code != .serverCertificateHasBadDate,
+      failure.code != .serverCertificateNotYetValid
+    else { return false }
     return RetryPolicy.defaultRetryableURLErrorCodes.contains(failure.code)
   }
 }

@@ -200,10 +200,15 @@ struct EventStreamEnd: LocalizedError {
 }
 
 extension EventSource {
-  /// Validates the response of a connection. The end of an event stream is a failure if another connection follows, so
-  /// that retriers are asked.
+  /// Validates the end of a connection, after all other validators. The end of an event stream is a failure if another
+  /// connection follows, so that retriers are asked.
+  var validationOfEnd: Result<Void, any (Error & Sendable)> {
+    isReadingEvents && reconnects ? .failure(EventStreamEnd()) : .success(())
+  }
+
+  /// Validates the response of a connection.
   func validation(_ response: HTTPURLResponse) -> Result<Void, any (Error & Sendable)> {
-    if isReadingEvents { return reconnects ? .failure(EventStreamEnd()) : .success(()) }
+    if isReadingEvents { return .success(()) }
     if refusal == nil, response.statusCode == 204 { return .success(()) }
     let contentType = response.value(forHTTPHeaderField: "Content-Type")
     // A response without a body, such as a redirect that a handler has declined, may have had no head to read.

@@ -36,6 +36,10 @@ final class StreamKind: RequestKind {
 
   // MARK: The end
 
+  var lastValidator: Validator? {
+    eventSource.map { source in .custom { _, _, _ in source.validationOfEnd } }
+  }
+
   func readersSettled(_ proceed: @escaping @Sendable () -> Void) -> Bool { flow.settled(proceed) }
 
   func readersLeave() { flow.readersLeave() }

@@ -172,7 +172,8 @@ extension RequestCore {
     let (validators, request, data, chunks) = state.withLock {
       ($0.handlers.validators, $0.results.request, $0.results.data, $0.bodies.read { $0.chunks })
     }
-    return (validators, request, ValidationBody(data, handedOut: chunks?.passedCount))
+    let all = validators + (kind.lastValidator.map { [$0] } ?? [])
+    return (all, request, ValidationBody(data, handedOut: chunks?.passedCount))
   }
 
   /// The chunk readers; `nil` without any.
