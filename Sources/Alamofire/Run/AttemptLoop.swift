@@ -63,9 +63,9 @@ struct AttemptLoop: Sendable {
   }
 
   mutating func serialize() -> Outcome<AttemptLoop> {
-    // Before the end, because from then on the request may be sent again, with another file. A large file takes time,
-    // and the file manager may be the caller's.
-    if let remove = core.kind.leftovers {
+    // Before the end, because from then on the request may be sent again, with another file. But a handler whose
+    // failure leads to a retry needs it. A large file takes time, and the file manager may be the caller's.
+    if let remove = core.kind.leftovers, !core.mayBeRetried || !core.hasPendingSinks {
       return .task {
         remove()
       } then: { loop, _ in
@@ -78,7 +78,8 @@ struct AttemptLoop: Sendable {
   /// Serves the handlers in their order. A handler that may run the caller's code does so in a task.
   private mutating func serveNext() -> Outcome<AttemptLoop> {
     guard let sink = nextPendingSink() else {
-      return .event(.serialized(failedSink == nil ? .all : .failed))
+      guard failedSink == nil else { return .event(.serialized(.failed)) }
+      return hasLeftovers ? serialize() : .event(.serialized(.all))
     }
     return .task { [core] in
       if core.hasBodySink { await sink.receiveRest(of: core) }
@@ -98,7 +99,7 @@ struct AttemptLoop: Sendable {
     let notifies = core.notifiesMonitors
     let retries = core.mayBeRetried
     let hasQueue = core.session.userSerializationQueue != nil
-    while true {
+    while !hasLeftovers {
       let (next, served) = core.nextSink()
       guard let sink = next else {
         deliver(served, notifiesMonitors: notifies)
@@ -113,7 +114,11 @@ struct AttemptLoop: Sendable {
       failedSink = sink
       return nil
     }
+    return nil
   }
+
+  /// Whether a file has to be removed before the end, and no handler is left that may need it.
+  private var hasLeftovers: Bool { core.kind.leftovers != nil && !core.hasPendingSinks }
 
   private func deliver(_ served: ShortList<any ResponseSink>, notifiesMonitors: Bool) {
     let kind = core.kind

@@ -189,6 +189,39 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: url.path))
   }
 
+  @Test("A file that is removed after the upload is there for a retry after a failed serializer")
+  func retryOfSerializer() async throws {
+    server.enqueue(.text("{"), .text("[1]"))
+    let url = try file(bytes(100))
+    let retrier = Retrier { request, _, _, completion in
+      completion(request.retryCount == 0 ? .retry : .doNotRetry)
+    }
+    let request = session.upload(
+      UploadRequest.Uploadable.file(url, shouldRemove: true), request: server.url("/"),
+      interceptor: Interceptor(adapters: [], retriers: [retrier]))
+    let values = Recorder<[Int]?>()
+    request.response(queue: .global()) { _ in values.add([]) }
+    request.responseDecodable(of: [Int].self, queue: .global()) { values.add($0.value) }
+    #expect(await values.wait(for: 2) == [[], [1]])
+    #expect(server.recordedRequests.map(\.body.count) == [100, 100])
+    #expect(!FileManager.default.fileExists(atPath: url.path))
+  }
+
+  @Test("A form with a stream is sent again after a failed serializer") func retryOfForm() async throws {
+    server.enqueue(.text("{"), .text("[1]"))
+    let retrier = Retrier { request, _, _, completion in
+      completion(request.retryCount == 0 ? .retry : .doNotRetry)
+    }
+    let request = session.upload(
+      multipartFormData: {
+        $0.append(
+          InputStream(data: Data("streamed".utf8)), withLength: 8, name: "a", fileName: "b", mimeType: "c/d")
+      }, to: server.url("/"), usingThreshold: 0, interceptor: Interceptor(adapters: [], retriers: [retrier]))
+    #expect(await request.serializingDecodable([Int].self).response.value == [1])
+    let bodies = server.recordedRequests.map(\.bodyText)
+    #expect(bodies.count == 2 && bodies[0] == bodies[1] && bodies[0].contains("streamed"))
+  }
+
   @Test("The file of each attempt is removed when the next one has another") func filesOfAttempts()
     async throws
   {

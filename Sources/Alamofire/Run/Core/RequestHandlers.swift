@@ -37,6 +37,9 @@ struct RequestHandlers: Sendable {
     return left.compactMap(\.runEnd)
   }
 
+  /// Whether a handler waits for its response.
+  var hasNext: Bool { servedCount < sinks.count }
+
   /// Returns the next handler whose response has to be created; `nil` if each has one.
   mutating func next() -> (any ResponseSink)? {
     guard servedCount < sinks.count else { return nil }
@@ -95,6 +98,9 @@ extension RequestCore {
     // Released outside the lock.
     _ = removed
   }
+
+  /// Whether a handler waits for its response.
+  var hasPendingSinks: Bool { state.withLock { $0.handlers.hasNext } }
 
   /// Returns the next handler whose response has to be created. Without one, ends the run and returns its handlers.
   func nextSink() -> (sink: (any ResponseSink)?, served: ShortList<any ResponseSink>) {
