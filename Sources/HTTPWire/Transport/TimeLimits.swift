@@ -11,11 +11,12 @@ extension TransportOptions {
   /// ```
   ///
   /// All limits but ``total`` begin again with each redirect, answered challenge and retry. A request on a reused
-  /// connection skips look-up, connecting and handshake. Time in the queue of the session, and while the request waits
-  /// for a connection that another request makes, belongs to ``total`` alone. While a request is suspended, or waits
-  /// for the source of its body, only ``total`` continues.
+  /// connection skips look-up, connecting and handshake. Time in the queue of the session belongs to ``total`` alone.
+  /// While a request waits for a connection that another request makes, ``total`` and ``idle`` apply. While a request
+  /// is suspended, or waits for the source of its body, only ``total`` continues.
   ///
-  /// A limit of zero, or a negative one, ends the request when its phase begins.
+  /// A limit of zero, or a negative one, ends the request when its phase begins. In a `URLSessionConfiguration` and a
+  /// `URLRequest`, zero means no limit.
   public struct TimeLimits: Sendable, Equatable {
     /// A phase of a request that can have a time limit.
     public enum Phase: String, Sendable, Equatable, CaseIterable {
@@ -31,7 +32,7 @@ extension TransportOptions {
       case firstByte
       /// Silence in both directions.
       case idle
-      /// The whole request.
+      /// An attempt of the request, from the transport to the end of the response.
       case total
     }
 
@@ -51,10 +52,13 @@ extension TransportOptions {
     /// informational response counts. Default: `nil`, no limit.
     public var firstByte: Duration?
     /// The limit of silence in both directions, instead of `timeoutIntervalForRequest` and of the request's
-    /// `timeoutInterval`. Default: `nil`, those apply.
+    /// `timeoutInterval`. Default: `nil`, the `timeoutInterval` applies unless it is exactly 60 seconds, and otherwise
+    /// `timeoutIntervalForRequest`.
     public var idle: Duration?
-    /// The limit of the whole request, with queues and redirects, instead of `timeoutIntervalForResource`. The limit
-    /// begins again with each retry. Default: `nil`, `timeoutIntervalForResource` applies.
+    /// The limit of an attempt, instead of `timeoutIntervalForResource`. It begins when the request is adapted and its
+    /// body is made, covers queues, redirects and challenges, and ends with the response. Each retry has the whole time
+    /// again. Adapters, validators, retry delays and serializers do not count; to limit everything, cancel the task
+    /// that awaits the request. Default: `nil`, `timeoutIntervalForResource` applies.
     public var total: Duration?
 
     /// Makes limits of the given phases.
