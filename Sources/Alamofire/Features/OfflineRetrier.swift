@@ -55,7 +55,9 @@ public final class OfflineRetrier: RequestInterceptor {
   ///
   /// - Parameters:
   ///   - maximumWait:    The duration of a wait, from the first held request.
-  ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool.
+  ///   - isOfflineError: Whether an error means that the machine is offline; called on Swift's pool. The method of the
+  ///     request does not count. Accept only errors that occur before a request is sent, or a `POST` may be performed
+  ///     twice.
   @preconcurrency
   public convenience init(
     maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait,

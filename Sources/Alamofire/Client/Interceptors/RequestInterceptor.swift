@@ -91,7 +91,7 @@ public enum RetryResult: Sendable {
   case retry
   /// The request is sent again after this many seconds.
   case retryWithDelay(TimeInterval)
-  /// The request fails with its error.
+  /// The next retrier is asked; without a further one, the request fails with its error.
   case doNotRetry
   /// Replace the error: the request ends with `AFError.requestRetryFailed`.
   case doNotRetryWithError(any Error)

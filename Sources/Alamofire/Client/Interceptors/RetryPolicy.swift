@@ -204,11 +204,13 @@ extension RetryPolicy {
   /// 408, 500, 502, 503 and 504.
   public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 500, 502, 503, 504]
 
-  /// The codes of temporary failures: a lost connection, an unknown host, a missing route, an interrupted transfer, a
-  /// failed handshake, a wrong clock.
+  /// The codes of failures that are often temporary: a timeout, a lost connection, an unknown host, a missing route, an
+  /// interrupted transfer.
   ///
-  /// Failures that another attempt would meet again are not included: a cancellation, an invalid URL, an untrusted
-  /// certificate, a missing file, too many redirects.
+  /// As in upstream, the list also has failures that another attempt often meets again: a response that violates HTTP
+  /// (`badServerResponse`), a failed handshake (`secureConnectionFailed`), and a certificate that is not valid at the
+  /// present time. A cancellation, an invalid URL, an untrusted certificate, a missing file and too many redirects are
+  /// not included.
   public static let defaultRetryableURLErrorCodes: Set<URLError.Code> = [
     .backgroundSessionInUseByAnotherProcess,
     .backgroundSessionWasDisconnected,
