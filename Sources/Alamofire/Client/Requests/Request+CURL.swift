@@ -16,6 +16,9 @@ extension Request {
   /// for the host are used. The cookies come from the request's `Cookie` field; without one, they are the cookies that
   /// the session would add.
   ///
+  /// The command leaves out the bodies of uploads and streams, `TransportOptions.repeatedHeaders`, credentials of a
+  /// netrc file, and other options of the transport, such as the proxy, the client identity and the trust store.
+  ///
   /// The text holds the secrets of the request; do not write it to a log that others read. See
   /// ``cURLDescription(redacting:)``.
   public func cURLDescription() -> String { command(redacting: nil) }

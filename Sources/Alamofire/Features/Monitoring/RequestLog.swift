@@ -24,11 +24,12 @@ public final class RequestLog: EventMonitor {
   public enum Level: String, Sendable, Comparable, CaseIterable {
     /// The beginning of each attempt with its header fields, and the header fields and trailers of the response.
     case debug
-    /// The end of a request with a status below 400, and of a cancelled one.
+    /// The end of a request with a status below 400, and of one that ended with `AFError.explicitlyCancelled`.
     case info
     /// The end of a request with a status of 400 or more, and each retry.
     case warning
-    /// The end of a request that has failed, and a response that could not be serialized.
+    /// The end of a request that has failed, and a response that could not be serialized. A request that was cancelled
+    /// while it waited for a retry has failed, too.
     case error
 
     /// Compares the importance.
