@@ -185,7 +185,8 @@ extension DataRequest {
   /// - Parameters:
   ///   - queue: The queue of the handler. Default: the main queue.
   ///   - dataPreprocessor: Changes the body first. Default: leaves it as it is.
-  ///   - encoding: The encoding of the text. Default: the encoding that the response names, otherwise ISO Latin 1.
+  ///   - encoding: The encoding of the text. Default: the `charset` of the response if it is UTF-8, ISO-8859-1, UTF-16
+  ///     or UTF-32; UTF-8 for JSON without a `charset`; otherwise ISO Latin 1.
   ///   - emptyResponseCodes: Status codes that allow an empty body. Default: 204 and 205.
   ///   - emptyRequestMethods: Methods that allow an empty body. Default: HEAD.
   ///   - completionHandler: Called once.

@@ -20,7 +20,7 @@ public class Request: @unchecked Sendable {
     case suspended
     /// Ended by ``Request/cancel()``. This state is final.
     case cancelled
-    /// Ended, and all handlers have been called.
+    /// Ended: all responses are serialized, and their handlers have been called or are about to be.
     case finished
   }
 
@@ -93,8 +93,9 @@ public class Request: @unchecked Sendable {
     return self
   }
 
-  /// Ends the request with `AFError.explicitlyCancelled`, unless it has already failed. A request that was not sent
-  /// yet is never sent. Has no effect after its end.
+  /// Ends the request with `AFError.explicitlyCancelled`. A request that has already failed, for example one that waits
+  /// for a retry, keeps its error; see ``isCancelled``. A request that was not sent yet is never sent. Has no effect
+  /// after its end.
   @discardableResult
   public func cancel() -> Self {
     core.cancel(self)
