@@ -109,6 +109,7 @@ final class Socket: PollTarget {
 
 extension Socket: Pipe {
   var keepsWrites: Bool { false }
+  var isDrained: Bool { !isReadable }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
     while isReadable {
@@ -179,6 +180,8 @@ protocol Pipe: AnyObject {
   /// Whether a write that has to wait must be repeated with the same bytes.
   var keepsWrites: Bool { get }
 
+  /// Whether a read would have to wait, as far as it is known without asking the system.
+  var isDrained: Bool { get }
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep
   /// Ends writing. Returns `.moved` if the peer will learn of it.
@@ -208,6 +211,7 @@ final class UnreadPipe: Pipe {
     set { pipe.owner = newValue }
   }
   var keepsWrites: Bool { pipe.keepsWrites }
+  var isDrained: Bool { unread.isEmpty && pipe.isDrained }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
     guard !unread.isEmpty else { return pipe.read(into: room) }

@@ -168,7 +168,16 @@ final class TLSConnection {
     return .failed(failure)
   }
 
+  /// Whether a read would have to wait, because neither the connection below nor OpenSSL has bytes. A handshake within
+  /// the connection may have something to write.
+  var isDrained: Bool {
+    guard case .open = state, connection.isDrained else { return false }
+    return !hasSpareBuffers && SSL_has_pending(session) == 0 && SSL_in_init(session) == 0
+  }
+
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {
+    // OpenSSL would find that out by a longer way.
+    guard !isDrained else { return .waitsToRead }
     let step = attempt { SSL_read_ex(session, room.baseAddress, room.count, &$0) }
     if case .moved = step { renegotiation.messages = 0 }
     if hasSpareBuffers { releaseBuffers() }

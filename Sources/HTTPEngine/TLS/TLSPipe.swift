@@ -20,6 +20,8 @@ final class TLSPipe: Pipe {
   // A record that was begun is completed by the next write.
   var keepsWrites: Bool { true }
 
+  var isDrained: Bool { tls.isDrained }
+
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep { tls.read(into: room) }
   func write(_ bytes: UnsafeRawBufferPointer) -> PipeStep { tls.write(bytes) }
 

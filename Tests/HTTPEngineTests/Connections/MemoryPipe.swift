@@ -11,6 +11,7 @@ final class MemoryPipe: Pipe {
   var descriptor: Int32 { -1 }
   var owner: (any PipeOwner)?
   var keepsWrites: Bool { false }
+  var isDrained: Bool { false }
   /// The bytes that the client has not read yet, and what comes after them.
   var incoming: [UInt8] = []
   var afterIncoming = PipeStep.waitsToRead
