@@ -74,6 +74,8 @@ final class LoopExchanges {
   var isEmpty: Bool { exchanges.isEmpty }
   /// The time until which the loop may sleep.
   var expiry: UInt64 { min(nextSweep, nextIdleSweep) }
+  /// The time at which the first connection without an exchange is to be closed.
+  var idleExpiry: UInt64 { nextIdleSweep }
   /// Whether something is to be done before the loop waits. A connection that settles needs a poll of the sockets. The
   /// loop has to stay awake for that only if an exchange waits for the connection.
   var isBusy: Bool {

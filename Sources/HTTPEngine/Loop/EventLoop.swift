@@ -1,4 +1,5 @@
 import CLinux
+import Dispatch
 import Glibc
 import HTTPSystem
 package import HTTPWire
@@ -8,7 +9,8 @@ import Synchronization
 ///
 /// As a `TaskExecutor` it runs the tasks of attempts on the thread that reads and writes the sockets. Therefore a
 /// request changes threads twice: when it enters the loop and when its response leaves. The first job starts the
-/// thread. The thread ends after five seconds without work, and the connections stay open for the next one.
+/// thread. The thread ends after five seconds without work, and the connections stay open for the next one. If their
+/// time is over before, a thread is started only to close them.
 ///
 /// `enqueue` never refuses a job, because a dropped job would leak its task and its caller would wait forever.
 package final class EventLoop: TaskExecutor, Sendable {
@@ -20,6 +22,8 @@ package final class EventLoop: TaskExecutor, Sendable {
     var hasThread = false
     /// Whether the last thread has left open connections behind.
     var hasConnections = false
+    /// The time at which a timer starts a thread to close them, on the monotonic clock.
+    var sweepTime = UInt64.max
 
     var isEmpty: Bool { jobs.isEmpty && commands.isEmpty }
   }
@@ -151,15 +155,41 @@ package final class EventLoop: TaskExecutor, Sendable {
   /// Gives the thread back, unless the inbox holds jobs or commands. After `true`, the thread must not touch the loop
   /// any more.
   ///
-  /// - Parameter hasConnections: Whether the thread leaves open connections behind.
-  func retire(hasConnections: Bool) -> Bool {
-    inbox.withLock { inbox in
-      guard inbox.isEmpty else { return false }
+  /// - Parameters:
+  ///   - hasConnections: Whether the thread leaves open connections behind.
+  ///   - sweepTime: The time at which the first of them is to be closed, on the monotonic clock.
+  func retire(hasConnections: Bool, sweepTime: UInt64) -> Bool {
+    let (isDone, needsTimer) = inbox.withLock { inbox in
+      guard inbox.isEmpty else { return (false, false) }
       inbox.hasConnections = hasConnections
       thread.store(0, ordering: .relaxed)
       inbox.hasThread = false
-      return true
+      guard hasConnections, sweepTime < inbox.sweepTime else { return (true, false) }
+      inbox.sweepTime = sweepTime
+      return (true, true)
     }
+    if needsTimer { sweepLater(sweepTime) }
+    return isDone
+  }
+
+  /// Starts a thread at a time to close connections, unless the loop is gone by then.
+  private func sweepLater(_ time: UInt64) {
+    let now = Clock.now()
+    let rest = time > now ? time - now : 0
+    // A moment later, so that the time is over by every clock.
+    let wait = DispatchTimeInterval.milliseconds(Int(clamping: rest / 1_000_000) + 2)
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + wait) { [weak self] in
+      self?.sweep(time)
+    }
+  }
+
+  private func sweep(_ time: UInt64) {
+    let isCurrent = inbox.withLock { inbox in
+      guard inbox.sweepTime == time else { return false }
+      inbox.sweepTime = .max
+      return !inbox.hasThread && inbox.hasConnections
+    }
+    if isCurrent { post(.run { _ in }) }
   }
 
   private func startThread() {

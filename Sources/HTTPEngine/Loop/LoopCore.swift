@@ -69,7 +69,8 @@ final class LoopCore {
       }
       if streams.isEmpty, exchanges.isEmpty, isShutDown || now - idleSince >= lingering {
         deliveries.retire()
-        if owner.retire(hasConnections: poller.isWatching) { return }
+        let (hasConnections, sweepTime) = (poller.isWatching, exchanges.idleExpiry)
+        if owner.retire(hasConnections: hasConnections, sweepTime: sweepTime) { return }
         deliveries.serve()
         lookAtSockets()
         continue

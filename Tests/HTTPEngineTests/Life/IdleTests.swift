@@ -86,6 +86,23 @@ import Testing
     }
   }
 
+  @Test("An idle connection is closed at its time, although the loop has no thread", arguments: [1, 2])
+  func expiredConnection(count: Int) async throws {
+    let ended = Moment()
+    let server = try StreamTestServer { connection in
+      // The end of the connection is an error of the next read.
+      defer { ended.come() }
+      while true {
+        _ = try connection.readRequest()
+        try connection.write("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 0\r\n\r\n")
+      }
+    }
+    let client = Client(lingering: .milliseconds(1))
+    for _ in 0..<count { _ = try await client.get("http://127.0.0.1:\(server.port)/") }
+    await ended.wait()
+    client.transport.shutDown()
+  }
+
   @Test("A stream that ends while it has more to do leaves the core idle") func endedStream() async {
     await #expect(processExitsWith: .success) {
       let server = try StreamTestServer { $0.waitForEnd() }
