@@ -68,6 +68,18 @@ import Testing
     #expect(content() == "12345")
   }
 
+  @Test("A file with the name that the server suggests is left alone, too", arguments: [false, true])
+  func suggestedInUse(isContinued: Bool) throws {
+    let first = try SavedFile(suggestedName: "f", folder: folder.path)
+    try first.write(Data("12345".utf8))
+    #expect(throws: SavedFile.Failure.self) {
+      try SavedFile(path: path, continuing: isContinued ? PartialFileJournal(fileSize: 5) : nil)
+    }
+    #expect(content() == "12345")
+    try first.finish()
+    _ = try SavedFile(path: path)
+  }
+
   @Test("Two programs may write to a device at once") func device() throws {
     let first = try SavedFile(path: "/dev/null")
     let second = try SavedFile(path: "/dev/null")

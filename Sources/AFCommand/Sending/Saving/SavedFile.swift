@@ -78,7 +78,7 @@ final class SavedFile: Sendable {
     let isRegular = status.st_mode & S_IFMT == S_IFREG
     guard isRegular || earlier == nil else { throw Failure(path, code: EINVAL) }
     guard isRegular else { return }
-    if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { throw .inUse(path) }
+    if !locks() { throw .inUse(path) }
     // A file that is shorter would be filled with zeros. Later bytes do not count.
     guard fstat(descriptor, &status) == 0, Int64(status.st_size) >= earlier?.offset ?? 0 else {
       throw .shortened(path)
@@ -112,7 +112,12 @@ final class SavedFile: Sendable {
     state = Mutex(State(ownsJournal: false))
     descriptor = opened
     guard descriptor >= 0 else { throw Failure(candidate) }
+    // Another program that continues the file by its name may have been faster.
+    if !locks() { throw .inUse(candidate) }
   }
+
+  /// Returns whether no other program writes to the file. File systems without locks do not tell.
+  private func locks() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK }
 
   deinit {
     guard descriptor >= 0, !state.withLock({ $0.isClosed }) else { return }
