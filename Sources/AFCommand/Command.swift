@@ -199,12 +199,12 @@ package enum Command {
     if invocation.showsStatus, let code = outcome.response?.statusCode {
       _ = environment.writeOutput(Data("\(code)\n".utf8))
     }
-    guard invocation.checksStatus, !outcome.isComplete, let code = outcome.response?.statusCode else {
-      return .success
-    }
-    let status = ExitCode(statusCode: code)
-    // On a terminal the status line has said it.
-    if status != .success, !invocation.showsStatus,
+    guard !outcome.isComplete, let code = outcome.response?.statusCode else { return .success }
+    let status = invocation.checksStatus ? ExitCode(statusCode: code) : .success
+    if outcome.isUnsaved {
+      complain("\(ReasonPhrase.sentence(code)) Nothing was saved.", in: environment)
+    } else if status != .success, !invocation.showsStatus,
+      // On a terminal the status line has said it.
       !environment.isOutputTerminal || invocation.output != nil || invocation.isQuiet
     {
       complain(ReasonPhrase.sentence(code), in: environment)
@@ -244,7 +244,7 @@ package enum ExitCode: Int32, Sendable {
   case redirect = 3
   /// The server refused the request (4xx).
   case clientError = 4
-  /// The server failed (5xx).
+  /// The server failed (5xx), or answered with a status of no known class.
   case serverError = 5
   /// The standard output could not be written, as with curl. A reader that has seen enough is not such a failure.
   case output = 23
@@ -253,13 +253,13 @@ package enum ExitCode: Int32, Sendable {
   /// SIGTERM has ended the request.
   case terminated = 143
 
-  /// Makes the exit code for the class of a status code (RFC 9110 §15).
+  /// Makes the exit code for the class of a status code. One beyond 599 is treated as 5xx (RFC 9110 §15).
   package init(statusCode: Int) {
     self =
       switch statusCode {
       case 300..<400: .redirect
       case 400..<500: .clientError
-      case 500..<600: .serverError
+      case 500...: .serverError
       default: .success
       }
   }

@@ -286,6 +286,13 @@ import Testing
     #expect(await Terminal.pipe.run("--no-check-status", server.url("/status/\(code)")).status == .success)
   }
 
+  @Test("A status of no known class is a failure of the server (RFC 9110 §15)", arguments: [600, 999])
+  func exitCodeOfUnknownClass(code: Int) async {
+    server.enqueue(.raw("HTTP/1.1 \(code) Denied\r\nContent-Length: 0\r\n\r\n"))
+    let run = await Terminal.pipe.run(server.url("/"))
+    #expect(run.status == .serverError && run.error == "af: The server answered \(code).\n", "\(run.error)")
+  }
+
   @Test("Redirects are followed, shown or limited")
   func redirects() async {
     let followed = await Terminal.pipe.run(server.url("/redirect/2"))

@@ -49,6 +49,24 @@ import Testing
     #expect(content("f") == "old")
   }
 
+  @Test(
+    "A body that is not saved because of its status is reported, whatever the exit status is",
+    arguments: [404, 999], [[], ["--no-check-status"], ["-q", "--no-check-status"], ["--status"]])
+  func unsavedBody(code: Int, options: [String]) async throws {
+    var terminal = Terminal()
+    terminal.folder = folder.path
+    for output in [["-o", folder.path("f")], ["-d"]] {
+      server.enqueue(.raw("HTTP/1.1 \(code) Denied\r\nContent-Length: 4\r\n\r\npage"))
+      let run = await terminal.run(options + output + [server.url("/f")])
+      let isChecked = !options.contains("--no-check-status")
+      #expect(run.status == (!isChecked ? .success : code == 404 ? .clientError : .serverError))
+      #expect(run.error.hasPrefix("af: The server answered \(code)"), "\(run.error)")
+      #expect(run.error.hasSuffix(" Nothing was saved.\n"), "\(run.error)")
+      #expect(run.output == (options == ["--status"] ? "\(code)\n" : ""))
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+  }
+
   @Test("A file that cannot be written ends the request with its path")
   func unwritable() async {
     let run = await Terminal().run("-o", folder.path("none/f"), server.url("/bytes/1000000"))

@@ -30,6 +30,8 @@ final class BodyReceiver: Sendable {
     var path: String?
     /// Whether the server sends less than what is missing.
     var isPart = false
+    /// Whether the body is not saved because of its status.
+    var isUnsaved = false
     /// Replaces control characters on a terminal.
     var readable = ReadableStream()
     /// The bytes of the part that have not been received; `nil` if the file is not continued.
@@ -237,6 +239,7 @@ final class BodyReceiver: Sendable {
       // The page of an error is not the file.
       guard (200..<300).contains(response.statusCode) else {
         discard(nil)
+        state.withLock { $0.isUnsaved = true }
         return true
       }
       // Of the statuses of success, only 200 is the whole file instead of its rest.
@@ -301,6 +304,7 @@ final class BodyReceiver: Sendable {
     var lacksLineEnd = false
     var decoder: TextDecoder?
     var isRefused: Bool
+    var isUnsaved: Bool
     var failure: String?
     var path: String?
   }
@@ -338,13 +342,14 @@ final class BodyReceiver: Sendable {
     if let path = end.path { printer.reportSaved(path, isComplete: failure == nil) }
     return Delivery.DeliveryOutcome(
       response: response.response, metrics: response.metrics, failure: failure,
-      isComplete: end.isRefused && end.path != nil)
+      isComplete: end.isRefused && end.path != nil, isUnsaved: end.isUnsaved)
   }
 
   /// Returns the end of the body, after which no more bytes are received.
   private func takeEnd(_ response: AFDataResponse<Data?>) -> End {
     state.withLock { state in
-      var end = End(isRefused: state.isRefused, failure: state.failure, path: state.path)
+      var end = End(
+        isRefused: state.isRefused, isUnsaved: state.isUnsaved, failure: state.failure, path: state.path)
       if end.failure == nil, response.error == nil, state.isPart || state.missing ?? 0 > 0 {
         end.failure = "The server sent only a part of what is missing."
       }

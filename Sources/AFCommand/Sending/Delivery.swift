@@ -43,6 +43,8 @@ struct Delivery {
     let failure: String?
     /// Whether a status of failure says that the file is complete.
     let isComplete: Bool
+    /// Whether the body was not saved because of the status.
+    let isUnsaved: Bool
   }
 
   /// Sends the request and returns its outcome.
