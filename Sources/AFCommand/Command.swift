@@ -62,7 +62,7 @@ package enum Command {
 
   private static func run(_ typed: Invocation, in environment: Environment) async throws -> ExitCode {
     let kept = try KeptState(typed, variables: environment.variables)
-    var invocation = kept.applied(
+    var invocation = try kept.applied(
       to: try typed.withHeaderFiles().withInput(isRedirected: environment.isInputRedirected))
     if let user = invocation.credentials?.user, invocation.credentials?.password == nil {
       invocation.credentials?.password = try environment.askPassword("Password of \(user): ")

@@ -165,6 +165,56 @@ import Testing
     #expect(try await sent().header("X-B") == "3")
   }
 
+  @Test("Credentials of a session are sent in the way that is typed") func typedWayOfCredentials()
+    async throws
+  {
+    let path = folder.path("s.json")
+    _ = await Terminal.pipe.run("--session", path, "-a", "ann:secret", server.url("/get"))
+    server.forgetRequests()
+    let url = server.url("/digest-auth/auth/ann/secret")
+    // The second run finds the way in the session.
+    for way in [["-A", "digest"], []] {
+      #expect(await Terminal.pipe.run(["--session", path] + way + [url]).status == .success)
+    }
+    let fields = server.recordedRequests.compactMap { $0.header("Authorization") }
+    #expect(fields.count == 2 && fields.allSatisfy { $0.hasPrefix("Digest ") }, "\(fields)")
+  }
+
+  @Test(
+    "A token of a session is not sent as a user, nor a user as a token",
+    arguments: [(["--bearer", "token"], "digest"), (["-a", "ann:secret"], "bearer")])
+  func otherKindOfCredentials(stored: [String], way: String) async {
+    let path = folder.path("s.json")
+    _ = await Terminal.pipe.run(["--session", path] + stored + [server.url("/get")])
+    server.forgetRequests()
+    let run = await Terminal.pipe.run("--session", path, "-A", way, server.url("/get"))
+    #expect(run.status == .usage && run.error.contains("--auth"), "\(run.error)")
+    #expect(server.requestCount == 0)
+  }
+
+  @Test(
+    "Typed credentials replace the Authorization field of a session, and a typed field its credentials",
+    arguments: [(["--bearer", "new"], "Bearer new"), (["-a", "ann:new"], "Basic YW5uOm5ldw==")])
+  func typedCredentials(words: [String], field: String) async throws {
+    let path = folder.path("s.json")
+    func sent(_ words: String...) async throws -> String? { try await sent(words) }
+    func sent(_ words: [String]) async throws -> String? {
+      server.forgetRequests()
+      _ = await Terminal.pipe.run(["--session", path, server.url("/get")] + words)
+      return try #require(server.recordedRequests.first).header("Authorization")
+    }
+    #expect(try await sent("Authorization:Bearer old") == "Bearer old")
+    #expect(try await sent("Authorization:") == nil)
+    #expect(try await sent() == "Bearer old")
+    #expect(try await sent(words) == field)
+    #expect(try await sent() == field)
+    #expect(try await sent("Authorization:") == nil)
+    #expect(try await sent() == field)
+    #expect(try await sent("Authorization:Bearer last") == "Bearer last")
+    #expect(try await sent() == "Bearer last")
+    #expect(try !String(contentsOfFile: path, encoding: .utf8).contains("new"))
+  }
+
   @Test("A file that is a pipe or a device is written to, and not replaced") func device() throws {
     let pipe = folder.path("pipe")
     try #require(mkfifo(pipe, 0o600) == 0)

@@ -48,7 +48,11 @@ package struct ArgumentParser {
 
   /// Applies options in their order, without those that a later `--no-OPTION` undoes.
   private mutating func apply(_ defaults: [DefaultOption]) throws(UsageError) {
-    for choice in OptionReader.remaining(defaults.map(\.choice) + reader.choices) {
+    let choices = OptionReader.remaining(defaults.map(\.choice) + reader.choices)
+    invocation.isAuthenticationTyped = choices.contains {
+      $0.option.longName == "--auth-type" && $0.source == nil
+    }
+    for choice in choices {
       do throws(UsageError) {
         switch choice.option.effect {
         case .flag(let change): change(&invocation)

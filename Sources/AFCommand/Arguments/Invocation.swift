@@ -130,6 +130,8 @@ package struct Invocation: Equatable, Sendable {
   var typedCredentials: String?
   /// The way of the credentials. A token is a user without a password.
   package var authentication: Authentication = .basic
+  /// Whether the arguments name the way, so that it is stronger than the way of a session.
+  var isAuthenticationTyped = false
   /// The way that `--bearer` has replaced; `nil` without a `--bearer` that is in effect.
   var authenticationBeforeToken: Authentication?
   /// The path of a netrc file.

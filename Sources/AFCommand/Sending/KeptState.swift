@@ -8,6 +8,8 @@ final class KeptState: Sendable {
   private let named: NamedSession?
   private let path: String?
   private let jarPath: String?
+  /// Whether the arguments have credentials.
+  private let hasTypedCredentials: Bool
   /// The reason if the state was not stored, for the main thread and its task.
   private let storeFailure = Mutex<String?>(nil)
   /// The cookies of both.
@@ -17,6 +19,7 @@ final class KeptState: Sendable {
 
   init(_ invocation: Invocation, variables: [String: String]) throws(UsageError) {
     jarPath = invocation.cookieJar
+    hasTypedCredentials = invocation.credentials != nil
     var cookies: [HTTPCookie] = []
     if let name = invocation.session {
       let host = NamedSession.host(of: URLComponents(string: invocation.url))
@@ -39,7 +42,10 @@ final class KeptState: Sendable {
     return url.flatMap { storage?.cookies(for: $0) } ?? []
   }
 
-  func applied(to invocation: Invocation) -> Invocation { named?.applied(to: invocation) ?? invocation }
+  /// Returns the invocation with what the session stores.
+  func applied(to invocation: Invocation) throws(UsageError) -> Invocation {
+    try named?.applied(to: invocation) ?? invocation
+  }
 
   /// Checks the files, so that one that cannot be written is found before a request is sent.
   func checkFiles() throws(UsageError) {
@@ -58,7 +64,7 @@ final class KeptState: Sendable {
   func store(from session: Session, _ invocation: Invocation) {
     let cookies = session.sessionConfiguration.httpCookieStorage?.cookies ?? []
     if var named, let path {
-      named.remember(invocation)
+      named.remember(invocation, hasTypedCredentials: hasTypedCredentials)
       named.cookies = CookieJar.lines(cookies)
       note { () throws(UsageError) in try named.write(to: path) }
     }
@@ -126,27 +132,40 @@ extension NamedSession {
 
   // MARK: Use
 
-  /// Returns the invocation with the fields and credentials of the session after the ones that were typed.
-  func applied(to invocation: Invocation) -> Invocation {
+  /// Returns the invocation with the fields and credentials of the session after the ones that were typed. Typed
+  /// credentials are stronger than a stored `Authorization` field, and a typed field than stored credentials.
+  func applied(to invocation: Invocation) throws(UsageError) -> Invocation {
     var invocation = invocation
-    let typed = Set(
+    var typed = Set(
       invocation.items.compactMap { item in
         switch item {
         case .header(let name, _), .omission(let name): name.lowercased()
         default: nil
         }
       })
+    let hasField = invocation.typedFields.single["Authorization"] != nil
+    if invocation.credentials != nil { typed.insert("authorization") }
     invocation.items += headers.filter { !typed.contains($0.name.lowercased()) }
       .map { .header(name: $0.name, value: $0.value) }
-    if invocation.credentials == nil, let credentials {
+    guard invocation.credentials == nil, !hasField, let credentials else { return invocation }
+    let stored = Invocation.Authentication(rawValue: credentials.type) ?? .basic
+    let way = invocation.isAuthenticationTyped ? invocation.authentication : stored
+    if (way == .bearer) == (stored == .bearer) {
       invocation.credentials = Invocation.Credentials(user: credentials.user, password: credentials.password)
-      invocation.authentication = Invocation.Authentication(rawValue: credentials.type) ?? .basic
+      invocation.authentication = way
+    } else if invocation.netrcFile == nil {
+      // A password would be sent as a token, or a token as a name.
+      throw UsageError(
+        "The session has credentials for \(stored.rawValue), not for \(way.rawValue): add --auth.")
     }
     return invocation
   }
 
-  /// Remembers what was typed: credentials, and fields other than the ones for a single body or condition.
-  mutating func remember(_ invocation: Invocation) {
+  /// Remembers what was typed: credentials, and fields other than the ones for a single body or condition. Credentials
+  /// and an `Authorization` field replace each other.
+  ///
+  /// - Parameter hasTypedCredentials: Whether the arguments have credentials.
+  mutating func remember(_ invocation: Invocation, hasTypedCredentials: Bool) {
     var typed: [Field] = []
     for item in invocation.items {
       switch item {
@@ -156,7 +175,9 @@ extension NamedSession {
       default: continue
       }
     }
-    let names = Set(typed.map { $0.name.lowercased() })
+    var names = Set(typed.map { $0.name.lowercased() })
+    if names.contains("authorization"), invocation.credentials == nil { credentials = nil }
+    if hasTypedCredentials { names.insert("authorization") }
     headers = headers.filter { !names.contains($0.name.lowercased()) } + typed
     if let typed = invocation.credentials, let password = typed.password {
       credentials = Credentials(
