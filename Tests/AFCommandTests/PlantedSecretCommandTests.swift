@@ -111,6 +111,24 @@ import Testing
         .contains("planted"))
   }
 
+  @Test(
+    "Text that is not UTF-8 is shown without secrets",
+    arguments: [
+      ("application/x-www-form-urlencoded", "&password=planted"), ("text/plain", " https://ann:planted@h/"),
+      ("application/xml", " https://h/?token=planted"), ("application/yaml", " https://ann:planted@h/"),
+    ])
+  func otherText(type: String, secret: String) async throws {
+    let folder = try Folder()
+    let bytes = Data("name=J".utf8) + [0xFC] + Data("rgen\(secret)".utf8)
+    try bytes.write(to: URL(fileURLWithPath: folder.path("f")))
+    for option in ["--offline", "-v"] {
+      let run = await Terminal().run(
+        option, "-I", "PUT", server.url("/status/204"), "Content-Type:\(type)", "@\(folder.path("f"))")
+      #expect(!run.output.contains("planted"), "\(run.output)")
+      if option == "--offline" { #expect(run.output.contains("name=J\u{FFFD}rgen"), "\(run.output)") }
+    }
+  }
+
   @Test("An archive of the command has no secrets") func archive() async throws {
     let folder = try Folder()
     server.enqueue(

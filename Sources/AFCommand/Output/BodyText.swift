@@ -82,7 +82,7 @@ package enum BodyText {
   }
 
   /// Whether a media type is known to be text.
-  private static func isText(_ contentType: String?) -> Bool {
+  static func isText(_ contentType: String?) -> Bool {
     let type = mediaType(contentType)
     return type.hasPrefix("text/") || isJSON(contentType) || isXML(contentType)
       || ["application/x-www-form-urlencoded", "application/javascript", "application/yaml"].contains(type)

@@ -192,12 +192,13 @@ struct ResponsePrinter: Sendable {
     }
   }
 
-  /// Returns the body of a request without its secrets. Only text has them: what cannot be read is not shown.
+  /// Returns the body of a request without its secrets. Only text has them: what cannot be read is not shown. Text that
+  /// is not UTF-8 is shown with U+FFFD, and so it is masked in that form.
   private static func masked(_ body: Data, _ contentType: String?) -> Data {
     if let text = String(validating: body, as: UTF8.self) {
       return Data(Redaction.standard.body(text, contentType: contentType).utf8)
     }
-    return BodyText.isJSON(contentType)
+    return BodyText.isText(contentType)
       ? Data(Redaction.standard.body(String(decoding: body, as: UTF8.self), contentType: contentType).utf8)
       : body
   }
