@@ -169,13 +169,21 @@ import Testing
     let invalid: [(type: String, bytes: [UInt8])] = [
       ("application/json", [0x5B, 0, 0x5D]), ("application/json", [0x22, 0xFF, 0x22]),
       ("application/octet-stream", [0, 1, 2]), ("text/plain", [0x61, 0xFF]), ("text/plain", [0x61]),
-      ("application/xml", [0x3C, 0]),
+      ("application/xml", [0x3C, 0]), ("application/json; charset=utf-8", [0x22, 0xFF, 0x22]),
+      ("application/json; charset=iso-8859-1", Array("[1]".utf8)),
+      ("application/json; charset=x-martian", Array("[1]".utf8)),
+      ("application/json", Array(#"{"a":"#.utf8)), ("application/xml", Array("<a><b>".utf8)),
+      ("application/xml; charset=utf-8", Array("<a>\u{1}</b>".utf8)),
+      ("application/xml", Array(#"<?xml version="1.0" encoding="ISO-8859-1"?><a><b>"#.utf8) + [0xE9]),
+      ("application/xml", Array(#"<?xml version="1.0" encoding="ISO-8859-1"?><a><b/></a>"#.utf8)),
+      ("application/json", [0xFF, 0xFE, 0x5B, 0, 0x5D, 0]),
     ]
     for (type, bytes) in invalid {
       server.enqueue(Reply(headers: [.contentType(type)], body: .bytes(bytes)))
       let run = await Terminal.pipe.run(option + ["--pretty", "all", server.url("/")])
       #expect(run.bytes.suffix(bytes.count) == Data(bytes), "\(type), \(bytes)")
       if option.isEmpty { #expect(run.bytes.count == bytes.count) }
+      #expect(run.error.isEmpty, "\(run.error)")
     }
   }
 

@@ -35,28 +35,32 @@ package enum BodyText {
     return format(decoded, contentType, layout)
   }
 
-  /// Lays out JSON and XML for a program. Returns `nil` for bytes that a text would not keep.
-  static func formatted(
-    _ data: Data, contentType: String?, layout: Layout, charset: TextCharset?
-  ) -> String? {
-    if charset == nil, String(validating: data, as: UTF8.self) == nil { return nil }
-    return text(data, contentType, charset).map { format($0, contentType, layout) }
+  /// Lays out JSON and XML for a program. Returns `nil` for what has no layout, for bytes that a text would not keep,
+  /// and for text in another charset, which the head or the document would still name.
+  static func formatted(_ data: Data, contentType: String?, layout: Layout) -> String? {
+    let label = TextCharset.label(ofContentType: contentType)
+    for label in [label, TextCharset.label(of: data, contentType: contentType)].compactMap({ $0 })
+    where TextCharset(label: label) != .utf8 { return nil }
+    guard let text = String(validating: data, as: UTF8.self) else { return nil }
+    return laidOut(text, contentType, layout)
   }
 
   private static func format(_ decoded: String, _ contentType: String?, _ layout: Layout) -> String {
     // In JSON an escape has the same meaning as the character that it replaces.
     let text = layout.isReadable ? ReadableText.lines(decoded) : decoded
-    if isJSON(contentType),
-      let json = JSONText.format(Array(text.utf8), palette: layout.palette, isLaidOut: layout.isLaidOut)
-    {
-      return json + "\n"
+    return laidOut(text, contentType, layout) ?? (text.hasSuffix("\n") || text.isEmpty ? text : text + "\n")
+  }
+
+  /// Returns the layout of JSON or XML; `nil` for other text, and for text that is not what it claims to be.
+  private static func laidOut(_ text: String, _ contentType: String?, _ layout: Layout) -> String? {
+    let bytes = Array(text.utf8)
+    if isJSON(contentType) {
+      return JSONText.format(bytes, palette: layout.palette, isLaidOut: layout.isLaidOut).map { $0 + "\n" }
     }
-    if isXML(contentType),
-      let xml = XMLText.format(Array(text.utf8), palette: layout.palette, isLaidOut: layout.isLaidOut)
-    {
-      return xml.hasSuffix("\n") ? xml : xml + "\n"
-    }
-    return text.hasSuffix("\n") || text.isEmpty ? text : text + "\n"
+    guard isXML(contentType),
+      let xml = XMLText.format(bytes, palette: layout.palette, isLaidOut: layout.isLaidOut)
+    else { return nil }
+    return xml.hasSuffix("\n") ? xml : xml + "\n"
   }
 
   /// Returns the bytes as text; `nil` if they are not text.

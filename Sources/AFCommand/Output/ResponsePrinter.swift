@@ -78,8 +78,8 @@ struct ResponsePrinter: Sendable {
     let type = response?.value(forHTTPHeaderField: "Content-Type")
     if isTerminal {
       write(BodyText.format(data, contentType: type, layout: layout, charset: charset(type, data)))
-    } else if invocation.changesText(isTerminal: false), BodyText.isJSON(type) || BodyText.isXML(type),
-      let text = BodyText.formatted(data, contentType: type, layout: layout, charset: charset(type, data))
+    } else if invocation.changesText(isTerminal: false),
+      let text = BodyText.formatted(data, contentType: type, layout: layout)
     {
       write(text)
     } else {
