@@ -7,6 +7,8 @@ import Glibc
 final class TextDecoder: @unchecked Sendable {
   private let converter: iconv_t?
   private let unit: Int
+  /// Whether bytes can change the meaning of all later ones.
+  private let hasShifts: Bool
   /// Whether zero bytes are part of the text.
   var hasWideUnits: Bool { unit > 1 }
   /// The beginning of a character whose end has not arrived.
@@ -16,9 +18,10 @@ final class TextDecoder: @unchecked Sendable {
   /// Makes the decoder of a charset; `nil` if this system cannot convert it.
   init?(_ charset: TextCharset) {
     switch charset {
-    case .utf8: (converter, unit) = (nil, 1)
+    case .utf8: (converter, unit, hasShifts) = (nil, 1, false)
     case .converter(let names, let unit):
       self.unit = unit
+      hasShifts = names.contains { $0.hasPrefix("ISO-2022") }
       let opened = names.lazy.map { iconv_open("UTF-8", $0) }.first { !Self.isInvalid($0) }
       guard let opened else { return nil }
       converter = opened
@@ -43,10 +46,12 @@ final class TextDecoder: @unchecked Sendable {
       ? String(String.UnicodeScalarView(text.unicodeScalars.dropFirst())) : text
   }
 
-  /// Returns the text of what is left at the end: U+FFFD for a character without its end.
+  /// Returns the text of what is left at the end: a letter that a mark could have followed, and U+FFFD for a character
+  /// without its end.
   func finish() -> String {
     defer { rest = [] }
-    return rest.isEmpty ? "" : "\u{FFFD}"
+    let held = converter.map { String(decoding: takeHeld($0), as: UTF8.self) } ?? ""
+    return rest.isEmpty ? held : held + "\u{FFFD}"
   }
 
   /// Returns the text of whole bytes in a charset.
@@ -89,12 +94,25 @@ final class TextDecoder: @unchecked Sendable {
       case E2BIG where used > 0 || made > 0: continue
       case EINVAL: break loop
       default:
+        // It comes before the bytes that are no character.
+        if !hasShifts { output += takeHeld(converter) }
         output += "\u{FFFD}".utf8
         position = min(position + unit, rest.count)
       }
     }
     rest.removeFirst(position)
     return String(decoding: output, as: UTF8.self)
+  }
+
+  /// Returns the letter that the converter holds back, because a mark could follow it. Its state is reset.
+  private func takeHeld(_ converter: iconv_t) -> [UInt8] {
+    var room = [CChar](repeating: 0, count: 64)
+    var space = room.count
+    room.withUnsafeMutableBufferPointer { output in
+      var to = output.baseAddress
+      _ = iconv(converter, nil, nil, &to, &space)
+    }
+    return room.dropLast(space).map { UInt8(bitPattern: $0) }
   }
 
   /// Converts what fits into `room`. Returns the numbers of bytes, and the error, 0 for none.
@@ -206,6 +224,28 @@ package enum TextCharset: Equatable, Sendable {
       let element = text.range(of: "<meta", options: .caseInsensitive)
     else { return nil }
     return value(of: "charset", in: text[element.upperBound...])
+  }
+
+  /// Whether more bytes of a document cannot change what ``label(of:contentType:)`` finds. Only the beginning of a mark
+  /// or a declaration, and HTML, need more.
+  package static func isLabelKnown(_ document: Data, contentType: String?) -> Bool {
+    let start = [UInt8](document.prefix(1024))
+    if start.count == 1024 { return true }
+    let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE, 0, 0], [0xFE, 0xFF]]
+    if marks.contains(where: { $0.count > start.count && $0.starts(with: start) }) { return false }
+    if marks.contains(where: { start.starts(with: $0) }) || start.starts(with: [0xFF, 0xFE]) { return true }
+    let declaration = Array("<?xml".utf8)
+    if declaration.starts(with: start.prefix(declaration.count)) {
+      return start.count > declaration.count && Data(start).range(of: Data("?>".utf8)) != nil
+    }
+    guard BodyText.mediaType(contentType).hasSuffix("html") else { return true }
+    // The value of the attribute is complete with the end of its element.
+    var rest = String(decoding: start, as: UTF8.self)[...]
+    for text in ["<meta", "charset=", ">"] {
+      guard let found = rest.range(of: text, options: .caseInsensitive) else { return false }
+      rest = rest[found.upperBound...]
+    }
+    return true
   }
 
   /// Returns the value after `name=`, with or without quotes.

@@ -22,8 +22,10 @@ final class BodyReceiver: Sendable {
     var response: HTTPURLResponse?
     /// The media type and the charset of the body.
     var contentType: String?
-    /// The decoder of text on a terminal; `nil` before the first bytes.
+    /// The decoder of text on a terminal; `nil` before its charset is known.
     var decoder: TextDecoder?
+    /// The beginning of text whose charset is not known yet.
+    var undecided = Data()
     /// Whether the last byte on the terminal ended its line.
     var endsLine = true
     /// The path of the saved file.
@@ -166,10 +168,12 @@ final class BodyReceiver: Sendable {
 
   /// Writes bytes. On a terminal they are decoded, or refused if they are binary: the media type does not always tell.
   /// Returns whether they were written.
-  private func write(_ data: Data) -> Bool {
+  ///
+  /// - Parameter isEnd: Whether no more bytes follow.
+  private func write(_ data: Data, isEnd: Bool = false) -> Bool {
     var data = data
     if printer.isTerminal {
-      guard let text = decoded(data) else {
+      guard let text = decoded(data, isEnd: isEnd) else {
         refuse(nil, size: -1)
         return false
       }
@@ -192,15 +196,32 @@ final class BodyReceiver: Sendable {
     return false
   }
 
-  /// Returns the next bytes as text; `nil` if they are binary.
-  private func decoded(_ data: Data) -> String? {
+  /// Returns the next bytes as text; `nil` if they are binary. They are held back until their charset is known.
+  private func decoded(_ data: Data, isEnd: Bool) -> String? {
     let present = state.withLock { $0.decoder }
     if let present, present.hasWideUnits || !data.contains(0) { return present.decode(data) }
     guard present == nil else { return nil }
-    let charset = printer.charset(state.withLock { $0.contentType }, data) ?? .utf8
-    guard charset.hasWideUnits || !data.contains(0), let decoder = TextDecoder(charset) else { return nil }
+    let (type, start) = state.withLock { state in
+      state.undecided += data
+      return (state.contentType, state.undecided)
+    }
+    let isKnown =
+      isEnd || TextCharset.label(ofContentType: type) != nil
+      || TextCharset.isLabelKnown(start, contentType: type)
+    guard isKnown else { return "" }
+    state.withLock { $0.undecided = Data() }
+    let charset = printer.charset(type, start) ?? .utf8
+    guard charset.hasWideUnits || !start.contains(0), let decoder = TextDecoder(charset) else { return nil }
     state.withLock { $0.decoder = decoder }
-    return decoder.decode(data)
+    return decoder.decode(start)
+  }
+
+  /// Writes the text whose charset the rest of the body could have named. Called at the end of the body.
+  private func writeUndecided() {
+    let isUndecided = state.withLock { state in
+      if case .writing = state.mode { !state.undecided.isEmpty } else { false }
+    }
+    if isUndecided { _ = write(Data(), isEnd: true) }
   }
 
   private func refuse(_ response: HTTPURLResponse?, size: Int64) {
@@ -297,12 +318,11 @@ final class BodyReceiver: Sendable {
   // MARK: The end
 
   private struct End {
-    /// The readable text that was held back for the next bytes.
+    /// The text that was held back for the next bytes.
     var held = Data()
     var body: Data?
     var isWaiting = false
     var lacksLineEnd = false
-    var decoder: TextDecoder?
     var isRefused: Bool
     var isUnsaved: Bool
     var failure: String?
@@ -318,15 +338,9 @@ final class BodyReceiver: Sendable {
     if isLate, response.error == nil, let head = response.response, begin(head), let data = response.data {
       _ = add(data)
     }
-    var end = takeEnd(response)
-    if !end.held.isEmpty {
-      printer.write(end.held)
-      end.lacksLineEnd = true
-    }
-    if let rest = end.decoder?.finish(), !rest.isEmpty {
-      printer.write(Data(rest.utf8))
-      end.lacksLineEnd = true
-    }
+    writeUndecided()
+    let end = takeEnd(response)
+    if !end.held.isEmpty { printer.write(end.held) }
     if end.lacksLineEnd { printer.write(Data("\n".utf8)) }
     let error = end.isRefused || end.failure != nil ? nil : response.error
     if printer.waitsForMetrics, end.body != nil || end.isWaiting || !printer.writesBody {
@@ -354,9 +368,9 @@ final class BodyReceiver: Sendable {
         end.failure = "The server sent only a part of what is missing."
       }
       if printer.isTerminal, case .writing = state.mode {
-        end.lacksLineEnd = !state.endsLine
-        end.decoder = state.decoder
-        end.held = state.readable.finish()
+        let rest = Data((state.decoder?.finish() ?? "").utf8)
+        end.held = printer.isReadable ? state.readable.add(rest) + state.readable.finish() : rest
+        end.lacksLineEnd = end.held.last.map { $0 != UInt8(ascii: "\n") } ?? !state.endsLine
       }
       switch state.mode {
       case .collecting(let body): end.body = body
