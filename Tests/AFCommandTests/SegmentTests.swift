@@ -117,6 +117,37 @@ import Testing
     #expect(refused.status == .clientError)
   }
 
+  @Test("A pipe or a device is not replaced by a file", arguments: [["--segments", "2"], ["--checksum"]])
+  func specialFiles(option: [String]) async throws {
+    let option = option == ["--checksum"] ? option + [checksum] : option
+    let pipe = folder.path("p")
+    try #require(mkfifo(pipe, 0o600) == 0)
+    try FileManager.default.createSymbolicLink(atPath: folder.path("l"), withDestinationPath: "p")
+    for path in [pipe, folder.path("l")] {
+      let run = await Terminal.pipe.run(option + ["-o", path, server.url("/")])
+      #expect(run.status == .usage && run.error.contains("'\(path)' is no regular file"), "\(run.error)")
+    }
+    #expect(server.requestCount == 0)
+    #expect(kind("p") == S_IFIFO && kind("l") == S_IFLNK)
+  }
+
+  @Test("A file is written where a link leads, and the link stays", arguments: ["target", "missing"])
+  func links(target: String) async throws {
+    _ = try folder.file("target", "old")
+    let link = folder.path("l")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+    server.enqueue(.text("body"))
+    let run = await Terminal.pipe.run("--checksum", checksum, "-o", link, server.url("/"))
+    #expect(run.status == .success, "\(run.error)")
+    #expect(kind("l") == S_IFLNK && kind(target) == S_IFREG)
+    #expect(FileManager.default.contents(atPath: folder.path(target)) == Data("body".utf8))
+  }
+
+  private func kind(_ name: String) -> mode_t? {
+    var information = stat()
+    return lstat(folder.path(name), &information) == 0 ? information.st_mode & S_IFMT : nil
+  }
+
   @Test("A failure has the exit status of its response")
   func failure() async {
     let run = await Terminal().run("-o", folder.path("f"), "--segments", "2", server.url("/status/404"))

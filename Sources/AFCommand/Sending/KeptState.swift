@@ -253,7 +253,7 @@ package enum PrivateFile {
 
   /// Returns the path to which a link and its further links lead, even if there is no file yet. Foundation resolves a
   /// link only if its target exists.
-  private static func destination(of path: String) -> String {
+  static func destination(of path: String) -> String {
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
     for _ in 0..<40 {
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: url.path) else { break }

@@ -1,5 +1,6 @@
 import Alamofire
 import Foundation
+import Glibc
 
 /// A download in segments, or one whose checksum is verified. A later run with the same file continues it.
 struct SegmentedExchange {
@@ -11,7 +12,7 @@ struct SegmentedExchange {
   func run(_ kept: KeptState, _ output: Invocation.Output) async throws(UsageError) -> ExitCode {
     let session = try Session(
       invocation, cookies: kept.cookies, archive: archive, askPassphrase: environment.askPassphrase)
-    let path = path(output)
+    let path = try path(output)
     if output == .suggestedName, FileManager.default.fileExists(atPath: path) {
       throw UsageError("'\(path)' is in the way of the download; move it, or name a file with --output.")
     }
@@ -40,12 +41,24 @@ struct SegmentedExchange {
 
   /// Returns the path of the download. The name that the server suggests is known with the response, and then belongs
   /// to a new file. Until then the name comes from the URL, so that a later run finds the partial file.
-  private func path(_ output: Invocation.Output) -> String {
+  private func path(_ output: Invocation.Output) throws(UsageError) -> String {
     switch output {
-    case .file(let path): path
+    case .file(let path): try Self.destination(path)
     case .suggestedName:
       "\(environment.folder)/\(SavedFile.safe(request.url?.lastPathComponent ?? ""))\(FileNames.unnamedEnding)"
     }
+  }
+
+  /// Returns where the links of a path lead, because a file replaces a link. Throws if something is there that a file
+  /// must not replace; the library reports a folder.
+  private static func destination(_ path: String) throws(UsageError) -> String {
+    var information = stat()
+    if stat(path, &information) == 0, ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT) {
+      throw UsageError(
+        "'\(path)' is no regular file, and --segments and --checksum would replace it; name another one.")
+    }
+    return lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
+      ? PrivateFile.destination(of: path) : path
   }
 
   private func finish(
@@ -66,7 +79,7 @@ struct SegmentedExchange {
   private func name(
     _ path: String, _ output: Invocation.Output, _ response: HTTPURLResponse?
   ) throws(SavedFile.Failure) -> String {
-    guard output == .suggestedName else { return path }
+    if case .file(let path) = output { return path }
     let file = try SavedFile(suggestedName: response?.suggestedFilename, folder: environment.folder)
     try file.replace(with: path)
     return file.path
