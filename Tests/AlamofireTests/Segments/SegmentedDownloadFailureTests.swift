@@ -315,6 +315,23 @@ private let KiB = 1024
     #expect(folder.names == ["file"] && FileManager.default.fileExists(atPath: inner.path))
   }
 
+  @Test("A destination that is a pipe is an error before any request, and the pipe stays")
+  func pipeAsDestination() async throws {
+    defer { folder.remove() }
+    try #require(mkfifo(folder.destination.path, 0o600) == 0)
+    let file = SegmentedFile(size: 100 * KiB)
+    let server = try file.server()
+    let error = await download(server, options: .removePreviousFile).response.error
+    guard case .downloadedFileMoveFailed(let reason, _, _)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect((reason as NSError).code == EINVAL)
+    #expect(file.questions.isEmpty)
+    var information = stat()
+    #expect(lstat(folder.destination.path, &information) == 0 && information.st_mode & S_IFMT == S_IFIFO)
+  }
+
   @Test("An interrupted stream begins again, and fails after five attempts")
   func brokenStream() async throws {
     defer { folder.remove() }

@@ -32,8 +32,7 @@ extension SegmentedDownloadCore {
     guard destination.lastPathComponent.utf8.count <= SuggestedFilename.longest else {
       throw moveFailure(ENAMETOOLONG)
     }
-    // A file cannot replace a folder, which would be found out at the end only.
-    if isFolder(destination) { throw moveFailure(EISDIR) }
+    if let code = obstacle(at: destination) { throw moveFailure(code) }
     let text = request.url?.absoluteString ?? ""
     do throws(PartialFile.OpeningFailure) {
       let file = try PartialFile(path: partialFileURL.path, recordPath: target.recordPath)
@@ -47,10 +46,15 @@ extension SegmentedDownloadCore {
     }
   }
 
-  /// Whether a folder has this URL. A symbolic link to a folder is not one.
-  private func isFolder(_ url: URL) -> Bool {
+  /// Returns the error for something that a file must not replace: a folder, for which that would be found out at the
+  /// end only, a pipe, a device or a socket. A symbolic link is replaced, wherever it leads.
+  private func obstacle(at url: URL) -> Int32? {
     let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
-    return attributes?[.type] as? FileAttributeType == .typeDirectory
+    return switch attributes?[.type] as? FileAttributeType {
+    case nil, .typeRegular?, .typeSymbolicLink?: nil
+    case .typeDirectory?: EISDIR
+    default: EINVAL
+    }
   }
 
   private func moveFailure(_ code: Int32) -> AFError {
