@@ -147,6 +147,17 @@ import Testing
   }
 
   @Test(
+    "A part that -c cannot continue is only named",
+    arguments: [["GET", "{url}", "Range:bytes=0-99"], ["POST", "{url}", "a=b"], ["GET", "{url}", "a=b"]])
+  func brokenOtherwise(words: [String]) async {
+    server.enqueue(.closeAfterBody(bytes: 100))
+    let words = words.map { $0 == "{url}" ? server.url("/") : $0 }
+    let run = await Terminal().run(["-o", folder.path("f")] + words)
+    #expect(run.status == .failure)
+    #expect(run.error.contains("The received part is in \(folder.path("f")).\n"), "\(run.error)")
+  }
+
+  @Test(
     "A suggested name has no path, no control characters and no leading dot",
     arguments: [
       ("a.txt", "a.txt"), ("../../etc/passwd", "passwd"), (#"..\..\boot.ini"#, "boot.ini"), ("/", "download"),

@@ -212,10 +212,15 @@ struct ResponsePrinter: Sendable {
         environment.writeError("Saved in \(ReadableText.line(path))\n")
       }
     } else {
-      environment.writeError(
-        ReadableText.lines(
-          "The received part is in \(path); 'af -c -o \(CurlCommand.quoted(path))' gets the rest.\n"))
+      let advice = canContinue ? "; 'af -c -o \(CurlCommand.quoted(path))' gets the rest" : ""
+      environment.writeError(ReadableText.lines("The received part is in \(path)\(advice).\n"))
     }
+  }
+
+  /// Whether `-c` requests the missing bytes of the same file: it sends a GET without a body, for all the rest.
+  private var canContinue: Bool {
+    invocation.effectiveMethod == "GET" && !invocation.hasBody
+      && invocation.typedFields.single["Range"] == nil
   }
 
   /// Returns whether the bytes were written.
