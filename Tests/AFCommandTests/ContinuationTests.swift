@@ -60,6 +60,22 @@ import Testing
     #expect(names == ["f"])
   }
 
+  @Test("A file is continued where a link leads") func link() async throws {
+    for (name, target) in [("f", "target"), ("g", "missing")] {
+      try FileManager.default.createSymbolicLink(
+        atPath: folder.path(name), withDestinationPath: folder.path(target))
+    }
+    _ = try folder.file("target", "0123")
+    server.enqueue(part("456789", "4-9/10"), .text("whole"))
+    let run = await Terminal().run("-co", path, server.url("/f"))
+    #expect(run.status == .success && content("target") == "0123456789", "\(run.error)")
+    #expect(try await server.takeRequest().header("Range") == "bytes=4-")
+    let other = await Terminal().run("-co", folder.path("g"), server.url("/f"))
+    #expect(other.status == .success && content("missing") == "whole", "\(other.error)")
+    #expect(try await server.takeRequest().header("Range") == nil)
+    #expect(names == ["f", "g", "missing", "target"])
+  }
+
   @Test("A file that has changed on the server is replaced, and its next part is conditional too")
   func changed() async throws {
     try await breakOff(HTTPHeader(name: "ETag", value: "\"v1\""))

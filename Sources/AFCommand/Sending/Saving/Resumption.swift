@@ -32,10 +32,12 @@ struct Resumption: Sendable {
   /// its bytes count.
   init?(_ invocation: Invocation) throws(UsageError) {
     guard invocation.isContinued, case .file(let path) = invocation.output else { return nil }
-    guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
-    guard attributes[.type] as? FileAttributeType == .typeRegular,
-      let size = attributes[.size] as? Int64 ?? (attributes[.size] as? NSNumber)?.int64Value
-    else { throw UsageError("'\(path)' is not a file that can be continued.") }
+    var information = stat()
+    guard stat(path, &information) == 0 else { return nil }
+    guard information.st_mode & S_IFMT == S_IFREG else {
+      throw UsageError("'\(path)' is not a file that can be continued.")
+    }
+    let size = Int64(information.st_size)
     journal = JournalFile(beside: path).read(fileSize: size) ?? PartialFileJournal(fileSize: size)
     guard journal.offset > 0 else { return nil }
     self.path = path
