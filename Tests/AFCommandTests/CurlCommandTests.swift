@@ -151,6 +151,18 @@ import Testing
     #expect(requests.first?.fields.contains { $0.hasPrefix("cookie: a=") } == true)
   }
 
+  @Test(
+    "A typed Authorization field is in the command, in place of the credentials",
+    arguments: [["-a", "ann:planted"], ["--bearer", "planted"], ["-A", "digest", "-a", "ann:planted"]])
+  func typedAuthorization(credentials: [String]) async throws {
+    try await compare(credentials + ["{url}", "Authorization:Bearer typed"])
+    let server = try HTTPTestServer()
+    let session = ["--session", folder.path("s.json"), server.url("/get")]
+    _ = await Terminal.pipe.run(session + credentials)
+    let text = await command(session + ["Authorization:Bearer typed"])
+    #expect(text.contains("-H 'Authorization: Bearer typed'") && !text.contains("planted"), "\(text)")
+  }
+
   @Test("A file is requested unencoded, and what curl cannot do is reported")
   func notes() async throws {
     let saved = await command(["-o", folder.path("a"), "http://127.0.0.1:1/x"])

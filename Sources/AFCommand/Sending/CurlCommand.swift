@@ -87,7 +87,7 @@ package struct CurlCommand {
     case .follow(let limit): options.append(["--location", "--max-redirs", "\(limit ?? 20)"])
     case .show: break
     }
-    if let credentials = invocation.credentials {
+    if let credentials = invocation.credentials, !hasTypedAuthorization {
       switch invocation.authentication {
       case .basic, .digest:
         if invocation.authentication == .digest { options.append(["--digest"]) }
@@ -111,6 +111,9 @@ package struct CurlCommand {
     if let file = invocation.trustFile { options.append(["--cacert", Self.quoted(file)]) }
     return options + connection + files
   }
+
+  /// Whether a typed field is sent in place of the credentials.
+  private var hasTypedAuthorization: Bool { invocation.typedFields.single["Authorization"] != nil }
 
   /// Whether `af` sends the request again. curl would repeat every method.
   private var isRepeatable: Bool {
@@ -177,7 +180,7 @@ package struct CurlCommand {
         switch header.name.lowercased() {
         case "accept-encoding": Self.coding(header)
         case "content-type" where invocation.effectiveBodyKind == .multipart && invocation.rawBody == nil: nil
-        case "authorization" where invocation.credentials != nil: nil
+        case "authorization" where invocation.credentials != nil && !hasTypedAuthorization: nil
         // curl leaves out a field without a value unless it ends in a semicolon.
         default:
           ["-H", Self.quoted(header.value.isEmpty ? "\(header.name);" : "\(header.name): \(header.value)")]
