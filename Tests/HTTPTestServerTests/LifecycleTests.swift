@@ -100,6 +100,24 @@ struct LifecycleTests {
     own.withLock { $0 = nil }
   }
 
+  @Test("A script can stop its own server, or release it", arguments: [false, true])
+  func stopByScript(isReleased: Bool) throws {
+    let own = Mutex<StreamTestServer?>(nil)
+    let client: RawClient
+    do {
+      let server = try StreamTestServer { connection in
+        _ = try connection.line()
+        // Taken before, because the release waits for threads.
+        let server = own.withLock { $0.take() }
+        if !isReleased { server?.stop() }
+      }
+      own.withLock { $0 = server }
+      client = try RawClient(port: server.port)
+    }
+    try client.write("stop\n")
+    #expect(client.endingError() == nil)
+  }
+
   @Test("Threads can stop a server concurrently") func concurrentStop() async throws {
     let server = try HTTPTestServer()
     let clients = try Self.clients(of: server)

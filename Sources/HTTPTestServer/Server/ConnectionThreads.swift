@@ -30,11 +30,27 @@ final class ConnectionThreads: Sendable {
       return state.lastID
     }
     let thread = try ServerThread.start {
+      self.state.withLock { $0.threads[id] = pthread_self() }
       body()
       self.state.withLock { $0.ended.append(id) }
       self.signal.wake()
     }
     state.withLock { $0.threads[id] = thread }
+  }
+
+  /// Whether the caller is one of the threads.
+  var includesCurrent: Bool {
+    let current = pthread_self()
+    return state.withLock { $0.threads.values.contains { pthread_equal($0, current) != 0 } }
+  }
+
+  /// Ends the wait for the thread that accepts. One of the threads must not wait, because it is joined before.
+  func release(acceptor: pthread_t) {
+    if includesCurrent {
+      pthread_detach(acceptor)
+    } else {
+      pthread_join(acceptor, nil)
+    }
   }
 
   /// Joins the threads that have ended. Called by the thread that accepts, after ``start(_:)`` has returned.

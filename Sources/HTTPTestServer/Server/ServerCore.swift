@@ -43,18 +43,7 @@ final class ServerCore: Sendable {
     stopSignal.wake()
     for (waiter, result) in deliveries { waiter.resume(returning: result) }
     guard let thread = state.withLock({ $0.acceptor.take() }) else { return }
-    if isOnOwnThread {
-      pthread_detach(thread)
-    } else {
-      pthread_join(thread, nil)
-    }
-  }
-
-  private var isOnOwnThread: Bool {
-    let current = pthread_self()
-    return state.withLock { state in
-      state.connections.values.contains { $0.thread.map { pthread_equal($0, current) != 0 } ?? false }
-    }
+    threads.release(acceptor: thread)
   }
 
   // MARK: The accepting thread
@@ -75,7 +64,6 @@ final class ServerCore: Sendable {
   // MARK: The thread of a connection
 
   private func serve(_ id: Int, _ descriptor: Int32, _ effect: ConnectionEffect) {
-    state.withLock { $0.connections[id]?.thread = pthread_self() }
     let channel = Channel(descriptor: descriptor, stopSignal: stopSignal)
     Conversation(id: id, channel: channel, core: self).run(effect)
     state.withLock { $0.closing(id) }
@@ -144,7 +132,6 @@ struct ServerState {
   struct Connection {
     let descriptor: Int32
     var isIdle = false
-    var thread: pthread_t?
   }
 
   typealias Waiter = CheckedContinuation<Result<RecordedRequest, ServerError>, Never>

@@ -48,7 +48,7 @@ public final class StreamTestServer: Sendable {
   /// The number of bytes that scripts have read since the start, without TLS handshakes.
   public var receivedByteCount: Int { core.state.withLock { $0.received } }
 
-  /// Closes everything and waits for the end of all threads.
+  /// Closes everything and waits for the end of all threads, unless a script calls it.
   public func stop() { core.stop() }
 
   final class Core: Sendable {
@@ -81,7 +81,7 @@ public final class StreamTestServer: Sendable {
     func stop() {
       stopSignal.wake()
       guard let thread = state.withLock({ $0.acceptor.take() }) else { return }
-      pthread_join(thread, nil)
+      threads.release(acceptor: thread)
     }
 
     private func accept(from listener: Listener) {
