@@ -214,6 +214,8 @@ package final class Interruption: Sendable {
     var sources: [any DispatchSourceSignal] = []
     var cancel: (@Sendable () -> Void)?
     var signal: Int32?
+    /// Whether a request has ended, after which files are still to be written.
+    var isAfterRequest = false
   }
 
   private let isProcess: Bool
@@ -248,7 +250,15 @@ package final class Interruption: Sendable {
   }
 
   /// Called when the request has ended. Its session is released with it.
-  func requestEnded() { state.withLock { $0.cancel = nil } }
+  func requestEnded() {
+    state.withLock { state in
+      state.cancel = nil
+      state.isAfterRequest = true
+    }
+  }
+
+  /// Called when a question was answered. Until the request begins, a signal ends the process at once.
+  func questionEnded() { state.withLock { $0.cancel = nil } }
 
   /// Makes the source of a signal. A signal that is ignored, as in a background job, stays ignored.
   private func source(_ number: Int32) -> (any DispatchSourceSignal)? {
@@ -271,11 +281,12 @@ package final class Interruption: Sendable {
 
   /// Cancels the request as a signal does.
   package func interrupt(_ number: Int32) {
-    let (isFirst, cancel) = state.withLock { state in
+    let (isLast, cancel) = state.withLock { state in
       defer { state.signal = state.signal ?? number }
-      return (state.signal == nil, state.cancel)
+      let hasNothing = isProcess && state.cancel == nil && !state.isAfterRequest
+      return (state.signal != nil || hasNothing, state.cancel)
     }
-    guard isFirst else { return end(number) }
+    if isLast { return end(number) }
     cancel?()
   }
 

@@ -201,6 +201,44 @@ import Testing
     print(os.waitstatus_to_exitcode(status), before, echoes())
     """
 
+  @Test(
+    "A signal after the question for a password ends the process, also while it reads its input",
+    .enabled(if: Programs.isInstalled("python3")), arguments: [SIGINT, SIGTERM])
+  func interruptedInput(signal: Int32) async throws {
+    let run = try await ChildRun(
+      ["/usr/bin/env", "python3", "-c", Self.interruptedInput, "\(signal)", Programs.af, "-a", "ann"]
+        + ["POST", "http://127.0.0.1:1/"])
+    #expect(run.status == 0, "\(run.complaints)")
+    #expect(String(decoding: run.output, as: UTF8.self) == "-\(signal)\n")
+  }
+
+  /// Answers the first question of a program, and sends it a signal while it reads a pipe. Prints its exit code.
+  private static let interruptedInput = """
+    import os, pty, signal, sys
+    source, sink = os.pipe()
+    process, terminal = pty.fork()
+    if process == 0:
+        # The tests may run in a background job, whose children ignore SIGINT.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.dup2(source, 0)
+        os.close(sink)
+        os.execvp(sys.argv[2], sys.argv[2:])
+    # If the signal is lost, the program is killed and the test fails.
+    signal.alarm(60)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
+    shown = b""
+    while not shown.endswith(b": "):
+        shown += os.read(terminal, 4096)
+    os.write(terminal, b"secret\\n")
+    # More than the pipe holds, so that the program has read some of it.
+    rest = b"x" * 100000
+    while rest:
+        rest = rest[os.write(sink, rest):]
+    os.kill(process, int(sys.argv[1]))
+    status = os.waitpid(process, 0)[1]
+    print(os.waitstatus_to_exitcode(status))
+    """
+
   // MARK: Streams
 
   /// Returns the screen of a new terminal, and the terminal itself. The Glibc module declares no `openpty`.

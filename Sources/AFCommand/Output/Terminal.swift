@@ -102,7 +102,7 @@ enum SecretPrompt {
       show("\n", on: terminal)
       if let signal = interruption.signal { interruption.end(signal) }
     }
-    defer { interruption.requestEnded() }
+    defer { interruption.questionEnded() }
     tcsetattr(terminal, TCSAFLUSH, &silent)
     defer { restore(settings, on: terminal) }
     show(prompt, on: terminal)
