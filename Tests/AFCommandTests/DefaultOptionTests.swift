@@ -77,6 +77,54 @@ import Testing
     #expect(try await self.run(defaults, "--completion", "fish").status == .success)
   }
 
+  /// Returns the invocation of arguments after the options of a file.
+  private func invocation(_ defaults: String, _ words: [String]) throws -> Invocation {
+    let options = try DefaultOption.read(defaults, path: "config")
+    let outcome = try ArgumentParser.parse(words) { () throws(UsageError) in options }
+    guard case .send(let invocation) = outcome else { throw UsageError("no request") }
+    return invocation
+  }
+
+  @Test("An argument is stronger than an option of the file that it excludes")
+  func exclusion() throws {
+    let first = try invocation("--http2\n--timeout 5", ["--http1.1", "example.com"])
+    #expect(first.isHTTP1Only && !first.usesHTTP2 && first.timeout == 5)
+    let second = try invocation("--timeout 5\n--http1.1", ["example.com", "--http2"])
+    #expect(!second.isHTTP1Only && second.usesHTTP2 && second.timeout == 5)
+    let quiet = try invocation("--progress", ["-q", "example.com"])
+    #expect(quiet.isQuiet && !quiet.isProgressForced)
+    let direct = try invocation("--proxy http://p.test:1\n--proxy-anyauth", ["--no-proxy", "example.com"])
+    #expect(direct.proxy == nil && !direct.negotiatesProxyLogin)
+  }
+
+  @Test(
+    "Options of the file that do not fit to the action are ignored, and the others are kept",
+    arguments: [
+      ["ws", "example.com"], ["sse", "example.com"], ["image", "info", "example.com"],
+      ["--segments", "2", "-o", "f", "example.com"],
+    ])
+  func unsuitable(words: [String]) throws {
+    let defaults =
+      "--cert-key k\n--retry 3\n--status\n--timeout 5\n--timing\n--print hb\n--continue\n--cert c\n--size 3\n"
+    let invocation = try invocation(defaults, words)
+    #expect(invocation.retryLimit == nil && !invocation.showsStatus && !invocation.isContinued)
+    #expect(invocation.timeout == 5 && invocation.certificate == "c" && invocation.certificateKey == "k")
+    #expect(invocation.imageSize == nil)
+    if words.count == 2 { #expect(!invocation.showsTiming && invocation.shown == .automatic) }
+    #expect(throws: UsageError.self) { try self.invocation(defaults, words + ["--retry", "3"]) }
+  }
+
+  @Test(
+    "Faults of the file itself, and of items, stay errors",
+    arguments: [
+      ("--http2\n--http1.1", ["example.com"]), ("-q\n--progress", ["example.com"]),
+      ("--form", ["example.com", "a:=1"]), ("--timeout 5", ["--http2", "--http1.1", "example.com"]),
+      ("--retry 3", ["ws", "example.com", "a=b"]), ("--retry 3", ["ftp://example.com"]),
+    ])
+  func faultsOfTheFile(defaults: String, words: [String]) {
+    #expect(throws: UsageError.self) { try invocation(defaults, words) }
+  }
+
   @Test("The file is found by the variables of the XDG Base Directory Specification")
   func paths() throws {
     typealias Option = DefaultOption

@@ -40,8 +40,9 @@ package struct ArgumentParser {
       if let shell = parser.invocation.completionShell { return .print(.completions(shell)) }
     }
     let isAlone = reader.choices.contains { $0.option.longName == "--no-config" }
-    try parser.apply(isAlone ? [] : defaults())
-    return .send(try parser.finished())
+    let invocation = try parser.finished(isAlone ? [] : defaults())
+    try Self.checkItems(invocation)
+    return .send(invocation)
   }
 
   private init(reader: OptionReader) { self.reader = reader }
@@ -63,6 +64,50 @@ package struct ArgumentParser {
         throw choice.source.map { UsageError("\($0): \(error.message)") } ?? error
       }
     }
+  }
+
+  /// Returns the invocation of the arguments, with the default options that fit to them. Those are left out that the
+  /// arguments exclude, or that are not for the action.
+  private func finished(_ defaults: [DefaultOption]) throws(UsageError) -> Invocation {
+    let all = Set(defaults.map(\.name))
+    // A wrong value stays an error.
+    var parser = self
+    try parser.apply(defaults)
+    do throws(UsageError) {
+      return try parser.finished()
+    } catch {
+      if all.isEmpty { throw error }
+    }
+    var kept: Set<String> = []
+    var best = Result { () throws(UsageError) in try finished([], only: []) }
+    // An option may need another one, which comes later.
+    var isChanged = true
+    while isChanged {
+      isChanged = false
+      for name in all.subtracting(kept).sorted() {
+        let next = Result { () throws(UsageError) in try finished(defaults, only: kept.union([name])) }
+        guard case .success = next else { continue }
+        best = next
+        kept.insert(name)
+        isChanged = true
+      }
+    }
+    if case .success = best {
+      for name in all.subtracting(kept) where (try? finished(defaults, only: [name])) != nil {
+        // It fits to the arguments, but not to another default option, so that the file is wrong.
+        return try finished(defaults, only: kept.union([name]))
+      }
+    }
+    return try best.get()
+  }
+
+  /// Returns the invocation of the arguments and of the default options with these names.
+  private func finished(
+    _ defaults: [DefaultOption], only names: Set<String>
+  ) throws(UsageError) -> Invocation {
+    var parser = self
+    try parser.apply(defaults.filter { names.contains($0.name) })
+    return try parser.finished()
   }
 
   // MARK: Method, URL, items
@@ -205,7 +250,6 @@ package struct ArgumentParser {
     {
       throw UsageError("--auth-type needs credentials: add --auth.")
     }
-    try checkItems(invocation)
   }
 
   /// Options of a response that a stream of messages or a download in segments does not have.

@@ -141,6 +141,7 @@ struct OptionReader {
 /// quotes. Empty lines and lines that begin with `#` are ignored.
 package struct DefaultOption: Sendable {
   let choice: OptionReader.Choice
+  var name: String { choice.option.longName }
 
   /// Returns the path of the file: the value of `AF_CONFIG`, or `af/config` in the folder for configurations (XDG Base
   /// Directory Specification). Returns `nil` if `AF_CONFIG` is empty, or there is no such folder.
