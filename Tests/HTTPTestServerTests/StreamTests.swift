@@ -102,4 +102,31 @@ struct StreamTests {
     try client.write([0x89, 0x80, 0, 0, 0, 0])
     #expect(try client.read(3) == [0x81, 1, 0x78])
   }
+
+  @Test("A compressed message may end with a final block, and the next one refers to it (RFC 7692 §7.2.3.4)")
+  func finalBlock() throws {
+    let received = Mutex<[WebSocketTestConnection.Event]>([])
+    let server = try HTTPTestServer()
+    server.enqueue(
+      .webSocket(
+        WebSocketEndpoint(compresses: true) { connection in
+          for _ in 0..<2 {
+            guard let event = try connection.next() else { return }
+            received.withLock { $0.append(event) }
+          }
+        }))
+    let client = try RawClient(server)
+    try client.ask(
+      "GET", "/",
+      [
+        "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Extensions: permessage-deflate",
+      ])
+    #expect(try client.readResponse().status == 101)
+    // The examples of RFC 7692 §7.2.3.4 and §7.2.3.2, with masks of zeros.
+    try client.write([0xC1, 0x88, 0, 0, 0, 0, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00])
+    try client.write([0xC1, 0x85, 0, 0, 0, 0, 0xF2, 0x00, 0x11, 0x00, 0x00])
+    _ = client.endingError()
+    #expect(received.withLock { $0 } == [.text("Hello"), .text("Hello")])
+  }
 }

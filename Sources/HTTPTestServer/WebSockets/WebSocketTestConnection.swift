@@ -211,7 +211,13 @@ private final class ServerDecompressor: ServerStream, MessageDecompressor {
       stream.pointee.avail_in = UInt32(input.count)
       stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
       stream.pointee.avail_out = UInt32(output.count)
-      let status = inflate(stream, Z_SYNC_FLUSH)
+      var status = inflate(stream, Z_SYNC_FLUSH)
+      // A final block does not end the message (RFC 7692 §7.2.3.4). The next one can refer to the bytes before it.
+      while status == Z_STREAM_END {
+        status = inflateResetKeep(stream)
+        guard status == Z_OK, stream.pointee.avail_in > 0, stream.pointee.avail_out > 0 else { break }
+        status = inflate(stream, Z_SYNC_FLUSH)
+      }
       let isFine = status == Z_OK || status == Z_BUF_ERROR
       return DecompressionStep(
         consumed: input.count - Int(stream.pointee.avail_in),
