@@ -103,4 +103,18 @@ struct UploadTests {
     // An ordinary request has no length of its own.
     #expect(try Peer(.draft, options).send("POST", "/files", [], "abcdef", length: nil) == 413)
   }
+
+  @Test("A fault of content applies to content in chunks, too", arguments: [true, false])
+  func chunkedFault(isCut: Bool) throws {
+    let peer = try Peer(.tus)
+    #expect(try peer.send("POST", "/files", ["Upload-Length: 5"], length: "0") == 201)
+    peer.uploads.enqueue(isCut ? .cut(afterBytes: 2) : .statusAfterContent(503))
+    if isCut {
+      #expect(throws: RawClient.Failure.self) { try peer.append("abcde", at: 0, length: nil) }
+      #expect(peer.uploads.uploads.map(\.content) == [Array("ab".utf8)])
+    } else {
+      #expect(try peer.append("abcde", at: 0, length: nil) == 503)
+    }
+    #expect(peer.uploads.pendingFaultCount == 0)
+  }
 }

@@ -23,7 +23,7 @@ public final class UploadEndpoint: Sendable {
     case tus
   }
 
-  /// A failure of one request.
+  /// A failure of one request. A request with chunks counts as one with content.
   public enum Fault: Sendable, Equatable {
     /// Takes this many bytes of the content of the next request with content, then resets the connection.
     case cut(afterBytes: Int)

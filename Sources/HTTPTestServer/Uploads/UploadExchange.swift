@@ -65,7 +65,9 @@ extension UploadEndpoint {
   }
 
   private func takeFault(for head: RequestHead) -> Fault? {
-    let hasContent = (head.value("Content-Length").flatMap { Int($0) } ?? 0) > 0
+    // Whether chunks are empty is known only after they have come.
+    let hasContent =
+      head.value("Transfer-Encoding") != nil || (head.value("Content-Length").flatMap { Int($0) } ?? 0) > 0
     return state.withLock { state in
       guard let fault = state.faults.first else { return nil }
       let fits =
