@@ -29,6 +29,14 @@ struct RouteTests {
         """)
   }
 
+  @Test("Many fields are returned in the order of their first values") func manyFields() throws {
+    let names = (0..<1000).map { "X-\($0)" }
+    let fields = names.map { "\($0): a" } + names.reversed().map { "\($0.lowercased()): b" }
+    let members = names.map { "\"\($0)\": \"a,b\"" }.joined(separator: ", ")
+    let expected = #"{"headers": {"Host": "127.0.0.1", "# + members + "}}"
+    #expect(try client.get("/headers", fields).text == expected)
+  }
+
   @Test("Bodies are returned by their type", arguments: ["POST", "PUT", "PATCH", "DELETE"])
   func bodies(_ method: String) throws {
     let target = "/\(method.lowercased())"

@@ -28,11 +28,13 @@ struct EchoDocument {
   /// The names in the form that httpbin gives them (`X-My-Header`), repeated fields joined by commas.
   var headers: JSONValue {
     var members: [(name: String, value: String)] = []
+    var indices: [String: Int] = [:]
     for header in request.headers {
       let name = Self.titleCase(header.name)
-      if let index = members.firstIndex(where: { $0.name == name }) {
+      if let index = indices[name] {
         members[index].value += "," + header.value
       } else {
+        indices[name] = members.count
         members.append((name, header.value))
       }
     }
