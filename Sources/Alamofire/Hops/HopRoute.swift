@@ -285,7 +285,7 @@ extension WireRequest {
   fileprivate var alternativeToTry: AlternativeService? {
     let options = profile.options
     guard let services = options.alternativeServices, options.httpVersions != .http1Only,
-      options.unixSocket == nil, login == nil, body.isStored, body.count >= 0,
+      options.unixSocket == nil, !bindsConnection, body.isStored, body.count >= 0,
       !options.hostOverrides.contains(where: { $0.leads(origin) })
     else { return nil }
     return services.choice(for: origin)

@@ -104,7 +104,7 @@ extension HTTP1Connection {
     }
     let step = exchange.headReceived(
       head, reader.framing, length: reader.announcedLength,
-      isReusable: isReusable && exchange.login?.bindsConnection != true)
+      isReusable: isReusable && !exchange.bindsConnection)
     switch step {
     case .goOn, .hold:
       if exchange.flow.isSuspended { exchange.alignPhaseTimer() }

@@ -242,7 +242,7 @@ final class HTTP1Connection: Connection {
     if let step = exchange.login?.next { return roundEnded(step, of: exchange, keepsConnection: reuse) }
     exchange.sizes.responseHead = Int64(reader.headSize)
     let outcome = exchange.completed()
-    leave(reuse: reuse && exchange.login?.bindsConnection != true)
+    leave(reuse: reuse && !exchange.bindsConnection)
     table.end(exchange, outcome)
   }
 

@@ -179,7 +179,7 @@ extension LoopExchanges {
     exchange.restart()
     exchange.connection = nil
     exchange.isReused = false
-    if exchange.login?.bindsConnection == true { exchange.needsNewConnection = true }
+    if exchange.bindsConnection { exchange.needsNewConnection = true }
     exchange.phase = .connecting
     if let failure = exchange.startSource() { return end(exchange, .failure(failure)) }
     perform(step, of: exchange)

@@ -87,6 +87,8 @@ final class Exchange {
   @exclusivity(unchecked) var decision = RepeatDecision(method: "GET")
   /// Whether the exchange needs a connection that has carried no other, because one has just ended without a response.
   @exclusivity(unchecked) var needsNewConnection = false
+  /// Whether a field of the caller authenticates the connection.
+  @exclusivity(unchecked) private var hasFieldOfConnection = false
   /// Whether the server has refused the request over HTTP/2 with HTTP_1_1_REQUIRED.
   @exclusivity(unchecked) var requiresHTTP1 = false
   /// Whether the server has refused `Expect` with 417.
@@ -130,7 +132,8 @@ final class Exchange {
     count.expectedToSend = request.bodyCount
     isObserved = request.isObserved
     decision = RepeatDecision(method: request.method)
-    needsNewConnection = false
+    hasFieldOfConnection = request.hasFieldOfConnection
+    needsNewConnection = hasFieldOfConnection
     omitsExpect = false
     requiresHTTP1 = false
     login = nil
@@ -171,6 +174,9 @@ final class Exchange {
     guard let request, !requiresHTTP1 else { return false }
     return request.mayMultiplex
   }
+
+  /// Whether the connection is authenticated for this exchange alone, so that no other one may use it.
+  var bindsConnection: Bool { hasFieldOfConnection || login?.bindsConnection == true }
 
   var hostName: String { request?.origin.host ?? "the host" }
 

@@ -238,6 +238,12 @@ package enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
     default: return nil
     }
   }
+
+  /// Reads the scheme of the credentials in a field (RFC 9110 §11.4).
+  package init?(ofCredentials value: String) {
+    let text = value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
+    self.init(name: String(Substring(text.prefix { $0 != 0x20 && $0 != 0x09 })))
+  }
 }
 
 /// A challenge that can be answered, with the right credential.

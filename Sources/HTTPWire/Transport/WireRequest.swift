@@ -112,10 +112,21 @@ package final class WireRequest: Sendable {
 
   /// Whether HTTP/2 may carry the request. A connection that is authenticated carries the requests of its user alone.
   package var mayMultiplex: Bool {
-    guard parts.login == nil else { return false }
+    guard !hasLogin else { return false }
     let versions = parts.profile.options.httpVersions
     let isSpoken = parts.origin.scheme == "https" ? versions != .http1Only : versions == .http2PriorKnowledge
-    return isSpoken && !asksForUpgrade
+    return isSpoken && !asksForUpgrade && !hasFieldOfConnection
+  }
+
+  /// Whether the connection of the request carries no other one, because credentials of the request authenticate it.
+  package var bindsConnection: Bool { hasLogin || hasFieldOfConnection }
+
+  /// Whether a field that the caller has set authenticates the connection (RFC 4559, NTLM).
+  package var hasFieldOfConnection: Bool {
+    fields.contains { field in
+      (FieldName.equal(field.name, "Authorization") || FieldName.equal(field.name, "Proxy-Authorization"))
+        && AuthenticationScheme(ofCredentials: field.value)?.isOfConnection == true
+    }
   }
 
   /// Whether trailer fields follow the content, which is therefore sent in chunks over HTTP/1.1, whatever its length.

@@ -32,6 +32,53 @@ struct ConnectionKeyTests {
     #expect(server.connectionCount == 2)
   }
 
+  @Test(
+    "A connection that the caller's own field authenticates carries no other request",
+    arguments: ["Authorization", "proxy-authorization"], ["Negotiate YQ==", "ntlm TlRM", "NTLM"])
+  func ownLogin(name: String, value: String) async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    let login = [HTTPHeader(name: name, value: value)]
+    var connections: [Int] = []
+    for fields in [[], login, login, []] {
+      _ = try await client.send(client.request(server.url("/get"), fields: fields))
+      connections.append(try await server.takeRequest().connection)
+    }
+    #expect(connections[3] == connections[0] && Set(connections).count == 3, "\(connections)")
+  }
+
+  @Test("A field with credentials of the request alone leaves the connection to others")
+  func ownCredential() async throws {
+    let server = try HTTPTestServer()
+    let client = Client()
+    for value in ["Basic YQ==", "Bearer NTLM", "NTLMish a", "Negotiated", "Digest realm=\"NTLM\""] {
+      let fields = [HTTPHeader(name: "Authorization", value: value)]
+      _ = try await client.send(client.request(server.url("/get"), fields: fields))
+    }
+    #expect(server.connectionCount == 1)
+  }
+
+  @Test("A field that authenticates a connection is sent over HTTP/1.1") func ownLoginVersion() async throws {
+    var options = TLSOptions()
+    options.applicationProtocols = ["h2", "http/1.1"]
+    let server = try StreamTestServer(.tls(.localhost, options)) { connection in
+      if connection.applicationProtocol == "h2" {
+        let http2 = try HTTP2TestConnection(connection)
+        while true { try http2.respond(200, on: http2.request()) }
+      }
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      connection.waitForEnd()
+    }
+    let client = Client()
+    let url = "https://localhost:\(server.port)/"
+    let login = [HTTPHeader(name: "Authorization", value: "Negotiate YQ==")]
+    #expect(try await client.get(url).head.version == .http2)
+    #expect(try await client.send(client.request(url, fields: login)).head.version == .http1_1)
+    #expect(try await client.get(url).head.version == .http2)
+    #expect(server.connectionCount == 2)
+  }
+
   @Test("A request with a local end does not use connections of another one") func localInterface()
     async throws
   {
