@@ -117,9 +117,10 @@ extension HopLoop {
     follow(plan)
     let target = try redirectTarget(of: changed, proposed: proposed)
     var fields = (changed.allHTTPHeaderFields ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
-    // The caller's `Host` is for the origin of the proposed request.
-    if target.origin != plan.origin, let host = proposed.value(forHTTPHeaderField: "Host") {
-      fields.removeAll { FieldName.equal($0.name, "Host") && $0.value == host }
+    // A field that the handler has set is for its target. The others are for the target of the proposed request.
+    fields.removeAll { field in
+      !plan.keeps(field.name, to: target.origin)
+        && proposed.value(forHTTPHeaderField: field.name) == field.value
     }
     requests.violation = services.settings.violation(
       method: changed.httpMethod ?? "GET", own: changed.allHTTPHeaderFields, all: fields)

@@ -136,11 +136,20 @@ package struct RedirectPlan: Sendable, Equatable {
     if dropsContentFields, Self.contentFields.contains(where: { FieldName.equal(name, $0) }) { return false }
     // RFC 9110 §10.1.3: an https URL is not sent to a server without TLS.
     if leavesSecureScheme, FieldName.equal(name, "Referer") { return false }
-    guard leavesOrigin else { return true }
-    // The caller's field names the host of one origin.
-    if FieldName.equal(name, "Host") { return false }
-    return !Self.secretFields.contains { FieldName.equal(name, $0) }
-      && !protectedHeaders.contains { FieldName.equal(name, $0) }
+    return !leavesOrigin || !isForOneOrigin(name)
+  }
+
+  /// Whether a field of the planned request is sent on if the request goes to another target instead.
+  package func keeps(_ name: String, to target: Origin) -> Bool {
+    guard target != origin else { return true }
+    if origin.scheme == "https", target.scheme != "https", FieldName.equal(name, "Referer") { return false }
+    return !isForOneOrigin(name)
+  }
+
+  /// Whether a field of this name is for one origin: a secret, or the caller's `Host`.
+  package func isForOneOrigin(_ name: String) -> Bool {
+    FieldName.equal(name, "Host") || Self.secretFields.contains { FieldName.equal(name, $0) }
+      || protectedHeaders.contains { FieldName.equal(name, $0) }
   }
 
   /// The fields that describe or frame a body (RFC 9110 §8, §10.1.1).

@@ -76,6 +76,55 @@ struct RedirectHandlerTests {
     #expect(sent.value("User-Agent") != nil)
   }
 
+  /// Returns a handler that leads to another URL and changes some fields.
+  private func leading(to url: String, setting fields: [String: String] = [:]) -> Redirector {
+    Redirector(
+      behavior: .modify { _, request, _ in
+        var request = request
+        request.url = URL(string: url)
+        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+        return request
+      })
+  }
+
+  private static let secrets = ["Authorization", "Cookie", "Proxy-Authorization", "X-Key"]
+
+  /// Sends a request with secrets, which a handler leads elsewhere. Returns the secrets of the last request.
+  private func secrets(after handler: Redirector) async throws -> [String?] {
+    let fake = FakeTransport(.redirect(302, to: "/next"))
+    let headers = HTTPHeaders(Self.secrets.map { HTTPHeader(name: $0, value: "secret") })
+    let response = await session(fake).request("http://a.test/", headers: headers)
+      .transportOptions { $0.protectedHeaders = ["x-key"] }.redirect(using: handler).end()
+    #expect(response.error == nil && fake.requests.count == 2)
+    let sent = try #require(fake.requests.last)
+    return Self.secrets.map { sent.value($0) }
+  }
+
+  @Test(
+    "A handler that leads to another origin does not take secrets along",
+    arguments: ["http://b.test/", "http://a.test:81/", "https://a.test/next"])
+  func secretsElsewhere(url: String) async throws {
+    #expect(try await secrets(after: leading(to: url)) == [nil, nil, nil, nil])
+    let own = leading(to: url, setting: ["Authorization": "own", "X-Key": "mine"])
+    #expect(try await secrets(after: own) == ["own", nil, nil, "mine"])
+  }
+
+  @Test("Secrets stay in a request that a handler changes within the origin")
+  func secretsInOrigin() async throws {
+    let changed = leading(to: "http://a.test:80/other", setting: ["X-Changed": "1"])
+    #expect(try await secrets(after: changed) == Array(repeating: "secret", count: 4))
+  }
+
+  @Test("A handler that leads from TLS to a server without it does not take the Referer along")
+  func refererWithoutTLS() async {
+    for (url, kept) in [("http://b.test/", nil), ("https://b.test/", "https://a.test/x")] {
+      let fake = FakeTransport(.redirect(302, to: "/next"))
+      let request = session(fake).request("https://a.test/", headers: ["Referer": "https://a.test/x"])
+      _ = await request.redirect(using: leading(to: url)).end()
+      #expect(fake.requests.count == 2 && fake.requests.last?.value("Referer") == kept, "\(url)")
+    }
+  }
+
   @Test("The fields of a modified request keep their order, and further ones follow by name")
   func fieldOrder() async throws {
     let fake = FakeTransport(.redirect(302, to: "/next"))
