@@ -46,7 +46,7 @@ struct ConnectionKey: Hashable {
   /// Whether the server's question for a client identity is answered.
   let choosesIdentity: Bool
   let versions: TransportOptions.HTTPVersions
-  let localInterface: String?
+  let localInterface: ByteText?
   let addressFamily: TransportOptions.AddressFamily
   let refusesPrivateAddresses: Bool
 
@@ -63,7 +63,7 @@ struct ConnectionKey: Hashable {
     settings = TLSSettings(options, isForProxy: false)
     choosesIdentity = profile.choosesIdentity
     versions = options.httpVersions
-    localInterface = options.localInterface
+    localInterface = options.localInterface.map { ByteText($0) }
     addressFamily = options.addressFamily
     refusesPrivateAddresses = options.refusesPrivateAddresses
   }

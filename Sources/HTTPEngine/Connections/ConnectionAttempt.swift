@@ -92,7 +92,7 @@ final class ConnectionAttempt {
 
   /// The path of the Unix-domain socket that is connected to, if there is one.
   private var socketPath: String? {
-    if case .unixSocket(let path) = route.endpoint { path } else { route.proxySocket }
+    if case .unixSocket(let path) = route.endpoint { path.text } else { route.proxySocket?.text }
   }
 
   /// The host and the port that are connected to; `nil` for a Unix-domain socket.

@@ -2,7 +2,7 @@
 package struct Route: Sendable, Hashable {
   package enum Endpoint: Sendable, Hashable {
     case host(String, port: Int)
-    case unixSocket(path: String)
+    case unixSocket(path: ByteText)
   }
 
   /// The address of the origin's server, or of the server that replaces it.
@@ -10,7 +10,7 @@ package struct Route: Sendable, Hashable {
   /// The proxy between this machine and ``place``.
   package let proxy: ProxyServer?
   /// The Unix-domain socket at which the proxy is reached; `nil` if it is reached by its host and port.
-  package let proxySocket: String?
+  package let proxySocket: ByteText?
   /// Whether the proxy is given the request itself, with an absolute URL (RFC 9112 §3.2.2), instead of opening a
   /// tunnel.
   package let forwards: Bool
@@ -27,7 +27,7 @@ package struct Route: Sendable, Hashable {
     proxy: ProxyServer? = nil, mayForward: Bool = false
   ) throws(TransportFailure) {
     self.proxy = proxy
-    proxySocket = proxy == nil ? nil : options.unixSocket
+    proxySocket = proxy == nil ? nil : options.unixSocket.map { ByteText($0) }
     if let wrong = options.hostOverrides.first(where: { !$0.isValid }) {
       throw TransportFailure(
         .badURL, "A host override has an invalid host or port: \(wrong.host) to \(wrong.target).")
@@ -45,7 +45,7 @@ package struct Route: Sendable, Hashable {
       return
     }
     if proxy == nil, let path = options.unixSocket {
-      endpoint = .unixSocket(path: path)
+      endpoint = .unixSocket(path: ByteText(path))
       return
     }
     if let override { (host, port) = (override.target.lowercased(), override.targetPort ?? port) }

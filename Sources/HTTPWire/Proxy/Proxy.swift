@@ -153,6 +153,15 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible, CustomDe
     self.bypass = bypass
   }
 
+  /// Whether both are the same proxy with the same credentials. Texts are compared by their bytes, as servers do.
+  public static func == (left: ProxyServer, right: ProxyServer) -> Bool {
+    left.kind == right.kind && left.port == right.port && left.authentication == right.authentication
+      && left.trustStore == right.trustStore
+      && left.texts.elementsEqual(right.texts) { $0.map { ByteText($0) } == $1.map { ByteText($0) } }
+  }
+
+  private var texts: [String?] { [host, username, password] + bypass }
+
   /// Kind, host and port; never the credentials.
   public var description: String { "\(kind.rawValue)://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
   /// The ``description``.

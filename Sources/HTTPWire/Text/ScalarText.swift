@@ -30,6 +30,18 @@ package enum ScalarText {
   }
 }
 
+/// A text as a part of a key, such as a path. Only a text with the same UTF-8 is equal to it.
+///
+/// The hash of the text serves as its hash, because texts with the same UTF-8 have the same hash.
+package struct ByteText: Sendable, Hashable, ExpressibleByStringLiteral {
+  package let text: String
+
+  package init(_ text: String) { self.text = text }
+  package init(stringLiteral text: String) { self.text = text }
+
+  package static func == (left: ByteText, right: ByteText) -> Bool { left.text.hasBytes(of: right.text) }
+}
+
 extension String {
   /// Whether both texts have the same UTF-8. Texts are equal to Swift when they look the same; to a server their bytes
   /// count.

@@ -32,6 +32,16 @@ public struct TransportOptions: Sendable, Equatable {
     case file(String)
     /// Only the given certificates (PEM).
     case pem(Data)
+
+    /// Whether both are the same store. Paths are compared by their bytes, as the system does.
+    public static func == (left: TrustStore, right: TrustStore) -> Bool {
+      switch (left, right) {
+      case (.system, .system): true
+      case (.file(let left), .file(let right)): left.hasBytes(of: right)
+      case (.pem(let left), .pem(let right)): left == right
+      case (.system, _), (.file, _), (.pem, _): false
+      }
+    }
   }
 
   /// Another target for the connections to a host (`--connect-to` of curl). The `Host` field, the name in TLS and the

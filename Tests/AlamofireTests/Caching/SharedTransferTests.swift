@@ -64,6 +64,25 @@ import Testing
     #expect(fake.requests.count == 2)
   }
 
+  @Test("Requests to sockets whose paths are equal texts but not equal bytes do not share a transfer")
+  func socketPaths() async {
+    let fake = FakeTransport(FakeReply.text("shared").held(by: gate, reached: reached))
+    let session = Session.retained(fake: fake)
+    let ends = Recorder<AFDataResponse<Data?>>()
+    for path in ["/run/jos\u{E9}", "/run/jose\u{301}"] {
+      session.request("http://a.test/x").transportOptions {
+        $0.sharesIdenticalRequests = true
+        $0.unixSocket = path
+      }.response(queue: .global()) { ends.add($0) }
+      await reached.wait()
+    }
+    // They are sent, or wait with the first one.
+    #expect(await eventually { fake.requests.count == 2 || session.core.sharedTransfers.memberCount > 1 })
+    gate.open()
+    await ends.wait(for: 2)
+    #expect(fake.requests.count == 2)
+  }
+
   @Test("Requests with a body do not share a transfer") func bodies() async throws {
     let (session, fake) = session(.text("first"))
     let ends = Recorder<AFDataResponse<Data?>>()

@@ -34,6 +34,18 @@ import Testing
       } == .unixSocket(path: "/run/a"))
   }
 
+  @Test("Sockets whose paths are equal texts but not equal bytes are two", arguments: [false, true])
+  func socketPaths(hasProxy: Bool) throws {
+    func route(_ path: String) throws -> Route {
+      var options = TransportOptions()
+      options.unixSocket = path
+      return try Route(
+        to: Self.origin, options, proxy: hasProxy ? ProxyServer(.http, host: "p", port: 1) : nil)
+    }
+    #expect(try route("/run/jos\u{E9}") != route("/run/jose\u{301}"))
+    #expect(try route("/run/jos\u{E9}") == route("/run/jos\u{E9}"))
+  }
+
   @Test(
     "A proxy of HTTP forwards cleartext requests, unless an override leads them elsewhere",
     arguments: [ProxyServer.Kind.http, .https])

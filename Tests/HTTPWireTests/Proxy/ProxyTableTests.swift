@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPWire
 import Testing
 
@@ -36,6 +37,40 @@ struct ProxyTableTests {
   func unreadable(value: String) throws {
     let table = ProxyTable(environment: ["http_proxy": value])
     #expect(table.choice(for: try origin("http://a.test")) == .unreadable("http_proxy"))
+  }
+
+  @Test("Proxies whose texts are equal but not their bytes are two") func bytes() {
+    let (composed, decomposed) = ("jos\u{E9}", "jose\u{301}")
+    #expect(composed == decomposed)
+    func proxy(_ text: String, _ change: (inout ProxyServer, String) -> Void) -> ProxyServer {
+      var proxy = ProxyServer(.http, host: "p", port: 1, username: "u", password: "s", bypass: ["a"])
+      change(&proxy, text)
+      return proxy
+    }
+    let changes: [(inout ProxyServer, String) -> Void] = [
+      { $0.username = $1 }, { $0.password = $1 }, { $0.host = $1 }, { $0.bypass = [$1] },
+      { $0.trustStore = .file($1) },
+    ]
+    for (number, change) in changes.enumerated() {
+      #expect(proxy(composed, change) != proxy(decomposed, change), "\(number)")
+      #expect(proxy(composed, change) == proxy(composed, change), "\(number)")
+      #expect(proxy(composed, change).hashValue == proxy(composed, change).hashValue, "\(number)")
+    }
+  }
+
+  @Test("Each property distinguishes proxies") func properties() {
+    let changes: [(inout ProxyServer) -> Void] = [
+      { _ in }, { $0.kind = .https }, { $0.host = "q" }, { $0.port = 2 }, { $0.username = "v" },
+      { $0.username = nil }, { $0.username = "" }, { $0.password = "t" }, { $0.password = nil },
+      { $0.authentication = .negotiated }, { $0.bypass = [] }, { $0.bypass = ["a", "b"] },
+      { $0.trustStore = .file("/a") }, { $0.trustStore = .file("/b") }, { $0.trustStore = .pem(Data()) },
+    ]
+    let proxies = changes.map { change in
+      var proxy = ProxyServer(.http, host: "p", port: 1, username: "u", password: "s", bypass: ["a"])
+      change(&proxy)
+      return proxy
+    }
+    #expect(Set(proxies).count == changes.count)
   }
 
   @Test("Credentials are read and in no description") func credentials() throws {

@@ -25,6 +25,13 @@ import Testing
     #expect(changes.map { Self.partition($0) } == partitions)
   }
 
+  @Test("Trust stores whose paths are equal texts but not equal bytes have two partitions")
+  func paths() {
+    let composed = Self.partition { $0.trustStore = .file("/jos\u{E9}.pem") }
+    #expect(composed != Self.partition { $0.trustStore = .file("/jose\u{301}.pem") })
+    #expect(composed == Self.partition { $0.trustStore = .file("/jos\u{E9}.pem") })
+  }
+
   @Test("Other options share a partition")
   func shared() {
     #expect(Self.partition { $0.bodySizeLimit = 5 } == Self.partition())

@@ -47,7 +47,14 @@ package final class SharedTransfers: Sendable {
 
     /// Whether the options are equal. Requests with their own options each have their own profile.
     private func hasOptions(of other: Key) -> Bool {
-      profile === other.profile || profile.options == other.profile.options
+      if profile === other.profile { return true }
+      let (own, others) = (profile.options, other.profile.options)
+      return own == others && Self.names(in: own) == Self.names(in: others)
+    }
+
+    /// Returns the names in the options that the system compares by their bytes.
+    private static func names(in options: TransportOptions) -> [ByteText?] {
+      [options.unixSocket, options.localInterface, options.netrcFile].map { $0.map { ByteText($0) } }
     }
   }
 

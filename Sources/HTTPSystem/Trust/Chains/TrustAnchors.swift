@@ -43,7 +43,7 @@ package final class TrustAnchors: @unchecked Sendable {
   package static func of(_ store: TransportOptions.TrustStore) -> Result<TrustAnchors, ChainFault> {
     switch store {
     case .system: return system(at: .system)
-    case .file(let path): return kept(.file(path), file: path, folder: nil)
+    case .file(let path): return kept(.file(ByteText(path)), file: path, folder: nil)
     case .pem(let data):
       if let anchors = keptTexts.withLock({ $0[data] }) { return .success(anchors) }
       guard let certificates = X509Certificate.all(in: data), !certificates.isEmpty,
@@ -66,7 +66,7 @@ package final class TrustAnchors: @unchecked Sendable {
 
   private enum Source: Hashable {
     case system(TrustLocation)
-    case file(String)
+    case file(ByteText)
   }
 
   private struct Kept {
