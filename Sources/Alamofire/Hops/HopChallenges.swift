@@ -131,7 +131,7 @@ extension HopLoop {
   {
     let offer = answer.offer
     let made = try field(offer.scheme, answer.credential, offer.digest, bodyHash: bodyHash) {
-      offer.digest.map { DigestTicket.first(for: $0) }
+      offer.digest.map { services.credentials.ticket(answering: $0, origin: request.origin) }
     }
     guard case .made(let field, let ticket) = made else {
       return hashBody(for: offer.digest) { (hops, hash) throws(AFError) in

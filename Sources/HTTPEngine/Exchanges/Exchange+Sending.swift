@@ -107,10 +107,11 @@ extension Exchange {
 extension Exchange {
   /// Begins the login of the request. Returns the first step; `nil` if the request has no login.
   func beginLogin(in pool: Pool) -> ExchangeLogin.ExchangeLoginStep? {
-    guard let request, request.hasLogin || pool.forwards, let login = ExchangeLogin(request, pool.route)
-    else {
-      return nil
+    guard let request, request.hasLogin || pool.forwards else { return nil }
+    let login = ExchangeLogin(request, pool.route) { [weak pool] challenge in
+      pool?.proxyProof.ticket(answering: challenge) ?? .first(for: challenge)
     }
+    guard let login else { return nil }
     self.login = login
     let step = login.begin { pool.proxyProof.take() }
     // The first token belongs to a connection that has not carried another request.

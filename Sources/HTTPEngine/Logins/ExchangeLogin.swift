@@ -22,6 +22,8 @@ final class ExchangeLogin {
 
   private let request: WireRequest
   private let proxyServer: ProxyServer?
+  /// Returns the ticket of an answer to the proxy by Digest.
+  private let ticket: (DigestChallenge) -> DigestTicket
   private var server: LoginFlow?
   private var serverTokens: LoginTokens?
   private var proxy: ProxyLogin?
@@ -38,9 +40,12 @@ final class ExchangeLogin {
 
   /// Makes the login of a request; `nil` if the request needs none, or knows its credentials in advance.
   ///
-  /// - Parameter route: The way of the request. A proxy that makes a tunnel has its login there.
-  init?(_ request: WireRequest, _ route: Route) {
+  /// - Parameters:
+  ///   - route: The way of the request. A proxy that makes a tunnel has its login there.
+  ///   - ticket: Returns the ticket of an answer to the proxy by Digest.
+  init?(_ request: WireRequest, _ route: Route, ticket: @escaping (DigestChallenge) -> DigestTicket) {
     self.request = request
+    self.ticket = ticket
     let mayAsk = route.forwards && !request.fields.contains { FieldName.equal($0.name, Self.proxyField) }
     let proxy = mayAsk ? route.proxy.flatMap { $0.answersChallenges ? $0 : nil } : nil
     guard request.login != nil || proxy != nil else { return nil }
@@ -121,7 +126,7 @@ final class ExchangeLogin {
   {
     needsConnection = false
     if var proxy, !proxy.isOver {
-      let step = proxy.received(head, keepsConnection: keepsConnection)
+      let step = proxy.received(head, keepsConnection: keepsConnection, ticket: ticket)
       self.proxy = proxy
       if step != .deliver { return act(on: step) }
     }
@@ -144,7 +149,7 @@ final class ExchangeLogin {
       return act(on: step)
     case .proxy:
       guard var proxy else { return .deliver }
-      let step = proxy.answered(token)
+      let step = proxy.answered(token, ticket: ticket)
       self.proxy = proxy
       return act(on: step)
     }

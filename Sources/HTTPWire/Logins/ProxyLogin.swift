@@ -81,8 +81,13 @@ package struct ProxyLogin: Sendable {
 
   /// Takes the head of a response.
   ///
-  /// - Parameter keepsConnection: Whether another request can be sent on the connection.
-  package mutating func received(_ head: ResponseHead, keepsConnection: Bool) -> ProxyLoginStep {
+  /// - Parameters:
+  ///   - keepsConnection: Whether another request can be sent on the connection.
+  ///   - ticket: Returns the ticket of an answer by Digest. Requests that share a nonce share its count.
+  package mutating func received(
+    _ head: ResponseHead, keepsConnection: Bool,
+    ticket: (DigestChallenge) -> DigestTicket = DigestTicket.first(for:)
+  ) -> ProxyLoginStep {
     guard !isOver else { return .deliver }
     if head.status == 407 { refusals += 1 }
     if var flow, refusals <= LoginFlow.mostRounds {
@@ -96,17 +101,21 @@ package struct ProxyLogin: Sendable {
     }
     flow = nil
     challenges = head.block.challenges(of: "Proxy-Authenticate")
-    return answer(challenges, with: credential)
+    return answer(challenges, with: credential, ticket)
   }
 
   /// Takes the token that was asked for; `nil` if there is none.
-  package mutating func answered(_ token: [UInt8]?) -> ProxyLoginStep {
+  ///
+  /// - Parameter ticket: Returns the ticket of an answer by Digest.
+  package mutating func answered(
+    _ token: [UInt8]?, ticket: (DigestChallenge) -> DigestTicket = DigestTicket.first(for:)
+  ) -> ProxyLoginStep {
     guard var flow, !isOver else { return end() }
     let step = flow.answered(token)
     if case .send(field: nil, _) = step, let credential {
       // Without a ticket or the like, the proxy may take another scheme. Otherwise it shall refuse the request itself.
       self.flow = nil
-      let other = answer(challenges, with: credential)
+      let other = answer(challenges, with: credential, ticket)
       guard other == .deliver else { return other }
       isOver = false
     }
@@ -114,9 +123,10 @@ package struct ProxyLogin: Sendable {
     return step == .deliver ? end() : passed(step)
   }
 
-  private mutating func answer(_ challenges: [Challenge], with credential: PasswordCredential)
-    -> ProxyLoginStep
-  {
+  private mutating func answer(
+    _ challenges: [Challenge], with credential: PasswordCredential,
+    _ ticket: (DigestChallenge) -> DigestTicket
+  ) -> ProxyLoginStep {
     let offers = AuthenticationOffer.ranked(challenges, connectionSchemes: schemes) { hash in
       hashes.hash(hash, []) != nil
     }
@@ -129,7 +139,7 @@ package struct ProxyLogin: Sendable {
         return send(proof)
       case .digest:
         guard let digest = offer.digest,
-          let proof = digestProof(digest, credential, .first(for: digest), isAnswer: true)
+          let proof = digestProof(digest, credential, ticket(digest), isAnswer: true)
         else { continue }
         return send(proof)
       case .ntlm, .negotiate:

@@ -59,6 +59,16 @@ struct DigestTests {
     #expect(authorization[1]["opaque"] == "o")
   }
 
+  @Test("A challenge that repeats a nonce goes on with its count") func repeatedNonce() async {
+    // Outside of the domain nothing is sent preemptively.
+    let challenge = Self.digest + #", domain="/in""#
+    let fake = FakeTransport(responder: Self.protected(challenge))
+    let session = Session.retained(fake: fake)
+    for path in ["in/1", "out", "in/2", "out"] { #expect(await ask(session, "http://a.test/\(path)") == 200) }
+    let counts = fake.requests.map { Self.authorization($0)["nc"] }
+    #expect(counts == [nil, "00000001", nil, "00000002", "00000003", nil, "00000004"])
+  }
+
   @Test("A request with another credential or none is not authenticated preemptively") func otherCredential()
     async
   {

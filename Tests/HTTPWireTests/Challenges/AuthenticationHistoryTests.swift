@@ -39,6 +39,21 @@ struct AuthenticationHistoryTests {
     #expect(shared.take()?.ticket?.count == 2)
   }
 
+  @Test("The count of a shared nonce never falls, not even by an answer to a challenge that repeats it")
+  func repeatedSharedNonce() throws {
+    let repeated = proof(try offer(#"Digest realm="r", nonce="1""#), ann)
+    var shared = SharedProof()
+    shared.keep(repeated)
+    for count: UInt32 in 1...3 { #expect(shared.take()?.ticket?.count == count) }
+    shared.keep(repeated)
+    #expect(shared.take()?.ticket?.count == 4)
+    let challenge = try #require(repeated.digest)
+    #expect(shared.ticket(answering: challenge).count == 6, "the last one was taken with count 5")
+    #expect(shared.take()?.ticket?.count == 6)
+    let fresh = try #require(try offer(#"Digest realm="r", nonce="2""#).digest)
+    #expect(shared.ticket(answering: fresh).count == 1)
+  }
+
   @Test("A credential is tried once") func oneAttempt() throws {
     let basic = try offer(#"Basic realm="r""#)
     var history = AuthenticationHistory()

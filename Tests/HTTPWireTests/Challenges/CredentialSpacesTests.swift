@@ -70,6 +70,29 @@ struct CredentialSpacesTests {
     #expect(ticket.nonce == "m" && ticket.count == 1 && ticket.cnonce == "c")
   }
 
+  @Test("A next nonce that is in use already goes on with its count") func repeatedNextNonce() throws {
+    var spaces = CredentialSpaces()
+    let first = try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann)
+    spaces.accepted(first, origin: origin, target: "/", nextNonce: "n")
+    let match = try #require(spaces.matches(origin, target: "/").first)
+    var counts: [UInt32?] = []
+    for next in ["n", nil, "m", "m"] {
+      let taken = spaces.ticket(match.number, origin: origin, cnonce: "c")
+      let ticket = try #require(taken)
+      counts.append(ticket.count)
+      spaces.accepted(
+        try proof(#"Digest realm="r", nonce="n", qop=auth"#, ann, ticket: ticket, isAnswer: false),
+        origin: origin, target: "/", nextNonce: next)
+    }
+    #expect(counts == [2, 3, 4, 1])
+    // An answer to an older nonce names the present one as well.
+    spaces.accepted(first, origin: origin, target: "/", nextNonce: "m")
+    #expect(spaces.ticket(match.number, origin: origin, cnonce: "c")?.count == 2)
+    let second = try proof(#"Digest realm="r", nonce="k", qop=auth"#, ann)
+    spaces.accepted(second, origin: origin, target: "/", nextNonce: "k")
+    #expect(spaces.ticket(match.number, origin: origin, cnonce: "c")?.count == 2)
+  }
+
   @Test("A session of -sess uses its first nonces") func session() throws {
     var spaces = CredentialSpaces()
     let first = try proof(#"Digest realm="r", nonce="n", qop=auth, algorithm=MD5-sess"#, ann)
@@ -117,6 +140,24 @@ struct CredentialSpacesTests {
       #expect(spaces.count <= 8)
       #expect(spaces.matches(origin, target: "/").contains { $0.credential == credential })
     }
+  }
+
+  @Test("An answer to a challenge goes on with the count of its nonce") func repeatedNonce() throws {
+    let memory = CredentialMemory()
+    let first = try proof(#"Digest realm="r", nonce="n", qop=auth, domain="/a""#, ann)
+    let other = try proof(#"Digest realm="q", nonce="n", qop=auth"#, ann)
+    let challenge = try #require(other.digest)
+    #expect(memory.ticket(answering: challenge, origin: origin).count == 1)
+    memory.accepted(first, origin: origin, target: "/a", nextNonce: nil)
+    let match = try #require(memory.matches(origin, target: "/a").first)
+    #expect(memory.ticket(match, origin: origin)?.count == 2)
+    let ticket = memory.ticket(answering: challenge, origin: origin)
+    #expect(ticket.count == 3 && ticket.nonce == "n" && ticket.session.cnonce == ticket.cnonce)
+    #expect(memory.ticket(match, origin: origin)?.count == 4)
+    #expect(
+      memory.ticket(answering: challenge, origin: Origin(scheme: "http", host: "b", port: 80)).count == 1)
+    let fresh = try #require(try proof(#"Digest realm="q", nonce="m", qop=auth"#, ann).digest)
+    #expect(memory.ticket(answering: fresh, origin: origin).count == 1)
   }
 
   @Test("Threads share one count") func threads() async throws {

@@ -126,9 +126,28 @@ package struct SharedProof: Sendable {
     return proof
   }
 
+  /// Returns the ticket of an answer to a challenge. If the shared proof has the same nonce, its count goes on.
+  package mutating func ticket(answering challenge: DigestChallenge) -> DigestTicket {
+    let first = DigestTicket.first(for: challenge)
+    guard let known = proof?.ticket, known.nonce == challenge.nonce, let next = known.next else {
+      return first
+    }
+    proof = proof?.counted()
+    return DigestTicket(nonce: first.nonce, cnonce: first.cnonce, count: next.count)
+  }
+
   /// Keeps a proof that was accepted. Only an answer to a challenge replaces another one, because all others were taken
-  /// from here, so that the count of a nonce never falls.
+  /// from here. The count of a nonce never falls.
   package mutating func keep(_ new: AuthenticationProof) {
-    if proof == nil || new.isAnswer { proof = new }
+    if let proof {
+      guard new.isAnswer else { return }
+      if let (old, new) = proof.ticket.flatMap({ old in new.ticket.map { (old, $0) } }),
+        old.nonce == new.nonce,
+        old.count >= new.count
+      {
+        return
+      }
+    }
+    proof = new
   }
 }

@@ -27,6 +27,15 @@ package final class CredentialMemory: Sendable {
     return spaces.withLock { $0.ticket(match.number, origin: origin, cnonce: cnonce) }
   }
 
+  /// Returns the ticket of an answer to a challenge. If its nonce was used before, the count goes on.
+  package func ticket(answering challenge: DigestChallenge, origin: Origin) -> DigestTicket {
+    let first = DigestTicket.first(for: challenge)
+    guard !isEmpty, let count = spaces.withLock({ $0.nextCount(of: challenge.nonce, origin: origin) }) else {
+      return first
+    }
+    return DigestTicket(nonce: first.nonce, cnonce: first.cnonce, count: count)
+  }
+
   package func accepted(
     _ proof: AuthenticationProof, origin: Origin, target: String, nextNonce: String?
   ) {
@@ -92,6 +101,16 @@ package struct CredentialSpaces: Sendable {
       let index = spaces.values[slot].firstIndex(where: { $0.match.number == number })
     else { return nil }
     return spaces.values[slot][index].takeTicket(cnonce: cnonce, &clock)
+  }
+
+  /// Returns the count of the next use of a nonce, by whichever credential; `nil` if no space has the nonce.
+  fileprivate mutating func nextCount(of nonce: String, origin: Origin) -> UInt32? {
+    guard let slot = spaces.index(forKey: origin) else { return nil }
+    let all = spaces.values[slot]
+    let indices = all.indices.filter { all[$0].nonce == nonce && all[$0].count < .max }
+    guard let count = indices.map({ all[$0].count + 1 }).max() else { return nil }
+    for index in indices { spaces.values[slot][index].count = count }
+    return count
   }
 
   /// Notes that a server has accepted credentials.
@@ -213,16 +232,17 @@ extension CredentialSpaces.Space {
   fileprivate mutating func noteNonce(of proof: AuthenticationProof, next: String?) {
     guard let ticket = proof.ticket else { return }
     if let known = ticket.secret { secret = known }
-    if let next {
-      nonce = next
-      count = 0
-      session = ticket.session
-    } else if nonce == ticket.nonce {
-      count = max(count, ticket.count)
-    } else if proof.isAnswer || nonce.isEmpty {
-      nonce = ticket.nonce
-      count = ticket.count
-      session = ticket.session
+    guard let new = next ?? (proof.isAnswer || nonce.isEmpty || nonce == ticket.nonce ? ticket.nonce : nil)
+    else { return }
+    // The answer used the nonce, unless the next one is another. A count never falls (RFC 7616 §3.4).
+    let used = new == ticket.nonce ? ticket.count : 0
+    guard new != nonce else {
+      count = max(count, used)
+      if proof.isAnswer { session = ticket.session }
+      return
     }
+    nonce = new
+    count = used
+    session = ticket.session
   }
 }
