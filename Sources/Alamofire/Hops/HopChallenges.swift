@@ -6,7 +6,7 @@ import HTTPWire
 // A server asks for authentication (RFC 9110 §11). A challenge that cannot be answered is a response like any other.
 extension HopLoop {
   /// Records whether the server accepts the credential of the request.
-  func evaluateCredentials() -> Outcome<HopLoop> {
+  mutating func evaluateCredentials() -> Outcome<HopLoop> {
     guard let head = responses.last?.head, let proof = credentials.proof else {
       return .done
     }
@@ -21,6 +21,7 @@ extension HopLoop {
     }
     // An outdated nonce says nothing about the credential.
     let offers = services.authentication.offers(head, challengeContext)
+    credentials.refused(by: offers)
     if !offers.contains(where: { credentials.history.mayAnswer($0, with: proof.credential) }) {
       memory.refused(proof, origin: request.origin)
     }

@@ -25,6 +25,13 @@ struct HopCredentials: Sendable {
     authentication = Authentication(history: history, netrc: netrc)
   }
 
+  /// Notes the offers of a response that refuses the proof of the last hop.
+  mutating func refused(by offers: [AuthenticationOffer]) {
+    var history = history
+    history.recordRefusal(offers)
+    authentication = Authentication(history: history, netrc: netrc)
+  }
+
   /// Forgets the proof of the last hop, and returns it.
   mutating func dropProof() -> AuthenticationProof? {
     guard let proof else { return nil }

@@ -130,6 +130,7 @@ package struct ProxyLogin: Sendable {
     let offers = AuthenticationOffer.ranked(challenges, connectionSchemes: schemes) { hash in
       hashes.hash(hash, []) != nil
     }
+    history.recordRefusal(offers)
     // Without a name, a ticket is meant.
     let ordered = offers.filter { $0.scheme == .negotiate } + offers.filter { $0.scheme != .negotiate }
     for offer in ordered where history.mayAnswer(offer, with: credential) {

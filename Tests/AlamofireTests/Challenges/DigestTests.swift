@@ -123,6 +123,18 @@ struct DigestTests {
     #expect(fake.requests.map { Self.authorization($0)["nonce"] } == [nil, "n1", "n1", "n2"])
   }
 
+  @Test("A remembered password that Digest has shown to be wrong is not sent by Basic") func noBasic() async {
+    let both = Self.digest + #", Basic realm="r""#
+    let refusal = FakeReply.status(401, "refused", headers: [("WWW-Authenticate", both)])
+    let fake = FakeTransport(.challenge(Self.digest), .text("in"), refusal, .text("by Basic"))
+    let session = Session.retained(fake: fake)
+    #expect(await ask(session) == 200)
+    let response = await session.request("http://a.test/").authenticate(username: "user", password: "pass")
+      .end()
+    #expect(response.response?.statusCode == 401 && response.data == Data("refused".utf8))
+    #expect(fake.requests.allSatisfy { $0.value("Authorization")?.hasPrefix("Basic") != true })
+  }
+
   @Test("A server that challenges forever is given up") func endlessChallenges() async {
     let fake = FakeTransport { _, index in
       .challenge(#"Digest realm="r", nonce="\#(index)", qop="auth", stale=true"#)

@@ -255,6 +255,36 @@ import Testing
     #expect(next.received(Self.refusal("Basic realm=r"), keepsConnection: true) == .deliver)
   }
 
+  @Test("A remembered password that Digest has shown to be wrong is not sent by Basic") func noBasic() throws
+  {
+    var login = Self.login()
+    _ = login.begin()
+    _ = login.received(Self.refusal(Self.digest("n1")), keepsConnection: true)
+    let proof = try #require(login.proof)
+    for (nonce, isStale, isAnswered) in [("n1", false, false), ("n1", true, true), ("n2", false, true)] {
+      var next = Self.login(remembered: proof)
+      _ = next.begin()
+      let refusal = Self.refusal("Basic realm=r", Self.digest(nonce, stale: isStale))
+      #expect(
+        (next.received(refusal, keepsConnection: true) != .deliver) == isAnswered, "\(nonce) \(isStale)")
+    }
+  }
+
+  @Test("An answer by Digest has the ticket of the caller") func ownTicket() throws {
+    let ticket = DigestTicket(nonce: "n1", cnonce: "c", count: 7)
+    for isLate in [false, true] {
+      var login = Self.login(user: isLate ? "" : "ann")
+      _ = login.begin()
+      let offers = isLate ? ["Negotiate", Self.digest("n1")] : [Self.digest("n1")]
+      let refusal = ResponseHead(
+        status: 407, fields: offers.map { HTTPHeader(name: "Proxy-Authenticate", value: $0) })
+      var step = login.received(refusal, keepsConnection: true) { _ in ticket }
+      if isLate { step = login.answered(nil) { _ in ticket } }
+      let field = try #require(Self.field(step), "\(step)")
+      #expect(Challenge.all(in: [field]).first?["nc"] == "00000007")
+    }
+  }
+
   @Test("A remembered nonce ends with its counter") func lastCount() throws {
     let challenge = try #require(Challenge.all(in: [Self.digest("n")]).first)
     let digest = try #require(DigestChallenge(challenge))

@@ -27,9 +27,12 @@ struct AuthenticationService {
   /// Returns the answer to a challenge. `nil` without a credential, for a refused one, for an unknown scheme and for
   /// another origin. Also `nil` if the request has its own `Authorization` field.
   func answer(_ head: ResponseHead, _ context: ChallengeContext) -> ChallengeAnswer? {
-    offers(head, context).lazy
+    let offers = offers(head, context)
+    var refused = context.authentication?.history
+    refused?.recordRefusal(offers)
+    let history = refused
+    return offers.lazy
       .compactMap { offer in
-        let history = context.authentication?.history
         guard history?.failureCount(for: offer) ?? 0 == 0,
           let (credential, source) = credential(for: offer, context),
           history?.mayAnswer(offer, with: credential) ?? true, offer.takes(credential)

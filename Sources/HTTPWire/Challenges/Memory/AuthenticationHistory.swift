@@ -6,6 +6,8 @@ package struct AuthenticationHistory: Sendable {
   private var failures = 0
   private var answers = 0
   private var staleAnswers = 0
+  /// Whether Digest has shown that the credential of ``proof`` is wrong, although it was sent preemptively.
+  private var isProofWrong = false
   private var refused: [AuthenticationProof] = []
   /// The proofs of connection-based schemes that were refused.
   private var refusedLogins: [AuthenticationProof] = []
@@ -32,12 +34,22 @@ package struct AuthenticationHistory: Sendable {
     guard proof.scheme == offer.scheme else {
       // Do not use a weaker scheme for a credential that Digest has shown to be wrong. A refused login of the
       // connection shows nothing: a ticket, a domain or a common version of NTLM may have been missing.
-      return !proof.isAnswer || proof.scheme.isOfConnection
+      return !proof.isAnswer && !isProofWrong || proof.scheme.isOfConnection
     }
     guard let digest = offer.digest, let ticket = proof.ticket, digest.nonce != ticket.nonce else {
       return false
     }
     return !proof.isAnswer || (digest.isStale && staleAnswers < Self.mostStaleAnswers)
+  }
+
+  /// Records the offers of a response that refuses the credentials of the current hop.
+  package mutating func recordRefusal(_ offers: [AuthenticationOffer]) {
+    guard let proof, let ticket = proof.ticket else { return }
+    // A nonce that is offered again has not expired, so the credential is wrong (RFC 7616 §3.3).
+    let isRepeated = offers.contains { offer in
+      offer.realm == proof.realm && offer.digest?.nonce == ticket.nonce && offer.digest?.isStale == false
+    }
+    if isRepeated { isProofWrong = true }
   }
 
   /// Returns the number of failed credentials, for the next challenge of the delegate.
@@ -59,6 +71,7 @@ package struct AuthenticationHistory: Sendable {
       }
     }
     proof = next
+    isProofWrong = false
   }
 
   /// Forgets the proof, because the next hop goes to another origin or target.
