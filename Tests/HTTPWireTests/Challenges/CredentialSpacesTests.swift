@@ -27,6 +27,25 @@ struct CredentialSpacesTests {
     #expect(spaces.matches(origin, target: target).isEmpty == !isGood)
   }
 
+  @Test("Requests below a folder do not push the folder out of the protection space") func widestFolder()
+    throws
+  {
+    var spaces = CredentialSpaces()
+    let basic = try proof(#"Basic realm="r""#, ann)
+    func accept(_ target: String) {
+      spaces.accepted(basic, origin: origin, target: target, nextNonce: nil)
+    }
+    func matches(_ target: String) -> Bool { !spaces.matches(origin, target: target).isEmpty }
+    accept("/api/x")
+    for number in 1...40 { accept("/api/\(number)/x") }
+    #expect(matches("/api/new/x") && !matches("/other"))
+    // A wider folder takes the place of those that it contains.
+    for number in 1...14 { accept("/b/\(number)/x") }
+    accept("/b/x")
+    for number in 1...13 { accept("/\(number)/x") }
+    #expect(matches("/api/new/x") && matches("/b/new/x") && matches("/1/x") && matches("/13/x"))
+  }
+
   @Test(
     "Digest credentials apply to the URLs of domain (RFC 7616 §3.3)",
     arguments: [

@@ -222,7 +222,8 @@ extension CredentialSpaces.Space {
     _ proof: AuthenticationProof, for targets: [String], nextNonce: String?, at time: UInt64
   ) {
     lastUse = time
-    for prefix in targets where !prefixes.contains(prefix) {
+    for prefix in targets where !prefixes.contains(where: { prefix.utf8.starts(with: $0.utf8) }) {
+      prefixes.removeAll { $0.utf8.starts(with: prefix.utf8) }
       if prefixes.count >= Self.mostPrefixes { prefixes.removeFirst() }
       prefixes.append(prefix)
     }
