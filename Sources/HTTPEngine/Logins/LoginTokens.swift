@@ -60,13 +60,17 @@ package struct LoginTokens: Sendable {
 
 /// The tokens that are being generated on other threads. Belongs to the loop's thread.
 final class PendingTokens {
+  /// The threads of the process that make tokens. They look up no names, because a key distribution centre that does
+  /// not answer can hold all of them.
+  static let threads = LookupThreads(mostThreads: 4)
+
   private var waiting: [UInt64: ([UInt8]?) -> Void] = [:]
   private var last: UInt64 = 0
 
   /// Unowned, because this is a part of the loop.
   unowned(unsafe) var owner: EventLoop!
 
-  /// Makes a token on a look-up thread, and passes it on in a later turn of the loop.
+  /// Makes a token on another thread, and passes it on in a later turn of the loop.
   func make(
     with conversation: NegotiateConversation, answering challenge: [UInt8],
     then: @escaping ([UInt8]?) -> Void
@@ -74,7 +78,7 @@ final class PendingTokens {
     last += 1
     let number = last
     waiting[number] = then
-    LookupThreads.shared.run { [weak owner] in
+    Self.threads.run { [weak owner] in
       let token = conversation.token(answering: challenge)
       owner?.post(.run { $0.tokens.made(number, token) })
     }
@@ -146,9 +150,9 @@ enum GSSAPI {
 /// The conversation of a login by Negotiate (RFC 4559), with the ticket of the process for `HTTP/host`.
 ///
 /// A token can take long, because the library may ask a key distribution centre for a ticket. Therefore it is generated
-/// on a look-up thread.
+/// on a thread of ``PendingTokens``.
 ///
-/// Unchecked: one thread at a time uses it, the look-up thread that makes a token, or the one that releases the last
+/// Unchecked: one thread at a time uses it, the thread that makes a token, or the one that releases the last
 /// reference.
 final class NegotiateConversation: @unchecked Sendable {
   /// SPNEGO (RFC 4178): 1.3.6.1.5.5.2.

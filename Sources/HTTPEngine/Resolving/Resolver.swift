@@ -85,7 +85,6 @@ final class LookupThreads: Sendable {
 
   static let shared = LookupThreads()
 
-  private static let mostThreads = 16
   /// The time for which a thread waits for work, in seconds.
   private static let lingering: Int32 = 5
 
@@ -103,10 +102,12 @@ final class LookupThreads: Sendable {
   // `nonisolated(unsafe)` because it is a pointer, which never changes. Any thread may use a POSIX semaphore.
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
 
+  private let mostThreads: Int
   /// Whether the system may be asked for a thread. Tests return false.
   private let mayStartThread: @Sendable () -> Bool
 
-  init(mayStartThread: @escaping @Sendable () -> Bool = { true }) {
+  init(mostThreads: Int = 16, mayStartThread: @escaping @Sendable () -> Bool = { true }) {
+    self.mostThreads = mostThreads
     self.mayStartThread = mayStartThread
     semaphore = .allocate(capacity: 1)
     // This cannot fail for a semaphore of one process that starts at zero.
@@ -127,7 +128,7 @@ final class LookupThreads: Sendable {
         state.idleCount -= 1
         return Need.call
       }
-      guard state.threadCount < Self.mostThreads else { return .none }
+      guard state.threadCount < mostThreads else { return .none }
       state.threadCount += 1
       return .thread
     }

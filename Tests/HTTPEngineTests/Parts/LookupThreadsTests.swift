@@ -44,6 +44,27 @@ import Testing
     }
   }
 
+  @Test("No more threads than the limit work at a time") func limit() async {
+    let threads = LookupThreads(mostThreads: 2)
+    let gate = DispatchSemaphore(value: 0)
+    let isOpen = Mutex(false)
+    let hasWaited = await withCheckedContinuation { continuation in
+      for _ in 0..<2 { threads.run { gate.wait() } }
+      threads.run { continuation.resume(returning: isOpen.withLock { $0 }) }
+      isOpen.withLock { $0 = true }
+      for _ in 0..<2 { gate.signal() }
+    }
+    #expect(hasWaited)
+  }
+
+  @Test("Names are looked up while every thread for tokens is busy") func tokens() async {
+    let gate = DispatchSemaphore(value: 0)
+    for _ in 0..<40 { PendingTokens.threads.run { gate.wait() } }
+    await withCheckedContinuation { continuation in LookupThreads.shared.run { continuation.resume() } }
+    for _ in 0..<40 { gate.signal() }
+    #expect(PendingTokens.threads !== LookupThreads.shared)
+  }
+
   @Test("Without a thread, the caller does the work before it goes on") func noThread() {
     let threads = LookupThreads(mayStartThread: { false })
     let count = Counter()
