@@ -34,6 +34,8 @@ final class ValidationObserver: TransferObserver {
     delegate.observer.transferBegan(control)
   }
 
+  func loginHeadReceived(_ head: ResponseHead) { delegate.observer.loginHeadReceived(head) }
+
   func headReceived(_ head: ResponseHead) -> HeadDisposition {
     guard isForCache(head) else {
       // Also without observers, because a monitor must not change the result.

@@ -134,6 +134,8 @@ extension Exchange {
     if head.status != 407, let proof = login.acceptedProof { pool?.proxyProof.keep(proof) }
     let step = login.received(head, keepsConnection: keepsConnection) { [pool] in pool?.proxyProof.take() }
     if case .deliver = step { return false }
+    // The head of a 407 is the proxy's.
+    if head.status != 407 { observer?.loginHeadReceived(head) }
     login.next = step
     self.head = head
     self.dropped = dropped

@@ -48,6 +48,9 @@ package protocol TransferObserver: AnyObject, Sendable {
   /// Called with the head of an informational response (1xx), before the head of the final response. Ignored by
   /// default.
   func informationalHeadReceived(_ head: ResponseHead)
+  /// Called with the head of a response of the server that only continues a login (NTLM, Negotiate). Its body is
+  /// dropped, and another head follows. Ignored by default.
+  func loginHeadReceived(_ head: ResponseHead)
   /// Called with the head of the final response.
   func headReceived(_ head: ResponseHead) -> HeadDisposition
   /// Called when bytes have moved, counted over the whole transfer.
@@ -58,6 +61,7 @@ package protocol TransferObserver: AnyObject, Sendable {
 
 extension TransferObserver {
   package func informationalHeadReceived(_ head: ResponseHead) {}
+  package func loginHeadReceived(_ head: ResponseHead) {}
 }
 
 /// The answer of an observer to the beginning of a transfer.

@@ -57,6 +57,26 @@ struct ConnectionLoginTests {
     #expect(other.connection != requests.last?.connection)
   }
 
+  @Test("Cookies of the rounds of a login are stored", .enabled(if: hasNTLM))
+  func cookies() async throws {
+    let server = try HTTPTestServer()
+    func adding(_ cookie: String, to reply: Reply) -> Reply {
+      reply.with(header: "Set-Cookie", value: "\(cookie)=1; Path=/")
+    }
+    server.enqueue(
+      adding("first", to: Self.asks()), adding("second", to: Self.asks()),
+      adding("third", to: Self.asks(Self.challenge)), adding("last", to: .text("in")), .text("open"))
+    let session = Session(configuration: .ephemeral)
+    let response = await session.request(server.url("/in"))
+      .authenticate(username: "anna", password: "secret").end()
+    #expect(response.value == Data("in".utf8))
+    let sent = server.requestCount
+    _ = await session.request(server.url("/open")).end()
+    for _ in 0..<sent { _ = try await server.takeRequest() }
+    let names = (try await server.takeRequest().header("Cookie") ?? "").split(separator: "; ").sorted()
+    #expect(names == ["first=1", "last=1", "second=1", "third=1"])
+  }
+
   @Test("A rejected credential is answered with the 401", .enabled(if: hasNTLM))
   func refusal() async throws {
     let server = try HTTPTestServer()

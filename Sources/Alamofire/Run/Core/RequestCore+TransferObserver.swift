@@ -56,6 +56,8 @@ extension RequestCore: TransferObserver {
     if let hop = state.withLock({ $0.run.hop }) { kind.informational(head, at: hop.request.url) }
   }
 
+  package func loginHeadReceived(_ head: ResponseHead) { storeCookies(of: head) }
+
   package func headReceived(_ head: ResponseHead) -> HeadDisposition {
     storeCookies(of: head)
     return headShown(head)

@@ -26,10 +26,19 @@ final class HostPolicyObserver: TransferObserver {
       isMisdirected.store(true, ordering: .relaxed)
       return .discard
     }
+    note(head)
+    return observer.headReceived(head)
+  }
+
+  func loginHeadReceived(_ head: ResponseHead) {
+    note(head)
+    observer.loginHeadReceived(head)
+  }
+
+  private func note(_ head: ResponseHead) {
     let options = request.profile.options
     options.strictTransportSecurity?.note(head, of: request.origin)
     options.alternativeServices?.note(head, of: request.origin)
-    return observer.headReceived(head)
   }
 
   func bytesMoved(_ count: ByteCount) {
