@@ -190,6 +190,7 @@ extension HopLoop {
       hash = OpenSSLHashes().text(digest.algorithm, of: request.body)
     case .known, .unknown: break
     }
+    if quality == .authInt, hash == nil { throw Self.unreadableBody(of: request) }
     guard let ticket = ticket() else { return .made(nil, nil) }
     var answer = DigestAnswer(
       challenge: digest, credential: digest.isUTF8 ? credential.normalized : credential, ticket: ticket,
@@ -210,6 +211,14 @@ extension HopLoop {
       try hops.delegate.checkAlive()
       return try then(&hops, .known(hash, algorithm))
     }
+  }
+
+  private static func unreadableBody(of request: WireRequest) -> AFError {
+    .sessionTaskFailed(
+      error: URLError(
+        .requestBodyStreamExhausted,
+        "\(request.origin.host) wants the body to be signed (Digest, auth-int), but the body cannot be read. Check that its file still exists and is readable.",
+        url: request.url))
   }
 
   private static func quality(of digest: DigestChallenge, for request: WireRequest) throws(AFError)
