@@ -13,6 +13,7 @@ extension HopLoop {
     let request = request
     let memory = services.credentials
     guard head.status == 401 else {
+      guard head.judgesCredentials else { return .done }
       let info = AuthenticationInfo(head.block.values(of: "Authentication-Info"))
       memory.accepted(
         proof, origin: request.origin, target: ProtectionDomain.target(of: request.url),
@@ -176,6 +177,17 @@ extension HopLoop {
         .timedOut,
         "The delegate did not answer a challenge of \(request.origin.host) before timeoutIntervalForResource was over.",
         url: request.url, phase: .total))
+  }
+}
+
+extension ResponseHead {
+  /// Whether the status shows that the server has checked the credential. Gateways, and servers that have too much to
+  /// do, respond before that.
+  fileprivate var judgesCredentials: Bool {
+    switch status {
+    case 407, 408, 421, 425, 429, 502...504: false
+    default: true
+    }
   }
 }
 

@@ -37,6 +37,19 @@ struct PreemptiveCredentialTests {
     #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, true, false, true])
   }
 
+  @Test(
+    "A response that says nothing about a credential leaves it unknown",
+    arguments: [407, 408, 421, 425, 429, 502, 503, 504])
+  func undecidedCredentials(status: Int) async {
+    let fake = FakeTransport(.challenge(), .status(status), .challenge(), .text("in"), .text("in"))
+    let session = Session.retained(fake: fake)
+    for expected in [status, 200, 200] {
+      let response = await session.request("http://a.test/").authenticate(username: "u", password: "p").end()
+      #expect(response.response?.statusCode == expected)
+    }
+    #expect(fake.requests.map { $0.value("Authorization") != nil } == [false, true, false, true, true])
+  }
+
   @Test("preemptiveBasicAuthentication sends the first request with credentials") func firstRequest() async {
     let fake = FakeTransport(responder: Self.protected)
     let session = Session.retained(fake: fake, options: Self.preemptive)
