@@ -135,7 +135,11 @@ struct TLSPeer {
         .failure(of: certificates, stapled: stapled)
     }
     let verdict = TrustAnchors.of(proxy.trustStore).flatMap { anchors in
-      ChainVerifier(anchors: anchors, host: proxy.host).verify(certificates)
+      RevocationLists.of(profile.options.certificateRevocationLists).flatMap { lists in
+        var verifier = ChainVerifier(anchors: anchors, host: proxy.host)
+        verifier.revocationLists = lists
+        return verifier.verify(certificates)
+      }
     }
     guard case .failure(let fault) = verdict else { return nil }
     return TransportFailure(fault.kind, fault.message(for: description))

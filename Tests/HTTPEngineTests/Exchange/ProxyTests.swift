@@ -260,6 +260,26 @@ import Testing
     #expect(proxy.requestCount == 0)
   }
 
+  @Test("A proxy over TLS whose certificate was revoked receives no request", arguments: [false, true])
+  func revokedProxy(isRevoked: Bool) async throws {
+    let authority = TestIdentity.localhostAuthority
+    let identity = try TestIdentity(
+      .init(commonName: "proxy", dnsNames: ["localhost"], issuer: authority))
+    let list = Data(try authority.revocationList(of: isRevoked ? [identity] : []))
+    let proxy = try HTTPTestServer(.tls(identity))
+    proxy.enqueue(.text("by proxy"))
+    let server = options({ $0.trustStore = Self.authority }, port: proxy.port, kind: .https)
+    let client = Client {
+      $0.proxy = .server(server)
+      $0.certificateRevocationLists = [list]
+    }
+    let request = try client.request("http://nowhere.test/")
+    guard isRevoked else { return #expect(try await client.send(request).text == "by proxy") }
+    let failure = try await client.failure(of: request)
+    #expect(failure.message.contains("revoked"), "\(failure.message)")
+    #expect(proxy.requestCount == 0)
+  }
+
   @Test("The client certificate is not sent to a proxy") func clientCertificate() async throws {
     let authority = TestIdentity.localhostAuthority
     let options = TLSOptions(clientAuthority: authority.caPEM, requiresClientCertificate: false)
