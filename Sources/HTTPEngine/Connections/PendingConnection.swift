@@ -12,8 +12,9 @@ final class PendingConnection {
 
   private unowned let pool: Pool
   private let request: WireRequest
-  /// The exchange that the connection is established for. Another one may get the connection.
-  let ticket: UInt64
+  /// The exchange that the connection is established for; `nil` if it was suspended since. Another one may get the
+  /// connection.
+  var ticket: UInt64?
   /// Whether the connection may become one of HTTP/2.
   let mayMultiplex: Bool
   private var state = State.idle

@@ -118,6 +118,12 @@ final class Pool {
     assign()
   }
 
+  /// Forgets a suspended exchange, which asks again later. It does not end with a connection that was begun for it.
+  func release(_ exchange: Exchange) {
+    for connection in pending where connection.ticket == exchange.ticket { connection.ticket = nil }
+    withdraw(exchange)
+  }
+
   /// Gives no connection to an exchange that waits for one, until it is resumed.
   func suspend(_ exchange: Exchange) {
     if waiting.remove(exchange.ticket) != nil { waiting.suspend(exchange) }
@@ -245,13 +251,14 @@ final class Pool {
     assign()
   }
 
-  /// Ends the exchange for which connecting failed. Others that have waited for the same connection begin their own.
+  /// Ends the exchange for which connecting failed, unless it is suspended. Others that have waited for the same
+  /// connection begin their own.
   func failed(_ failure: TransportFailure, _ times: ConnectionFacts.Times, by maker: PendingConnection) {
     guard pending.contains(where: { $0 === maker }) else { return }
     removePending(maker)
     open -= 1
     hasFailed = true
-    if let exchange = waiting.remove(maker.ticket) {
+    if let ticket = maker.ticket, waiting.isActive(ticket), let exchange = waiting.remove(ticket) {
       exchange.times.connecting = times
       table.end(exchange, .failure(failure.with(metrics: exchange.metrics())))
     }

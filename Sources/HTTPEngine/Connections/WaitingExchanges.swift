@@ -48,6 +48,9 @@ struct WaitingExchanges {
   /// Whether an exchange would use a connection at once.
   var hasActive: Bool { !links.isEmpty }
 
+  /// Whether an exchange waits, and is not suspended.
+  func isActive(_ ticket: UInt64) -> Bool { links[ticket] != nil }
+
   /// Counts the exchanges with one need that are not suspended.
   func count(of need: Need) -> Int { lanes[need.index].count }
 

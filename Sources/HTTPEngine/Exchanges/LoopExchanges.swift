@@ -134,10 +134,7 @@ final class LoopExchanges {
       exchange.phase = .queued
       return delayed.append(exchange.ticket)
     }
-    guard !exchange.flow.isSuspended else {
-      exchange.phase = .withheld
-      return core.startAdmitted(hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true))
-    }
+    guard !exchange.flow.isSuspended else { return withhold(exchange) }
     if exchange.timing.started == 0 { exchange.timing.started = now }
     exchange.phaseTimer?.begin()
     do throws(TransportFailure) {
@@ -159,6 +156,14 @@ final class LoopExchanges {
     } catch {
       end(exchange, .failure(error))
     }
+  }
+
+  /// Lets a suspended exchange give up its place in the limits of its host. It enters the queue when it is resumed.
+  private func withhold(_ exchange: Exchange) {
+    exchange.phase = .withheld
+    // The time until then belongs to the queue.
+    exchange.timing.started = 0
+    core.startAdmitted(hostQueues.remove(exchange, multiplexes: nil, now, isUnsent: true))
   }
 
   private func pool(of request: WireRequest) throws(TransportFailure) -> Pool {
@@ -308,7 +313,12 @@ extension LoopExchanges {
     exchange.flow.suspend()
     exchange.noteActivity()
     exchange.alignPhaseTimer()
-    if exchange.phase == .connecting { exchange.pool?.suspend(exchange) }
+    guard exchange.phase == .connecting, let pool = exchange.pool else { return }
+    // A login that has begun keeps its place, because it goes on with its connection.
+    guard exchange.login == nil else { return pool.suspend(exchange) }
+    exchange.pool = nil
+    pool.release(exchange)
+    withhold(exchange)
   }
 
   func resume(_ exchange: Exchange) {

@@ -161,7 +161,7 @@ struct HTTP2StepTests {
       let neighbour = try fixture.neighbour()
       let (suspended, _) = try neighbour.exchange(ticket: 3)
       neighbour.pool.serve(suspended)
-      fixture.core.exchanges.suspend(suspended)
+      neighbour.suspendInPool(suspended)
       let other = MemoryPipe()
       _ = try neighbour.open(other)
       other.incoming = [UInt8](repeating: 0x20, count: 1_000)

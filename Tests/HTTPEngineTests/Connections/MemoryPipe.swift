@@ -188,6 +188,13 @@ final class ConnectionFixture {
     pool.failed(TransportFailure(.cannotConnectToHost, "No connection."), ConnectionFacts.Times(), by: maker)
   }
 
+  /// Suspends an exchange as one whose login has begun: it stays in its pool.
+  func suspendInPool(_ exchange: Exchange) {
+    guard exchange.phase == .connecting else { return core.exchanges.suspend(exchange) }
+    exchange.flow.suspend()
+    pool.suspend(exchange)
+  }
+
   /// Makes an exchange that does not belong to a pool.
   func exchange(
     _ method: String = "GET", _ body: RequestBody = .none, fields: [HTTPHeader] = [], ticket: UInt64 = 1,

@@ -73,6 +73,52 @@ import Testing
     }
   }
 
+  @Test("An exchange that is suspended leaves its pool, and does not time out with its connection")
+  func suspendedWhileConnecting() async throws {
+    try await ConnectionFixture.run(connections: 1, { $0.connectTimeout = .seconds(5) }) { fixture in
+      let (exchange, ending) = try fixture.exchange()
+      fixture.pool.serve(exchange)
+      let pending = try #require(fixture.pool.pending.first)
+      fixture.core.exchanges.suspend(exchange)
+      #expect(exchange.phase == .withheld && fixture.pool.isForgettable && pending.expiry == .max)
+      pending.expire(Clock.now(plus: .seconds(6)))
+      #expect(ending.outcome == nil, "\(ending.failure?.message ?? "no failure")")
+    }
+  }
+
+  /// Checks a login, which goes on with its connection, so that its exchange stays in the pool.
+  @Test("An exchange that is suspended in its pool does not end with its connection") func suspendedLogin()
+    async throws
+  {
+    try await ConnectionFixture.run(connections: 1) { fixture in
+      let (exchange, ending) = try fixture.exchange()
+      fixture.pool.serve(exchange)
+      fixture.suspendInPool(exchange)
+      try fixture.failFirst()
+      #expect(ending.outcome == nil && fixture.pool.waiting.count == 1 && fixture.pool.group.open == 0)
+      fixture.core.exchanges.resume(exchange)
+      #expect(fixture.pool.pending.count == 1)
+      try fixture.failFirst()
+      #expect(ending.failure?.kind == .cannotConnectToHost)
+    }
+  }
+
+  @Test("An exchange that enters its pool again does not end with the connection of its first stay")
+  func earlierConnection() async throws {
+    try await ConnectionFixture.run { fixture in
+      let (first, ending) = try fixture.exchange()
+      let (second, _) = try fixture.exchange(ticket: 2)
+      for exchange in [first, second] { fixture.pool.serve(exchange) }
+      fixture.core.exchanges.suspend(first)
+      // One connection is enough for the other exchange.
+      #expect(fixture.pool.pending.count == 1)
+      #expect(first.resume())
+      fixture.pool.serve(first)
+      try fixture.failFirst()
+      #expect(ending.outcome == nil && fixture.pool.waiting.count == 2)
+    }
+  }
+
   @Test("An exchange waits for a connection that has just completed a response") func settling() async throws
   {
     try await ConnectionFixture.run { fixture in
@@ -295,7 +341,7 @@ import Testing
       let (first, _) = try fixture.exchange()
       fixture.pool.serve(first)
       // It is suspended while its connection is being established.
-      fixture.core.exchanges.suspend(first)
+      fixture.suspendInPool(first)
       let pipe = MemoryPipe()
       let connection = try fixture.open(pipe)
       #expect(connection.exchange == nil)
@@ -316,7 +362,7 @@ import Testing
       let pool = fixture.pool
       let others = try [1, 2].map { try fixture.exchange(ticket: $0).0 }
       for other in others { pool.serve(other) }
-      for other in others { fixture.core.exchanges.suspend(other) }
+      for other in others { fixture.suspendInPool(other) }
       let pipes = [MemoryPipe(), MemoryPipe()]
       for pipe in pipes { _ = try fixture.open(pipe) }
       fixture.core.state.now += 1_000_000_000
@@ -394,7 +440,7 @@ import Testing
       pool.serve(exchange)
       let maker = try #require(pool.pending.first)
       // It is suspended while its connection is being established.
-      fixture.core.exchanges.suspend(exchange)
+      fixture.suspendInPool(exchange)
       let pipe = MemoryPipe()
       let connection = try fixture.http2(pipe)
       maker.cancel()

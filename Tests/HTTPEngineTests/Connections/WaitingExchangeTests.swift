@@ -65,11 +65,10 @@ import Testing
   @Test("Waiting exchanges that are cancelled or suspended cost no more") func leaving() async throws {
     try await ConnectionFixture.run(connections: 1) { fixture in
       let (exchanges, _) = try Self.crowd(Self.count, of: fixture)
-      let table = fixture.core.exchanges
-      for exchange in exchanges[5_000...] { table.suspend(exchange) }
+      for exchange in exchanges[5_000...] { fixture.suspendInPool(exchange) }
       for exchange in exchanges[1..<5_000].reversed() { fixture.pool.withdraw(exchange) }
       #expect(fixture.pool.waiting.count == 5_001 && fixture.pool.pending.count == 1)
-      for exchange in exchanges[5_000...] { table.resume(exchange) }
+      for exchange in exchanges[5_000...] { fixture.core.exchanges.resume(exchange) }
       fixture.pool.withdraw(exchanges[0])
       let connection = try fixture.open(MemoryPipe())
       #expect(connection.exchange === exchanges[5_000])
@@ -160,7 +159,7 @@ import Testing
             if one.exchange.flow.isSuspended {
               table.resume(one.exchange)
             } else {
-              table.suspend(one.exchange)
+              fixture.suspendInPool(one.exchange)
             }
           } else {
             table.abandon(one.exchange, LoopExchanges.cancelled)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPEngine
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -130,6 +131,32 @@ import Testing
     #expect(try await other.text == "second")
     watcher.resume()
     #expect(try await suspended.text == "third")
+  }
+
+  @Test("A transfer that is suspended while it connects leaves its place to another one")
+  func suspendedWhileConnecting() async throws {
+    let gate = Gate()
+    let connections = Counter()
+    let server = try StreamTestServer { connection in
+      connections.enter()
+      if connections.most == 1 { try connection.pass(gate) }
+      try connection.startTLS(.localhost)
+      while true {
+        _ = try connection.readHead()
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      }
+    }
+    let client = Client(connectionsPerHost: 1)
+    let url = "https://localhost:\(server.port)/"
+    let watcher = Watcher()
+    async let suspended = client.get(url, watcher: watcher)
+    await gate.waitForArrival()
+    watcher.suspend()
+    #expect(try await client.get(url).text == "ok")
+    #expect(await client.transport.snapshot().hosts.flatMap { $0.waiting.map(\.reason) } == [.suspended])
+    watcher.resume()
+    #expect(try await suspended.text == "ok")
+    gate.open()
   }
 
   @Test("An upload can be paused and resumed") func upload() async throws {
