@@ -303,18 +303,17 @@ extension Result where Success == WireResponse, Failure == TransportFailure {
 }
 
 extension TransportFailure {
-  /// Whether the request was not sent: the service could not be connected to, or was not authenticated. Certificates
+  /// Whether the request was never sent: the service could not be connected to, or was not authenticated. Certificates
   /// that have to be evaluated on another thread count as not authenticated.
   fileprivate var isBeforeRequest: Bool {
     switch kind {
-    case .alternativeUnfit: true
-    case .cannotFindHost, .cannotConnectToHost, .addressRefused, .secureConnectionFailed,
+    case .alternativeUnfit, .cannotFindHost, .cannotConnectToHost, .addressRefused, .secureConnectionFailed,
       .certificateUntrusted,
       .certificateHasUnknownRoot, .certificateHasBadDate, .certificateNotYetValid, .trustRefused,
       .trustUndecided,
       .identityUndecided, .clientCertificateRejected, .clientCertificateRequired, .timedOut, .connectionLost,
       .badServerResponse:
-      (metrics?.values.requestStart ?? -1) < 0
+      metrics.map { $0.values.requestStart < 0 && !$0.values.mayHaveArrived } ?? true
     default: false
     }
   }

@@ -83,6 +83,7 @@ extension Exchange {
     let facts = connection?.facts
     values.start = timing.start
     values.queueEnd = max(0, timing.microseconds(timing.started))
+    values.mayHaveArrived = decision.hasRepeatedUncertainly
     values.isReusedConnection = isReused
     values.isProxyConnection = facts?.isProxied ?? (pool?.route.proxy != nil)
     if !isReused {

@@ -27,7 +27,8 @@ package struct RepeatDecision: Sendable, Equatable {
   private var busyRepeats = 0
   /// The pause before the next attempt, in nanoseconds.
   package private(set) var pause: UInt64 = 0
-  private var hasRepeatedUncertainly = false
+  /// Whether the request was sent again although the server may have processed it.
+  package private(set) var hasRepeatedUncertainly = false
   private let method: String
   /// Whether the method of the request is idempotent.
   package var isIdempotent: Bool { Self.isIdempotent(method) }

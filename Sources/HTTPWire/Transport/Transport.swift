@@ -131,6 +131,8 @@ package final class TransferMetrics: Sendable {
     /// The body as received, before decoding.
     package var responseBodyBytes: Int64 = 0
     package var decodedBodyBytes: Int64 = 0
+    /// Whether an earlier attempt of the transfer was sent, and may have arrived.
+    package var mayHaveArrived = false
     package var isReusedConnection = false
     package var isProxyConnection = false
     package var localPort: Int32 = 0

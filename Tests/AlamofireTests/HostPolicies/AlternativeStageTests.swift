@@ -120,9 +120,11 @@ struct AlternativeStageTests {
     #expect(fake.requests.map { $0.alternative } == [place])
   }
 
-  @Test("A request that may have reached the service is not repeated") func noRepeat() async throws {
+  @Test("A request that may have reached the service is not repeated", arguments: [false, true])
+  func noRepeat(wasRepeated: Bool) async throws {
     var values = TransferMetrics.Values()
-    values.requestStart = 5
+    // The engine has sent the first attempt, and could not connect for the second one.
+    if wasRepeated { values.mayHaveArrived = true } else { values.requestStart = 5 }
     var reply = FakeReply.failure(.connectionLost)
     reply.failure = TransportFailure(.connectionLost, "lost", metrics: TransferMetrics(values: values))
     let fake = FakeTransport(reply)

@@ -55,6 +55,24 @@ struct ExchangeStepTests {
     }
   }
 
+  // MARK: Repeats
+
+  @Test(
+    "The metrics say whether an earlier attempt may have reached the server",
+    arguments: [RepeatDecision.Evidence.unknown, .refused])
+  func earlierAttempt(evidence: RepeatDecision.Evidence) async throws {
+    try await ConnectionFixture.run { fixture in
+      let (exchange, ending) = try fixture.exchange()
+      exchange.mayFollowAnEnd = true
+      #expect(exchange.metrics()?.values.mayHaveArrived == false)
+      fixture.core.exchanges.lost(exchange, TransportFailure(.connectionLost, "lost"), evidence)
+      #expect(exchange.phase == .connecting && ending.outcome == nil)
+      fixture.core.exchanges.abandon(exchange, TransportFailure(.cannotConnectToHost, "No connection."))
+      let values = try #require(ending.failure?.metrics?.values)
+      #expect(values.requestStart == -1 && values.mayHaveArrived == (evidence == .unknown))
+    }
+  }
+
   // MARK: Times
 
   @Test("A final response ends the wait for the response 100") func finalResponse() async throws {
