@@ -20,13 +20,23 @@ final class Resolver {
     let end: UInt64
   }
 
+  /// A look-up that has not ended, with those that wait for it.
+  private struct Lookup {
+    /// The number of the work.
+    var number: UInt64 = 0
+    var waiters: [any Waiter]
+  }
+
   private static let lifetime: UInt64 = 60_000_000_000
   private static let capacity = 1024
 
   /// Unowned, because this is a part of the loop.
   unowned(unsafe) var owner: EventLoop!
   @exclusivity(unchecked) private var known: [String: Entry] = [:]
-  @exclusivity(unchecked) private var waiting: [String: [any Waiter]] = [:]
+  @exclusivity(unchecked) private var waiting: [String: Lookup] = [:]
+  /// The threads and the function that look up names. Tests replace them.
+  @exclusivity(unchecked) var threads = LookupThreads.shared
+  @exclusivity(unchecked) var find: @Sendable (String) -> Answer = { HostLookup.lookUp($0) }
 
   /// Returns the addresses of a host if no look-up is needed for them.
   func knownAddresses(of host: String, _ now: UInt64) -> [IPAddress]? {
@@ -42,19 +52,23 @@ final class Resolver {
   /// Looks up a name, and answers in a later turn of the loop.
   func lookUp(_ host: String, for waiter: any Waiter) {
     guard waiting[host] == nil else {
-      waiting[host]?.append(waiter)
+      waiting[host]?.waiters.append(waiter)
       return
     }
-    waiting[host] = [waiter]
-    LookupThreads.shared.run { [weak owner] in
-      let answer = HostLookup.lookUp(host)
+    waiting[host] = Lookup(waiters: [waiter])
+    waiting[host]?.number = threads.run { [weak owner, find] in
+      let answer = find(host)
       owner?.post(.run { $0.resolver.finished(host, answer, $0.now) })
     }
   }
 
-  /// Forgets an attempt that waits for a name. The look-up itself continues, because the system cannot end it.
+  /// Forgets an attempt that waits for a name. A look-up that has begun continues, because the system cannot end it,
+  /// and serves later waiters. One that has not begun is dropped with its last waiter.
   func withdraw(_ waiter: any Waiter, from host: String) {
-    waiting[host]?.removeAll { $0 === waiter }
+    waiting[host]?.waiters.removeAll { $0 === waiter }
+    if let lookup = waiting[host], lookup.waiters.isEmpty, threads.withdraw(lookup.number) {
+      waiting[host] = nil
+    }
   }
 
   /// Forgets the addresses of a host, because connecting to them has failed.
@@ -62,7 +76,7 @@ final class Resolver {
 
   /// Takes the answer of a look-up.
   func finished(_ host: String, _ answer: Answer, _ now: UInt64) {
-    let waiters = waiting.removeValue(forKey: host) ?? []
+    let waiters = waiting.removeValue(forKey: host)?.waiters ?? []
     if case .success(let addresses) = answer, !addresses.isEmpty { keep(addresses, of: host, now) }
     for waiter in waiters { waiter.resolved(answer) }
   }
@@ -89,10 +103,56 @@ final class LookupThreads: Sendable {
   private static let lingering: Int32 = 5
 
   private struct State {
-    var waiting: [Work] = []
+    var waiting = WaitingWork()
     var threadCount = 0
     /// The threads that wait at the semaphore and were not called.
     var idleCount = 0
+  }
+
+  /// Work in the order in which it came.
+  private struct WaitingWork {
+    private var work: [UInt64: Work] = [:]
+    /// The numbers of the work. Those before `head` were taken, and those without work were withdrawn.
+    private var order: [UInt64] = []
+    private var head = 0
+    private var last: UInt64 = 0
+
+    /// Adds work. Returns its number.
+    mutating func append(_ new: @escaping Work) -> UInt64 {
+      last += 1
+      work[last] = new
+      order.append(last)
+      return last
+    }
+
+    /// Removes and returns the first work; `nil` if there is none.
+    mutating func takeFirst() -> Work? {
+      while head < order.count {
+        let first = work.removeValue(forKey: order[head])
+        head += 1
+        if let first {
+          compact()
+          return first
+        }
+      }
+      order.removeAll(keepingCapacity: true)
+      head = 0
+      return nil
+    }
+
+    /// Removes work. Returns false if it is not there.
+    mutating func remove(_ number: UInt64) -> Bool {
+      guard work.removeValue(forKey: number) != nil else { return false }
+      compact()
+      return true
+    }
+
+    /// Removes the numbers that are not needed any more when they are more than half of all, so that each costs little.
+    private mutating func compact() {
+      guard order.count > 2 * work.count + 64 else { return }
+      order = order[head...].filter { work[$0] != nil }
+      head = 0
+    }
   }
 
   private enum Need { case none, call, thread }
@@ -120,24 +180,29 @@ final class LookupThreads: Sendable {
   }
 
   /// Runs work on one of the threads. If there is none and the system has none left, the caller does the work: that is
-  /// slow, but nothing waits for ever.
-  func run(_ work: @escaping Work) {
-    let need = state.withLock { state in
-      state.waiting.append(work)
+  /// slow, but nothing waits for ever. Returns the number of the work.
+  @discardableResult
+  func run(_ work: @escaping Work) -> UInt64 {
+    let (number, need) = state.withLock { state in
+      let number = state.waiting.append(work)
       if state.idleCount > 0 {
         state.idleCount -= 1
-        return Need.call
+        return (number, Need.call)
       }
-      guard state.threadCount < mostThreads else { return .none }
+      guard state.threadCount < mostThreads else { return (number, .none) }
       state.threadCount += 1
-      return .thread
+      return (number, .thread)
     }
     switch need {
     case .none: break
     case .call: sem_post(semaphore)
     case .thread: startThread()
     }
+    return number
   }
+
+  /// Removes work that no thread has begun. Returns false if one has.
+  func withdraw(_ number: UInt64) -> Bool { state.withLock { $0.waiting.remove(number) } }
 
   private func startThread() {
     guard !mayStartThread() || !EngineThread.start("http-lookup", { [self] in serve() }) else { return }
@@ -149,13 +214,13 @@ final class LookupThreads: Sendable {
   }
 
   private func take() -> Work? {
-    state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+    state.withLock { $0.waiting.takeFirst() }
   }
 
   private func serve() {
     while true {
       let work = state.withLock { state -> Work? in
-        guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+        if let work = state.waiting.takeFirst() { return work }
         state.idleCount += 1
         return nil
       }

@@ -65,6 +65,28 @@ import Testing
     #expect(PendingTokens.threads !== LookupThreads.shared)
   }
 
+  @Test("Withdrawn work is not done, and the rest keeps its order") func withdrawal() async {
+    let threads = LookupThreads(mostThreads: 1)
+    let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let done = Mutex<[Int]>([])
+    let first = threads.run {
+      begun.signal()
+      gate.wait()
+    }
+    await withCheckedContinuation { continuation in
+      threads.run { continuation.resume() }
+      #expect(begun.wait(timeout: .now() + 20) == .success)
+      #expect(!threads.withdraw(first), "it has begun")
+      let numbers = (0..<3_000).map { number in threads.run { done.withLock { $0.append(number) } } }
+      for number in numbers where number % 1_000 != 0 { #expect(threads.withdraw(number)) }
+      #expect(!threads.withdraw(numbers[1]), "it was withdrawn")
+      gate.signal()
+    }
+    await withCheckedContinuation { continuation in threads.run { continuation.resume() } }
+    #expect(done.withLock { $0.count } == 3)
+    #expect(done.withLock { $0 == $0.sorted() })
+  }
+
   @Test("Without a thread, the caller does the work before it goes on") func noThread() {
     let threads = LookupThreads(mayStartThread: { false })
     let count = Counter()

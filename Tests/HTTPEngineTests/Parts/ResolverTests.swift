@@ -1,3 +1,4 @@
+import Dispatch
 import HTTPTestServer
 import HTTPWire
 import Testing
@@ -61,6 +62,70 @@ struct ResolverTests {
       resolver.finished("nobody.invalid", .success(Self.addresses), fixture.core.now)
       #expect(waiters.map(\.answers) == [[Self.addresses], [], [Self.addresses]])
     }
+  }
+
+  /// A waiter for any thread.
+  private final class Listener: Resolver.Waiter, Sendable {
+    let answer = Moment()
+    func resolved(_ answer: Resolver.Answer) { self.answer.come() }
+  }
+
+  @Test("A look-up that all have left before it begins is skipped, and a later one begins anew")
+  func withdrawn() async {
+    let loop = Client().transport.loop
+    let gate = DispatchSemaphore(value: 0)
+    let calls = Mutex<[String]>([])
+    let listeners = (0..<6).map { _ in Listener() }
+    loop.post(
+      .run { core in
+        let resolver = core.resolver
+        resolver.threads = LookupThreads(mostThreads: 1)
+        resolver.find = { host in
+          calls.withLock { $0.append(host) }
+          if host == "slow.invalid" { gate.wait() }
+          return .success([.loopback4].compactMap { $0 })
+        }
+        resolver.lookUp("slow.invalid", for: listeners[0])
+        for (number, host) in ["left.invalid", "left.invalid", "back.invalid"].enumerated() {
+          resolver.lookUp(host, for: listeners[number + 1])
+        }
+        resolver.withdraw(listeners[1], from: "left.invalid")
+        resolver.withdraw(listeners[2], from: "left.invalid")
+        resolver.withdraw(listeners[3], from: "back.invalid")
+        resolver.lookUp("last.invalid", for: listeners[4])
+        resolver.lookUp("back.invalid", for: listeners[5])
+      })
+    gate.signal()
+    for index in [0, 4, 5] { await listeners[index].answer.wait() }
+    #expect(calls.withLock { $0 } == ["slow.invalid", "last.invalid", "back.invalid"])
+    for index in 1...3 { #expect(!listeners[index].answer.hasCome, "\(index)") }
+  }
+
+  @Test("A look-up that has begun serves later waiters, although all have left it") func begun() async {
+    let loop = Client().transport.loop
+    let (begun, gate) = (Moment(), DispatchSemaphore(value: 0))
+    let calls = Mutex(0)
+    let listeners = (0..<2).map { _ in Listener() }
+    loop.post(
+      .run { core in
+        core.resolver.threads = LookupThreads(mostThreads: 1)
+        core.resolver.find = { _ in
+          calls.withLock { $0 += 1 }
+          begun.come()
+          gate.wait()
+          return .success([])
+        }
+        core.resolver.lookUp("slow.invalid", for: listeners[0])
+      })
+    await begun.wait()
+    loop.post(
+      .run { core in
+        core.resolver.withdraw(listeners[0], from: "slow.invalid")
+        core.resolver.lookUp("slow.invalid", for: listeners[1])
+        gate.signal()
+      })
+    await listeners[1].answer.wait()
+    #expect(calls.withLock { $0 } == 1 && !listeners[0].answer.hasCome)
   }
 
   @Test("The addresses of a host are forgotten when connecting to it has failed") func unreachable()
