@@ -419,11 +419,6 @@ extension WireRequest {
   }
 }
 
-extension ProxyServer {
-  /// Whether the proxy takes the addresses of servers, and not their names.
-  fileprivate var takesAddresses: Bool { kind == .socks4 || kind == .socks5 }
-}
-
 /// The times of one attempt, in nanoseconds, and its limits.
 struct ConnectionTiming {
   private let start = Clock.wall()

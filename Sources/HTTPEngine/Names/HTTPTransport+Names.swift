@@ -71,28 +71,23 @@ extension HTTPTransport {
 
   /// Returns the host to connect to; `nil` if its name need not be looked up here.
   private static func endpoint(of request: WireRequest) -> (host: String, port: Int)? {
-    let options = request.profile.options
-    guard options.unixSocket == nil else { return nil }
-    switch ProxyEnvironment.shared.choice(for: request.origin, in: request.profile.proxies) {
+    let profile = request.profile
+    var proxy: ProxyServer?
+    switch ProxyEnvironment.shared.choice(for: request.origin, in: profile.proxies) {
     case .direct, .environment: break
     case .unreadable: return nil
-    case .server(let server):
-      // The proxies of other kinds look up the name themselves.
-      guard server.kind == .socks4 || server.kind == .socks5 else { return nil }
+    case .server(let server): proxy = server
     }
-    let route = try? Route(to: request.origin, options, alternative: request.alternative)
-    guard case .host(let host, let port) = route?.endpoint else { return nil }
-    // These names always mean this machine (RFC 6761 §6.3).
-    let isLocal = host == "localhost" || host.hasSuffix(".localhost")
-    guard !isLocal, HostLookup.addresses(of: host, literalsOnly: true).isEmpty else { return nil }
-    return (host, port)
+    let route = try? Route(
+      to: request.origin, profile.options, alternative: request.alternative, proxy: proxy, mayForward: true)
+    return route?.namedEndpoint
   }
 
   nonisolated(nonsending) private func lookUp(
     _ key: NameCache.Key, for request: WireRequest, at service: Origin
   ) async -> Addresses {
     // A client identity that belongs to one origin is not shown to the name service.
-    let profile = Self.profile(for: request.profile.elsewhere ?? request.profile)
+    let profile = Self.profile(for: request.profile.elsewhere ?? request.profile, at: service)
     let limits = [request.profile.options.timeLimits.nameLookup, request.connectTimeout].compactMap { $0 }
     let deadline = ([request.deadline].compactMap { $0 } + limits.map { .now + $0 }).min()
     async let second = ask(key, .v6, for: request, at: service, profile, until: deadline)
@@ -121,13 +116,13 @@ extension HTTPTransport {
       ))
   }
 
-  /// Returns the profile for requests to the name service. Trust and client identity come from the request, but the
-  /// route does not. No identity is chosen, because the question would be about the server.
-  private static func profile(for profile: ConnectionProfile) -> ConnectionProfile {
+  /// Returns the profile for requests to the name service. Trust, client identity and proxies come from the request. No
+  /// identity is chosen, because the question would be about the server.
+  private static func profile(for profile: ConnectionProfile, at service: Origin) -> ConnectionProfile {
     var options = profile.options
     options.nameServiceURL = nil
     options.refusesPrivateAddresses = false
-    options.unixSocket = nil
+    options.unixSocket = options.proxySocket(to: service, profile.proxies)
     options.alternativeServices = nil
     options.strictTransportSecurity = nil
     options.bodySizeLimit = largestAnswer
@@ -178,6 +173,35 @@ extension HTTPTransport {
     } catch {
       return .failure(error.ofNameService(service, for: key.name, request))
     }
+  }
+}
+
+extension TransportOptions {
+  /// Returns the Unix-domain socket of the proxy to an origin; `nil` if no proxy leads there, because the socket then
+  /// belongs to another server.
+  func proxySocket(to origin: Origin, _ proxies: ProxyTable?) -> String? {
+    switch ProxyEnvironment.shared.choice(for: origin, in: proxies) {
+    case .direct, .environment: nil
+    case .server, .unreadable: unixSocket
+    }
+  }
+}
+
+extension ProxyServer {
+  /// Whether the proxy takes the addresses of servers, and not their names.
+  var takesAddresses: Bool { kind == .socks4 || kind == .socks5 }
+}
+
+extension Route {
+  /// The server whose name is looked up on this machine; `nil` if there is no name, or a proxy looks it up.
+  var namedEndpoint: (host: String, port: Int)? {
+    guard proxy?.takesAddresses != false, case .host(let host, let port) = endpoint else { return nil }
+    // These names always mean this machine (RFC 6761 §6.3). No name has a colon, but an address may have a zone that
+    // does not exist.
+    guard IPAddress.loopback(of: host) == nil, !host.utf8.contains(UInt8(ascii: ":")),
+      HostLookup.addresses(of: host, literalsOnly: true).isEmpty
+    else { return nil }
+    return (host, port)
   }
 }
 

@@ -65,12 +65,21 @@ import Testing
 
   @Test(
     "localhost, its subdomains and addresses are not looked up",
-    arguments: ["localhost", "a.localhost", "LOCALHOST", "127.0.0.1", "127.1", "0x7f000001"])
+    arguments: [
+      "localhost", "a.localhost", "LOCALHOST", "localhost.", "a.localhost.", "127.0.0.1", "127.1",
+      "0x7f000001",
+    ])
   func localNames(host: String) async throws {
     let names = service(["localhost": [.loopback6], "a.localhost": [.loopback6]])
     let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
     let server = try HTTPTestServer()
     #expect(try await client(doh).get("http://\(host):\(server.port)/get").status == 200)
+    #expect(doh.connectionCount == 0)
+  }
+
+  @Test("An address with the zone of a missing interface is not looked up") func missingZone() async throws {
+    let doh = try HTTPTestServer(.tls(.localhost), routes: service([:]).routes)
+    _ = try await client(doh).failure(of: "http://[::1%25gone0]:9/")
     #expect(doh.connectionCount == 0)
   }
 
@@ -264,6 +273,33 @@ import Testing
     let client = client(doh) { $0.proxy = .server(ProxyServer(.http, host: "127.0.0.1", port: proxy.port)) }
     #expect(try await client.get("http://shop.example/get").text == "proxied")
     #expect(names.questions.isEmpty)
+  }
+
+  /// Checks that the service is asked through the same proxy.
+  @Test("A SOCKS proxy at a Unix-domain socket gets addresses of the service") func proxyAtSocket()
+    async throws
+  {
+    let names = service(["shop.example": [.loopback4]])
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let ports = Mutex<Set<Int>>([])
+    let proxy = try StreamTestServer { connection in
+      guard try connection.readExactly(3) == [5, 1, 0] else { return }
+      try connection.write([5, 0])
+      let question = try connection.readExactly(10)
+      guard question.starts(with: [5, 1, 0, 1, 127, 0, 0, 1]) else { return }
+      let port = Int(question[8]) << 8 | Int(question[9])
+      ports.withLock { _ = $0.insert(port) }
+      try connection.relay(toPort: port) { try connection.write([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]) }
+    }
+    let socket = try UnixSocketServer(forwardingTo: proxy.port)
+    let client = client(doh) {
+      $0.unixSocket = socket.path
+      $0.proxy = .server(ProxyServer(.socks5, host: "proxy.invalid", port: 1080))
+    }
+    #expect(try await client.get("http://shop.example:\(server.port)/get").status == 200)
+    #expect(Set(names.questions.map(\.name)) == ["shop.example"])
+    #expect(ports.withLock { $0 } == [doh.port, server.port])
   }
 
   @Test("Another address is tried if one does not respond") func severalAddresses() async throws {

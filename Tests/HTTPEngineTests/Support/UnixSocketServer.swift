@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A server at a Unix-domain socket that gives each connection the same replies: one for every head that it reads.
+/// A server at a Unix-domain socket that gives each connection the same replies: one for every head that it reads. It
+/// can also forward the bytes of each connection to a port.
 final class UnixSocketServer: Sendable {
   /// A short path of the socket in this process: one of a deep folder would be too long for the system.
   let path: String
@@ -11,6 +12,8 @@ final class UnixSocketServer: Sendable {
   private let received = Received()
   private let listener: Int32
   private let replies: [String]
+  /// The port to which connections are forwarded.
+  private let port: Int?
   /// The connections that fill the queue.
   private let fillers: Mutex<[Int32]>
   /// Whether a thread accepts connections. It closes the listener itself: otherwise another server could get the
@@ -22,9 +25,13 @@ final class UnixSocketServer: Sendable {
 
   /// Starts a server.
   ///
-  /// - Parameter isFull: Whether its queue of connections is full until ``accept()``.
-  init(_ replies: [String], isFull: Bool = false) throws {
+  /// - Parameters:
+  ///   - replies: The replies to each connection.
+  ///   - port: A port on 127.0.0.1 to which connections are forwarded instead.
+  ///   - isFull: Whether its queue of connections is full until ``accept()``.
+  init(_ replies: [String] = [], forwardingTo port: Int? = nil, isFull: Bool = false) throws {
     self.replies = replies
+    self.port = port
     fillers = Mutex([])
     folder = open(FileManager.default.temporaryDirectory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     try #require(folder >= 0)
@@ -63,14 +70,18 @@ final class UnixSocketServer: Sendable {
   func accept() {
     closeFillers()
     isAccepting.withLock { $0 = true }
-    Thread { [listener, received, replies] in
+    Thread { [listener, received, replies, port] in
       while true {
         let connection = Glibc.accept(listener, nil, nil)
         guard connection >= 0 else {
           close(listener)
           return
         }
-        Self.serve(connection, replies, received)
+        if let port {
+          Thread { Self.forward(connection, to: port) }.start()
+        } else {
+          Self.serve(connection, replies, received)
+        }
       }
     }.start()
   }
@@ -90,6 +101,31 @@ final class UnixSocketServer: Sendable {
     if !isAccepting.withLock({ $0 }) { close(listener) }
     unlink(path)
     close(folder)
+  }
+
+  /// Forwards the bytes of both sides until one has ended.
+  private static func forward(_ connection: Int32, to port: Int) {
+    defer { close(connection) }
+    let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard other >= 0 else { return }
+    defer { close(other) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(clamping: port).bigEndian
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let code = withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(other, $0, size) }
+    }
+    guard code == 0 else { return }
+    var ends = [connection, other].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    while poll(&ends, 2, -1) > 0 {
+      for index in 0..<2 where ends[index].revents != 0 {
+        let count = recv(ends[index].fd, &bytes, bytes.count, 0)
+        guard count > 0, send(ends[1 - index].fd, bytes, count, Int32(MSG_NOSIGNAL)) == count else { return }
+      }
+    }
   }
 
   private static func serve(_ connection: Int32, _ replies: [String], _ received: Received) {
