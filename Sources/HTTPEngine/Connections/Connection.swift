@@ -49,6 +49,8 @@ struct ConnectionKey: Hashable {
   let localInterface: ByteText?
   let addressFamily: TransportOptions.AddressFamily
   let refusesPrivateAddresses: Bool
+  /// The name service by which the server is found; `nil` if its name is not looked up there.
+  let nameServiceURL: String?
 
   init(_ origin: Origin, _ route: Route, _ profile: ConnectionProfile, isAlternative: Bool) {
     self.isAlternative = isAlternative
@@ -66,6 +68,7 @@ struct ConnectionKey: Hashable {
     localInterface = options.localInterface.map { ByteText($0) }
     addressFamily = options.addressFamily
     refusesPrivateAddresses = options.refusesPrivateAddresses
+    nameServiceURL = options.nameServiceURL.flatMap { route.namedEndpoint == nil ? nil : $0 }
   }
 
   var isSecure: Bool { origin.scheme == "https" }

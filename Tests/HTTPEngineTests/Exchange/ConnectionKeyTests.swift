@@ -92,6 +92,22 @@ struct ConnectionKeyTests {
     #expect(server.connectionCount == 2)
   }
 
+  @Test("A name has connections for each name service, and an address has the same ones for all")
+  func nameServices() async throws {
+    let names = NameService(["shop.example": [IPAddress.loopback4].compactMap { $0 }])
+    let services = try (0..<2).map { _ in try HTTPTestServer(.tls(.localhost), routes: names.routes) }
+    let server = try HTTPTestServer()
+    let client = Client()
+    for host in ["shop.example", "127.0.0.1"] {
+      for service in services + services {
+        let profile = Client.profile { $0.nameServiceURL = service.url("/dns-query") }
+        let request = try client.request("http://\(host):\(server.port)/get", profile: profile)
+        #expect(try await client.send(request).status == 200)
+      }
+    }
+    #expect(server.connectionCount == 3)
+  }
+
   // MARK: Proxies
 
   private static func request(_ client: Client, _ addresses: [IPAddress?]) throws -> WireRequest {
