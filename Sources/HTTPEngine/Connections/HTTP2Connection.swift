@@ -133,7 +133,7 @@ final class HTTP2Connection: Connection {
   private func streamLimitChanged() {
     noteDraining()
     streamsChanged()
-    if let queue = carried.values.first?.hostQueue { noteStreams(of: queue) }
+    if let queue = carried.values.lazy.compactMap(\.hostQueue).first { noteStreams(of: queue) }
   }
 
   /// Notifies the queue of an exchange of how many requests the connection can carry.

@@ -121,6 +121,7 @@ final class LoopExchanges {
 
   private func admits(_ exchange: Exchange) -> Bool {
     exchange.phase = .queued
+    guard exchange.request?.entersQueue == true else { return true }
     return hostQueues.enqueue(exchange, now)
   }
 

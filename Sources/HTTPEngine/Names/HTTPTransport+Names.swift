@@ -150,6 +150,8 @@ extension HTTPTransport {
       parts.idleTimeout = request.idleTimeout
       parts.deadline = deadline
       parts.priority = request.priority
+      // A byte stream does not wait for other requests, and neither does its question.
+      parts.entersQueue = false
     }
     do {
       let response = try await send(query, observer: QuietObserver())

@@ -26,6 +26,8 @@ package final class WireRequest: Sendable {
     package var deadline: MonotonicTime?
     /// The order of requests that wait for the same host, from 0 (last) to 1 (first).
     package var priority: Float = 0.5
+    /// Whether the request waits in the queue of its host, and counts for the limits of requests.
+    package var entersQueue = true
     /// The options that decide which connection may carry the request.
     package var profile: ConnectionProfile
     /// The credential of the connection (NTLM, Negotiate).
@@ -68,6 +70,7 @@ package final class WireRequest: Sendable {
   @inlinable @inline(__always) package var idleTimeout: Duration? { parts.idleTimeout }
   @inlinable @inline(__always) package var deadline: MonotonicTime? { parts.deadline }
   @inlinable @inline(__always) package var priority: Float { parts.priority }
+  @inlinable @inline(__always) package var entersQueue: Bool { parts.entersQueue }
   @inlinable @inline(__always) package var profile: ConnectionProfile { parts.profile }
   @inlinable @inline(__always) package var login: ConnectionLogin? { parts.login }
   @inlinable @inline(__always) package var alternative: AlternativeService? { parts.alternative }

@@ -67,6 +67,28 @@ import Testing
     #expect(order.values == [1, 3, 2, 0])
   }
 
+  @Test("Questions to a name service do not count for the limits, so that a stream opens at once")
+  func nameQuestions() async throws {
+    let names = NameService(["shop.example": [IPAddress.loopback4].compactMap { $0 }])
+    let service = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let echo = try StreamTestServer()
+    let gate = Gate()
+    server.enqueue(.text("first").held(by: gate))
+    let client = Client {
+      $0.requestLimits = Limits(perSession: 1, ratePerHost: .init(perSecond: 0.0001))
+      $0.nameServiceURL = service.url("/dns-query")
+    }
+    let first = try await start(client, server.url("/1"))
+    await gate.waitForArrival()
+    let (stream, probe) = client.stream("shop.example", port: echo.port)
+    #expect(try await stream.echo([1, 2, 3]).get() == [1, 2, 3])
+    gate.open()
+    #expect(try await first.value == 200)
+    stream.cancel()
+    _ = await probe.end()
+  }
+
   @Test("A rate lets requests wait, and a cancelled one leaves the queue") func rate() async throws {
     let server = try HTTPTestServer()
     let client = Client { $0.requestLimits = Limits(ratePerHost: .init(perSecond: 0.0001, burst: 2)) }
