@@ -104,11 +104,13 @@ extension HTTPTransport {
       case .failure: break
       }
     }
+    let failures = [first, await second].compactMap(\.failure)
     guard addresses.isEmpty else {
-      names.store(addresses, for: seconds, key)
+      // The other family may have addresses, too.
+      if failures.isEmpty { names.store(addresses, for: seconds, key) }
       return .success(addresses)
     }
-    for case .failure(let failure) in [first, await second] { return .failure(failure) }
+    if let failure = failures.first { return .failure(failure) }
     return .failure(
       TransportFailure(
         .cannotFindHost,
@@ -238,6 +240,10 @@ private final class AddressSearch: TransferControl {
     }
     task?.cancel()
   }
+}
+
+extension Result {
+  fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }
 
 extension TransportFailure {

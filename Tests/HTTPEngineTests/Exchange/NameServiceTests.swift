@@ -105,6 +105,20 @@ import Testing
     }
   }
 
+  @Test("An answer for one family alone is not remembered") func halfAnswer() async throws {
+    let names = service(["both.example": [.loopback4, .loopback6]])
+    names.refuse(IPAddress.Family.v4)
+    let doh = try HTTPTestServer(.tls(.localhost), routes: names.routes)
+    let server = try HTTPTestServer()
+    let client = client(doh)
+    let url = "http://both.example:\(server.port)/get"
+    // The server listens on IPv4 alone.
+    #expect(try await client.failure(of: url).kind == .cannotConnectToHost)
+    let four = self.client(doh) { $0.addressFamily = .ipv4 }.profile
+    #expect(try await client.send(client.request(url, profile: four)).status == 200)
+    #expect(names.questions.map(\.kind).sorted() == [1, 1, 28, 28])
+  }
+
   @Test("A missing service finds no host") func missingService() async throws {
     let doh = try HTTPTestServer(.tls(.localhost), routes: .none)
     let client = client(doh)

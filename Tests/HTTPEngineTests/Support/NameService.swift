@@ -12,6 +12,8 @@ final class NameService: Sendable {
 
   private let addresses: Mutex<[String: [IPAddress]]>
   private let calls = Mutex<[Question]>([])
+  /// The kind of the next question that is refused.
+  private let refused = Mutex<UInt16?>(nil)
   private let requests = Mutex<[RecordedRequest]>([])
 
   init(_ addresses: [String: [IPAddress]] = [:]) { self.addresses = Mutex(addresses) }
@@ -21,6 +23,9 @@ final class NameService: Sendable {
     addresses.withLock { $0[name] = found.compactMap { $0 } }
   }
 
+  /// Refuses the next question for an address of a family, as a service with a fault of its own.
+  func refuse(_ family: IPAddress.Family) { refused.withLock { $0 = family == .v4 ? 1 : 28 } }
+
   var questions: [Question] { calls.withLock { $0 } }
   /// The requests with the questions.
   var received: [RecordedRequest] { requests.withLock { $0 } }
@@ -29,9 +34,19 @@ final class NameService: Sendable {
     Routes.none.adding("/dns-query", methods: ["POST"]) { [self] request, _ in
       requests.withLock { $0.append(request) }
       guard let answer = answer(to: request.body) else { return .status(400) }
+      guard !takesRefusal(of: request.body) else { return .status(500) }
       var reply = Reply.data(answer)
       reply.headers = [HTTPHeader(name: "Content-Type", value: "application/dns-message")]
       return reply
+    }
+  }
+
+  /// Returns whether the question of a message is the one that is refused.
+  private func takesRefusal(of message: [UInt8]) -> Bool {
+    refused.withLock { kind in
+      guard let refused = kind, Self.question(of: message)?.0.kind == refused else { return false }
+      kind = nil
+      return true
     }
   }
 
