@@ -50,15 +50,13 @@ package enum HostLookup {
     let code = getaddrinfo(host, nil, &hints, &list)
     guard code == 0 else { return .failure(failure(code, literalsOnly)) }
     defer { freeaddrinfo(list) }
-    var addresses: [IPAddress] = []
+    var found = FoundAddresses()
     var next = list
     while let info = next?.pointee {
-      if let address = info.ai_addr.flatMap(address), !addresses.contains(address) {
-        addresses.append(address)
-      }
+      if let address = info.ai_addr.flatMap(address) { found.add(address) }
       next = info.ai_next
     }
-    return .success(addresses)
+    return .success(found.addresses)
   }
 
   /// Returns the failure of a look-up. Without a free descriptor, the system only says that the name is unknown.

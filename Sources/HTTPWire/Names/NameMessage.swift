@@ -37,7 +37,7 @@ package enum NameMessage {
     case let code: return .refused(code: code)
     }
     var reader = Reader(bytes: message, position: question.count)
-    var addresses: [IPAddress] = []
+    var found = FoundAddresses()
     var seconds = UInt32.max
     for _ in 0..<(Int(message[6]) << 8 | Int(message[7])) {
       guard let record = reader.record() else { return nil }
@@ -46,9 +46,9 @@ package enum NameMessage {
       guard record.kind == UInt16(kind(family)), record.isOfInternet,
         let address = IPAddress(family, bytes: Array(record.data))
       else { continue }
-      addresses.append(address)
+      found.add(address)
     }
-    return .addresses(addresses, seconds: addresses.isEmpty ? 0 : seconds)
+    return .addresses(found.addresses, seconds: found.addresses.isEmpty ? 0 : seconds)
   }
 
   private static func kind(_ family: IPAddress.Family) -> UInt8 { family == .v4 ? 1 : 28 }
@@ -114,5 +114,31 @@ package struct KnownAddresses: Equatable, Sendable {
     self.host = host
     self.port = port
     self.addresses = addresses
+  }
+}
+
+/// The addresses of a name, in the order in which they were found.
+package struct FoundAddresses: Sendable {
+  /// The largest number of addresses of one kind. Connecting tries fewer.
+  package static var most: Int { 32 }
+
+  /// The addresses that are counted together. If private ones are refused, enough others are left.
+  private struct Kind: Hashable {
+    let family: IPAddress.Family
+    let isPublic: Bool
+  }
+
+  package private(set) var addresses: [IPAddress] = []
+  private var seen: Set<IPAddress> = []
+  private var counts: [Kind: Int] = [:]
+
+  package init() {}
+
+  /// Adds an address, unless it is there already, or there are enough of its kind.
+  package mutating func add(_ address: IPAddress) {
+    let kind = Kind(family: address.family, isPublic: address.isPublic)
+    guard counts[kind, default: 0] < Self.most, seen.insert(address).inserted else { return }
+    counts[kind, default: 0] += 1
+    addresses.append(address)
   }
 }

@@ -51,6 +51,23 @@ struct NameMessageTests {
     #expect(answer(capital) == .addresses([try ip(1)], seconds: 60))
   }
 
+  @Test("Of thousands of addresses, 32 public ones and 32 others are used") func manyAddresses() throws {
+    // Each one stands there twice.
+    let records = (0..<2).flatMap { _ in
+      (0..<2_000).map { number -> [UInt8] in
+        let place = [UInt8(number / 250), UInt8(number % 250 + 1)]
+        return [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4] + (number < 1_000 ? [10, 0] : [8, 8]) + place
+      }
+    }
+    var bytes = message(records, count: 0)
+    (bytes[6], bytes[7]) = (UInt8(records.count >> 8), UInt8(records.count & 0xFF))
+    guard case .addresses(let found, let seconds) = NameMessage.answer(bytes, to: question, .v4) else {
+      return _ = Issue.record("the answer was not read")
+    }
+    #expect(seconds == 60 && found.count == 64 && Set(found).count == 64)
+    #expect(found.prefix(32).allSatisfy { !$0.isPublic } && found.suffix(32).allSatisfy(\.isPublic))
+  }
+
   @Test("A response to another question is ignored") func otherQuestion() throws {
     let good = message([address(1), address(2)])
     #expect(NameMessage.answer(good, to: question, .v4) != nil)
