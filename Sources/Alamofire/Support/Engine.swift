@@ -78,11 +78,11 @@ extension Engine {
   /// Makes the downloads about revocation, which block the calling thread.
   ///
   /// - Parameters:
-  ///   - options: The options of the session or request, of which only the refusal of private addresses is used.
+  ///   - options: The options of the session or request, of which only those about the way to servers are used.
   ///   - proxies: The proxies to responders and lists; `nil` uses the environment's.
   static func revocationDownloads(
     _ options: TransportOptions, proxies: ProxyTable?
   ) -> any RevocationDownloads {
-    RevocationDownload(publicOnly: options.refusesPrivateAddresses, proxies: proxies)
+    RevocationDownload(options, proxies: proxies)
   }
 }

@@ -10,7 +10,7 @@ package struct RevocationDownload: RevocationDownloads {
   private static let responseLimit = 1 << 16
   package static let listLimit = 16 << 20
 
-  private let publicOnly: Bool
+  private let options: TransportOptions
   private let proxies: ProxyTable?
   private let listSize: Int
   private let time: Int
@@ -18,14 +18,15 @@ package struct RevocationDownload: RevocationDownloads {
   /// Creates downloads with the settings of a session.
   ///
   /// - Parameters:
-  ///   - publicOnly: Whether requests to private addresses are refused.
+  ///   - options:    The options, of which only those about the way to servers are used.
   ///   - proxies:    The proxies of the session, which must not be bypassed; `nil` uses the environment of the process.
   ///   - sizeLimit:  The size of the largest list, in bytes.
   ///   - timeLimit:  The time limit of each request, in milliseconds.
   package init(
-    publicOnly: Bool, proxies: ProxyTable? = nil, sizeLimit: Int = listLimit, timeLimit: Int = timeLimit
+    _ options: TransportOptions = TransportOptions(), proxies: ProxyTable? = nil, sizeLimit: Int = listLimit,
+    timeLimit: Int = timeLimit
   ) {
-    self.publicOnly = publicOnly
+    self.options = options
     self.proxies = proxies
     listSize = sizeLimit
     time = timeLimit
@@ -44,7 +45,8 @@ package struct RevocationDownload: RevocationDownloads {
 
   private func fetch(_ url: String, body: Data?, sizeLimit: Int) -> Data? {
     guard !url.utf8.contains(0), let origin = Origin(url: url), origin.scheme == "http" else { return nil }
-    let request = WireRequest(url: url, origin: origin, profile: profile(sizeLimit: sizeLimit)) { parts in
+    let profile = profile(to: origin, sizeLimit: sizeLimit)
+    let request = WireRequest(url: url, origin: origin, profile: profile) { parts in
       parts.deadline = .now + .milliseconds(time)
       guard let body else { return }
       parts.method = "POST"
@@ -53,7 +55,7 @@ package struct RevocationDownload: RevocationDownloads {
     }
     let answer = Answer()
     // On the thread of the loop, because the threads of other tasks may all wait here.
-    Task(executorPreference: Self.transport.loop) { answer.give(await Self.follow(request)) }
+    Task(executorPreference: Self.transport.loop) { answer.give(await follow(request, sizeLimit: sizeLimit)) }
     return answer.wait()
   }
 
@@ -61,21 +63,25 @@ package struct RevocationDownload: RevocationDownloads {
   ///
   /// Only HTTP is allowed, also after redirects. TLS would need the verification of another chain first, and the
   /// answers are signed.
-  private static func follow(_ first: WireRequest) async -> Data? {
+  private func follow(_ first: WireRequest, sizeLimit: Int) async -> Data? {
     var request = first
-    for redirectCount in 0...mostRedirects {
-      guard let response = try? await transport.send(request, observer: QuietObserver()) else { return nil }
+    for redirectCount in 0...Self.mostRedirects {
+      guard let response = try? await Self.transport.send(request, observer: QuietObserver()) else {
+        return nil
+      }
       let answered = Redirect.Request(
         url: request.url, origin: request.origin, method: request.method, hasBody: request.body.count > 0)
       let decision = Redirect.decide(
         status: response.head.status, location: response.head.block.value(of: "Location"), request: answered,
-        redirectCount: redirectCount, limit: mostRedirects)
+        redirectCount: redirectCount, limit: Self.mostRedirects)
       switch decision {
       case .notARedirect: return response.head.status == 200 ? response.body ?? Data() : nil
       case .refuse: return nil
       case .follow(let plan):
         guard plan.origin.scheme == "http" else { return nil }
-        request = request.changing { parts in
+        let profile = profile(to: plan.origin, sizeLimit: sizeLimit)
+        request = request.redirected { parts in
+          parts.profile = profile
           parts.url = plan.url
           parts.origin = plan.origin
           parts.method = plan.method
@@ -104,11 +110,23 @@ package struct RevocationDownload: RevocationDownloads {
     }
   }
 
-  private func profile(sizeLimit: Int) -> ConnectionProfile {
+  /// Returns the profile of requests to an origin, which go the same ways as the requests of the session.
+  private func profile(to origin: Origin, sizeLimit: Int) -> ConnectionProfile {
     var options = TransportOptions()
     options.bodySizeLimit = Int64(sizeLimit)
     options.decodesContent = false
-    options.refusesPrivateAddresses = publicOnly
+    options.refusesPrivateAddresses = self.options.refusesPrivateAddresses
+    options.unixSocket = self.options.proxySocket(to: origin, proxies)
+    options.hostOverrides = self.options.hostOverrides
+    options.localInterface = self.options.localInterface
+    options.addressFamily = self.options.addressFamily
+    options.happyEyeballsDelay = self.options.happyEyeballsDelay
+    // The name service uses TLS.
+    options.nameServiceURL = self.options.nameServiceURL
+    options.trustStore = self.options.trustStore
+    options.certificateRevocationLists = self.options.certificateRevocationLists
+    options.minimumTLSVersion = self.options.minimumTLSVersion
+    options.maximumTLSVersion = self.options.maximumTLSVersion
     return ConnectionProfile(options: options, systemProxies: proxies)
   }
 }
