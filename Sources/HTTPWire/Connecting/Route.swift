@@ -48,7 +48,10 @@ package struct Route: Sendable, Hashable {
       endpoint = .unixSocket(path: ByteText(path))
       return
     }
-    if let override { (host, port) = (override.target.lowercased(), override.targetPort ?? port) }
+    if let override {
+      let target = Origin(scheme: origin.scheme, host: override.target, port: override.targetPort ?? port)
+      (host, port) = (target.host, target.port)
+    }
     endpoint = .host(host, port: port)
   }
 }

@@ -18,6 +18,10 @@ import Testing
     #expect(
       try Self.endpoint { $0.hostOverrides = [.init(host: "shop.example", target: "Other.Example")] }
         == .host("other.example", port: 443))
+    // The zone names an interface, so its case counts.
+    #expect(
+      try Self.endpoint { $0.hostOverrides = [.init(host: "shop.example", target: "FE80::1%vEthernet")] }
+        == .host("fe80::1%vEthernet", port: 443))
     #expect(
       try Self.endpoint {
         $0.hostOverrides = [
