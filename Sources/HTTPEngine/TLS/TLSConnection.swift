@@ -24,7 +24,11 @@ final class TLSConnection {
   /// Whether OpenSSL may hold buffers that it does not need, because a ticket has arrived.
   @exclusivity(unchecked) private(set) var hasSpareBuffers = false
   private let requestsStapledResponse: Bool
-  /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due.
+  private let choosesIdentity: Bool
+  /// Whether the peer was accepted when it asked for a certificate of the client.
+  @exclusivity(unchecked) private var isAccepted = false
+  /// Whether the verdict about a peer of TLS 1.2, which depends on a stapled response, is still due after the
+  /// handshake.
   @exclusivity(unchecked) private var lacksVerdict = false
   @exclusivity(unchecked) private var choice: Choice?
   /// Whether the server has asked for a certificate of the client.
@@ -59,6 +63,7 @@ final class TLSConnection {
     self.peer = peer
     self.connection = connection
     requestsStapledResponse = peer.requestsStapledResponse
+    choosesIdentity = peer.choosesIdentity
   }
 
   deinit {
@@ -78,7 +83,7 @@ final class TLSConnection {
       guard let session = SSL_new(context) else { return .failure(TLSContexts.noMemory) }
       let tls = TLSConnection(session, peer, over: connection)
       // A resumed session brings no stapled response, and the server would not ask for the client's identity again.
-      if !peer.requestsStapledResponse, !peer.choosesIdentity { tls.resumption = resumption }
+      if !tls.requestsStapledResponse, !tls.choosesIdentity { tls.resumption = resumption }
       return tls.prepare() ? .success(tls) : .failure(TLSContexts.noMemory)
     }
   }
@@ -89,7 +94,9 @@ final class TLSConnection {
       return false
     }
     if requestsStapledResponse { _ = openssl_request_status_of(session) }
-    if peer.choosesIdentity { SSL_set_cert_cb(session, Self.chooseIdentity, reference) }
+    if requestsStapledResponse || choosesIdentity {
+      SSL_set_cert_cb(session, Self.identityRequested, reference)
+    }
     guard peer.protocols.isEmpty || offerProtocols() else { return false }
     if let name = peer.serverName, openssl_set_requested_server_name(session, name) != 1 { return false }
     SSL_set_connect_state(session)
@@ -151,8 +158,7 @@ final class TLSConnection {
     }
     guard lacksVerdict else { return .moved(0) }
     // Code outside of the handshake decides; no bytes are sent before it has.
-    let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
-    guard let failure = peer.failure(of: certificates, stapled: stapledResponse) else {
+    guard let failure = failureWithStapledResponse() else {
       lacksVerdict = false
       return .moved(0)
     }
@@ -245,7 +251,7 @@ final class TLSConnection {
     case SSL_ERROR_ZERO_RETURN: return .ended
     case SSL_ERROR_WANT_RETRY_VERIFY:
       if let chain = failure?.chain { return .undecided(chain) }
-    case SSL_ERROR_WANT_X509_LOOKUP: return .asksForIdentity
+    case SSL_ERROR_WANT_X509_LOOKUP: return failure?.chain.map { .undecided($0) } ?? .asksForIdentity
     case SSL_ERROR_SYSCALL:
       guard isWriting, case .open = state, let lost = lost() else { break }
       state = .onlyReads
@@ -335,8 +341,7 @@ final class TLSConnection {
 
   private func verdict(_ context: OpaquePointer) -> Int32 {
     X509_STORE_CTX_set_error(context, X509_V_OK)
-    // Before TLS 1.3 the stapled response arrives after the certificates.
-    if requestsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !isOpen { return 1 }
+    if awaitsStapledResponse { return 1 }
     let certificates = ServerEvaluation.certificates(X509_STORE_CTX_get0_untrusted(context))
     let refused =
       isOpen ? changedCertificate(certificates) : peer.failure(of: certificates, stapled: stapledResponse)
@@ -348,17 +353,23 @@ final class TLSConnection {
     return 0
   }
 
-  /// Decides about a peer of TLS 1.2 when its stapled response is there. OpenSSL cannot wait here, so a decision by
-  /// other code comes after the handshake.
+  /// Whether the peer is evaluated later than its certificates arrive: before TLS 1.3 the stapled response follows
+  /// them.
+  private var awaitsStapledResponse: Bool {
+    requestsStapledResponse && SSL_version(session) < TLS1_3_VERSION && !isOpen && !isAccepted
+  }
+
+  private func failureWithStapledResponse() -> TransportFailure? {
+    peer.failure(
+      of: ServerEvaluation.certificates(SSL_get_peer_cert_chain(session)), stapled: stapledResponse)
+  }
+
+  /// Decides about a peer of TLS 1.2 that has asked for no certificate of the client. OpenSSL cannot wait here, so a
+  /// decision by other code comes after the handshake.
   private static let verifyAtStatus: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
     session, _ in
     with(session) { tls in
-      guard let session, tls.requestsStapledResponse, SSL_version(session) < TLS1_3_VERSION, !tls.isOpen
-      else {
-        return 1
-      }
-      let certificates = ServerEvaluation.certificates(SSL_get_peer_cert_chain(session))
-      guard let failure = tls.peer.failure(of: certificates, stapled: tls.stapledResponse) else { return 1 }
+      guard tls.awaitsStapledResponse, let failure = tls.failureWithStapledResponse() else { return 1 }
       if failure.chain != nil {
         tls.lacksVerdict = true
         return 1
@@ -375,18 +386,29 @@ final class TLSConnection {
     return count > 0 ? bytes.map { Data(bytes: $0, count: count) } : nil
   }
 
-  /// The server asks for a client certificate. −1 suspends the handshake, 1 continues it.
-  private static let chooseIdentity: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+  /// The server asks for a client certificate. −1 suspends the handshake, 1 continues it, and 0 ends it.
+  private static let identityRequested: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
     session, _ in
     with(session) { tls in
-      switch tls.choice {
-      case nil: return -1
-      case .withoutIdentity: return 1
-      case .identity(let identity):
-        tls.failure = identity.use(inSession: tls.session)
-        return tls.failure == nil ? 1 : 0
+      if tls.awaitsStapledResponse {
+        // TLS 1.2 sends the certificate in the clear, before the status callback could refuse the server.
+        tls.failure = tls.failureWithStapledResponse()
+        if let failure = tls.failure { return failure.chain == nil ? 0 : -1 }
+        tls.isAccepted = true
       }
+      return tls.choosesIdentity ? tls.chosenIdentity() : 1
     } ?? 0
+  }
+
+  /// Uses the identity that was chosen. Without a choice the handshake waits.
+  private func chosenIdentity() -> Int32 {
+    switch choice {
+    case nil: return -1
+    case .withoutIdentity: return 1
+    case .identity(let identity):
+      failure = identity.use(inSession: session)
+      return failure == nil ? 1 : 0
+    }
   }
 
   /// Returns 1 if the session is stored, so that OpenSSL gives up its reference.

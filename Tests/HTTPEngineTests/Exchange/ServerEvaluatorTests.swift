@@ -12,11 +12,13 @@ final class FixedEvaluator: ServerEvaluator {
 
   private let verdict: TrustVerdict
   private let wantsStapled: Bool
+  private let wantsToChoose: Bool
   private let seen = Mutex<[PresentedChain]>([])
 
-  init(_ verdict: TrustVerdict, requestsStapledResponse: Bool = false) {
+  init(_ verdict: TrustVerdict, requestsStapledResponse: Bool = false, choosesIdentity: Bool = false) {
     self.verdict = verdict
     wantsStapled = requestsStapledResponse
+    wantsToChoose = choosesIdentity
   }
 
   var chains: [PresentedChain] { seen.withLock { $0 } }
@@ -27,6 +29,7 @@ final class FixedEvaluator: ServerEvaluator {
   }
 
   func requestsStapledResponse(ofHost host: String) -> Bool { wantsStapled }
+  func choosesIdentity(forHost host: String, port: Int) -> Bool { wantsToChoose }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ServerEvaluatorTests {
