@@ -86,7 +86,7 @@ extension HopLoop {
       switch answer {
       case .accept:
         try hops.delegate.checkAlive()
-        return hops.remember(.accepted, about: chain, evaluator)
+        return hops.remember(.acceptedByDelegate, about: chain, evaluator)
       case .usual, .identity: return try hops.evaluate(trust, of: chain, by: evaluator)
       case .cancel: throw .sessionTaskFailed(error: URLError(.cancelled))
       case .refuse:

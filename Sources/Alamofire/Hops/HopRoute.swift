@@ -173,7 +173,8 @@ extension HopLoop {
       return send(request, to: service, observer: observer, then: then)
     case .withoutAlternative: break
     }
-    return transfer(request, observer: HostPolicyObserver(observer, request), then: then)
+    return transfer(
+      request, observer: HostPolicyObserver(observer, request, trust: services.trust), then: then)
   }
 
   /// Sends a request to an alternative service. If the service fails before it has received the request, the request
@@ -183,7 +184,8 @@ extension HopLoop {
     then: @escaping Transfer.End
   ) -> Outcome<HopLoop> {
     transfer(
-      request.using(service), observer: HostPolicyObserver(observer, request, isAtAlternative: true)
+      request.using(service),
+      observer: HostPolicyObserver(observer, request, trust: services.trust, isAtAlternative: true)
     ) { (hops, result) throws(AFError) in
       guard result.isUnfit else { return try then(&hops, result) }
       request.profile.options.alternativeServices?.failed(service, of: request.origin)

@@ -11,7 +11,7 @@
 /// ```
 ///
 /// - Only services that use HTTP/2 over TLS are used. Only fields that came over https count, unless a
-///   `DisabledTrustEvaluator` accepted the server.
+///   delegate or a `DisabledTrustEvaluator` accepted the server, or its name was not verified (`validateHost: false`).
 /// - A service fails if it cannot be connected to, does not speak HTTP/2, has no valid certificate for the host, or
 ///   answers 421. A service that failed is not used for ten minutes, and the request goes to the host itself.
 /// - Requests go to the host itself with a proxy, a Unix-domain socket, a host override, or slow evaluators or

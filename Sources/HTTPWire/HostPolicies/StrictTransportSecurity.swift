@@ -16,7 +16,8 @@
 /// ```
 ///
 /// Sessions may share an object, and it may have a file: see `init(file:hostLimit:)`. A field counts if it came over
-/// TLS and the host is a name, unless a `DisabledTrustEvaluator` accepted the server.
+/// TLS and the host is a name, unless a delegate or a `DisabledTrustEvaluator` accepted the server, or its name was not
+/// verified (`validateHost: false`).
 public final class StrictTransportSecurity: Sendable, Hashable {
   private let storage: any HostPolicyStorage<StrictTransportTable>
 

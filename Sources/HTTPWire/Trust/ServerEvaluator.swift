@@ -58,6 +58,8 @@ package struct PresentedChain: Sendable, Hashable {
 package struct TrustMemory: Sendable {
   package enum Verdict: Sendable, Equatable {
     case accepted
+    /// A delegate accepted the server, which says nothing about its name.
+    case acceptedByDelegate
     /// No evaluator and no delegate decided: the trust store decides.
     case usual
   }

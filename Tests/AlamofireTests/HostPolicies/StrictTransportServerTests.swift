@@ -18,7 +18,7 @@ struct StrictTransportServerTests {
       var reply = Reply.text("here")
       reply.headers += [
         HTTPHeader(name: "Strict-Transport-Security", value: "max-age=1000"),
-        HTTPHeader(name: "Alt-Svc", value: #"h2=":9""#),
+        HTTPHeader(name: "Alt-Svc", value: #"h2="alt.example:443""#),
       ]
       return reply
     }
@@ -26,7 +26,7 @@ struct StrictTransportServerTests {
   }
 
   private func session(
-    evaluators: [String: any ServerTrustEvaluating]? = nil,
+    evaluators: [String: any ServerTrustEvaluating]? = nil, delegate: SessionDelegate = SessionDelegate(),
     _ change: (inout TransportOptions) -> Void = { _ in }
   ) -> Session {
     var options = TransportOptions()
@@ -35,7 +35,8 @@ struct StrictTransportServerTests {
     options.hostOverrides = [.init(host: "shop.example", target: "127.0.0.1", targetPort: server.port)]
     change(&options)
     let manager = evaluators.map { ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: $0) }
-    return Session(configuration: .isolated, serverTrustManager: manager, transportOptions: options)
+    return Session(
+      configuration: .isolated, delegate: delegate, serverTrustManager: manager, transportOptions: options)
   }
 
   @Test("The policy of a response applies to the next request") func nextRequest() async throws {
@@ -59,6 +60,60 @@ struct StrictTransportServerTests {
     let strict = session(evaluators: ["shop.example": DefaultTrustEvaluator()])
     #expect(await strict.request("https://shop.example/").serializingString().response.value == "here")
     #expect(hosts.hosts == ["shop.example"])
+  }
+
+  @Test(
+    "The policy of a server whose name was not verified is ignored",
+    arguments: [
+      DefaultTrustEvaluator(validateHost: false),
+      RevocationTrustEvaluator(validateHost: false, options: .networkAccessDisabled),
+      CompositeTrustEvaluator(evaluators: [DefaultTrustEvaluator(validateHost: false)]),
+    ] as [any ServerTrustEvaluating])
+  func unverifiedName(evaluator: any ServerTrustEvaluating) async throws {
+    let lax = session(evaluators: ["shop.example": evaluator])
+    #expect(await lax.request("https://shop.example/").serializingString().response.value == "here")
+    #expect(hosts.hosts.isEmpty)
+    let both = CompositeTrustEvaluator(evaluators: [evaluator, DefaultTrustEvaluator()])
+    let strict = session(evaluators: ["shop.example": both])
+    #expect(await strict.request("https://shop.example/").serializingString().response.value == "here")
+    #expect(hosts.hosts == ["shop.example"])
+  }
+
+  /// A delegate that accepts every server.
+  private final class Acceptor: SessionDelegate, @unchecked Sendable {
+    let calls = Recorder<String>()
+
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      calls.add(challenge.protectionSpace.host)
+      completionHandler(
+        .useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+    }
+  }
+
+  @Test("The policies of a server that a delegate accepted are ignored", arguments: [false, true])
+  func acceptedByDelegate(hasManager: Bool) async throws {
+    let services = AlternativeServices()
+    let origin = try #require(Origin(url: "https://shop.example/"))
+    let acceptor = Acceptor()
+    let lax = session(
+      evaluators: hasManager ? ["shop.example": DefaultTrustEvaluator()] : nil, delegate: acceptor
+    ) {
+      $0.trustStore = .system
+      $0.alternativeServices = services
+    }
+    // The second request uses the decision again.
+    for _ in 0..<2 {
+      let response = await lax.request("https://shop.example/").serializingString().response
+      #expect(response.value == "here", "\(String(describing: response.error))")
+    }
+    #expect(acceptor.calls.values == ["shop.example"])
+    #expect(hosts.hosts.isEmpty && services.choice(for: origin) == nil)
+    let strict = session { $0.alternativeServices = services }
+    #expect(await strict.request("https://shop.example/").serializingString().response.value == "here")
+    #expect(hosts.hosts == ["shop.example"] && services.choice(for: origin) != nil)
   }
 
   @Test("A request does not fall back to HTTP if TLS fails") func noFallback() async throws {

@@ -26,6 +26,18 @@ final class TrustService: ServerEvaluator {
     /// Whether a server was accepted that the trust store on its own might reject. The connections to that server may
     /// be used from then on.
     var hasAccepted = false
+    /// The hosts of servers that a delegate has accepted.
+    var acceptedByDelegate: Set<String> = []
+    /// Whether there were more of these hosts than are noted. Then all hosts count as such.
+    var hasOverflowed = false
+
+    mutating func noteAcceptanceByDelegate(of host: String) {
+      guard acceptedByDelegate.count < TrustMemory.capacity || acceptedByDelegate.contains(host) else {
+        hasOverflowed = true
+        return
+      }
+      acceptedByDelegate.insert(host)
+    }
   }
 
   /// The results of slow evaluators and the servers that get no client certificate, for the loop and attempts.
@@ -49,7 +61,7 @@ final class TrustService: ServerEvaluator {
 
   func evaluate(_ chain: PresentedChain, for profile: ConnectionProfile) -> TrustVerdict {
     if let verdict = state.withLock({ $0.memory.verdict(on: chain, in: profile.partition) }) {
-      return verdict == .accepted ? .accept : .usual
+      return verdict == .usual ? .usual : .accept
     }
     guard !isObserved, manager?.runsUserCode != true else { return .ask }
     do {
@@ -107,7 +119,8 @@ final class TrustService: ServerEvaluator {
 
   func remember(_ verdict: TrustMemory.Verdict, on chain: PresentedChain, in partition: Int) {
     state.withLock { state in
-      if verdict == .accepted { state.hasAccepted = true }
+      if verdict != .usual { state.hasAccepted = true }
+      if verdict == .acceptedByDelegate { state.noteAcceptanceByDelegate(of: chain.host) }
       state.memory.remember(verdict, on: chain, in: partition)
     }
   }
@@ -123,5 +136,11 @@ extension TrustService {
   func authenticates(_ host: String) -> Bool {
     guard let evaluator = try? manager?.serverTrustEvaluator(forHost: host) else { return true }
     return (evaluator as? any InstantTrustEvaluator)?.authenticates ?? true
+  }
+
+  /// Whether a delegate has accepted a server of this host. It need not have verified the name, and connections to that
+  /// server are used by later requests.
+  func wasAcceptedByDelegate(_ host: String) -> Bool {
+    state.withLock { $0.hasOverflowed || $0.acceptedByDelegate.contains(host) }
   }
 }

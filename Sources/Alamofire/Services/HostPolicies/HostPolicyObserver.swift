@@ -7,13 +7,18 @@ import Synchronization
 final class HostPolicyObserver: TransferObserver {
   private let observer: any TransferObserver
   private let request: WireRequest
+  private let trust: TrustService?
   private let isAtAlternative: Bool
   /// Whether the response is dropped because the request is sent again to its origin.
   private let isMisdirected = Atomic<Bool>(false)
 
-  init(_ observer: any TransferObserver, _ request: WireRequest, isAtAlternative: Bool = false) {
+  init(
+    _ observer: any TransferObserver, _ request: WireRequest, trust: TrustService?,
+    isAtAlternative: Bool = false
+  ) {
     self.observer = observer
     self.request = request
+    self.trust = trust
     self.isAtAlternative = isAtAlternative
   }
 
@@ -36,6 +41,8 @@ final class HostPolicyObserver: TransferObserver {
   }
 
   private func note(_ head: ResponseHead) {
+    // A delegate may have accepted the server after the request began.
+    guard trust?.wasAcceptedByDelegate(request.origin.host) != true else { return }
     let options = request.profile.options
     options.strictTransportSecurity?.note(head, of: request.origin)
     options.alternativeServices?.note(head, of: request.origin)

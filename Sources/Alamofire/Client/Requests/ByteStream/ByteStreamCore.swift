@@ -264,7 +264,7 @@ extension ByteStreamCore: ByteStreamWatcher {
     var verdict: TrustMemory.Verdict?
     if evaluator.isObserved {
       switch await answer(in: ServerProtectionSpace(trust, chain), deadline) {
-      case .accept: verdict = .accepted
+      case .accept: verdict = .acceptedByDelegate
       case .usual, .identity: break
       case .cancel: return Self.cancelled
       case .refuse:

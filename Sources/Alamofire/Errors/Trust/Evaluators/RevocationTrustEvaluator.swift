@@ -88,6 +88,7 @@ extension RevocationTrustEvaluator: InstantTrustEvaluator {
   package var requestsStapledResponse: Bool {
     options.contains(.ocsp) || options.isDisjoint(with: [.crl, .preferCRL])
   }
+  package var authenticates: Bool { validateHost }
 }
 
 extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {

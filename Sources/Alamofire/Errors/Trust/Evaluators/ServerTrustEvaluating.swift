@@ -30,7 +30,7 @@ package protocol InstantTrustEvaluator: ServerTrustEvaluating {
   var isInstant: Bool { get }
   /// Whether it uses a stapled OCSP response.
   var requestsStapledResponse: Bool { get }
-  /// Whether it verifies the identity of the server.
+  /// Whether it verifies that the server is the one that the URL names.
   var authenticates: Bool { get }
 }
 
@@ -71,7 +71,9 @@ public final class DefaultTrustEvaluator: ServerTrustEvaluating {
   }
 }
 
-extension DefaultTrustEvaluator: InstantTrustEvaluator {}
+extension DefaultTrustEvaluator: InstantTrustEvaluator {
+  package var authenticates: Bool { validateHost }
+}
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
   /// A ``DefaultTrustEvaluator`` that checks the host name.
