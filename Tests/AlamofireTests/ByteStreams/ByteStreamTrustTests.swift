@@ -5,7 +5,7 @@ import HTTPTestServer
 import Testing
 
 @Suite("Trust of streams of bytes", .timeLimit(.minutes(5))) struct ByteStreamTrustTests {
-  enum Answer: CaseIterable { case trust, usual, otherCredential, refuse, cancel }
+  enum Answer: CaseIterable { case trust, usual, otherCredential, emptyCredential, refuse, cancel }
 
   private final class Judge: SessionDelegate, @unchecked Sendable {
     let calls = Recorder<String>()
@@ -29,6 +29,8 @@ import Testing
       case .usual: completionHandler(.performDefaultHandling, nil)
       case .otherCredential:
         completionHandler(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+      case .emptyCredential:
+        completionHandler(.useCredential, URLCredential(user: "", password: "", persistence: .none))
       case .refuse: completionHandler(.rejectProtectionSpace, nil)
       case .cancel: completionHandler(.cancelAuthenticationChallenge, nil)
       }
@@ -46,7 +48,7 @@ import Testing
       let error = await failure { try await stream.write(Data("x".utf8)) }
       switch answer {
       case .trust: #expect(error == nil)
-      case .usual, .otherCredential:
+      case .usual, .otherCredential, .emptyCredential:
         #expect(error?.transferCode == (isKnown ? nil : .serverCertificateHasUnknownRoot))
       case .refuse: #expect(error?.transferCode == .serverCertificateUntrusted)
       case .cancel: #expect(error?.isExplicitlyCancelledError == true)

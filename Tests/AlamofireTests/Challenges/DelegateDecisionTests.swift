@@ -135,7 +135,7 @@ struct DelegateDecisionTests {
 
   @Test("Trust in a server does not answer a challenge for a password") func trust() async {
     let delegate = ChallengeDelegate { _ in
-      (.useCredential, URLCredential(user: "", password: "", persistence: .none))
+      (.useCredential, URLCredential(trust: ServerTrust(certificates: [], host: "a.test")))
     }
     let fake = FakeTransport(.challenge())
     let session = Session.retained(fake: fake, observers: SessionObservers(delegate: delegate))

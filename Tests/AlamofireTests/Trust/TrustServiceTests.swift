@@ -44,11 +44,20 @@ import Testing
     #expect(try !requestsStapledResponse(ServerTrustManager(evaluators: [:])))
   }
 
-  @Test("A client certificate accepts no server, although it has neither a name nor a password")
-  func clientCertificate() {
-    let identity = ClientIdentity(certificates: [], subject: "", privateKey: Data())
-    #expect(!ClientIdentityCredential(identity).meansTrust)
-    #expect(URLCredential(user: "", password: "", persistence: .none).meansTrust)
-    #expect(!URLCredential(user: "ann", password: "", persistence: .none).meansTrust)
+  @Test("Only a credential that was made for the trust in a server accepts one", arguments: ["", "ann"])
+  func credentials(user: String) {
+    let trust = ServerTrust(certificates: [], host: "a.test")
+    func accepts(_ credential: URLCredential?) -> Bool {
+      if case .accept = TrustAnswer(.useCredential, credential) { true } else { false }
+    }
+    #expect(accepts(URLCredential(trust: trust)))
+    #expect(!accepts(nil))
+    for password in ["", "pass"] {
+      for persistence in [URLCredential.Persistence.none, .forSession] {
+        #expect(!accepts(URLCredential(user: user, password: password, persistence: persistence)))
+      }
+    }
+    let identity = ClientIdentity(certificates: [], subject: user, privateKey: Data())
+    #expect(!accepts(ClientIdentityCredential(identity)))
   }
 }

@@ -18,14 +18,15 @@ extension URLCredential {
   ///
   /// - Parameter trust: The trust of the challenge. The accepted chain is always the challenge's.
   public convenience init(trust: ServerTrust) {
-    self.init(user: "", password: "", persistence: .none)
+    self.init(user: Self.markOfTrust, password: "", persistence: .none)
   }
 
-  /// Whether the credential can accept a server, because it has neither a name nor a password.
-  var meansTrust: Bool {
-    (user ?? "").isEmpty && (password ?? "").isEmpty && persistence == .none
-      && !(self is ClientIdentityCredential)
-  }
+  /// The user name of credentials that accept a server. It differs in each process, so that no password is taken for
+  /// one.
+  private static let markOfTrust = "trust " + UUID().uuidString
+
+  /// Whether the credential accepts a server, because ``init(trust:)`` made it.
+  var meansTrust: Bool { user == Self.markOfTrust }
 }
 
 /// A credential with a client certificate: for ``Request/authenticate(with:)``, and the answer to a challenge of
@@ -81,7 +82,8 @@ enum TrustAnswer: Sendable {
       if let credential = credential as? ClientIdentityCredential {
         self = .identity(credential.clientIdentity)
       } else {
-        // A delegate that answers every challenge with the same password says nothing about certificates.
+        // A delegate that answers every challenge with the same password, even an empty one, says nothing about
+        // certificates.
         self = credential?.meansTrust == true ? .accept : .usual
       }
     case .performDefaultHandling: self = .usual
