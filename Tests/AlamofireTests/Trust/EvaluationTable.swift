@@ -59,6 +59,7 @@ enum EvaluationTable {
     wildcard-not-excluded       ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     common-name-not-permitted   ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     cross-signed-narrow         ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    cross-signed-excluded       ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     authority-not-stated        bad     bad     bad     bad      bad     pin        ok      bad     key      bad     ok
     name-permitted              ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     self-signed                 root    root    root    root     root    pin        ok      root    key      root    ok

@@ -116,9 +116,24 @@ extension TrustFixtures {
     return [
       "wildcard-excluded": fixture(wild),
       "wildcard-not-excluded": fixture(wild) { $0.host = "www.lab.localhost" },
+      "cross-signed-excluded": try crossSignedExcluded(),
       "common-name-not-permitted": fixture(renamed) { $0.host = "127.0.0.1" },
       "authority-not-stated": fixture(try server { $0.issuer = bare }), "cross-signed-narrow": narrowed,
     ]
+  }
+
+  /// Returns a server of an authority that two trusted ones have certified, one of which excludes its host. A wildcard
+  /// is neither within nor outside of an excluded name, so only the host shows which path is valid.
+  private func crossSignedExcluded() throws -> ServerFixture {
+    let excluding = try Self.authority("Middle", by: otherRoot) {
+      $0.keyOwner = middle
+      $0.excludedDomains = ["api.lab.localhost"]
+    }
+    let wild = try server {
+      $0.issuer = excluding
+      $0.dnsNames = ["*.lab.localhost"]
+    }
+    return fixture(wild) { $0.tls.appendedCertificates = [middle.certificatePEM] }
   }
 
   private func strengths() throws -> [String: ServerFixture] {

@@ -29,10 +29,25 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     var policies: [TrustPolicy]
     var anchors: [Certificate]?
     /// Results that are valid until the anchors change.
-    var path: Result<[Certificate], Failure>?
+    var path: Verification?
     var serverCertificates: [Certificate]?
     var anchorChanges = 0
     var requiredPins: [PublicKeyPin] = []
+  }
+
+  /// The path to a trusted certificate, as it was found for a host.
+  private struct Verification {
+    let host: String?
+    let result: Result<[Certificate], ChainFault>
+
+    /// Returns the result if it is valid for another host, too. A path for a host is one for any.
+    func result(for other: String?) -> Result<[Certificate], ChainFault>? {
+      if other == host { return result }
+      guard case .success(let path) = result, let other else {
+        return (try? result.get()).map { .success($0) }
+      }
+      return HostCheck.fault(of: path.map(\.parsed), for: other) == nil ? result : nil
+    }
   }
 
   /// The policies, anchors and the result, for the loop, attempts and the threads of users.
@@ -131,7 +146,11 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
   @discardableResult
   public func evaluate() throws(Failure) -> [Certificate] {
     let policies = policies
-    let path = try verifiedPath().get()
+    // As in a session without a manager, the host decides which of several paths is used.
+    let name = policies.lazy.compactMap(\.host).first
+    let path = try verifiedPath(for: name.map { HostPattern.ascii($0) }).mapError { fault in
+      Failure(fault, host: fault.isAboutName ? name ?? host : host)
+    }.get()
     let parsed = path.map(\.parsed)
     for policy in policies {
       switch policy.requirement {
@@ -161,22 +180,22 @@ public final class ServerTrust: Sendable, CustomStringConvertible {
     if let fault { throw Failure(fault, host: host) }
   }
 
-  private func verifiedPath() -> Result<[Certificate], Failure> {
+  private func verifiedPath(for name: String?) -> Result<[Certificate], ChainFault> {
     let (known, anchors, changes) = state.withLock { ($0.path, $0.anchors, $0.anchorChanges) }
-    if let known { return known }
-    let path = verify(anchors).map { $0.map { Certificate($0) } }
-      .mapError { Failure($0, host: host) }
+    if let result = known?.result(for: name) { return result }
+    let result = verify(anchors, for: name).map { $0.map { Certificate($0) } }
     state.withLock { state in
-      if state.anchorChanges == changes { state.path = path }
+      if state.anchorChanges == changes { state.path = Verification(host: name, result: result) }
     }
-    return path
+    return result
   }
 
-  /// Returns the path from the server's certificate to a trusted one.
-  private func verify(_ anchors: [Certificate]?) -> Result<[X509Certificate], ChainFault> {
+  /// Returns the path from the server's certificate to a trusted one. The certificate has to be valid for `name`, and
+  /// the authorities of the path may issue for it.
+  private func verify(_ anchors: [Certificate]?, for name: String?) -> Result<[X509Certificate], ChainFault> {
     trusted(anchors).flatMap { anchors in
       RevocationLists.of(options.certificateRevocationLists).flatMap { lists in
-        var verifier = ChainVerifier(anchors: anchors, host: nil)
+        var verifier = ChainVerifier(anchors: anchors, host: name)
         verifier.revocationLists = lists
         return verifier.verify(certificates.map(\.parsed))
       }

@@ -24,6 +24,10 @@ package struct ChainFault: Error, Sendable, Equatable {
   package var isHostMismatch: Bool {
     code == X509_V_ERR_HOSTNAME_MISMATCH || code == X509_V_ERR_IP_ADDRESS_MISMATCH
   }
+  /// Whether the certificate or an authority of its path is not valid for a host.
+  package var isAboutName: Bool {
+    isHostMismatch || code == X509_V_ERR_PERMITTED_VIOLATION || code == X509_V_ERR_EXCLUDED_VIOLATION
+  }
   package var isRevocation: Bool { code == X509_V_ERR_CERT_REVOKED }
   package var isRevocationUnknown: Bool { code == X509_V_ERR_UNABLE_TO_GET_CRL }
 
