@@ -160,6 +160,31 @@ extension TestIdentity {
     of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400),
     digest: Specification.Digest = .sha256, rule: RevocationListRule? = nil
   ) throws(ServerError) -> [UInt8] {
+    try revocationList(of: revoked, issued: issued, next: next, digest: digest) {
+      (list) throws(ServerError) in try rule?.add(to: list)
+    }
+  }
+
+  /// Makes a list for a part of the certificates, signed by this authority, as DER.
+  ///
+  /// - Parameter scope: The issuing distribution point (RFC 5280 §5.2.5) in the notation of OpenSSL, such as
+  ///   `indirectCRL:TRUE`.
+  /// - Throws: ``ServerError/tls(_:)``.
+  package func revocationList(of revoked: [TestIdentity], scope: String) throws(ServerError) -> [UInt8] {
+    try revocationList(of: revoked) { (list) throws(ServerError) in
+      guard let made = X509V3_EXT_conf_nid(nil, nil, NID_issuing_distribution_point, "critical," + scope)
+      else {
+        throw .openSSL("an extension of a list")
+      }
+      defer { X509_EXTENSION_free(made) }
+      guard X509_CRL_add_ext(list, made, -1) == 1 else { throw .openSSL("an extension of a list") }
+    }
+  }
+
+  private func revocationList(
+    of revoked: [TestIdentity], issued: Duration = .seconds(-3600), next: Duration? = .seconds(86_400),
+    digest: Specification.Digest = .sha256, extend: (OpaquePointer) throws(ServerError) -> Void
+  ) throws(ServerError) -> [UInt8] {
     ERR_clear_error()
     guard let list = X509_CRL_new() else { throw .openSSL("making a list") }
     defer { X509_CRL_free(list) }
@@ -176,7 +201,7 @@ extension TestIdentity {
       guard X509_CRL_set1_nextUpdate(list, end) == 1 else { throw .openSSL("making a list") }
     }
     for identity in revoked { try add(identity, to: list, start) }
-    if let rule { try rule.add(to: list) }
+    try extend(list)
     let key = try PEM.key(privateKeyPEM)
     guard X509_CRL_sort(list) == 1, X509_CRL_sign(list, key.pointer, digest.algorithm) > 0 else {
       throw .openSSL("signing a list")

@@ -82,6 +82,11 @@ enum EvaluationTable {
     old-list                    ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     old-list-revokes            revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
     early-list                  ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    early-list-revokes          revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    indirect-list-revokes       revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    indirect-list               ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
+    list-of-authorities-revokes revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok
+    list-of-authorities         ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     forged-list                 ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     weak-list                   ok      ok      ok      unknown  ok      ok         ok      ok      ok       ok      ok
     weak-list-revokes           revoked revoked revoked revoked  revoked revoked    revoked revoked revoked  revoked ok

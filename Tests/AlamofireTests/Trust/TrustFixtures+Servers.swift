@@ -6,7 +6,7 @@ extension TrustFixtures {
   func fixtures() throws -> [String: ServerFixture] {
     try dates().merging(names()) { $1 }.merging(chains()) { $1 }.merging(constraints()) { $1 }
       .merging(strengths()) { $1 }
-      .merging(pins()) { $1 }.merging(lists()) { $1 }.merging(staples()) { $1 }
+      .merging(pins()) { $1 }.merging(lists()) { $1 }.merging(partialLists()) { $1 }.merging(staples()) { $1 }
   }
 
   private func dates() throws -> [String: ServerFixture] {
@@ -169,16 +169,15 @@ extension TrustFixtures {
     ]
   }
 
+  private func listed(_ identity: TestIdentity, _ lists: [[UInt8]]) -> ServerFixture {
+    fixture(identity) { $0.options.certificateRevocationLists = lists.map { Data($0) } }
+  }
+
   private func lists() throws -> [String: ServerFixture] {
-    func listed(_ identity: TestIdentity, _ lists: [[UInt8]]) -> ServerFixture {
-      fixture(identity) { $0.options.certificateRevocationLists = lists.map { Data($0) } }
-    }
     let revoked = try server()
     let good = try server()
     let none = try root.revocationList(of: [])
     let sub = try Self.authority("Sub", by: middle)
-    let silent = try Self.authority("Silent", by: middle) { $0.signsLists = false }
-    let ofSilent = try server { $0.issuer = silent }
     return [
       "list-revokes": listed(revoked, [try middle.revocationList(of: [good, revoked])]),
       "list-revokes-issuer": listed(
@@ -190,9 +189,29 @@ extension TrustFixtures {
       "old-list-revokes": listed(
         revoked, [try middle.revocationList(of: [revoked], issued: .seconds(-7200), next: .seconds(-3600))]),
       "early-list": listed(good, [try middle.revocationList(of: [], issued: .seconds(3600)), none]),
+      "early-list-revokes": listed(
+        revoked, [try middle.revocationList(of: [revoked], issued: .seconds(3600)), none]),
       "forged-list": listed(revoked, [try impostor.revocationList(of: [revoked]), none]),
       "weak-list": listed(good, [try middle.revocationList(of: [], digest: .sha1), none]),
       "weak-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], digest: .sha1)]),
+      "unreadable-list": listed(good, [Array("no list".utf8)]),
+    ]
+  }
+
+  /// Returns servers with lists that do not cover all certificates, or must not be used.
+  private func partialLists() throws -> [String: ServerFixture] {
+    let revoked = try server()
+    let good = try server()
+    let none = try root.revocationList(of: [])
+    let silent = try Self.authority("Silent", by: middle) { $0.signsLists = false }
+    let ofSilent = try server { $0.issuer = silent }
+    let indirect = try middle.revocationList(of: [revoked], scope: "indirectCRL:TRUE")
+    let ofAuthorities = try middle.revocationList(of: [revoked], scope: "onlyCA:TRUE")
+    return [
+      "indirect-list-revokes": listed(revoked, [indirect, none]),
+      "indirect-list": listed(good, [indirect, none]),
+      "list-of-authorities-revokes": listed(revoked, [ofAuthorities, none]),
+      "list-of-authorities": listed(good, [ofAuthorities, none]),
       "delta-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], rule: .delta)]),
       "unknown-list-revokes": listed(revoked, [try middle.revocationList(of: [revoked], rule: .unknown)]),
       "list-without-right-revokes": listed(ofSilent, [try silent.revocationList(of: [ofSilent])]),
@@ -202,7 +221,6 @@ extension TrustFixtures {
           try middle.revocationList(of: [revoked], rule: .delta),
           try middle.revocationList(of: [revoked], rule: .unknown),
         ]),
-      "unreadable-list": listed(good, [Array("no list".utf8)]),
     ]
   }
 

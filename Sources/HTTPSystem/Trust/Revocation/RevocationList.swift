@@ -61,12 +61,15 @@ final class RevocationList: @unchecked Sendable {
   func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus? {
     defer { ERR_clear_error() }
     guard let scope = scope(for: certificate), isSigned(by: issuer) else { return nil }
-    guard let start = OpenSSLTime.seconds(X509_CRL_get0_lastUpdate(pointer)),
-      start <= now + RevocationStatus.skew
-    else { return .unknown("the list of its issuer is not valid yet") }
     let obstacle = obstacle(in: scope, issuer)
+    let hasBegun = OpenSSLTime.seconds(X509_CRL_get0_lastUpdate(pointer)).map {
+      $0 <= now + RevocationStatus.skew
+    }
     // A revoked certificate stays revoked, even if the list is old.
-    if names(certificate) { return obstacle.map { .listed($0) } ?? .revoked }
+    if names(certificate) {
+      return (obstacle ?? (hasBegun == true ? nil : "it is not valid yet")).map { .listed($0) } ?? .revoked
+    }
+    guard hasBegun == true else { return .unknown("the list of its issuer is not valid yet") }
     guard scope == .whole, obstacle == nil else { return nil }
     guard openssl_is_weak_signature(X509_CRL_get_signature_nid(pointer)) == 0 else {
       return .unknown("the signature of the list of its issuer is too weak")
@@ -133,10 +136,13 @@ final class RevocationList: @unchecked Sendable {
   private func scope(
     of point: ISSUING_DIST_POINT, _ names: OpaquePointer?, for certificate: X509Certificate
   ) -> Scope? {
-    // An indirect list is not signed by the issuer.
-    guard point.indirectCRL <= 0, point.onlyattr <= 0 else { return nil }
-    if point.onlyuser > 0, certificate.isAuthority { return nil }
-    if point.onlyCA > 0, !certificate.isAuthority { return nil }
+    // Attribute certificates may have the numbers of other certificates.
+    guard point.onlyattr <= 0 else { return nil }
+    // The entries of other issuers need extensions that are not read here.
+    if point.indirectCRL > 0 { return .unusable("it has certificates of other issuers (indirect)") }
+    guard point.onlyuser <= 0 || !certificate.isAuthority, point.onlyCA <= 0 || certificate.isAuthority else {
+      return .unusable("it is for other kinds of certificates")
+    }
     if point.onlysomereasons != nil { return .part }
     guard point.distpoint != nil else { return .whole }
     // Issuers with many certificates split their list. The certificate names the part that would list it.
