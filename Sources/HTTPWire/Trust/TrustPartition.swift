@@ -6,14 +6,15 @@ import Synchronization
 struct TrustPartition: Hashable {
   private let trustStore: TransportOptions.TrustStore
   private let revocationLists: [Data]
-  private let identity: ClientIdentity?
+  /// The certificates of the client's identity. The key belongs to them, so it need not be kept.
+  private let identity: [Data]?
   private let proxies: ProxyTable?
 
   private init(_ options: TransportOptions, _ proxies: ProxyTable?) {
     self.proxies = proxies
     trustStore = options.trustStore
     revocationLists = options.certificateRevocationLists
-    identity = options.clientIdentity
+    identity = options.clientIdentity?.certificates
   }
 
   private static let usual = TrustPartition(TransportOptions(), nil)
@@ -21,8 +22,15 @@ struct TrustPartition: Hashable {
   /// Whether options trust the servers and present the identity of the default options.
   static func isUsual(_ options: TransportOptions) -> Bool { TrustPartition(options, nil) == usual }
 
+  /// The bytes of the options.
+  private var size: Int {
+    let store = if case .pem(let text) = trustStore { text.count } else { 0 }
+    return (revocationLists + (identity ?? [])).reduce(store) { $0 + $1.count }
+  }
+
   private struct Numbers {
-    var given: [TrustPartition: Int] = [:]
+    /// A program that creates its options again each time must not fill the memory with them.
+    var given = SizedTable<TrustPartition, Int>(countLimit: 256)
     var next = 0
   }
 
@@ -34,10 +42,8 @@ struct TrustPartition: Hashable {
     let key = TrustPartition(options, proxies)
     return numbers.withLock { numbers in
       if let number = numbers.given[key] { return number }
-      // A program that creates its options again each time must not fill the memory with them.
-      if numbers.given.count >= 256 { numbers.given.removeAll() }
       numbers.next += 1
-      numbers.given[key] = numbers.next
+      numbers.given.keep(numbers.next, for: key, bytes: key.size)
       return numbers.next
     }
   }

@@ -12,8 +12,8 @@ import Testing
   @Test("Options that change trust or the client certificate have a separate partition")
   func distinct() {
     let (one, two) = (Data([1]), Data([2]))
-    func identity(_ key: Data) -> ClientIdentity {
-      ClientIdentity(certificates: [one], subject: "CN=Ada", privateKey: key)
+    func identity(_ certificate: Data) -> ClientIdentity {
+      ClientIdentity(certificates: [certificate], subject: "CN=Ada", privateKey: one)
     }
     let changes: [(inout TransportOptions) -> Void] = [
       { _ in }, { $0.trustStore = .pem(one) }, { $0.trustStore = .file("/a.pem") },
@@ -30,6 +30,16 @@ import Testing
     let composed = Self.partition { $0.trustStore = .file("/jos\u{E9}.pem") }
     #expect(composed != Self.partition { $0.trustStore = .file("/jose\u{301}.pem") })
     #expect(composed == Self.partition { $0.trustStore = .file("/jos\u{E9}.pem") })
+  }
+
+  @Test("An identity is known by its certificates, so that no key is kept")
+  func identities() {
+    let partitions = [Data([1]), Data([2])].map { key in
+      Self.partition {
+        $0.clientIdentity = ClientIdentity(certificates: [Data([9])], subject: "CN=Eve", privateKey: key)
+      }
+    }
+    #expect(Set(partitions).count == 1)
   }
 
   @Test("Other options share a partition")

@@ -49,10 +49,7 @@ package final class TrustAnchors: @unchecked Sendable {
       guard let certificates = X509Certificate.all(in: data), !certificates.isEmpty,
         let anchors = TrustAnchors(certificates)
       else { return .failure(.unreadable("the given trust store (PEM)")) }
-      keptTexts.withLock { texts in
-        if texts.count >= 64 { texts.removeAll() }
-        texts[data] = anchors
-      }
+      keptTexts.withLock { $0.keep(anchors, for: data, bytes: data.count) }
       return .success(anchors)
     }
   }
@@ -99,7 +96,7 @@ package final class TrustAnchors: @unchecked Sendable {
   /// The stores of files, for the loop and evaluators. It is never held together with `keptTexts`.
   private static let keptFiles = TrackedMutex<[Source: Kept]>([:])
   /// The stores of texts, for the loop and evaluators.
-  private static let keptTexts = TrackedMutex<[Data: TrustAnchors]>([:])
+  private static let keptTexts = TrackedMutex(SizedTable<Data, TrustAnchors>(countLimit: 64))
 
   private static func kept(_ source: Source, file: String?, folder: String?) -> Result<
     TrustAnchors, ChainFault

@@ -160,7 +160,7 @@ package struct RevocationLists: Sendable {
   init(_ lists: [RevocationList]) { self.lists = lists }
 
   /// The lists of users that were loaded, for the loop, attempts and the threads of users.
-  private static let kept = TrackedMutex<[[Data]: RevocationLists]>([:])
+  private static let kept = TrackedMutex(SizedTable<[Data], RevocationLists>(countLimit: 16))
 
   /// Reads lists, each as DER or PEM. A text is read once for all connections.
   package static func of(_ texts: [Data]) -> Result<RevocationLists, ChainFault> {
@@ -172,10 +172,8 @@ package struct RevocationLists: Sendable {
       all += lists
     }
     let lists = RevocationLists(all)
-    kept.withLock { kept in
-      if kept.count >= 16 { kept.removeAll() }
-      kept[texts] = lists
-    }
+    let bytes = texts.reduce(0) { $0 + $1.count }
+    kept.withLock { $0.keep(lists, for: texts, bytes: bytes) }
     return .success(lists)
   }
 
