@@ -33,6 +33,14 @@ package struct ChainVerifier: Sendable {
   /// OpenSSL follows the first issuer that it finds and does not backtrack. If its path fails, other paths are tried
   /// (RFC 4158 §2.4.2), up to ``PathCandidates/pathLimit``; the failure of the first path is reported.
   package func verify(_ presented: [X509Certificate]) -> Result<[X509Certificate], ChainFault> {
+    var effort = PathEffort()
+    return verify(presented, &effort)
+  }
+
+  /// Verifies with a limit that several verifications share.
+  func verify(
+    _ presented: [X509Certificate], _ effort: inout PathEffort
+  ) -> Result<[X509Certificate], ChainFault> {
     guard let leaf = presented.first else {
       return .failure(
         ChainFault(kind: .certificateUntrusted, message: "{host} has shown no certificate."))
@@ -45,7 +53,8 @@ package struct ChainVerifier: Sendable {
     if case .success = short { return short }
     let first = accepted(check.path(from: leaf, through: presented, to: .store(anchors)), presented, now)
     guard case .failure(let fault) = first, fault.dependsOnPath else { return first }
-    for path in PathCandidates(from: leaf, through: presented, to: anchors).paths {
+    for path in PathCandidates(from: leaf, through: presented, to: anchors, &effort).paths {
+      guard effort.spend(on: path) else { break }
       let other = check.path(from: leaf, through: path.dropLast(), to: .certificates(path.suffix(1)))
       let result = accepted(other, presented, now)
       if case .success = result { return result }
@@ -103,6 +112,36 @@ enum CertificateForm {
   }
 }
 
+/// The work that the search for other paths may take. A server chooses the certificates, and the search runs on a
+/// thread that other transfers use.
+package struct PathEffort: Sendable {
+  /// The number of presented certificates that are considered. OpenSSL's own search considers all of them.
+  package static let certificateLimit = 32
+  /// The number of certificates that are examined as issuers, each time that one is.
+  package static let examinationLimit = 2000
+  /// The number of signatures on the paths that are tried.
+  package static let signatureLimit = 200
+
+  package private(set) var examinations = 0
+  package private(set) var signatures = 0
+
+  package init() {}
+
+  /// Counts the examination of a certificate. Returns whether it is allowed.
+  mutating func examine() -> Bool {
+    guard examinations < Self.examinationLimit else { return false }
+    examinations += 1
+    return true
+  }
+
+  /// Counts the signatures of a path. Returns whether it may be verified.
+  mutating func spend(on path: [X509Certificate]) -> Bool {
+    guard signatures + path.count <= Self.signatureLimit else { return false }
+    signatures += path.count
+    return true
+  }
+}
+
 /// The paths from a certificate to trusted ones that names and key identifiers allow (RFC 4158 §2.4.2). ``PathCheck``
 /// verifies the signatures.
 ///
@@ -117,50 +156,72 @@ struct PathCandidates {
   /// The issuers after the leaf: authorities in their order, and the trusted certificate.
   private(set) var paths: [[X509Certificate]] = []
 
-  private let presented: [X509Certificate]
+  /// A certificate with its key, which is encoded once.
+  private struct Node {
+    let certificate: X509Certificate
+    let key: Data?
+
+    init(_ certificate: X509Certificate) {
+      self.certificate = certificate
+      key = certificate.publicKey
+    }
+
+    /// Whether both are the same authority, perhaps by two certificates.
+    func isSameAuthority(as other: Node) -> Bool {
+      X509_NAME_cmp(
+        X509_get_subject_name(certificate.pointer), X509_get_subject_name(other.certificate.pointer)) == 0
+        && key == other.key
+    }
+  }
+
+  private let presented: [Node]
   private var visits = 0
 
-  init(from leaf: X509Certificate, through presented: [X509Certificate], to anchors: TrustAnchors) {
-    self.presented = presented
+  init(
+    from leaf: X509Certificate, through presented: [X509Certificate], to anchors: TrustAnchors,
+    _ effort: inout PathEffort
+  ) {
+    self.presented = presented.prefix(PathEffort.certificateLimit).map { Node($0) }
     guard let context = X509_STORE_CTX_new() else { return }
     defer { X509_STORE_CTX_free(context) }
     withExtendedLifetime(anchors) {
       guard X509_STORE_CTX_init(context, anchors.store, leaf.pointer, nil) == 1 else { return }
-      extend([leaf], context)
+      extend([Node(leaf)], context, &effort)
     }
     ERR_clear_error()
   }
 
-  private mutating func extend(_ path: [X509Certificate], _ context: OpaquePointer) {
+  private mutating func extend(_ path: [Node], _ context: OpaquePointer, _ effort: inout PathEffort) {
     guard let last = path.last, path.count <= Self.lengthLimit, visits < Self.visitLimit else { return }
     visits += 1
-    let trusted = trustedIssuers(of: last, context).filter { !isOnPath($0, path) }
-    for anchor in trusted where paths.count < Self.pathLimit { paths.append(path.dropFirst() + [anchor]) }
+    let trusted = trustedIssuers(of: last.certificate, context, &effort).filter { !isOnPath($0, path) }
+    for anchor in trusted where paths.count < Self.pathLimit {
+      paths.append(path.dropFirst().map(\.certificate) + [anchor.certificate])
+    }
     for candidate in presented where paths.count < Self.pathLimit {
-      guard X509_check_issued(candidate.pointer, last.pointer) == X509_V_OK, !isOnPath(candidate, path),
-        !trusted.contains(where: { $0.der == candidate.der })
+      guard effort.examine() else { return }
+      guard X509_check_issued(candidate.certificate.pointer, last.certificate.pointer) == X509_V_OK,
+        !isOnPath(candidate, path), !trusted.contains(where: { $0.certificate == candidate.certificate })
       else { continue }
-      extend(path + [candidate], context)
+      extend(path + [candidate], context, &effort)
     }
   }
 
-  private func trustedIssuers(of certificate: X509Certificate, _ context: OpaquePointer) -> [X509Certificate]
-  {
+  private func trustedIssuers(
+    of certificate: X509Certificate, _ context: OpaquePointer, _ effort: inout PathEffort
+  ) -> [Node] {
     guard let name = X509_get_issuer_name(certificate.pointer),
       let found = X509_STORE_CTX_get1_certs(context, name)
     else { return [] }
     defer { openssl_free_certificates(found) }
     return ServerEvaluation.certificates(found).filter {
-      X509_check_issued($0.pointer, certificate.pointer) == X509_V_OK
-    }
+      effort.examine() && X509_check_issued($0.pointer, certificate.pointer) == X509_V_OK
+    }.map { Node($0) }
   }
 
   /// Whether the path already has an authority with this name and key, by any certificate.
-  private func isOnPath(_ candidate: X509Certificate, _ path: [X509Certificate]) -> Bool {
-    path.contains { certificate in
-      X509_NAME_cmp(X509_get_subject_name(certificate.pointer), X509_get_subject_name(candidate.pointer)) == 0
-        && certificate.publicKey == candidate.publicKey
-    }
+  private func isOnPath(_ candidate: Node, _ path: [Node]) -> Bool {
+    path.contains { $0.isSameAuthority(as: candidate) }
   }
 }
 
@@ -269,18 +330,28 @@ package enum ServerChain {
   private static let limit = 16
 
   /// Returns the leaf, the path to a trusted certificate if there is one, and the other linked certificates of
-  /// `presented` in their order.
+  /// `presented` in their order. Only the first ``PathEffort/certificateLimit`` certificates can be links of the other
+  /// ones.
   package static func of(_ presented: [X509Certificate], anchors: TrustAnchors?) -> [X509Certificate] {
+    var effort = PathEffort()
+    return of(presented, anchors: anchors, &effort)
+  }
+
+  /// Returns the same, and counts the work.
+  package static func of(
+    _ presented: [X509Certificate], anchors: TrustAnchors?, _ effort: inout PathEffort
+  ) -> [X509Certificate] {
     guard let leaf = presented.first else { return [] }
     var verifier = ChainVerifier(anchors: anchors, host: nil)
     verifier.rules = .linkage
     var chain = [leaf]
-    if anchors != nil, case .success(let path) = verifier.verify(presented) { chain = path }
-    for candidate in presented.dropFirst().prefix(limit)
+    if anchors != nil, case .success(let path) = verifier.verify(presented, &effort) { chain = path }
+    let considered = Array(presented.prefix(PathEffort.certificateLimit))
+    for candidate in considered.dropFirst().prefix(limit)
     where !chain.contains(where: { $0.der == candidate.der }) {
       guard let goal = TrustAnchors([candidate]) else { continue }
       verifier.anchors = goal
-      if case .success(let path) = verifier.verify(presented), path.last?.der == candidate.der {
+      if case .success(let path) = verifier.verify(considered, &effort), path.last?.der == candidate.der {
         chain.append(candidate)
       }
     }

@@ -58,9 +58,11 @@ final class RevocationList: @unchecked Sendable {
 
   /// Returns the status of a certificate of `issuer` by this list. Returns `nil` if the list does not concern it, or
   /// was not signed by its issuer.
-  func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus? {
+  func status(
+    of certificate: X509Certificate, issuer: X509Certificate, at now: Int, _ signatures: inout SignatureChecks
+  ) -> RevocationStatus? {
     defer { ERR_clear_error() }
-    guard let scope = scope(for: certificate), isSigned(by: issuer) else { return nil }
+    guard let scope = scope(for: certificate), signatures.isSigned(self, by: issuer) else { return nil }
     let obstacle = obstacle(in: scope, issuer)
     let hasBegun = OpenSSLTime.seconds(X509_CRL_get0_lastUpdate(pointer)).map {
       $0 <= now + RevocationStatus.skew
@@ -86,10 +88,14 @@ final class RevocationList: @unchecked Sendable {
     return X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
   }
 
-  private func isSigned(by issuer: X509Certificate) -> Bool {
-    guard X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0,
-      let key = X509_get0_pubkey(issuer.pointer)
-    else { return false }
+  /// Whether the list has the name of an issuer.
+  func names(issuer: X509Certificate) -> Bool {
+    X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0
+  }
+
+  /// Whether the key of an issuer fits the signature.
+  func isSigned(by issuer: X509Certificate) -> Bool {
+    guard let key = X509_get0_pubkey(issuer.pointer) else { return false }
     return X509_CRL_verify(pointer, key) == 1
   }
 
@@ -151,6 +157,49 @@ final class RevocationList: @unchecked Sendable {
   }
 }
 
+/// The signatures of certificates and lists that were verified. Each one is verified once with each key, because
+/// servers choose the certificates, and the keys in them may be slow.
+package struct SignatureChecks {
+  private enum Signed: Hashable {
+    case certificate(X509Certificate)
+    case list(ObjectIdentifier)
+  }
+
+  private var results: [Data: [Signed: Bool]] = [:]
+
+  /// The number of signatures that were verified.
+  package var count: Int { results.values.reduce(0) { $0 + $1.count } }
+
+  package init() {}
+
+  mutating func isSigned(_ list: RevocationList, by issuer: X509Certificate) -> Bool {
+    guard list.names(issuer: issuer) else { return false }
+    return result(.list(ObjectIdentifier(list)), issuer) { list.isSigned(by: issuer) }
+  }
+
+  /// Returns the signers of a certificate among the first ones of `shown`.
+  mutating func issuers(
+    of certificate: X509Certificate, among shown: [X509Certificate]
+  ) -> [X509Certificate] {
+    var issuers: [X509Certificate] = []
+    for candidate in shown.prefix(PathEffort.certificateLimit)
+    where candidate != certificate && !issuers.contains(candidate) {
+      guard X509_check_issued(candidate.pointer, certificate.pointer) == X509_V_OK else { continue }
+      let isIssuer = result(.certificate(certificate), candidate) { certificate.isSigned(by: candidate) }
+      if isIssuer { issuers.append(candidate) }
+    }
+    return issuers
+  }
+
+  private mutating func result(_ signed: Signed, _ issuer: X509Certificate, _ verify: () -> Bool) -> Bool {
+    guard let key = issuer.publicKey else { return false }
+    if let known = results[key]?[signed] { return known }
+    let result = verify()
+    results[key, default: [:]][signed] = result
+    return result
+  }
+}
+
 /// The lists of revoked certificates that the user gave.
 package struct RevocationLists: Sendable {
   private let lists: [RevocationList]
@@ -179,9 +228,16 @@ package struct RevocationLists: Sendable {
 
   /// Returns the status of one certificate by all lists. The certificate is revoked if one list says so.
   func status(of certificate: X509Certificate, issuer: X509Certificate, at now: Int) -> RevocationStatus {
+    var signatures = SignatureChecks()
+    return status(of: certificate, issuer: issuer, at: now, &signatures)
+  }
+
+  private func status(
+    of certificate: X509Certificate, issuer: X509Certificate, at now: Int, _ signatures: inout SignatureChecks
+  ) -> RevocationStatus {
     var best: RevocationStatus?
     for list in lists {
-      switch list.status(of: certificate, issuer: issuer, at: now) {
+      switch list.status(of: certificate, issuer: issuer, at: now, &signatures) {
       case .revoked: return .revoked
       case .listed(let reason): best = .listed(reason)
       case .good(let end): if !Self.isListed(best) { best = .good(until: end) }
@@ -202,11 +258,11 @@ package struct RevocationLists: Sendable {
   ///   there, if it is there.
   func fault(of path: [X509Certificate], presented: [X509Certificate], at now: Int) -> ChainFault? {
     guard !lists.isEmpty else { return nil }
+    var signatures = SignatureChecks()
     for (depth, certificate) in path.enumerated() {
       let issuers =
-        depth + 1 < path.count
-        ? [path[depth + 1]] : presented.filter { $0.der != certificate.der && certificate.isSigned(by: $0) }
-      if let fault = fault(of: certificate, issuers, depth, now) { return fault }
+        depth + 1 < path.count ? [path[depth + 1]] : signatures.issuers(of: certificate, among: presented)
+      if let fault = fault(of: certificate, issuers, depth, now, &signatures) { return fault }
     }
     return nil
   }
@@ -216,11 +272,19 @@ package struct RevocationLists: Sendable {
   package func fault(
     ofLinked chain: [X509Certificate], presented: [X509Certificate]
   ) -> ChainFault? {
+    var signatures = SignatureChecks()
+    return fault(ofLinked: chain, presented: presented, &signatures)
+  }
+
+  /// Returns the same, and counts the signatures that were verified.
+  package func fault(
+    ofLinked chain: [X509Certificate], presented: [X509Certificate], _ signatures: inout SignatureChecks
+  ) -> ChainFault? {
     guard !lists.isEmpty else { return nil }
     let now = OpenSSLTime.now
     for (depth, certificate) in chain.enumerated() {
-      let issuers = (chain + presented).filter { $0.der != certificate.der && certificate.isSigned(by: $0) }
-      if let fault = fault(of: certificate, issuers, depth, now) { return fault }
+      let issuers = signatures.issuers(of: certificate, among: chain + presented)
+      if let fault = fault(of: certificate, issuers, depth, now, &signatures) { return fault }
     }
     return nil
   }
@@ -228,11 +292,12 @@ package struct RevocationLists: Sendable {
   /// Checks one certificate. A server may withhold the certificate of its issuer. Then the certificate is revoked if a
   /// list of an issuer with that name has it, because the program trusts its own lists.
   private func fault(
-    of certificate: X509Certificate, _ issuers: [X509Certificate], _ depth: Int, _ now: Int
+    of certificate: X509Certificate, _ issuers: [X509Certificate], _ depth: Int, _ now: Int,
+    _ signatures: inout SignatureChecks
   ) -> ChainFault? {
     if issuers.isEmpty { return lists.contains { $0.names(certificate) } ? .revoked(depth: depth) : nil }
     for issuer in issuers {
-      switch status(of: certificate, issuer: issuer, at: now) {
+      switch status(of: certificate, issuer: issuer, at: now, &signatures) {
       case .revoked: return .revoked(depth: depth)
       case .listed(let reason): return .listed(reason, depth: depth)
       case .good, .unknown: continue
