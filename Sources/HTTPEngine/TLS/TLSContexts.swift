@@ -200,13 +200,16 @@ enum TLSKeyLog {
     if let usual, usual != file { write(line, to: usual) }
   }
 
-  /// Appends one line to the file.
+  /// Appends one line to the file, if it is a regular one. A pipe without a reader would block the loop.
   private static func write(_ line: UnsafePointer<CChar>, to file: String) {
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    let descriptor = open(
+      file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o600)
     guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    var facts = stat()
+    guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return }
     // One write, so that lines of several processes do not mix.
     let text = String(cString: line) + "\n"
     _ = text.utf8CString.withUnsafeBufferPointer { Glibc.write(descriptor, $0.baseAddress, $0.count - 1) }
-    close(descriptor)
   }
 }

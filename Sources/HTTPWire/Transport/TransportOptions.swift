@@ -130,9 +130,10 @@ public struct TransportOptions: Sendable, Equatable {
   public var tls12Ciphers: String?
   /// The offered cipher suites of TLS 1.3, separated by colons. Default and failure are as with ``tls12Ciphers``.
   public var tls13CipherSuites: String?
-  /// A file to which the secrets of every TLS connection are appended, in the NSS key log format, which Wireshark
-  /// reads. Readers of the file can decrypt all traffic. Default: `nil`, none; the environment variable
-  /// `SSLKEYLOGFILE` works too, and is read once, when the first connection is secured.
+  /// A regular file to which the secrets of every TLS connection are appended, in the NSS key log format, which
+  /// Wireshark reads. Nothing is written to pipes and devices. Readers of the file can decrypt all traffic. Default:
+  /// `nil`, none; the environment variable `SSLKEYLOGFILE` works too, and is read once, when the first connection is
+  /// secured.
   ///
   /// Set it for a session rather than for a request. Requests share connections, so the file may have the secrets of
   /// other requests, and has none for a connection that was open before.

@@ -48,6 +48,27 @@ import Testing
     #expect(try Self.labels(folder, "keys").contains("CLIENT_TRAFFIC_SECRET_0"))
   }
 
+  @Test("Nothing is written to a file that is not regular, because a pipe could block the loop")
+  func pipe() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/keys"
+    try #require(mkfifo(path, 0o600) == 0)
+    let server = try HTTPTestServer(.tls(.localhost))
+    // If the loop waits for a reader of the pipe, this one ends the wait, and stays for the lines that follow.
+    let status = try await WaitLimit.watch(
+      "a response", #_sourceLocation, orElse: { _ = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) }
+    ) {
+      try await Client { $0.tlsKeyLogFile = path }.get(server.url("/get")).status
+    }
+    #expect(status == 200)
+    let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    try #require(reader >= 0)
+    defer { close(reader) }
+    #expect(try await Client { $0.tlsKeyLogFile = path }.get(server.url("/get")).status == 200)
+    var byte: UInt8 = 0
+    #expect(read(reader, &byte, 1) == 0, "no process writes to the pipe")
+  }
+
   @Test("SSLKEYLOGFILE names a file for all connections, in addition to the option's") func environment()
     async
   {
