@@ -238,6 +238,33 @@ import Testing
     #expect(message(TrustLocation(file: empty.path, folder: nil)) == nil)
   }
 
+  @Test("A trust store may consist of several folders, with colons in between")
+  func severalFolders() throws {
+    let folder = try TemporaryFolder()
+    let file = try folder.write(Array(Self.authority("Root").caPEM.utf8), "root.pem")
+    for folders in [
+      folder.path, "/nonexistent:\(folder.path)", "\(folder.path):/nonexistent", ":\(folder.path):",
+    ] {
+      let location = TrustLocation(file: nil, folder: folders)
+      #expect(throws: Never.self, "\(folders)") { try TrustAnchors.system(at: location).get() }
+    }
+    for folders in ["/nonexistent:/absent", ":", "\(file):\(file)"] {
+      let location = TrustLocation(file: nil, folder: folders)
+      #expect(throws: ChainFault.self, "\(folders)") { try TrustAnchors.system(at: location).get() }
+    }
+  }
+
+  @Test("An empty name of a trust store counts as none")
+  func emptyNames() throws {
+    let folder = try TemporaryFolder()
+    let file = try folder.write(Array(Self.authority("Root").caPEM.utf8), "root.pem")
+    for (file, folder) in [("", folder.path), (file, "")] {
+      let location = TrustLocation(file: file, folder: folder)
+      #expect(throws: Never.self) { try TrustAnchors.system(at: location).get() }
+    }
+    #expect(TrustLocation(file: "", folder: "") == TrustLocation(file: nil, folder: nil))
+  }
+
   @Test("A trust store that is not there is reported from one that is broken")
   func brokenStore() throws {
     func message(_ path: String) throws -> String {

@@ -125,11 +125,13 @@ package final class TrustAnchors: @unchecked Sendable {
 /// program may run on another one. OpenSSL's environment variables take precedence over both.
 package struct TrustLocation: Sendable, Hashable {
   let file: String?
+  /// One folder, or several with colons in between.
   let folder: String?
 
+  /// Makes a location. Empty names count as none.
   package init(file: String?, folder: String?) {
-    self.file = file
-    self.folder = folder
+    self.file = file?.isEmpty == true ? nil : file
+    self.folder = folder?.isEmpty == true ? nil : folder
   }
 
   static let system = TrustLocation.find()
@@ -138,16 +140,21 @@ package struct TrustLocation: Sendable, Hashable {
   var hasCertificates: Bool {
     var facts = stat()
     if let file, stat(file, &facts) == 0, facts.st_size > 0 { return true }
-    guard let folder, let stream = opendir(folder) else { return false }
+    return folder?.split(separator: ":").contains { Self.hasFiles(String($0)) } ?? false
+  }
+
+  private static func hasFiles(_ folder: String) -> Bool {
+    guard let stream = opendir(folder) else { return false }
     defer { closedir(stream) }
     // Each folder has `.` and `..`.
     return readdir(stream) != nil && readdir(stream) != nil && readdir(stream) != nil
   }
 
   private static func find() -> TrustLocation {
-    let file = getenv("SSL_CERT_FILE").map { String(cString: $0) }
-    let folder = getenv("SSL_CERT_DIR").map { String(cString: $0) }
-    if file != nil || folder != nil { return TrustLocation(file: file, folder: folder) }
+    let named = TrustLocation(
+      file: getenv("SSL_CERT_FILE").map { String(cString: $0) },
+      folder: getenv("SSL_CERT_DIR").map { String(cString: $0) })
+    if named.file != nil || named.folder != nil { return named }
     let files = [
       "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch
       "/etc/pki/tls/certs/ca-bundle.crt",  // Fedora, RHEL
