@@ -63,13 +63,13 @@ final class ConnectionThreads: Sendable {
     for thread in threads { pthread_join(thread, nil) }
   }
 
-  /// Waits for the end of all threads, and joins them. Called by the thread that accepts, as its last step.
+  /// Waits for the end of all threads, and joins them. Called by the thread that accepts, as its last step. Each thread
+  /// is known until it has ended, because it may stop the server.
   func joinAll() {
-    let threads = state.withLock { state in
-      defer { state.threads.removeAll() }
-      return Array(state.threads.values)
+    for (id, thread) in state.withLock({ $0.threads }) {
+      pthread_join(thread, nil)
+      state.withLock { $0.threads[id] = nil }
     }
-    for thread in threads { pthread_join(thread, nil) }
   }
 }
 
