@@ -17,6 +17,8 @@ package struct SegmentSources: Sendable {
     var validator: String?
     /// The number of failures since its last byte.
     var failures = 0
+    /// The number of ranges in a row that were far shorter than requested.
+    var shortRanges = 0
     /// The earliest time at which a request may be sent to it.
     var notBefore = Duration.zero
     /// The number of requests that it takes at a time, after it refused another one; `nil` if that is not known.
@@ -26,6 +28,9 @@ package struct SegmentSources: Sendable {
 
   /// The number of failures without a byte after which a source is dropped.
   package static let failureLimit = 5
+
+  /// The number of ranges in a row, far shorter than requested, that are read. Later ones are failures.
+  package static let shortRangeLimit = 5
 
   private var sources: [Source]
   /// The source that was dropped last.
@@ -77,6 +82,21 @@ package struct SegmentSources: Sendable {
   package mutating func limit(_ index: Int, to count: Int) { sources[index].limit = max(1, count) }
 
   package mutating func succeeded(_ index: Int) { sources[index].failures = 0 }
+
+  /// Notes the size of a range. Returns false if it is one of too many short ones: a source that sends a byte of each
+  /// range would be asked as often as the file has bytes.
+  ///
+  /// - Parameter expected: The number of bytes of which a source sends at least half.
+  package mutating func accepts(_ count: Int, of expected: Int, from index: Int) -> Bool {
+    if count >= expected - expected / 2 {
+      sources[index].shortRanges = 0
+    } else if sources[index].shortRanges < Self.shortRangeLimit {
+      sources[index].shortRanges += 1
+    } else {
+      return false
+    }
+    return true
+  }
 
   /// Notes a failure that may pass. After several the source is dropped, otherwise it waits.
   ///

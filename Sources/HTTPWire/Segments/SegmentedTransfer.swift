@@ -335,6 +335,11 @@ package struct SegmentedTransfer: Sendable {
         return drop(source, .hasNoRanges, because: id, at: now)
       }
       sources.setValidator(validator, of: source)
+      guard isLongEnough(range, id, source) else {
+        end(id)
+        sources.failed(source, at: now)
+        return [.stop(id)] + fill(at: now)
+      }
       limit(id, to: range.upperBound)
       if case .asking = mode {
         mode = .segments
@@ -358,6 +363,13 @@ package struct SegmentedTransfer: Sendable {
     case .unusable: return drop(source, .hasNoRanges, because: id, at: now)
     case .refused: return []
     }
+  }
+
+  /// Whether a range has enough of the requested bytes, or is one of few that have not. A server may always send less
+  /// than was requested, but not less than half of the smallest segment.
+  private mutating func isLongEnough(_ range: Range<Int>, _ id: Int, _ source: Int) -> Bool {
+    guard let requested = plan?.segments[id]?.rest.count else { return true }
+    return sources.accepts(range.count, of: min(requested, minimum), from: source)
   }
 
   /// Limits a request to the range that the server announced, which may be shorter than the requested one (RFC 9110

@@ -82,6 +82,48 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(!transfer.isStream && transfer.count == 25)
   }
 
+  // MARK: Short ranges
+
+  /// Performs a download from a server that sends at most `step` bytes of each range. Returns the last action.
+  private static func perform(_ length: Int, minimum: Int, step: Int) -> (
+    end: SegmentedTransfer.Action?, count: Int
+  ) {
+    var transfer = SegmentedTransfer(sources: 1, connections: 1, minimum: minimum, hasChecksum: false)
+    var (actions, count, now) = (transfer.start(nil, at: .zero), 0, Duration.zero)
+    while count < 200, !transfer.isOver {
+      var next: [SegmentedTransfer.Action] = []
+      for action in actions {
+        switch action {
+        case .send(let request):
+          count += 1
+          let asked = transfer.range(of: request.id) ?? 0..<length
+          let range = asked.prefix(step)
+          next += transfer.receive(.part(range, length: length, validator: "\"1\""), for: request.id, at: now)
+          let room = transfer.room(for: range.count, in: request.id)
+          next += transfer.wrote(room, excess: 0, in: request.id, at: now)
+          next += transfer.ended(request.id, .complete, at: now)
+        case .wake(let time):
+          now = time
+          next += transfer.wake(at: now)
+        case .stop, .prepare, .beginAgain: break
+        case .finish, .fail: return (action, count)
+        }
+      }
+      actions = next
+    }
+    return (actions.last, count)
+  }
+
+  @Test("A server that sends a byte of each range is dropped") func byteByByte() {
+    let (end, count) = Self.perform(10_000, minimum: 100, step: 1)
+    #expect(end == .fail(.noSource(0)) && count < 50, "\(count) requests")
+  }
+
+  @Test("A server that sends ranges of half the smallest segment is used") func shortRanges() {
+    let (end, count) = Self.perform(5000, minimum: 100, step: 50)
+    #expect(end == .finish && count == 100, "\(count) requests")
+  }
+
   // MARK: Statuses
 
   @Test("A refused range is followed by one request for the whole file", arguments: [400, 403, 405, 501])
