@@ -114,23 +114,44 @@ extension UploadResumption {
       guard let offset = answer.offset, offset >= part.offset, offset <= part.end else {
         return .failure(.wrongOffset(answer.offset))
       }
-      return accepted(upTo: offset, isComplete: offset == length, answer)
+      return accepted(part, upTo: offset, isComplete: offset == length, answer)
     }
     if part.isLast, answer.isComplete != false { return .result }
     // A contradiction, which the offset resolves: the last bytes are not the end, or earlier ones are.
-    if part.isLast || answer.isComplete == true { return failTemporarily(answer) }
+    if part.isLast || answer.isComplete == true {
+      noteAcceptance(upTo: answer.offset ?? part.offset, part)
+      return failTemporarily(answer)
+    }
     let offset = answer.offset ?? part.end
     guard offset >= part.offset, offset <= part.end else { return .failure(.wrongOffset(offset)) }
-    return accepted(upTo: offset, isComplete: false, answer)
+    return accepted(part, upTo: offset, isComplete: false, answer)
   }
 
-  private mutating func accepted(upTo offset: Int64, isComplete: Bool, _ answer: UploadAnswer) -> Verdict {
-    let hasProgress = offset > acknowledged || current?.part?.count == 0
+  private mutating func accepted(
+    _ part: Part, upTo offset: Int64, isComplete: Bool, _ answer: UploadAnswer
+  ) -> Verdict {
+    noteAcceptance(upTo: offset, part)
+    let isSlow = shortAcceptanceCount > 2 * Self.shortAcceptanceLimit
+    let hasProgress = (offset > acknowledged && !isSlow) || part.count == 0
     acknowledged = max(acknowledged, offset)
     if isComplete { return .result }
     if let limit = violatedLimit { return .failure(.sizeNotAccepted(limit: limit)) }
     mustAskOffset = false
     return hasProgress ? .proceed : failTemporarily(answer)
+  }
+
+  /// The size of a part below which the number of bytes that a server takes does not reduce it.
+  private static var smallestReducedPart: Int64 { 1 << 16 }
+
+  /// Counts the parts of which a server takes little. It may store small parts only, so such ones are sent then.
+  private mutating func noteAcceptance(upTo offset: Int64, _ part: Part) {
+    let taken = min(max(0, offset - part.offset), part.count)
+    guard taken < part.count / 2 else {
+      shortAcceptanceCount = 0
+      return
+    }
+    shortAcceptanceCount += 1
+    if shortAcceptanceCount == Self.shortAcceptanceLimit { partLimit = max(taken, Self.smallestReducedPart) }
   }
 
   /// The number of times in a row that a refused part may be sent in one of more than half its size.

@@ -119,6 +119,11 @@ package struct UploadResumption: Sendable, Equatable {
   /// The number of bytes that the server had confirmed at the last time.
   var acknowledgedAtReduction: Int64 = 0
 
+  /// The number of parts in a row of which the server took less than half, although it did not fail.
+  var shortAcceptanceCount = 0
+  /// The number of such parts after which smaller ones are sent. After twice as many, they count as failures.
+  static var shortAcceptanceLimit: Int { 5 }
+
   /// Whether the upload is removed instead of continued.
   private var isRemoved = false
   private var failureCount = 0
@@ -259,7 +264,9 @@ package struct UploadResumption: Sendable, Equatable {
       let isUnsent = sentNothing && !mayBeReceived
       guard resource != nil || isUnsent || current == .discovery else { return nil }
     }
-    if acknowledged > acknowledgedAtFailure { failureCount = 0 }
+    // A few bytes of each part are no progress: the rest would be sent as often as the upload has bytes.
+    let isSlow = failure == .response && shortAcceptanceCount > 2 * Self.shortAcceptanceLimit
+    if acknowledged > acknowledgedAtFailure, !isSlow { failureCount = 0 }
     acknowledgedAtFailure = acknowledged
     failureCount += 1
     guard failureCount <= policy.failureLimit else { return nil }

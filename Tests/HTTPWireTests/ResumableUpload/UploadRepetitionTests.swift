@@ -69,6 +69,46 @@ import Testing
     }
   }
 
+  /// Performs an upload to a server that takes at most `step` bytes of each part. Returns the last verdict.
+  private static func perform(
+    _ dialect: UploadResumption.Dialect, length: Int64, step: Int64
+  ) throws -> (verdict: UploadResumption.Verdict, count: Int) {
+    let resource = try #require(UploadResource(url: Self.url))
+    var policy = UploadResumption.Policy()
+    policy.dialect = dialect
+    var upload = UploadResumption(length: length, resource: resource, dialect: dialect, policy: policy)
+    var (count, taken) = (0, Int64(0))
+    while count < 100 {
+      count += 1
+      let part = upload.next().part
+      if let part {
+        upload.contentRead(upTo: part.end)
+        taken += min(step, part.count)
+      }
+      var answer = UploadAnswer(status: 204)
+      (answer.offset, answer.isComplete) = (taken, dialect == .draft && part != nil && taken == length)
+      let verdict = upload.process(answer, at: Self.url)
+      if verdict == .refusal, upload.delay(after: .response, random: 0) != nil { continue }
+      if verdict != .proceed { return (verdict, count) }
+    }
+    return (.proceed, count)
+  }
+
+  @Test(
+    "A server that takes a byte of each part is refused", arguments: [UploadResumption.Dialect.draft, .tus])
+  func byteByByte(dialect: UploadResumption.Dialect) throws {
+    let (verdict, count) = try Self.perform(dialect, length: 10_000, step: 1)
+    #expect(verdict == .refusal && count < 100, "\(count) requests")
+  }
+
+  @Test(
+    "A server that takes small parts gets small parts",
+    arguments: [UploadResumption.Dialect.draft, .tus], [100_000, 1 << 20] as [Int64])
+  func smallParts(dialect: UploadResumption.Dialect, step: Int64) throws {
+    let (verdict, count) = try Self.perform(dialect, length: step * 40, step: step)
+    #expect(verdict == .result, "after \(count) requests")
+  }
+
   @Test(
     "Retry-After is a number of seconds or a date",
     arguments: [
