@@ -14,6 +14,8 @@ int linux_rename_to_new_name(const char *source, const char *target) {
   return renameat2(AT_FDCWD, source, AT_FDCWD, target, RENAME_NOREPLACE);
 }
 
+int linux_allocate(int file, long length) { return fallocate(file, 0, 0, length); }
+
 int linux_stream_socket(int family) { return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
 int linux_semaphore_wait(void *semaphore, int seconds) {

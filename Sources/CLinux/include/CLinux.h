@@ -10,6 +10,8 @@
 void linux_name_thread(const void *_Nullable name);
 // Renames a file. Returns -1 and `errno` if the new name is taken, or if the file system cannot check that (EINVAL).
 int linux_rename_to_new_name(const char *_Nonnull source, const char *_Nonnull target);
+// Gives a file a length, with all of its blocks. Returns -1 and `errno` if the file system cannot reserve blocks.
+int linux_allocate(int file, long length);
 // Returns a socket of `SOCK_STREAM` that does not block and is closed by `exec`, or -1 and `errno`.
 int linux_stream_socket(int family);
 // Waits at a `sem_t` for at most some seconds. Returns -1 and `errno` if it was not posted.

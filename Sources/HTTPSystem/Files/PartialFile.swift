@@ -1,3 +1,4 @@
+import CLinux
 package import FoundationEssentials
 import Glibc
 package import HTTPWire
@@ -29,10 +30,18 @@ package final class PartialFile: Sendable {
   /// The descriptors of the file and of its record, for the queue of the download.
   private let descriptors: TrackedMutex<Descriptors>
 
+  private let reserve: @Sendable (Int32, Int) -> Int32
+
   /// Opens or creates the file, and locks it.
-  package init(path: String, recordPath: String) throws(OpeningFailure) {
+  ///
+  /// - Parameter reserve: Gives a file a length, and all of its blocks. Returns the number of the error, or 0.
+  package init(
+    path: String, recordPath: String,
+    reserve: @escaping @Sendable (Int32, Int) -> Int32 = PartialFile.allocate
+  ) throws(OpeningFailure) {
     self.path = path
     self.recordPath = recordPath
+    self.reserve = reserve
     descriptors = TrackedMutex(Descriptors(file: try Self.open(path)))
   }
 
@@ -81,11 +90,16 @@ package final class PartialFile: Sendable {
       Self.closeRecord(&descriptors)
       unlink(recordPath)
       descriptors.hasLostBytes = false
+      let room = Self.room(for: descriptors.file)
       guard ftruncate(descriptors.file, 0) == 0 else {
         return Self.failure(.cannotWriteFile, "written", path, errno)
       }
       guard let length, length > 0 else { return nil }
-      var code = posix_fallocate(descriptors.file, 0, off_t(length))
+      // A server may name any length, and the volume would be full for other programs until the failure.
+      guard room.map({ length <= $0 }) ?? true else {
+        return Self.failure(.cannotWriteFile, "reserved with \(length) bytes", path, ENOSPC)
+      }
+      var code = reserve(descriptors.file, length)
       // Some file systems cannot reserve blocks.
       if [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) {
         code = ftruncate(descriptors.file, off_t(length)) == 0 ? 0 : errno
@@ -94,6 +108,27 @@ package final class PartialFile: Sendable {
       _ = ftruncate(descriptors.file, 0)
       return Self.failure(.cannotWriteFile, "reserved with \(length) bytes", path, code)
     }
+  }
+
+  /// Reserves the blocks of a file. Returns the number of the error, or 0. This is not `posix_fallocate`, which writes
+  /// to each block if the file system cannot reserve any.
+  package static func allocate(_ descriptor: Int32, _ length: Int) -> Int32 {
+    while linux_allocate(descriptor, length) != 0 {
+      if errno != EINTR { return errno }
+    }
+    return 0
+  }
+
+  /// Returns the number of bytes that a file can have: those it has and the free ones. `nil` if it is not known.
+  private static func room(for descriptor: Int32) -> Int? {
+    var (volume, status) = (statvfs(), stat())
+    guard fstatvfs(descriptor, &volume) == 0, volume.f_blocks > 0, fstat(descriptor, &status) == 0 else {
+      return nil
+    }
+    let free = UInt64(volume.f_bavail).multipliedReportingOverflow(by: UInt64(volume.f_frsize))
+    let own = UInt64(clamping: status.st_blocks).multipliedReportingOverflow(by: 512)
+    let sum = free.partialValue.addingReportingOverflow(own.partialValue)
+    return free.overflow || own.overflow || sum.overflow ? nil : Int(clamping: sum.partialValue)
   }
 
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> TransportFailure? {
