@@ -197,8 +197,10 @@ package final class PartialFile: Sendable {
     return nil
   }
 
-  /// Removes the file and its record.
+  /// Removes the file and its record. Does nothing if the file was closed, because another download may have a file of
+  /// this name by then.
   package func remove() {
+    guard descriptors.withLock({ $0.file >= 0 }) else { return }
     removeRecord()
     unlink(path)
     close()

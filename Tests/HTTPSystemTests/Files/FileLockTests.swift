@@ -1,4 +1,5 @@
 import ChildProcesses
+import FoundationEssentials
 import Glibc
 import HTTPSystem
 import HTTPWire
@@ -22,6 +23,19 @@ import Testing
     }
     file.close()
     #expect(throws: Never.self) { try PartialFile(path: path, recordPath: path + ".record") }
+  }
+
+  @Test("A partial file that was closed is not removed, because it may be another download's by then")
+  func removedTwice() throws {
+    let path = folder.path + "/f"
+    func open() throws -> PartialFile { try PartialFile(path: path, recordPath: path + ".record") }
+    let first = try open()
+    first.remove()
+    let second = try open()
+    #expect(second.replaceRecord(by: Data("record".utf8)))
+    first.remove()
+    #expect(access(path, F_OK) == 0)
+    #expect(second.record() == Data("record".utf8))
   }
 
   @Test("A finished download is not locked although a copy of its descriptor is open")
