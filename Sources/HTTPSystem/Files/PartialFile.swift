@@ -227,8 +227,8 @@ package final class PartialFile: Sendable {
     unlink(newRecordPath)
   }
 
-  /// Returns the content of the record; `nil` if there is none.
-  package func record() -> Data? { Self.read(recordPath) }
+  /// Returns the content of the record; `nil` if there is none, or if it is not a file of this user alone.
+  package func record() -> Data? { Self.read(recordPath) { $0.isOwnFile } }
 
   /// Replaces the record by one that is on the disk when its name is.
   package func replaceRecord(by lines: Data) -> Bool {
@@ -277,10 +277,12 @@ package final class PartialFile: Sendable {
     }
   }
 
-  private static func read(_ path: String) -> Data? {
+  private static func read(_ path: String, if isReadable: (stat) -> Bool = { _ in true }) -> Data? {
     let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
     defer { Glibc.close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, isReadable(status) else { return nil }
     var bytes = Data()
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while bytes.count < 1 << 28 {

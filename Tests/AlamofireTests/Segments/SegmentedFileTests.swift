@@ -182,6 +182,22 @@ private let KiB = 1024
 
   // MARK: Other files in the folder
 
+  @Test("A record that cannot be renewed does not cost the bytes of an earlier process")
+  func unrenewableRecord() async throws {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 400 * KiB)
+    let server = try file.server()
+    try await leavePart(file, server)
+    let count = file.questions.count
+    try FileManager.default.createDirectory(
+      at: folder.url.appendingPathComponent("file.alamofire-ranges.new"), withIntermediateDirectories: false)
+    #expect(await download(server).response.error == nil)
+    let ranges = file.ranges(after: count)
+    #expect(!ranges.isEmpty && ranges.allSatisfy { $0.lowerBound >= 64 * KiB }, "\(ranges)")
+    let isWhole = try Data(contentsOf: folder.destination) == file.bytes
+    #expect(isWhole)
+  }
+
   @Test(
     "A pipe or a link instead of a file of the download neither blocks nor is written through",
     arguments: ["partial", "ranges", "ranges.new"], ["pipe", "link"])

@@ -97,7 +97,9 @@ import Testing
     try checkVictim(kind)
   }
 
-  @Test("The record of a partial file is neither read nor written through them", arguments: ["pipe", "link"])
+  @Test(
+    "The record of a partial file is neither read nor written through them",
+    arguments: ["pipe", "link", "second name"])
   func record(kind: String) throws {
     _ = try put(kind, "r")
     if kind == "pipe" {

@@ -72,15 +72,15 @@ extension SegmentedDownloadCore {
       file.size <= length
     else { return nil }
     var present = state.received(boot: PartialFile.boot, fileSize: Int64(file.size))
+    let hasAllRecorded = present == state.received(boot: PartialFile.boot, fileSize: Int64(length))
     // Without a given checksum, a response has to confirm the version and carry the server's digest.
     if target.checksum == nil, length > 0, present.count == length {
       present = ByteRanges([0..<(length - 1)])
     }
     let content = SegmentContent(version: version, present: present)
-    guard !present.ranges.isEmpty, file.flush(), write(content, with: present, to: file, from: url) else {
-      return nil
-    }
-    return content
+    guard !present.ranges.isEmpty, file.flush() else { return nil }
+    // If the record cannot be renewed, the earlier one is right as long as the file has all of its bytes.
+    return write(content, with: present, to: file, from: url) || hasAllRecorded ? content : nil
   }
 
   /// Discards the bytes in the file.
