@@ -83,7 +83,8 @@ import Testing
       (206, "5-19/20", "\"v\"", 20, true, 19, .refused(.dataLengthExceedsMaximum)),
       (206, "5-19/20", "\"v\"", 20, false, nil, cannot), (206, "6-19/20", "\"v\"", 20, true, nil, cannot),
       (206, "5-18/20", "\"v\"", 20, true, nil, cannot), (206, "5-19/20", "\"w\"", 20, true, nil, cannot),
-      (206, "5-9/20", "\"v\"", nil, true, nil, cannot), (206, "5-9/*", "\"v\"", nil, true, nil, .part(10)),
+      (206, "5-9/20", "\"v\"", nil, true, nil, cannot), (206, "5-9/*", "\"v\"", nil, true, nil, cannot),
+      (206, "5-19/*", "\"v\"", 20, true, nil, .part(20)), (206, "5-9/10", "\"v\"", nil, true, nil, .part(10)),
       (206, nil, "\"v\"", 20, true, nil, cannot), (416, nil, "\"v\"", 20, true, nil, cannot),
     ] as [(Int, String?, String, Int?, Bool, Int64?, Place)] {
       let data = try #require(try made(version: Representation(length: length, validator: "\"v\"")))

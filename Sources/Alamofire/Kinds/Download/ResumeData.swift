@@ -115,8 +115,8 @@ struct ResumeData: Equatable {
   > {
     guard head.status == 206 || head.status == 416 else { return .success(.new) }
     guard hasPart, case .rest(let range, let total) = version.continuation(after: received, by: head),
-      // A server may send fewer bytes than requested (RFC 9110 §15.3.7).
-      range.upperBound == version.length.map({ Int64($0) }) ?? total ?? range.upperBound
+      // A server may send fewer bytes than requested (RFC 9110 §15.3.7). Without a total, that would not show.
+      range.upperBound == version.length.map({ Int64($0) }) ?? total
     else {
       return .failure(
         TransportFailure(
