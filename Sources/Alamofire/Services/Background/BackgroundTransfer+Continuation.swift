@@ -62,6 +62,30 @@ extension BackgroundTransfer {
     return (try? owner.files())?.read(names.answer)
   }
 
+  /// The path of a page that a server sends instead of the rest of the file.
+  var pagePath: String { owner.path(of: names.answer) }
+
+  /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the
+  /// session. Does nothing if the transfer has begun.
+  ///
+  /// - Parameters:
+  ///   - request: The request for the whole file.
+  ///   - version: The representation that the bytes belong to.
+  package func adopt(
+    _ request: URLRequest, _ version: Representation, path: String, count: Int64
+  ) throws(AFError) {
+    guard !isDescribed else { return }
+    try describe(request, kind: .download)
+    // The journal is first, because the file alone would be lost. Without the file, the transfer begins with its
+    // first byte.
+    note(.identified(version, boot: owner.boot))
+    if FileSink.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
+  }
+
+  var flushFailureText: String {
+    "The file \(filePath) of the download cannot be flushed to the disk. Check the disk and its free space."
+  }
+
   /// Whether the file that is being moved to `path` is there, complete.
   package func isAtDestination(_ path: String) -> Bool {
     guard let files = try? owner.files(), files.size(of: names.file) != nil else {
@@ -77,6 +101,11 @@ extension BackgroundTransfer {
 
 /// The file of a background download: reports the head and the written bytes to the transfer.
 final class JournalledFile: BodySink {
+extension TimeInterval {
+  /// The nearest time that JSON has; none is longer than the age of the universe.
+  var storable: TimeInterval { isNaN ? 0 : Swift.min(Swift.max(self, -1e18), 1e18) }
+}
+
   private let file: FileSink
   private let transfer: BackgroundTransfer
 

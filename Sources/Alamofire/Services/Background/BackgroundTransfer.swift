@@ -141,23 +141,6 @@ package final class BackgroundTransfer: Sendable {
     try outcome.get()
   }
 
-  /// Begins with the first `count` bytes of the file of an earlier download, which is moved to the folder of the
-  /// session. Does nothing if the transfer has begun.
-  ///
-  /// - Parameters:
-  ///   - request: The request for the whole file.
-  ///   - version: The representation that the bytes belong to.
-  package func adopt(
-    _ request: URLRequest, _ version: Representation, path: String, count: Int64
-  ) throws(AFError) {
-    guard !isDescribed else { return }
-    try describe(request, kind: .download)
-    // The journal is first, because the file alone would be lost. Without the file, the transfer begins with its
-    // first byte.
-    note(.identified(version, boot: owner.boot))
-    if FileSink.movePart(path, to: filePath, count: count) { note(.present(ByteRanges(first: count))) }
-  }
-
   // MARK: Turns
 
   /// Waits until the transfer may begin: for its date, and its turn among discretionary ones. Returns early if the
@@ -196,7 +179,7 @@ package final class BackgroundTransfer: Sendable {
 
   /// Appends a record. A journal that cannot be written does not end the transfer: another process would do the step
   /// again.
-  private func note(_ record: JournalRecord) {
+  func note(_ record: JournalRecord) {
     state.withLock { state in
       if state.isOpen, state.stored != nil { _ = append(record, to: &state) }
     }
@@ -309,10 +292,6 @@ package final class BackgroundTransfer: Sendable {
       state.hasLostBytes = true
       (try? owner.files())?.remove(names.file)
     }
-  }
-
-  private var flushFailureText: String {
-    "The file \(filePath) of the download cannot be flushed to the disk. Check the disk and its free space."
   }
 
   /// Reads bytes of the body of an upload, unless the session has ended. The last ones are noted before they can be
@@ -484,9 +463,4 @@ package final class BackgroundTransfer: Sendable {
     if path != ownPath { body.modified = identity?.modified }
     state.withLock { $0.adoptedFile = body }
   }
-}
-
-extension TimeInterval {
-  /// The nearest time that JSON has; none is longer than the age of the universe.
-  fileprivate var storable: TimeInterval { isNaN ? 0 : Swift.min(Swift.max(self, -1e18), 1e18) }
 }
