@@ -2,6 +2,7 @@
 import Foundation
 import FoundationNetworking
 import HTTPTestServer
+import HTTPWire
 import Testing
 
 /// Downloads of background sessions that end, and that later sessions continue.
@@ -138,6 +139,27 @@ import Testing
       withExtendedLifetime(ending) {}
     }
   }
+  @Test("Resume data of a complete file lead to the whole file, not to the page of a status 416")
+  func completeResumeData() async throws {
+    let file = VersionedFile(size: 10_000)
+    let server = try HTTPTestServer(
+      routes: .none.adding("/file", methods: ["GET"]) { request, _ in
+        request.header("Range") == "bytes=10000-" ? .status(416) : file.reply(to: request)
+      })
+    let part = try fixture.folder.file("Alamofire_part.tmp", file.bytes)
+    let request = try URLRequest(url: server.url("/file"), method: .get)
+    let version = Representation(length: 10_000, validator: "\"v1\"")
+    let data = try #require(
+      ResumeData(request: request, version: version, file: part.path, received: 10_000)?.data(isOnDisk: true))
+    let session = fixture.session()
+    let response = await session.download(resumingWith: data, to: fixture.destination("file")).ended()
+    #expect(response.error == nil)
+    #expect(response.resumeData == nil && !FileManager.default.fileExists(atPath: part.path))
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil])
+    #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
+    #expect(await fixture.isEmptied())
+  }
+
 
   @Test("A file that has changed is downloaded from the beginning") func changedFile() async throws {
     let file = StallingFile(size: 90_000, stallingAfter: 50_000)

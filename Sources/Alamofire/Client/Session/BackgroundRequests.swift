@@ -9,13 +9,16 @@ struct BackgroundDownload: URLRequestConvertible {
   let plan: DownloadPlan
 
   func asURLRequest() throws -> URLRequest {
-    if let data = plan.source, let transfer = plan.transfer {
-      let part = try ResumeData(data)
-      if part.isUsable, part.received != part.version.length.map({ Int64($0) }) {
-        try transfer.adopt(part.wholeRequest(), part.version, path: part.path, count: part.received)
-      }
+    guard let data = plan.source, let transfer = plan.transfer else {
+      return plan.continuing(try plan.transfer?.request ?? base.asURLRequest())
     }
-    return plan.continuing(try plan.transfer?.request ?? base.asURLRequest())
+    let part = try ResumeData(data)
+    let whole = try part.wholeRequest()
+    // A complete file has no rest to ask for.
+    if part.isUsable, part.received != part.version.length.map({ Int64($0) }) {
+      try transfer.adopt(whole, part.version, path: part.path, count: part.received)
+    }
+    return plan.continuing(transfer.request ?? whole)
   }
 }
 

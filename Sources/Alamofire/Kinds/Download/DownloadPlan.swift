@@ -236,12 +236,16 @@ final class DownloadPlan: Sendable {
       return URL(fileURLWithPath: transfer.filePath)
     }
     guard var left = take() else { return nil }
-    if left.head?.status == 200 { left.removePart() }
+    if left.head?.status == 200 {
+      left.removePart()
+      removeUnadoptedPart()
+    }
     // Without a head no bytes were written, as for the body of a redirect that is not followed.
     if left.head == nil {
       _ = FileManager.default.createFile(
         atPath: left.file.path, contents: nil, attributes: [.posixPermissions: 0o600])
     }
+      removeUnadoptedPart()
     return URL(fileURLWithPath: left.transfer == nil ? left.keep() : left.file.path)
   }
 
@@ -256,6 +260,12 @@ final class DownloadPlan: Sendable {
   }
 
   /// Returns resume data of the running attempt; `nil` if there is none, or the file belongs to a journal.
+  /// Removes the file of resume data that the whole file replaces, if a background transfer has not moved it.
+  private func removeUnadoptedPart() {
+    guard transfer != nil, let source, let part = try? ResumeData(source) else { return }
+    FileSink.removePart(part.path)
+  }
+
   func checkpoint() -> Data? {
     guard transfer == nil, let file = state.withLock({ $0.attempt?.file }), let size = file.flush() else {
       return nil
