@@ -38,6 +38,15 @@ package enum FileMove {
     return .moved
   }
 
+  /// Whether a regular file at `target` stays if `source`, which has another path, is removed.
+  package static func isIndependent(_ target: String, of source: String) -> Bool {
+    var (own, other) = (stat(), stat())
+    guard lstat(source, &own) == 0, lstat(target, &other) == 0, other.st_mode & S_IFMT == S_IFREG else {
+      return false
+    }
+    return own.st_ino != other.st_ino || own.st_dev != other.st_dev || other.st_nlink > 1
+  }
+
   /// Moves a file to another file system.
   private static func copy(
     _ source: String, to target: String, _ isShared: Bool, _ isReplacing: Bool, _ hasNamelessFiles: Bool,

@@ -44,6 +44,21 @@ import Testing
     #expect(try Data(contentsOf: url) == file.bytes)
   }
 
+  @Test("A destination that returns the temporary URL has the file in the temporary folder")
+  func temporaryDestination() async throws {
+    let file = VersionedFile(size: 1000)
+    let server = try HTTPTestServer(routes: file.routes)
+    let session = fixture.session()
+    let response = await session.download(server.url("/file"), to: { file, _ in (file, []) }).ended()
+    defer { response.removeFile() }
+    #expect(response.error == nil)
+    #expect(await fixture.isEmptied())
+    let url = try #require(response.fileURL)
+    #expect(try Data(contentsOf: url) == file.bytes)
+    let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? NSNumber
+    #expect(mode == 0o600, "other users may read the temporary folder")
+  }
+
   @Test("An outcome that the delegate has seen does not wait for a handler") func delegateAlone() async throws
   {
     final class Receiver: SessionDelegate, @unchecked Sendable {

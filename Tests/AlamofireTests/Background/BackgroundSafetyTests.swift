@@ -118,6 +118,34 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test(
+    "A name of the downloaded file at the destination is not mistaken for a copy of it",
+    arguments: ["itself", "link"])
+  func sameFile(kind: String) async throws {
+    let part = fixture.journal.appendingPathComponent("Alamofire_\(id).tmp")
+    try Data("new".utf8).write(to: part)
+    var target = part
+    if kind == "link" {
+      target = fixture.folder["file"]
+      try FileManager.default.createSymbolicLink(at: target, withDestinationURL: part)
+    }
+    let options = DownloadRequest.Options.removePreviousFile.rawValue
+    try write([
+      .described(description(.download, "GET", "http://127.0.0.1:1/")),
+      .responded(StoredHead(Self.head()), offset: 0, boot: boot), .completed(size: 3),
+      .moving(to: target.path, options: options),
+    ])
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await request.ended()
+    defer { response.removeFile() }
+    #expect(response.error == nil)
+    #expect(await fixture.isEmptied())
+    let url = try #require(response.fileURL)
+    #expect(url == target || kind == "itself")
+    #expect(try Data(contentsOf: url) == Data("new".utf8))
+  }
+
   @Test("A response whose body is lost is not delivered without it", arguments: ["POST", "PUT"])
   func lostBody(method: String) async throws {
     let server = try HTTPTestServer(routes: .none)

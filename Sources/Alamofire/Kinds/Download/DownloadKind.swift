@@ -192,27 +192,50 @@ extension RequestCore {
     if case .moved(let path) = transfer.completed?.phase { return .success(URL(fileURLWithPath: path)) }
     // A cancelled request ends without a file; the file of a released session stays for the next one.
     guard !isCancelled, !isAbandoned else { return .failure(error ?? .explicitlyCancelled) }
-    let target: URL
-    let options: MoveOptions
+    let place: Place
     if case .moving(let path, let bits) = transfer.completed?.phase {
-      (target, options) = (URL(fileURLWithPath: path), MoveOptions(rawValue: bits))
-      if transfer.isAtDestination(path) {
+      let url = URL(fileURLWithPath: path)
+      place = plan.place(of: source, (url, MoveOptions(rawValue: bits)))
+      if place.url == url, transfer.isAtDestination(path) {
         transfer.noteMoved()
-        return .success(target)
+        return .success(url)
       }
+  /// Moves the complete file of a background download, unless an earlier process has moved it.
     } else {
-      let place = exchange.responseForDestination.flatMap { plan.destination?(source, $0) }
-      (target, options) = place ?? (plan.temporaryTarget, [])
+      place = plan.place(
+        of: source, exchange.responseForDestination.flatMap { plan.destination?(source, $0) })
     }
-    if notifiesMonitors { request.notify(.destination(target)) }
+    return move(source, to: place, plan, for: request) { body in
+      transfer.move(to: place.url.path, options: place.options.rawValue, body)
+    }
+  }
+
+  /// Moves the page that a server sent instead of the rest of a file. The journal does not record it, so that the part
+  /// of the file stays, and another process asks for the rest again.
+  fileprivate func movedPage(
+    _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange,
+    for request: any RunOwner
+  ) -> Result<URL, AFError> {
+    guard !isCancelled, !isAbandoned else { return .failure(error ?? .explicitlyCancelled) }
+    let place = plan.place(
+      of: source, exchange.responseForDestination.flatMap { plan.destination?(source, $0) })
+    return move(source, to: place, plan, for: request) { body in transfer.movePage(body) }
+  }
+
+  private typealias Place = DownloadPlan.Place
+
+  private func move(
+    _ source: URL, to place: Place, _ plan: DownloadPlan, for request: any RunOwner,
+    _ recorded: (() -> Result<URL, AFError>) -> Result<URL, AFError>?
+  ) -> Result<URL, AFError> {
+    if notifiesMonitors { request.notify(.destination(place.url)) }
     // A delegate may have moved the file.
     if plan.destination == nil, !FileManager.default.fileExists(atPath: source.path) {
       return .success(source)
     }
-    let result = transfer.move(to: target.path, options: options.rawValue) {
-      // Other users may read the temporary folder.
+    let result = recorded {
       DownloadPlan.move(
-        source, to: target, options, isShared: plan.destination != nil, removesSource: false)
+        source, to: place.url, place.options, isShared: place.isShared, removesSource: false)
     }
     return result ?? .failure(error ?? .sessionDeinitialized)
   }

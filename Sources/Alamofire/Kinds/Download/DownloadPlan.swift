@@ -359,6 +359,23 @@ extension DownloadPlan {
   ) -> Result<URL, AFError> {
     guard !isSameFile(source, target) else { return .success(target) }
     let files = FileManager.default
+  /// The place to which the file of a background download is moved.
+  struct Place {
+    let url: URL
+    let options: MoveOptions
+    /// Whether the file gets the mode that the umask gives to new files. Other users may read the temporary folder.
+    let isShared: Bool
+  }
+
+  /// Returns the place for a file in the folder of a background session. Without a destination, or if it is the file
+  /// itself, this is the temporary folder, because the folder of the session is not the caller's.
+  func place(of source: URL, _ chosen: (URL, MoveOptions)?) -> Place {
+    guard let (url, options) = chosen, !Self.isSameFile(source, url) else {
+      return Place(url: temporaryTarget, options: [], isShared: false)
+    }
+    return Place(url: url, options: options, isShared: destination != nil)
+  }
+
     do {
       // A URL of another scheme has a path, too, at which the download would not be found.
       guard target.isFileURL else {

@@ -93,7 +93,9 @@ extension BackgroundTransfer {
     }
     // The process ended after the file was copied to another file system, and before its original was removed. Any
     // other file at the destination is an older one, which may have the same size.
-    guard FileManager.default.contentsEqual(atPath: filePath, andPath: path) else { return false }
+    guard FileManager.default.contentsEqual(atPath: filePath, andPath: path),
+      FileMove.isIndependent(path, of: filePath)
+    else { return false }
     files.remove(names.file)
     return true
   }

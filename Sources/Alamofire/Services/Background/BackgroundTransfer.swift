@@ -363,6 +363,11 @@ package final class BackgroundTransfer: Sendable {
       guard isStored else { return }
     }
     note(.answered(hasBody: hasBody))
+  /// Moves another file by `body`, which is not recorded. Returns `nil`, without moving it, if the session has ended.
+  func movePage(_ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
+    state.withLock { $0.isOpen ? body() : nil }
+  }
+
   }
 
   package func noteRetry() { note(.restarted) }
