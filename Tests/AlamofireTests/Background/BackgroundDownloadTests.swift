@@ -306,6 +306,38 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("The part of a download that failed without a handler stays for the next session")
+  func unobservedFailure() async throws {
+    let file = VersionedFile(size: 200_000)
+    let hasBroken = Mutex(false)
+    let server = try HTTPTestServer(
+      routes: .none.adding("/file", methods: ["GET"]) { request, _ in
+        let breaks = hasBroken.withLock { isBroken in
+          defer { isBroken = true }
+          return !isBroken
+        }
+        let reply = file.reply(to: request)
+        guard breaks else { return reply }
+        let part = Reply.data(Array(file.bytes.prefix(100_000))).with(header: "ETag", value: "\"v1\"")
+        return part.framed(.chunked).with(effect: .badChunk)
+      })
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
+      #expect(await eventually { request.isFinished })
+      #expect((request.error?.underlyingError as? URLError)?.code == .badServerResponse)
+      #expect(fixture.files.contains("Alamofire_\(request.id.uuidString).tmp"), "\(fixture.files)")
+      withExtendedLifetime(session) {}
+    }
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await request.ended()
+    #expect(response.error == nil)
+    #expect(server.recordedRequests.map { $0.header("Range") } == [nil, "bytes=100000-"])
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("The second session of an identifier fails with a clear error, the first goes on") func inUse()
     async throws
   {

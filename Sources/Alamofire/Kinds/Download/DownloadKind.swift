@@ -124,11 +124,13 @@ final class DownloadKind: RequestKind {
 
   /// Keeps the rest of a broken download as resume data, or removes it.
   func settle(_ core: RequestCore, isLate: Bool) {
-    guard !isLate else { return }
+    guard !isLate else { return settleLate(core) }
     forgetFileOfCancelled(core)
     // The next session continues the transfer with this file.
     if transfer != nil, core.isSuspendedInBackground { return plan.close() }
-    let isCancelled = core.state.withLock { $0.lifecycle.state == .cancelled }
+    let (isCancelled, hasHandlers) = core.state.withLock {
+      ($0.lifecycle.state == .cancelled, $0.handlers.hasSinks)
+    }
     // Read after the state: a cancellation asks for resume data before it cancels.
     if isCancelled, !plan.producesResumeData { return plan.forget() }
     if let data = plan.takeResumeData() { plan.resumeData = data }
@@ -136,9 +138,17 @@ final class DownloadKind: RequestKind {
 
   /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a
   /// file at a destination stays.
+    // The file stays with its journal, until a handler takes the outcome or another session continues the transfer.
+    if transfer != nil, !isCancelled, !hasHandlers { return plan.finishFile() }
   private func forgetFileOfCancelled(_ core: RequestCore) {
     guard core.isCancelled, let file = plan.takeFileURL() else { return }
     if plan.destination == nil { try? FileManager.default.removeItem(at: file) }
+  /// Makes the resume data of a background transfer that has failed without a handler.
+  private func settleLate(_ core: RequestCore) {
+    guard transfer != nil, !core.isSuspendedInBackground, let data = plan.takeResumeData() else { return }
+    plan.resumeData = data
+  }
+
   }
 
   /// Calls the handlers of `cancel(byProducingResumeData:)`, once.

@@ -232,6 +232,9 @@ final class DownloadPlan: Sendable {
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
     if let transfer, transfer.completed != nil {
+  /// Closes the file, which stays where it is. Resume data can still be made of it.
+  func finishFile() { _ = state.withLock { $0.attempt?.file }?.finish() }
+
       close()
       return URL(fileURLWithPath: transfer.filePath)
     }

@@ -18,6 +18,9 @@ struct RequestHandlers: Sendable {
     weak let runEnd: RunEnd?
   }
 
+  /// Whether a handler waits for the response.
+  var hasSinks: Bool { !sinks.isEmpty }
+
   mutating func add(_ validator: Validator) { validators.append(validator) }
 
   mutating func add(_ sink: any ResponseSink) { sinks.append(sink) }
