@@ -107,6 +107,8 @@ package final class FileSink: BodySink {
     /// The file of an earlier transfer, after this number of its bytes. Later bytes are removed. The response has to
     /// end where the file does, if that is known.
     case part(path: String, offset: Int64, end: Int64? = nil)
+    /// A new file of another name, because the response does not replace the file.
+    case aside(path: String)
   }
 
   /// The function that decides whether a response continues an earlier one.
@@ -122,6 +124,8 @@ package final class FileSink: BodySink {
     var end: Int64?
     /// Whether bytes were lost, because a flush has failed. The kernel reports that once, and later flushes succeed.
     var hasLostBytes = false
+    /// Whether the file is another one, which does not replace the earlier one.
+    var isAside = false
 
     /// Truncates the file to the bytes of the earlier transfer, because the disk is full.
     mutating func truncateToEarlierPart() {
@@ -152,23 +156,28 @@ package final class FileSink: BodySink {
   /// The number of bytes in the file, including the bytes of an earlier transfer.
   package var size: Int64 { state.withLock { $0.size } }
 
+  /// Whether the response is written to another file, which does not replace the earlier one.
+  package var isAside: Bool { state.withLock { $0.isAside } }
+
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     switch position?(head) ?? .success(.new) {
-    case .success(.new): begin(newPath, at: 0, end: nil)
-    case .success(.part(let path, let offset, let end)): begin(path, at: offset, end: end)
+    case .success(.new): begin(newPath, at: 0, end: nil, isPart: false)
+    case .success(.aside(let path)): begin(path, at: 0, end: nil, isPart: false)
+    // A file that is shorter would be filled with zeros.
+    case .success(.part(let path, let offset, let end)):
+      begin(path, at: offset, end: end, isPart: path != newPath || offset > 0)
     case .failure(let failure): failure
     }
   }
 
-  private func begin(_ path: String, at start: Int64, end: Int64?) -> TransportFailure? {
+  private func begin(_ path: String, at start: Int64, end: Int64?, isPart: Bool) -> TransportFailure? {
     state.withLock { state in
       if state.descriptor >= 0, state.path != path {
         FileLock.close(state.descriptor)
         state.descriptor = -1
       }
       state.path = path
-      // A file that is shorter would be filled with zeros.
-      let isPart = path != newPath || start > 0
+      state.isAside = path != newPath && !isPart
       if state.descriptor < 0 { state.descriptor = isPart ? Self.openPart(path) : Self.create(path) }
       guard state.descriptor >= 0 else { return isPart ? Self.lostPart : failure(errno, path) }
       if isPart, !Self.holds(state.descriptor, start) { return Self.lostPart }

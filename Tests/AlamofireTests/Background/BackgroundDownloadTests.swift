@@ -139,21 +139,6 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
-  /// Downloads `count` bytes in an ordinary session. Returns the resume data.
-  private func partOfOrdinaryDownload(_ server: HTTPTestServer, count: Int64) async throws -> Data {
-    let session = Session(configuration: .uncached)
-    let arrived = Latch()
-    let request = session.download(server.url("/file"))
-      .downloadProgress(queue: .global()) { if $0.completedUnitCount >= count { arrived.open() } }
-    let ending = Task { await request.ended() }
-    await arrived.wait()
-    return try await withCheckedThrowingContinuation { continuation in
-      request.cancel { data in
-        continuation.resume(with: data.map { .success($0) } ?? .failure(URLError(.cannotDecodeRawData)))
-      }
-      withExtendedLifetime(ending) {}
-    }
-  }
   @Test("Resume data of a complete file lead to the whole file, not to the page of a status 416")
   func completeResumeData() async throws {
     let file = VersionedFile(size: 10_000)
@@ -175,6 +160,21 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  /// Downloads `count` bytes in an ordinary session. Returns the resume data.
+  private func partOfOrdinaryDownload(_ server: HTTPTestServer, count: Int64) async throws -> Data {
+    let session = Session(configuration: .uncached)
+    let arrived = Latch()
+    let request = session.download(server.url("/file"))
+      .downloadProgress(queue: .global()) { if $0.completedUnitCount >= count { arrived.open() } }
+    let ending = Task { await request.ended() }
+    await arrived.wait()
+    return try await withCheckedThrowingContinuation { continuation in
+      request.cancel { data in
+        continuation.resume(with: data.map { .success($0) } ?? .failure(URLError(.cannotDecodeRawData)))
+      }
+      withExtendedLifetime(ending) {}
+    }
+  }
 
   @Test("A file that has changed is downloaded from the beginning") func changedFile() async throws {
     let file = StallingFile(size: 90_000, stallingAfter: 50_000)
@@ -304,6 +304,54 @@ import Testing
     #expect(response.response?.statusCode == 200)
     #expect(try Data(contentsOf: target) == file.bytes)
     #expect(await fixture.isEmptied())
+  }
+
+  @Test("A page instead of the rest of a file leaves the part of the file", arguments: [503, 302])
+  func pageInsteadOfRest(status: Int) async throws {
+    let file = StallingFile(size: 300_000, stallingAfter: 120_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    _ = await abandon(server, after: 120_000)
+    let gate = Gate()
+    server.enqueue(Self.page(status).held(by: gate))
+    let session = fixture.session(interceptor: Self.oneRetry)
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    async let ending = request.redirect(using: .doNotFollow).validate().ended()
+    await gate.waitUntilReached()
+    gate.open()
+    let response = await ending
+    #expect(response.error == nil)
+    #expect(response.response?.statusCode == 206)
+    let ranges = server.recordedRequests.map { $0.header("Range") }
+    #expect(ranges == [nil, "bytes=120000-", "bytes=120000-"])
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == file.bytes)
+    #expect(await fixture.isEmptied())
+  }
+
+  @Test("A page instead of the rest of a file is the file of a request that accepts it")
+  func acceptedPage() async throws {
+    let file = StallingFile(size: 300_000, stallingAfter: 120_000)
+    let server = try HTTPTestServer(routes: file.routes)
+    _ = await abandon(server, after: 120_000)
+    server.enqueue(Self.page(503))
+    let session = fixture.session()
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    let response = await request.ended()
+    #expect(response.error == nil)
+    #expect(response.response?.statusCode == 503)
+    #expect(try Data(contentsOf: fixture.folder["restored-file"]) == Data("page".utf8))
+    #expect(await fixture.isEmptied())
+  }
+
+  /// Makes a page of a status that is not a file.
+  private static func page(_ status: Int) -> Reply {
+    var reply = Reply.text("page").with(header: "Location", value: "/elsewhere")
+    reply.status = status
+    return reply
+  }
+
+  /// A retrier that sends a request one more time.
+  private static var oneRetry: Retrier {
+    Retrier { request, _, _, completion in completion(request.retryCount == 0 ? .retry : .doNotRetry) }
   }
 
   @Test("The part of a download that failed without a handler stays for the next session")

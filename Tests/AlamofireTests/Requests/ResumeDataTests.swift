@@ -93,7 +93,7 @@ import Testing
       let head = ResponseHead(status: status, fields: fields)
       let place: Place =
         switch data.writePosition(for: head, hasPart: hasPart, limit: limit) {
-        case .success(.new): .new
+        case .success(.new), .success(.aside): .new
         case .success(.part(let path, let offset, let end)):
           path == data.path && offset == 5 ? .part(end) : .new
         case .failure(let failure): .refused(failure.kind)

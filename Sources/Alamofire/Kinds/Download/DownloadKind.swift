@@ -104,6 +104,9 @@ final class DownloadKind: RequestKind {
     return .task { [plan] () -> Result<URL, AFError> in
       if let url { transfer.noteLocation(url) }
       do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
+      if source.path == transfer.pagePath {
+        return core.movedPage(source, of: transfer, plan, exchange, for: request)
+      }
       return core.moved(source, of: transfer, plan, exchange, for: request)
     } then: { (attempt, result) throws(AFError) in
       try self.fileMoved(result, of: attempt)

@@ -163,8 +163,14 @@ final class DownloadPlan: Sendable {
     let folder = FileManager.default.temporaryDirectory
     let path = transfer?.filePath ?? TemporaryFiles.path(in: folder.path, suffix: ".part")
     let finalPath = temporaryTarget.path
+    let pagePath = part == nil ? nil : transfer?.pagePath
     let writePosition: WritePosition = { head in
-      resume?.writePosition(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
+      let position = resume?.writePosition(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
+      // A retry continues the part, whatever page the server has sent instead.
+      guard case .success(.new) = position, let pagePath, !(200..<300).contains(head.status) else {
+        return position
+      }
+      return .success(.aside(path: pagePath))
     }
     let file = FileSink(path: path) { [weak self] head in
       let position = writePosition(head)
@@ -226,16 +232,17 @@ final class DownloadPlan: Sendable {
     return FileManager.default.temporaryDirectory.appendingPathComponent(name)
   }
 
+  /// Closes the file, which stays where it is. Resume data can still be made of it.
+  func finishFile() { _ = state.withLock { $0.attempt?.file }?.finish() }
+
   /// Closes the file, which stays where it is.
   func close() { _ = take()?.file.finish() }
 
   /// Takes the file of a complete response, to be moved.
   func takeFile() -> URL? {
     if let transfer, transfer.completed != nil {
-  /// Closes the file, which stays where it is. Resume data can still be made of it.
-  func finishFile() { _ = state.withLock { $0.attempt?.file }?.finish() }
-
       close()
+      removeUnadoptedPart()
       return URL(fileURLWithPath: transfer.filePath)
     }
     guard var left = take() else { return nil }
@@ -245,11 +252,18 @@ final class DownloadPlan: Sendable {
     }
     // Without a head no bytes were written, as for the body of a redirect that is not followed.
     if left.head == nil {
+      let path = left.part == nil ? left.file.path : left.transfer?.pagePath ?? left.file.path
       _ = FileManager.default.createFile(
-        atPath: left.file.path, contents: nil, attributes: [.posixPermissions: 0o600])
+        atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+      if left.transfer != nil { return URL(fileURLWithPath: path) }
     }
-      removeUnadoptedPart()
     return URL(fileURLWithPath: left.transfer == nil ? left.keep() : left.file.path)
+  }
+
+  /// Removes the file of resume data that the whole file replaces, if a background transfer has not moved it.
+  private func removeUnadoptedPart() {
+    guard transfer != nil, let source, let part = try? ResumeData(source) else { return }
+    FileSink.removePart(part.path)
   }
 
   /// Returns the resume data of the current attempt, whose transfer has failed; without any, the data that it continued
@@ -263,12 +277,6 @@ final class DownloadPlan: Sendable {
   }
 
   /// Returns resume data of the running attempt; `nil` if there is none, or the file belongs to a journal.
-  /// Removes the file of resume data that the whole file replaces, if a background transfer has not moved it.
-  private func removeUnadoptedPart() {
-    guard transfer != nil, let source, let part = try? ResumeData(source) else { return }
-    FileSink.removePart(part.path)
-  }
-
   func checkpoint() -> Data? {
     guard transfer == nil, let file = state.withLock({ $0.attempt?.file }), let size = file.flush() else {
       return nil
@@ -351,17 +359,6 @@ extension DownloadPlan {
 }
 
 extension DownloadPlan {
-  /// Moves the file of a download. At its destination it has the mode that the umask gives to new files. A previous
-  /// file stays if the move fails.
-  ///
-  /// - Parameters:
-  ///   - isShared:      Whether the file gets that mode. Without, only its owner can read it.
-  ///   - removesSource: Whether a file that cannot be moved is removed.
-  static func move(
-    _ source: URL, to target: URL, _ options: MoveOptions, isShared: Bool = true, removesSource: Bool = true
-  ) -> Result<URL, AFError> {
-    guard !isSameFile(source, target) else { return .success(target) }
-    let files = FileManager.default
   /// The place to which the file of a background download is moved.
   struct Place {
     let url: URL
@@ -379,6 +376,17 @@ extension DownloadPlan {
     return Place(url: url, options: options, isShared: destination != nil)
   }
 
+  /// Moves the file of a download. At its destination it has the mode that the umask gives to new files. A previous
+  /// file stays if the move fails.
+  ///
+  /// - Parameters:
+  ///   - isShared:      Whether the file gets that mode. Without, only its owner can read it.
+  ///   - removesSource: Whether a file that cannot be moved is removed.
+  static func move(
+    _ source: URL, to target: URL, _ options: MoveOptions, isShared: Bool = true, removesSource: Bool = true
+  ) -> Result<URL, AFError> {
+    guard !isSameFile(source, target) else { return .success(target) }
+    let files = FileManager.default
     do {
       // A URL of another scheme has a path, too, at which the download would not be found.
       guard target.isFileURL else {

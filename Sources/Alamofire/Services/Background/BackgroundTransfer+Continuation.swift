@@ -101,13 +101,13 @@ extension BackgroundTransfer {
   }
 }
 
-/// The file of a background download: reports the head and the written bytes to the transfer.
-final class JournalledFile: BodySink {
 extension TimeInterval {
   /// The nearest time that JSON has; none is longer than the age of the universe.
   var storable: TimeInterval { isNaN ? 0 : Swift.min(Swift.max(self, -1e18), 1e18) }
 }
 
+/// The file of a background download: reports the head and the written bytes to the transfer.
+final class JournalledFile: BodySink {
   private let file: FileSink
   private let transfer: BackgroundTransfer
 
@@ -117,11 +117,12 @@ extension TimeInterval {
   }
 
   func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
-    transfer.begin(head) { (file.begin(head, wake: wake), file.size) }
+    transfer.begin(head) { (file.begin(head, wake: wake), file.isAside ? nil : file.size) }
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
-    transfer.write { (file.receive(bytes), file.size) }
+    // Nothing of a page has to be flushed.
+    transfer.write { (file.receive(bytes), file.isAside ? 0 : file.size) }
   }
 
   func finish() -> TransportFailure? { file.finish() }

@@ -230,15 +230,15 @@ package final class BackgroundTransfer: Sendable {
   /// Begins the file of a response, unless the session has ended, and then notes the head. The head is noted last,
   /// because the bytes of the earlier response are lost only when the new file has begun.
   ///
-  /// - Parameter body: Begins the file, and returns its size.
+  /// - Parameter body: Begins the file, and returns its size; `nil` if another file begins, which is not recorded.
   package func begin(
-    _ head: ResponseHead, _ body: () -> (TransportFailure?, size: Int64)
+    _ head: ResponseHead, _ body: () -> (TransportFailure?, size: Int64?)
   ) -> TransportFailure? {
     let boot = owner.boot
     return state.withLock { state in
       guard state.isOpen else { return Self.ended }
       let (failure, size) = body()
-      if let failure { return failure }
+      guard failure == nil, let size else { return failure }
       state.synchronizedSize = size
       state.responseCount += 1
       if size == 0 { (state.firstResponse, state.hasLostBytes) = (state.responseCount, false) }
