@@ -84,6 +84,8 @@ extension RequestCore {
       if isCancelled || isObserved { transfer.remove(after: run) } else { transfer.endUnobserved() }
       return
     }
+    // If the process ends while the handlers run, the next one must not send a cancelled request.
+    let isDiscarded = isCancelled && transfer.discard(after: run)
     guard isCancelled || transfer.noteDelivering(after: run) else {
       let error = session.reasonOfEnd
       for sink in served { sink.replaceFailure(with: error) }
@@ -92,7 +94,9 @@ extension RequestCore {
       return
     }
     announce()
-    let count = CompletionCount(served.count) { transfer.remove(after: run) }
+    let count = CompletionCount(served.count) {
+      if isDiscarded { transfer.noteReturned(after: run) } else { transfer.remove(after: run) }
+    }
     for sink in served { sink.deliver { count.step() } }
   }
 }

@@ -145,6 +145,36 @@ import Testing
     #expect(delegate.calls.count == 1)
   }
 
+  @Test("A cancelled transfer is not in the journal any more when its handlers are called")
+  func cancelledBeforeHandlers() async throws {
+    let gate = Gate()
+    let server = try HTTPTestServer(routes: .none.adding("/file") { _, _ in .bytes(100).held(by: gate) })
+    do {
+      let session = fixture.session(startRequestsImmediately: false)
+      session.download(server.url("/file")).resume()
+      await gate.waitUntilReached()
+      withExtendedLifetime(session) {}
+    }
+    #expect(await fixture.isReleased())
+    let delegate = EndOnly()
+    let session = fixture.session(delegate: delegate)
+    let request = try #require(session.restoredRequests.first as? DownloadRequest)
+    let queue = DispatchQueue(label: "held")
+    queue.suspend()
+    let errors = Recorder<AFError?>()
+    request.response(queue: queue) { errors.add($0.error) }
+    await gate.waitUntilReached(count: 2)
+    request.cancel()
+    #expect(await fixture.isEmptied(), "\(fixture.files)")
+    // A call would be on this queue.
+    await withCheckedContinuation { passed in session.rootQueue.async { passed.resume() } }
+    #expect(delegate.calls.count == 0, "the handler has not returned")
+    queue.resume()
+    #expect(await errors.wait(for: 1).first??.isExplicitlyCancelledError == true)
+    await delegate.calls.wait(for: 1)
+    gate.open()
+  }
+
   @Test("A late handler of a request whose session was cancelled gets the outcome") func lateHandler()
     async throws
   {

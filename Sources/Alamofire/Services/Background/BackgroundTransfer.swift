@@ -386,8 +386,7 @@ package final class BackgroundTransfer: Sendable {
   /// The number of times that the request was sent again after its end.
   package var run: Int { state.withLock { $0.run } }
 
-  /// Removes the journal, and then the files that only it knew. The journal goes first, because a process that ends in
-  /// between leaves files without a journal, which the next one removes.
+  /// Removes the transfer, whose handlers have returned.
   ///
   /// - Parameter run: The run that has ended. The transfer is not removed if the request was sent again since. Default:
   ///   any.
@@ -402,9 +401,8 @@ package final class BackgroundTransfer: Sendable {
       files.remove(names.journal)
       return (true, state.stored?.description.bodyFile)
     }
-    guard isOpen else { return }
-    names.removeFiles(in: files, bodyFile)
-    owner.ended(self)
+    if isOpen { names.removeFiles(in: files, bodyFile) }
+    return isOpen
   }
 
   /// Records no further step, because the session has ended. The next session continues from here, unless the transfer
@@ -416,7 +414,18 @@ package final class BackgroundTransfer: Sendable {
   ///
   /// - Parameter upload: The resumable upload that the request continues.
   package func beginAgain(continuing upload: StoredUpload? = nil) {
-    guard let files = try? owner.files() else { return }
+    if discard(after: run) { owner.ended(self) }
+  }
+
+  /// Notes that the handlers of a transfer that was discarded have returned.
+  func noteReturned(after run: Int) {
+    if state.withLock({ $0.run == run }) { owner.ended(self) }
+  }
+
+  /// Removes the journal, and then the files that only it knew. The journal goes first, because a process that ends in
+  /// between leaves files without a journal, which the next one removes. Returns false if nothing is removed.
+  func discard(after run: Int?) -> Bool {
+    guard let files = try? owner.files() else { return false }
     state.withLock { state in
       guard state.phase != .closed else { return }
       state.run += 1
