@@ -1,4 +1,4 @@
-import Alamofire
+@testable import Alamofire
 import Foundation
 import FoundationNetworking
 import HTTPSystem
@@ -66,18 +66,35 @@ import Testing
     try transfer.noteCompleted()
     #expect(try isNotedComplete(transfer))
   }
+
+  @Test("A response whose head cannot be noted does not replace the bytes of an earlier one")
+  func unnotedHead() throws {
+    files.isFailing = false
+    let transfer = try begun()
+    files.refusesRecords = true
+    let failure = transfer.begin(ResponseHead(status: 200)) { (nil, 0) }
+    #expect(failure?.kind == .cannotWriteFile)
+    #expect(!FileManager.default.fileExists(atPath: transfer.filePath))
+    #expect(transfer.part == nil && transfer.completed == nil)
+    files.refusesRecords = false
+    #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
+  }
 }
 
-/// A folder whose files cannot be flushed.
+/// A folder whose files cannot be flushed, and whose journals may refuse further records.
 private final class UnflushableFiles: TransferFiles {
   private let files: any TransferFiles
-  private let state = Mutex((isFailing: true, flushCount: 0))
+  private let state = Mutex((isFailing: true, flushCount: 0, refusesRecords: false))
 
   init(_ files: any TransferFiles) { self.files = files }
 
   var isFailing: Bool {
     get { state.withLock { $0.isFailing } }
     set { state.withLock { $0.isFailing = newValue } }
+  }
+  var refusesRecords: Bool {
+    get { state.withLock { $0.refusesRecords } }
+    set { state.withLock { $0.refusesRecords = newValue } }
   }
   var flushCount: Int { state.withLock { $0.flushCount } }
 
@@ -97,7 +114,9 @@ private final class UnflushableFiles: TransferFiles {
   func changed(_ name: String) -> Int64? { files.changed(name) }
   func make(_ name: String, _ bytes: Data) -> Int32? { files.make(name, bytes) }
   func replace(_ name: String, by bytes: Data) -> Int32? { files.replace(name, by: bytes) }
-  func append(_ bytes: Data, to name: String) -> Int32? { files.append(bytes, to: name) }
+  func append(_ bytes: Data, to name: String) -> Int32? {
+    refusesRecords ? ENOSPC : files.append(bytes, to: name)
+  }
   func cut(_ name: String, to length: Int) { files.cut(name, to: length) }
   func remove(_ name: String) { files.remove(name) }
   func unlock() { files.unlock() }

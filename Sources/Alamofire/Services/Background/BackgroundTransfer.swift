@@ -242,8 +242,11 @@ package final class BackgroundTransfer: Sendable {
       state.synchronizedSize = size
       state.responseCount += 1
       if size == 0 { (state.firstResponse, state.hasLostBytes) = (state.responseCount, false) }
-      _ = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
-      return nil
+      let code = append(.responded(StoredHead(head), offset: size, boot: boot), to: &state)
+      guard let code, size == 0 else { return nil }
+      // Another process would take the bytes for ones of the earlier response.
+      (try? owner.files())?.remove(names.file)
+      return TransportFailure(.cannotWriteFile, owner.failureText(code))
     }
   }
 
