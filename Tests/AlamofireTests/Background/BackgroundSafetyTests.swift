@@ -372,4 +372,19 @@ import Testing
     transfers.close()
     #expect(fixture.session(startRequestsImmediately: false).restoredRequests.map(\.id) == [transfer.id])
   }
+
+  @Test("A journal does not grow with each process that continues it") func growthOverProcesses() throws {
+    let head = ResponseHead(
+      status: 200, fields: [HTTPHeader(name: "X", value: String(repeating: "x", count: 30_000))])
+    try write([.described(description(.download, "GET", "http://127.0.0.1:1/"))])
+    for process in 0..<10 {
+      let transfers = transfers()
+      let transfer = try #require(transfers.restore().first, "\(process)")
+      // Less than the size after which a process replaces the journal.
+      for index in 0..<20 { #expect(transfer.begin(head) { (nil, Int64(index)) } == nil) }
+      transfers.close()
+    }
+    let size = try Data(contentsOf: try #require(fixture.record)).count
+    #expect(size < 4 << 20)
+  }
 }

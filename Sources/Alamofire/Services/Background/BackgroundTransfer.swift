@@ -29,7 +29,8 @@ package final class BackgroundTransfer: Sendable {
     /// The request before its adaptation; `nil` once the journal has it.
     var initialRequest: URLRequest?
     var hasTurn = false
-    /// The number of bytes that were appended to the journal since it was written as a whole.
+    /// The number of bytes that were appended to the journal since it was written as a whole, or its size if an earlier
+    /// process has written it.
     var appendedSize = 0
     /// The number of responses whose body was begun.
     var responseCount = 0
@@ -58,12 +59,12 @@ package final class BackgroundTransfer: Sendable {
   /// written under this lock, so that no byte is written after the end of a session.
   private let state: Mutex<State>
 
-  init(_ id: UUID, stored: JournalState?, owner: BackgroundTransfers) {
+  init(_ id: UUID, stored: JournalState?, journalSize: Int, owner: BackgroundTransfers) {
     self.id = id
     self.owner = owner
     isRestored = stored != nil
     mayHaveBeenDelivered = stored?.isDelivering ?? false
-    state = Mutex(State(stored: stored))
+    state = Mutex(State(stored: stored, appendedSize: journalSize))
   }
 
   deinit { owner.forget(id) }

@@ -79,10 +79,10 @@ package final class BackgroundTransfers: Sendable {
 
   func path(of name: String) -> String { (try? files())?.path(of: name) ?? name }
 
-  package func make() -> BackgroundTransfer { make(UUID(), stored: nil) }
+  package func make() -> BackgroundTransfer { make(UUID(), stored: nil, journalSize: 0) }
 
-  private func make(_ id: UUID, stored: JournalState?) -> BackgroundTransfer {
-    let transfer = BackgroundTransfer(id, stored: stored, owner: self)
+  private func make(_ id: UUID, stored: JournalState?, journalSize: Int) -> BackgroundTransfer {
+    let transfer = BackgroundTransfer(id, stored: stored, journalSize: journalSize, owner: self)
     state.withLock { $0.live[id] = WeakTransfer(transfer: transfer) }
     return transfer
   }
@@ -107,7 +107,7 @@ package final class BackgroundTransfers: Sendable {
     // The requests of others have ended and are gone.
     guard let files = try? storage.get() else { return }
     for name in files.names() ?? [] {
-      guard case .transfer(let id, let stored) = entry(name, in: files) else { continue }
+      guard case .transfer(let id, let stored, _) = entry(name, in: files) else { continue }
       files.remove(name)
       BackgroundTransfer.Names(id).removeFiles(in: files, stored.description.bodyFile)
     }
@@ -152,8 +152,8 @@ package final class BackgroundTransfers: Sendable {
       case .other: break
       case .unreadable(let id): known.formUnion(BackgroundTransfer.Names(id).all)
       case .empty: files.remove(name)
-      case .transfer(let id, let stored):
-        let transfer = make(id, stored: stored)
+      case .transfer(let id, let stored, let size):
+        let transfer = make(id, stored: stored, journalSize: size)
         known.formUnion(transfer.names.all)
         found.append((transfer, stored.description.created))
       }
@@ -173,7 +173,7 @@ package final class BackgroundTransfers: Sendable {
     case unreadable(UUID)
     /// A journal without a request.
     case empty
-    case transfer(UUID, JournalState)
+    case transfer(UUID, JournalState, size: Int)
   }
 
   /// Reads the journal with this name. Its incomplete end, if it has one, is cut off.
@@ -186,7 +186,7 @@ package final class BackgroundTransfers: Sendable {
     guard let bytes, let content, !content.isOfLaterVersion else { return .unreadable(id) }
     guard let stored = JournalState(content.records) else { return .empty }
     if content.length < bytes.count { files.cut(name, to: content.length) }
-    return .transfer(id, stored)
+    return .transfer(id, stored, size: content.length)
   }
 
   private func sweep(_ name: String, in files: any TransferFiles) {
