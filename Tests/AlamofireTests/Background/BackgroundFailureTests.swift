@@ -62,6 +62,27 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A POST download is sent again if no connection was made, unless it was redirected before")
+  func unsentPost() async throws {
+    let fixture = fixture
+    func send(_ fake: FakeTransport) async -> AFDownloadResponse<URL?> {
+      let session = Session(
+        configuration: .background(withIdentifier: "org.alamofire.tests", folder: fixture.journal),
+        engine: Engine(transport: fake, network: ScriptedNetwork()))
+      return await session.download("http://a.test/", method: .post).endedWithoutFile()
+    }
+    let refused = FakeTransport(.failure(.cannotConnectToHost), .text("found"))
+    #expect(await send(refused).error == nil)
+    #expect(refused.requests.count == 2)
+    #expect(await fixture.isEmptied())
+    #expect(await fixture.isReleased())
+    let redirected = FakeTransport(
+      .redirect(307, to: "http://b.test/"), .failure(.cannotConnectToHost), .text("found"))
+    #expect(await send(redirected).error?.transferCode == .cannotConnectToHost)
+    #expect(redirected.requests.count == 2)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A host that was never found ends the transfer with its error") func unknownHost() async throws {
     let fake = FakeTransport { _, _ in .failure(.cannotFindHost) }
     let session = Session(

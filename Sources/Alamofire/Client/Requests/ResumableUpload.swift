@@ -214,7 +214,7 @@ struct UploadRetrier: RequestInterceptor {
   }
 
   /// The codes of failures before anything was sent.
-  private static let unsentCodes: Set<URLError.Code> = [
+  static let unsentCodes: Set<URLError.Code> = [
     .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .notConnectedToInternet,
   ]
 }

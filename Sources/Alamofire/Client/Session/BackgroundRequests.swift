@@ -49,22 +49,28 @@ struct BackgroundRetrier: RequestInterceptor {
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    guard isTemporary(error), transfer.mayRepeat, transfer.age < lifetime else {
+    guard let code = temporaryCode(of: error), mayRepeat(after: code), transfer.age < lifetime else {
       return completion(.doNotRetry)
     }
     let delay = Self.backoff.delay(retryCount: min(request.retryCount, 6), random: 0)
     completion(.retryWithDelay(min(delay, Self.longestDelay)))
   }
 
-  private func isTemporary(_ error: any Error) -> Bool {
-    guard let failure = error.asAFError?.underlyingError as? URLError else { return false }
-    switch failure.code {
+  /// Returns the code of a failure that may pass; `nil` for any other.
+  private func temporaryCode(of error: any Error) -> URLError.Code? {
+    guard let code = (error.asAFError?.underlyingError as? URLError)?.code else { return nil }
+    switch code {
     case .networkConnectionLost, .notConnectedToInternet, .timedOut, .cannotConnectToHost, .dnsLookupFailed:
-      return true
+      return code
     // The name of a host that has answered before is right.
-    case .cannotFindHost: return transfer.hasHadResponse
-    default: return false
+    case .cannotFindHost: return transfer.hasHadResponse ? code : nil
+    default: return nil
     }
+  }
+
+  /// Whether the request may be sent again. The journal notes a download as sent before its connection exists.
+  private func mayRepeat(after code: URLError.Code) -> Bool {
+    transfer.mayRepeat || (UploadRetrier.unsentCodes.contains(code) && transfer.isUnsentWithoutConnection)
   }
 }
 

@@ -50,6 +50,8 @@ final class DownloadKind: RequestKind {
 
   var storedLocation: URL? { transfer?.location }
 
+  func redirectFollowed() { transfer?.noteRedirected() }
+
   // If the download was cancelled, `cancel(byProducingResumeData:)` returns the data.
   func resumeData(after failure: TransportFailure, of core: RequestCore) -> Data? {
     // The file of a background transfer stays with its journal until the request ends.
@@ -102,11 +104,11 @@ final class DownloadKind: RequestKind {
     let (core, request) = (attempt.core, attempt.request)
     let url = attempt.hops.isRedirected ? exchange.url : nil
     return .task { [plan] () -> Result<URL, AFError> in
-      if let url { transfer.noteLocation(url) }
-      do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
       if source.path == transfer.pagePath {
         return core.movedPage(source, of: transfer, plan, exchange, for: request)
       }
+      if let url { transfer.noteLocation(url) }
+      do throws(AFError) { try transfer.noteCompleted() } catch { return .failure(error) }
       return core.moved(source, of: transfer, plan, exchange, for: request)
     } then: { (attempt, result) throws(AFError) in
       try self.fileMoved(result, of: attempt)
@@ -136,22 +138,22 @@ final class DownloadKind: RequestKind {
     }
     // Read after the state: a cancellation asks for resume data before it cancels.
     if isCancelled, !plan.producesResumeData { return plan.forget() }
+    // The file stays with its journal, until a handler takes the outcome or another session continues the transfer.
+    if transfer != nil, !isCancelled, !hasHandlers { return plan.finishFile() }
     if let data = plan.takeResumeData() { plan.resumeData = data }
   }
 
-  /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a
-  /// file at a destination stays.
-    // The file stays with its journal, until a handler takes the outcome or another session continues the transfer.
-    if transfer != nil, !isCancelled, !hasHandlers { return plan.finishFile() }
-  private func forgetFileOfCancelled(_ core: RequestCore) {
-    guard core.isCancelled, let file = plan.takeFileURL() else { return }
-    if plan.destination == nil { try? FileManager.default.removeItem(at: file) }
   /// Makes the resume data of a background transfer that has failed without a handler.
   private func settleLate(_ core: RequestCore) {
     guard transfer != nil, !core.isSuspendedInBackground, let data = plan.takeResumeData() else { return }
     plan.resumeData = data
   }
 
+  /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a
+  /// file at a destination stays.
+  private func forgetFileOfCancelled(_ core: RequestCore) {
+    guard core.isCancelled, let file = plan.takeFileURL() else { return }
+    if plan.destination == nil { try? FileManager.default.removeItem(at: file) }
   }
 
   /// Calls the handlers of `cancel(byProducingResumeData:)`, once.
@@ -198,6 +200,7 @@ final class DownloadKind: RequestKind {
 }
 
 extension RequestCore {
+  /// Moves the complete file of a background download, unless an earlier process has moved it.
   fileprivate func moved(
     _ source: URL, of transfer: BackgroundTransfer, _ plan: DownloadPlan, _ exchange: Exchange,
     for request: any RunOwner
@@ -213,7 +216,6 @@ extension RequestCore {
         transfer.noteMoved()
         return .success(url)
       }
-  /// Moves the complete file of a background download, unless an earlier process has moved it.
     } else {
       place = plan.place(
         of: source, exchange.responseForDestination.flatMap { plan.destination?(source, $0) })

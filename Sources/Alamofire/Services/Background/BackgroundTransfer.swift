@@ -38,6 +38,8 @@ package final class BackgroundTransfer: Sendable {
     var firstResponse = 0
     /// The body of an upload until the first record is written.
     var adoptedFile: TransferDescription.BodyFile?
+    /// Whether a redirect was followed since the request was noted as sent.
+    var isRedirected = false
 
     /// Whether steps are recorded.
     var isOpen: Bool { phase == .open }
@@ -212,10 +214,20 @@ package final class BackgroundTransfer: Sendable {
 
   private func noteSent(in state: inout State) -> Int32? {
     guard state.isOpen, let description = state.stored?.description else { return nil }
+    state.isRedirected = false
     guard description.isIdempotent else { return append(.sent, to: &state) }
     // The server might lose a resumable upload. Whether it may have had all bytes then decides.
     if description.resumption != nil { _ = append(.sent, to: &state) }
     return nil
+  }
+
+  /// Notes that a redirect is followed: a server has received the request.
+  func noteRedirected() { state.withLock { $0.isRedirected = true } }
+
+  /// Whether nothing was sent if no connection was made at last. Other servers may have received a redirected request,
+  /// and the body of an upload is noted when it is sent.
+  var isUnsentWithoutConnection: Bool {
+    state.withLock { $0.stored?.description.kind == .download && !$0.isRedirected }
   }
 
   /// Notes that the server has named a resumable upload, no longer has it, or lacks bytes of it. Does nothing if that
@@ -351,6 +363,11 @@ package final class BackgroundTransfer: Sendable {
     }
   }
 
+  /// Moves another file by `body`, which is not recorded. Returns `nil`, without moving it, if the session has ended.
+  func movePage(_ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
+    state.withLock { $0.isOpen ? body() : nil }
+  }
+
   /// Notes that the response to an upload is complete. Waits for the disk.
   package func noteAnswer(_ head: ResponseHead, _ body: Data?, from url: URL?) {
     guard let files = try? owner.files() else { return }
@@ -367,11 +384,6 @@ package final class BackgroundTransfer: Sendable {
       guard isStored else { return }
     }
     note(.answered(hasBody: hasBody))
-  /// Moves another file by `body`, which is not recorded. Returns `nil`, without moving it, if the session has ended.
-  func movePage(_ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
-    state.withLock { $0.isOpen ? body() : nil }
-  }
-
   }
 
   package func noteRetry() { note(.restarted) }
@@ -395,7 +407,18 @@ package final class BackgroundTransfer: Sendable {
   /// - Parameter run: The run that has ended. The transfer is not removed if the request was sent again since. Default:
   ///   any.
   package func remove(after run: Int? = nil) {
-    guard let files = try? owner.files() else { return }
+    if discard(after: run) { owner.ended(self) }
+  }
+
+  /// Notes that the handlers of a transfer that was discarded have returned.
+  func noteReturned(after run: Int) {
+    if state.withLock({ $0.run == run }) { owner.ended(self) }
+  }
+
+  /// Removes the journal, and then the files that only it knew. The journal goes first, because a process that ends in
+  /// between leaves files without a journal, which the next one removes. Returns false if nothing is removed.
+  func discard(after run: Int?) -> Bool {
+    guard let files = try? owner.files() else { return false }
     let (isOpen, bodyFile) = state.withLock { state in
       guard state.isOpen, run == nil || run == state.run else {
         return (false, nil as TransferDescription.BodyFile?)
@@ -418,18 +441,7 @@ package final class BackgroundTransfer: Sendable {
   ///
   /// - Parameter upload: The resumable upload that the request continues.
   package func beginAgain(continuing upload: StoredUpload? = nil) {
-    if discard(after: run) { owner.ended(self) }
-  }
-
-  /// Notes that the handlers of a transfer that was discarded have returned.
-  func noteReturned(after run: Int) {
-    if state.withLock({ $0.run == run }) { owner.ended(self) }
-  }
-
-  /// Removes the journal, and then the files that only it knew. The journal goes first, because a process that ends in
-  /// between leaves files without a journal, which the next one removes. Returns false if nothing is removed.
-  func discard(after run: Int?) -> Bool {
-    guard let files = try? owner.files() else { return false }
+    guard let files = try? owner.files() else { return }
     state.withLock { state in
       guard state.phase != .closed else { return }
       state.run += 1
