@@ -93,7 +93,9 @@ extension Request {
   public var mayHaveBeenDelivered: Bool { backgroundTransfer?.mayHaveBeenDelivered ?? false }
 
   /// Sets the date before which nothing is sent. It has an effect for downloads and uploads of background sessions, and
-  /// survives the end of the process. If the clock of the machine is set back, the wait does not become longer.
+  /// survives the end of the process. If the clock of the machine is set back, the wait does not become longer. If the
+  /// machine restarts during the wait, a request that must not be repeated, such as a POST, fails with
+  /// `URLError.backgroundSessionWasDisconnected`.
   ///
   /// Call it before the request is resumed; later calls do nothing.
   @discardableResult
