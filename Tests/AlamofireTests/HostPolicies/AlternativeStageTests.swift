@@ -59,7 +59,7 @@ struct AlternativeStageTests {
     let request = try #require(fake.requests.first)
     for isAtAlternative in [true, false] {
       let reports = Reports()
-      let observer = HostPolicyObserver(reports, request, isAtAlternative: isAtAlternative)
+      let observer = HostPolicyObserver(reports, request, trust: nil, isAtAlternative: isAtAlternative)
       observer.informationalHeadReceived(ResponseHead(status: 104))
       let disposition = observer.headReceived(ResponseHead(status: 421))
       observer.bytesMoved(ByteCount())
