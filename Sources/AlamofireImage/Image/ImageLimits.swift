@@ -11,8 +11,8 @@ public struct ImageLimits: Sendable, Equatable {
   public var pixels: Int
   /// The most frames of an animated image, at most 4,096. Default: 1,000.
   public var frames: Int
-  /// The most bytes of a file, and of the texts and the colour profile in a PNG file after their decompression, as far
-  /// as their lengths allow. Default: 64 MiB.
+  /// The most bytes of a file. Default: 64 MiB. The texts and the colour profile in a PNG file may take as much after
+  /// their decompression, and at least 64 MiB.
   public var bytes: Int
   /// The formats that are read. Default: all but AVIF and HEIC. These can contain a larger image than their heads say,
   /// which no other limit notices before memory is taken; allow them for files that you trust.
@@ -74,7 +74,7 @@ public struct ImageLimits: Sendable, Equatable {
   func checkText(
     _ read: (_ place: Int, _ count: Int) throws(ImageError) -> [UInt8]
   ) throws(ImageError) {
-    try check(.bytes, FileStructure.textSize(ofPNG: read), limit: bytes)
+    try check(.bytes, FileStructure.textSize(ofPNG: read), limit: max(bytes, 64 << 20))
   }
 
   /// Throws if a value exceeds its limit.

@@ -71,6 +71,8 @@ struct HostileImageTests {
       }
     }
     #expect(try open(png(with: [compressed] + Array(repeating: plain, count: 20))) == 2)
+    let small = ImageLimits(bytes: 20_000)
+    #expect(try Image(data: png(with: [compressed]), limits: small).pixelWidth == 2, "the file is small")
   }
 
   @Test("A TIFF with larger tiles than an image may have pixels is refused by its head")
