@@ -80,8 +80,7 @@ extension RequestCore {
     let isCancelled = state.withLock { $0.lifecycle.state == .cancelled }
     guard !served.isEmpty else {
       announce()
-      let isObserved = session.hasOwnDelegate && observers.contains(.task)
-      if isCancelled || isObserved { transfer.remove(after: run) } else { transfer.endUnobserved() }
+      if isCancelled || isObservedByDelegate { transfer.remove(after: run) } else { transfer.endUnobserved() }
       return
     }
     // If the process ends while the handlers run, the next one must not send a cancelled request.
@@ -99,6 +98,11 @@ extension RequestCore {
     }
     for sink in served { sink.deliver { count.step() } }
   }
+}
+
+extension RequestCore {
+  /// Whether a subclass of `SessionDelegate` gets the outcome, which then counts as a handler.
+  var isObservedByDelegate: Bool { session.hasOwnDelegate && observers.contains(.task) }
 }
 
 /// Calls a closure at the last of several steps.

@@ -354,11 +354,10 @@ import Testing
     Retrier { request, _, _, completion in completion(request.retryCount == 0 ? .retry : .doNotRetry) }
   }
 
-  @Test("The part of a download that failed without a handler stays for the next session")
-  func unobservedFailure() async throws {
-    let file = VersionedFile(size: 200_000)
+  /// Makes a server whose first response breaks after 100,000 bytes.
+  private static func breakingOnce(_ file: VersionedFile) throws -> HTTPTestServer {
     let hasBroken = Mutex(false)
-    let server = try HTTPTestServer(
+    return try HTTPTestServer(
       routes: .none.adding("/file", methods: ["GET"]) { request, _ in
         let breaks = hasBroken.withLock { isBroken in
           defer { isBroken = true }
@@ -369,6 +368,46 @@ import Testing
         let part = Reply.data(Array(file.bytes.prefix(100_000))).with(header: "ETag", value: "\"v1\"")
         return part.framed(.chunked).with(effect: .badChunk)
       })
+  }
+
+  @Test("A failure that only the delegate sees leaves resume data") func failureBeforeDelegate() async throws
+  {
+    final class Receiver: SessionDelegate, @unchecked Sendable {
+      override func urlSession(
+        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+      ) {}
+    }
+    let file = VersionedFile(size: 200_000)
+    let server = try Self.breakingOnce(file)
+    let session = fixture.session(delegate: Receiver(), startRequestsImmediately: false)
+    let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
+    #expect(await eventually { request.isFinished })
+    #expect(await fixture.isEmptied(), "\(fixture.files)")
+    let data = try #require(request.resumeData)
+    let rest = await Session.real().download(resumingWith: data, to: fixture.destination("rest")).ended()
+    #expect(rest.error == nil && rest.response?.statusCode == 206)
+  }
+
+  @Test("A handler that is added at the end of a failed run gets resume data") func handlerAtTheEnd()
+    async throws
+  {
+    let file = VersionedFile(size: 200_000)
+    let server = try Self.breakingOnce(file)
+    let data = Recorder<Data?>()
+    let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "test.monitor"))
+    monitor.requestDidCompleteTaskWithError = { request, _, _ in
+      (request as? DownloadRequest)?.response(queue: .global()) { data.add($0.resumeData) }
+    }
+    let session = fixture.session(startRequestsImmediately: false, eventMonitors: [monitor])
+    let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()
+    #expect(await data.wait(for: 1).first?.map { !$0.isEmpty } == true)
+    _ = request
+  }
+
+  @Test("The part of a download that failed without a handler stays for the next session")
+  func unobservedFailure() async throws {
+    let file = VersionedFile(size: 200_000)
+    let server = try Self.breakingOnce(file)
     do {
       let session = fixture.session(startRequestsImmediately: false)
       let request = session.download(server.url("/file"), to: fixture.destination("file")).resume()

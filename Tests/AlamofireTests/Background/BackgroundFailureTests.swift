@@ -83,6 +83,20 @@ import Testing
     #expect(await fixture.isEmptied())
   }
 
+  @Test("A POST download that was answered is not sent again, whatever error a validator gives")
+  func validatedPost() async throws {
+    let fake = FakeTransport()
+    let session = Session(
+      configuration: .background(withIdentifier: "org.alamofire.tests", folder: fixture.journal),
+      engine: Engine(transport: fake, network: ScriptedNetwork()))
+    let request = session.download("http://a.test/", method: .post).validate { _, _, _ in
+      .failure(URLError(.cannotConnectToHost))
+    }
+    #expect(await request.endedWithoutFile().error?.isResponseValidationError == true)
+    #expect(fake.requests.count == 1)
+    #expect(await fixture.isEmptied())
+  }
+
   @Test("A host that was never found ends the transfer with its error") func unknownHost() async throws {
     let fake = FakeTransport { _, _ in .failure(.cannotFindHost) }
     let session = Session(

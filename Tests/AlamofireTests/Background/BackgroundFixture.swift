@@ -15,7 +15,8 @@ struct BackgroundFixture {
 
   func session(
     delegate: SessionDelegate = SessionDelegate(), isDiscretionary: Bool = false,
-    interceptor: (any RequestInterceptor)? = nil, startRequestsImmediately: Bool = true
+    interceptor: (any RequestInterceptor)? = nil, startRequestsImmediately: Bool = true,
+    eventMonitors: [any EventMonitor] = []
   ) -> Session {
     let folder = folder
     let configuration = URLSessionConfiguration.background(
@@ -27,7 +28,7 @@ struct BackgroundFixture {
     configuration.isDiscretionary = isDiscretionary
     return Session(
       configuration: configuration, delegate: delegate, startRequestsImmediately: startRequestsImmediately,
-      interceptor: interceptor)
+      interceptor: interceptor, eventMonitors: eventMonitors)
   }
 
   /// The names of the files in the journal.

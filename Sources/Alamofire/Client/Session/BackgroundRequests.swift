@@ -49,7 +49,9 @@ struct BackgroundRetrier: RequestInterceptor {
     _ request: Request, for session: Session, dueTo error: any Error,
     completion: @escaping @Sendable (RetryResult) -> Void
   ) {
-    guard let code = temporaryCode(of: error), mayRepeat(after: code), transfer.age < lifetime else {
+    guard let code = temporaryCode(of: error), transfer.mayRepeat || isUnsent(request, code, error),
+      transfer.age < lifetime
+    else {
       return completion(.doNotRetry)
     }
     let delay = Self.backoff.delay(retryCount: min(request.retryCount, 6), random: 0)
@@ -68,9 +70,14 @@ struct BackgroundRetrier: RequestInterceptor {
     }
   }
 
-  /// Whether the request may be sent again. The journal notes a download as sent before its connection exists.
-  private func mayRepeat(after code: URLError.Code) -> Bool {
-    transfer.mayRepeat || (UploadRetrier.unsentCodes.contains(code) && transfer.isUnsentWithoutConnection)
+  /// Whether nothing of the request was sent, although the journal notes a download as sent before its connection
+  /// exists. The error of a validator or a serializer is about another request, and so may the error of a `URLProtocol`
+  /// class be.
+  private func isUnsent(_ request: Request, _ code: URLError.Code, _ error: any Error) -> Bool {
+    guard case .sessionTaskFailed = error.asAFError, request.response == nil,
+      request.session.settings.protocolClasses.isEmpty
+    else { return false }
+    return UploadRetrier.unsentCodes.contains(code) && transfer.isUnsentWithoutConnection
   }
 }
 

@@ -133,9 +133,10 @@ final class DownloadKind: RequestKind {
     forgetFileOfCancelled(core)
     // The next session continues the transfer with this file.
     if transfer != nil, core.isSuspendedInBackground { return plan.close() }
-    let (isCancelled, hasHandlers) = core.state.withLock {
+    let (isCancelled, hasSinks) = core.state.withLock {
       ($0.lifecycle.state == .cancelled, $0.handlers.hasSinks)
     }
+    let hasHandlers = hasSinks || core.isObservedByDelegate
     // Read after the state: a cancellation asks for resume data before it cancels.
     if isCancelled, !plan.producesResumeData { return plan.forget() }
     // The file stays with its journal, until a handler takes the outcome or another session continues the transfer.
@@ -145,8 +146,8 @@ final class DownloadKind: RequestKind {
 
   /// Makes the resume data of a background transfer that has failed without a handler.
   private func settleLate(_ core: RequestCore) {
-    guard transfer != nil, !core.isSuspendedInBackground, let data = plan.takeResumeData() else { return }
-    plan.resumeData = data
+    guard transfer != nil, !core.isSuspendedInBackground else { return }
+    plan.makeResumeDataForHandler()
   }
 
   /// Forgets the complete file of a cancelled download, because no response names it. A temporary file is removed; a
@@ -187,6 +188,8 @@ final class DownloadKind: RequestKind {
   }
 
   func complete(_ outcome: inout RequestOutcome) {
+    // The handler may have been added after the failure, and before the end of the run.
+    plan.makeResumeDataForHandler()
     (outcome.fileURL, outcome.resumeData) = plan.fileAndResumeData
   }
 

@@ -104,6 +104,8 @@ final class DownloadPlan: Sendable {
     var attempt: Attempt?
     /// The offset at which the response began; retained after the attempt.
     var offset: Int64 = 0
+    /// Whether the attempt has failed without a handler, so that its file stays with the journal.
+    var awaitsHandler = false
     /// The part of a background download that the next attempt continues.
     var backgroundPart: ResumeData?
     /// The file of the last attempt, once it is complete.
@@ -221,6 +223,7 @@ final class DownloadPlan: Sendable {
   /// Removes the bytes of the attempt, before another one begins at the same offset, or because the download was
   /// cancelled. The file of the user's resume data stays.
   func forget() {
+    state.withLock { $0.awaitsHandler = false }
     guard let left = take() else { return }
     _ = left.file.finish()
     left.remove()
@@ -232,8 +235,23 @@ final class DownloadPlan: Sendable {
     return FileManager.default.temporaryDirectory.appendingPathComponent(name)
   }
 
-  /// Closes the file, which stays where it is. Resume data can still be made of it.
-  func finishFile() { _ = state.withLock { $0.attempt?.file }?.finish() }
+  /// Closes the file, which stays where it is. The first handler that is added makes resume data of it.
+  func finishFile() {
+    let file = state.withLock { state in
+      state.awaitsHandler = true
+      return state.attempt?.file
+    }
+    _ = file?.finish()
+  }
+
+  /// Makes the resume data that no handler has asked for so far. Does nothing otherwise.
+  func makeResumeDataForHandler() {
+    let isAsked = state.withLock { state in
+      defer { state.awaitsHandler = false }
+      return state.awaitsHandler
+    }
+    if isAsked, let data = takeResumeData() { resumeData = data }
+  }
 
   /// Closes the file, which stays where it is.
   func close() { _ = take()?.file.finish() }
