@@ -175,10 +175,11 @@ final class TLSConnection {
   }
 
   /// Whether a read would have to wait, because neither the connection below nor OpenSSL has bytes. A handshake within
-  /// the connection may have something to write.
+  /// the connection may have something to write, or may not have begun yet.
   var isDrained: Bool {
     guard case .open = state, connection.isDrained else { return false }
     return !hasSpareBuffers && SSL_has_pending(session) == 0 && SSL_in_init(session) == 0
+      && SSL_renegotiate_pending(session) == 0
   }
 
   func read(into room: UnsafeMutableRawBufferPointer) -> PipeStep {

@@ -11,7 +11,9 @@ final class MemoryPipe: Pipe {
   var descriptor: Int32 { -1 }
   var owner: (any PipeOwner)?
   var keepsWrites: Bool { false }
-  var isDrained: Bool { false }
+  var isDrained: Bool {
+    if incoming.isEmpty, case .waitsToRead = afterIncoming { true } else { false }
+  }
   /// The bytes that the client has not read yet, and what comes after them.
   var incoming: [UInt8] = []
   var afterIncoming = PipeStep.waitsToRead

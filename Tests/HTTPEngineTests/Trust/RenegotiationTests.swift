@@ -178,6 +178,20 @@ import Testing
     }
   }
 
+  @Test("A renegotiation begins after the bytes that came with its request") func postponed() async throws {
+    try await ConnectionFixture.run { fixture in
+      let setup = try Setup(fixture, .identified)
+      let ending = try setup.send(fixture)
+      setup.server.renegotiate()
+      setup.server.send("HTTP/1.1 103 Early Hints\r\n\r\n")
+      setup.converse()
+      #expect(setup.server.hasClientCertificate && ending.outcome == nil)
+      setup.server.send(Self.ok)
+      setup.converse()
+      #expect(ending.status == 200)
+    }
+  }
+
   @Test("A server may renegotiate once a request") func again() async throws {
     try await ConnectionFixture.run { fixture in
       let setup = try Setup(fixture, .identified)
