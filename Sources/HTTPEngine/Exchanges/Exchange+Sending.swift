@@ -174,7 +174,7 @@ extension LoopExchanges {
     exchange.phase = .connecting
     // The time until now does not count as silence of the host.
     exchange.noteActivity()
-    exchange.pool?.serve(exchange)
+    serveRound(exchange)
   }
 
   /// Continues a login on another connection, because the last response has ended its own.

@@ -31,6 +31,8 @@ final class LoopExchanges {
   @exclusivity(unchecked) private var isDelivering = false
   /// The exchanges that start after the delivery.
   @exclusivity(unchecked) private var delayed: [UInt64] = []
+  /// The exchanges whose next login round gets its connection after the delivery.
+  @exclusivity(unchecked) private var delayedRounds: [UInt64] = []
   /// The connections that have more to do, although their sockets have nothing to report.
   @exclusivity(unchecked) private var continued: [any Connection] = []
   /// The ready connections that are being processed now.
@@ -378,9 +380,17 @@ extension LoopExchanges {
     deliver()
     isDelivering = false
     while let connection = settled.popLast() { connection.settle() }
+    for ticket in delayedRounds { exchanges[ticket].map(serveRound) }
+    delayedRounds.removeAll(keepingCapacity: true)
     guard !delayed.isEmpty else { return }
     core.startAdmitted(delayed)
     delayed.removeAll(keepingCapacity: true)
+  }
+
+  /// Gives the next login round of an exchange a connection, as ``start(_:)`` gives one to an exchange that begins.
+  func serveRound(_ exchange: Exchange) {
+    if isDelivering { return delayedRounds.append(exchange.ticket) }
+    if exchange.phase == .connecting { exchange.pool?.serve(exchange) }
   }
 
   /// Finishes deferred work, and ends what has exceeded a time limit.

@@ -314,7 +314,7 @@ enum EngineThread {
   }
 
   /// Runs `body` on a thread of the program, without the SIGPIPE that would end the process when the reader of a file
-  /// is gone: a key log may be a pipe. The mask of the thread is restored afterwards.
+  /// is gone, such as a file of the caller that is a pipe. The mask of the thread is restored afterwards.
   static func withoutBrokenPipes(_ body: () -> Void) {
     var brokenPipe = sigset_t()
     var mask = sigset_t()
@@ -333,7 +333,7 @@ enum EngineThread {
   }
 
   /// Blocks signals, because the program's handlers must not run on this thread. SIGPIPE would end the process when the
-  /// reader of a file is gone: a key log may be a pipe.
+  /// reader of a file is gone, such as a pipe of the caller.
   private static func blockSignals() {
     var signals = sigset_t()
     sigfillset(&signals)

@@ -189,6 +189,36 @@ import Testing
     }
   }
 
+  @Test("A login round is not sent on a connection whose end is reported next") func roundBeforeEnd()
+    async throws
+  {
+    var server = ProxyServer(.http, host: "127.0.0.1", port: 9, username: "a", password: "b")
+    server.authentication = .negotiated
+    let proxy = Proxy.server(server)
+    try await ConnectionFixture.run({ $0.proxy = proxy }) { fixture in
+      let table = fixture.core.exchanges
+      defer { table.failAll(LoopExchanges.cancelled) }
+      let (first, ending) = try fixture.submit(ticket: 1)
+      let (second, _) = try fixture.submit(ticket: 2)
+      let pool = try #require(first.pool)
+      let pipes = [MemoryPipe(), MemoryPipe()]
+      let connections = try pipes.map { try fixture.open($0, for: pool) }
+      #expect(connections[1].exchange === second)
+      Self.answer(pipes[1], connections[1])
+      table.lookAtSockets {}
+      let count = pipes[1].written.count
+      let challenge = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\nConnection: close\r\n"
+      table.lookAtSockets {
+        pipes[0].incoming = Array("\(challenge)Content-Length: 0\r\n\r\n".utf8)
+        connections[0].pipeIsReady()
+        pipes[1].afterIncoming = .ended
+        connections[1].pipeIsReady()
+      }
+      #expect(pipes[1].written.count == count && pipes[1].isClosed, "the round was sent")
+      #expect(ending.outcome == nil && first.phase == .connecting && pool.pending.count == 1)
+    }
+  }
+
   @Test("The connection that was used last is used first") func order() async throws {
     try await ConnectionFixture.run { fixture in
       let pool = fixture.pool
