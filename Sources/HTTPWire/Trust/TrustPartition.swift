@@ -37,9 +37,11 @@ struct TrustPartition: Hashable {
   /// The numbers of trust options and identities, for threads that create options.
   private static let numbers = Mutex(Numbers())
 
-  /// Returns a number that is equal for equal options, and never reused for other ones.
+  /// Returns a number that is equal for equal options, and never reused for other ones. The number of the default
+  /// options is always 0. Other options can get a new number when too many are known.
   static func number(of options: TransportOptions, _ proxies: ProxyTable?) -> Int {
     let key = TrustPartition(options, proxies)
+    if key == usual { return 0 }
     return numbers.withLock { numbers in
       if let number = numbers.given[key] { return number }
       numbers.next += 1

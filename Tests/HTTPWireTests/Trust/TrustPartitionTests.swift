@@ -42,6 +42,12 @@ import Testing
     #expect(Set(partitions).count == 1)
   }
 
+  @Test("The default options keep their partition, however many others there are") func usual() {
+    let before = Self.partition()
+    for number in 0..<300 { _ = Self.partition { $0.trustStore = .pem(Data("\(number)".utf8)) } }
+    #expect(Self.partition() == before)
+  }
+
   @Test("Other options share a partition")
   func shared() {
     #expect(Self.partition { $0.bodySizeLimit = 5 } == Self.partition())
