@@ -29,7 +29,7 @@ final class Tunnel: PipeOwner {
     case securing(TLSConnection)
     case talking
     /// A token is being generated. The bytes after the challenge are read later.
-    case awaitingToken(unread: [UInt8])
+    case awaitingToken(PendingToken, unread: [UInt8])
     case over
   }
 
@@ -195,14 +195,16 @@ final class Tunnel: PipeOwner {
       switch tokens.answer(to: challenge) {
       case .token(let token): tokenMade(token, unread: unread)
       case .takesTime(let conversation):
-        state = .awaitingToken(unread: unread)
-        core.tokens.make(with: conversation, answering: challenge) { [weak self] in self?.tokenMade($0) }
+        let token = core.tokens.make(with: conversation, answering: challenge) { [weak self] in
+          self?.tokenMade($0)
+        }
+        state = .awaitingToken(token, unread: unread)
       }
     }
   }
 
   private func tokenMade(_ token: [UInt8]?) {
-    guard case .awaitingToken(let unread) = state else { return }
+    guard case .awaitingToken(_, let unread) = state else { return }
     state = .talking
     tokenMade(token, unread: unread)
     // The end of the connection may have been reported in the meantime.

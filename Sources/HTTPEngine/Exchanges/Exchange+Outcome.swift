@@ -131,7 +131,7 @@ extension Exchange {
 
   private var idleExpiry: UInt64 {
     var activity = timing.lastActivity
-    if phase == .connecting, login?.awaitsToken != true {
+    if phase == .connecting, login?.pendingToken == nil {
       // While all connections of the host are in use, its silence is not a timeout. A token comes from another host.
       guard let pool, !pool.pending.isEmpty else { return .max }
       activity = max(activity, pool.pendingSince)

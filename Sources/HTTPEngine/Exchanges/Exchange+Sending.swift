@@ -151,8 +151,8 @@ extension LoopExchanges {
     case .send: send(exchange)
     case .ask(let conversation, let challenge):
       exchange.noteActivity()
-      core.tokens.make(with: conversation, answering: challenge) { [weak self, ticket = exchange.ticket] in
-        self?.tokenMade($0, ticket)
+      exchange.login?.pendingToken = core.tokens.make(with: conversation, answering: challenge) {
+        [weak self, ticket = exchange.ticket] in self?.tokenMade($0, ticket)
       }
     case .deliver:
       let message = "There is no token that answers the challenge of \(exchange.hostName)."

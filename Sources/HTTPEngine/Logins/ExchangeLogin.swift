@@ -35,8 +35,10 @@ final class ExchangeLogin {
   var next: ExchangeLoginStep?
   /// Whether the next request has to follow on the same connection, because it answers a challenge of this connection.
   private(set) var needsConnection = false
-  /// Whether a token is being generated.
-  private(set) var awaitsToken = false
+  /// The token that is being generated. It is given up with the login.
+  var pendingToken: PendingToken?
+  /// Whether a response has asked for another round. The next one may belong to the same connection.
+  private(set) var isUnderWay = false
 
   /// Makes the login of a request; `nil` if the request needs none, or knows its credentials in advance.
   ///
@@ -140,7 +142,7 @@ final class ExchangeLogin {
 
   /// Takes the token that was asked for; `nil` if there is none.
   func answered(_ token: [UInt8]?) -> ExchangeLoginStep {
-    awaitsToken = false
+    pendingToken = nil
     switch asking {
     case .server:
       guard var server else { return .deliver }
@@ -186,7 +188,6 @@ final class ExchangeLogin {
     switch tokens?.answer(to: challenge) {
     case .token(let token): return answered(token)
     case .takesTime(let conversation):
-      awaitsToken = true
       return .ask(conversation, challenge: challenge)
     case nil: return answered(nil)
     }

@@ -62,29 +62,61 @@ package struct LoginTokens: Sendable {
 final class PendingTokens {
   /// The threads of the process that make tokens. They look up no names, because a key distribution centre that does
   /// not answer can hold all of them.
-  static let threads = LookupThreads(mostThreads: 4)
+  static let sharedThreads = LookupThreads(mostThreads: 4)
 
   private var waiting: [UInt64: ([UInt8]?) -> Void] = [:]
   private var last: UInt64 = 0
 
   /// Unowned, because this is a part of the loop.
   unowned(unsafe) var owner: EventLoop!
+  /// The threads that make tokens. Tests replace them.
+  var threads = sharedThreads
 
-  /// Makes a token on another thread, and passes it on in a later turn of the loop.
+  /// Makes a token on another thread, and passes it on in a later turn of the loop, unless the result was released
+  /// before.
   func make(
     with conversation: NegotiateConversation, answering challenge: [UInt8],
     then: @escaping ([UInt8]?) -> Void
-  ) {
+  ) -> PendingToken {
+    make({ conversation.token(answering: challenge) }, then: then)
+  }
+
+  /// Makes a token by a function that may block.
+  func make(_ token: @escaping @Sendable () -> [UInt8]?, then: @escaping ([UInt8]?) -> Void) -> PendingToken {
     last += 1
     let number = last
     waiting[number] = then
-    Self.threads.run { [weak owner] in
-      let token = conversation.token(answering: challenge)
+    let work = threads.run { [weak owner] in
+      let token = token()
       owner?.post(.run { $0.tokens.made(number, token) })
     }
+    return PendingToken(number, work, threads, self)
   }
 
   private func made(_ number: UInt64, _ token: [UInt8]?) { waiting.removeValue(forKey: number)?(token) }
+
+  fileprivate func forget(_ number: UInt64) { waiting[number] = nil }
+}
+
+/// A token that is being generated, for the one that waits for it. Its release gives the token up: one that no thread
+/// has begun takes no thread, and no token arrives any more. Belongs to the loop's thread.
+final class PendingToken {
+  private let number: UInt64
+  private let work: UInt64
+  private let threads: LookupThreads
+  private weak var tokens: PendingTokens?
+
+  fileprivate init(_ number: UInt64, _ work: UInt64, _ threads: LookupThreads, _ tokens: PendingTokens) {
+    self.number = number
+    self.work = work
+    self.threads = threads
+    self.tokens = tokens
+  }
+
+  deinit {
+    _ = threads.withdraw(work)
+    tokens?.forget(number)
+  }
 }
 
 /// The system's GSSAPI (RFC 2743, RFC 2744), which makes tokens from the Kerberos tickets of the process. It is loaded

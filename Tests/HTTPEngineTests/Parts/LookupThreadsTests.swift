@@ -59,10 +59,10 @@ import Testing
 
   @Test("Names are looked up while every thread for tokens is busy") func tokens() async {
     let gate = DispatchSemaphore(value: 0)
-    for _ in 0..<40 { PendingTokens.threads.run { gate.wait() } }
+    for _ in 0..<40 { PendingTokens.sharedThreads.run { gate.wait() } }
     await withCheckedContinuation { continuation in LookupThreads.shared.run { continuation.resume() } }
     for _ in 0..<40 { gate.signal() }
-    #expect(PendingTokens.threads !== LookupThreads.shared)
+    #expect(PendingTokens.sharedThreads !== LookupThreads.shared)
   }
 
   @Test("Withdrawn work is not done, and the rest keeps its order") func withdrawal() async {
@@ -86,6 +86,41 @@ import Testing
     #expect(done.withLock { $0.count } == 3)
     #expect(done.withLock { $0 == $0.sorted() })
   }
+
+  @Test("A token that is not awaited any more takes no thread, and does not arrive") func leftTokens() async {
+    let loop = Client().transport.loop
+    let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let made = Mutex<[UInt8]>([])
+    let arrived = Mutex<[UInt8]>([])
+    await withCheckedContinuation { continuation in
+      loop.post(
+        .run { core in
+          core.tokens.threads = LookupThreads(mostThreads: 1)
+          for number: UInt8 in 1...4 {
+            let holder = TokenHolder()
+            let token = core.tokens.make {
+              made.withLock { $0.append(number) }
+              if number == 1 {
+                begun.signal()
+                gate.wait()
+              }
+              return [number]
+            } then: { token in
+              holder.token = nil
+              arrived.withLock { $0 += token ?? [] }
+              if number == 4 { continuation.resume() }
+            }
+            // The first one is released after a thread has begun it, and the second one before.
+            if number == 1 { _ = begun.wait(timeout: .now() + 20) }
+            if number > 2 { holder.token = token }
+          }
+          gate.signal()
+        })
+    }
+    #expect(made.withLock { $0 } == [1, 3, 4] && arrived.withLock { $0 } == [3, 4])
+  }
+
+  private final class TokenHolder { var token: PendingToken? }
 
   @Test("Without a thread, the caller does the work before it goes on") func noThread() {
     let threads = LookupThreads(mayStartThread: { false })
