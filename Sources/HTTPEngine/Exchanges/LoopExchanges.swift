@@ -317,8 +317,9 @@ extension LoopExchanges {
     exchange.noteActivity()
     exchange.alignPhaseTimer()
     guard exchange.phase == .connecting, let pool = exchange.pool else { return }
-    // A login that has begun keeps its place, because it goes on with its connection.
-    guard exchange.login == nil else { return pool.suspend(exchange) }
+    // A login that has had a response keeps its place, because it goes on with its connection.
+    guard exchange.login?.isUnderWay != true else { return pool.suspend(exchange) }
+    exchange.login = nil
     exchange.pool = nil
     pool.release(exchange)
     withhold(exchange)

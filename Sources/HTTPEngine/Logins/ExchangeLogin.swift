@@ -127,6 +127,7 @@ final class ExchangeLogin {
     -> ExchangeLoginStep
   {
     needsConnection = false
+    isUnderWay = true
     if var proxy, !proxy.isOver {
       let step = proxy.received(head, keepsConnection: keepsConnection, ticket: ticket)
       self.proxy = proxy

@@ -159,6 +159,40 @@ import Testing
     gate.open()
   }
 
+  @Test("A transfer that is suspended before its login has begun leaves its place, too") func suspendedLogin()
+    async throws
+  {
+    let gate = Gate()
+    let connections = Counter()
+    let server = try StreamTestServer { connection in
+      connections.enter()
+      if connections.most == 1 { try connection.pass(gate) }
+      try connection.startTLS(.localhost)
+      while true {
+        let head = String(decoding: try connection.readHead(), as: UTF8.self)
+        try connection.write(
+          head.contains("Authorization: NTLM TlRMTVNTUAAB")
+            ? "HTTP/1.1 401 No\r\nWWW-Authenticate: NTLM \(NTLMExample.challenge)\r\nContent-Length: 0\r\n\r\n"
+            : "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      }
+    }
+    let client = Client(connectionsPerHost: 1)
+    let url = "https://localhost:\(server.port)/"
+    let login = ConnectionLogin(
+      scheme: .ntlm, credential: PasswordCredential(user: "anna", password: "secret"))
+    let request = try client.request(url).changing { $0.login = login }
+    let watcher = Watcher()
+    async let suspended = client.send(request, watcher: watcher)
+    await gate.waitForArrival()
+    watcher.suspend()
+    #expect(try await client.get(url).text == "ok")
+    #expect(await client.transport.snapshot().hosts.flatMap { $0.waiting.map(\.reason) } == [.suspended])
+    watcher.resume()
+    let response = try await suspended
+    #expect(response.status == 200 && response.text == "ok")
+    gate.open()
+  }
+
   @Test("An upload can be paused and resumed") func upload() async throws {
     let server = try HTTPTestServer(routes: .none)
     server.enqueue(.text("done"))
