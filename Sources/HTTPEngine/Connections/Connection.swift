@@ -56,7 +56,7 @@ struct ConnectionKey: Hashable {
     self.isAlternative = isAlternative
     let options = profile.options
     if route.forwards, let proxy = route.proxy {
-      self.origin = Origin(scheme: "http", host: proxy.host, port: proxy.port)
+      self.origin = proxy.origin
     } else {
       self.origin = origin
     }

@@ -175,7 +175,8 @@ final class Tunnel: PipeOwner {
         conversation = .connect(tunnel, login)
         return act(on: step, rest: rest[...])
       }
-      let answer = login.received(question.head, keepsConnection: question.keepsConnection)
+      let answer = login.received(
+        question.head, keepsConnection: question.keepsConnection, ticket: ticket(answering:))
       conversation = .connect(tunnel, login)
       act(on: answer, unread: rest)
     case .forward: break
@@ -213,9 +214,13 @@ final class Tunnel: PipeOwner {
 
   private func tokenMade(_ token: [UInt8]?, unread: [UInt8]) {
     guard case .connect(let tunnel, var login) = conversation else { return }
-    let step = login.answered(token)
+    let step = login.answered(token, ticket: ticket(answering:))
     conversation = .connect(tunnel, login)
     act(on: step, unread: unread)
+  }
+
+  private func ticket(answering challenge: DigestChallenge) -> DigestTicket {
+    core.proxyNonces.ticket(answering: challenge, from: proxy.origin)
   }
 
   /// Continues with the value of `Proxy-Authorization`; `nil` if there is none.

@@ -109,7 +109,7 @@ extension Exchange {
   func beginLogin(in pool: Pool) -> ExchangeLogin.ExchangeLoginStep? {
     guard let request, request.hasLogin || pool.forwards else { return nil }
     let login = ExchangeLogin(request, pool.route) { [weak pool] challenge in
-      pool?.proxyProof.ticket(answering: challenge) ?? .first(for: challenge)
+      pool?.proxyTicket(answering: challenge) ?? .first(for: challenge)
     }
     guard let login else { return nil }
     self.login = login
@@ -131,7 +131,7 @@ extension Exchange {
       head, framing, method: request?.method ?? "GET", isReusable: isReusable, now: table.now,
       isPatient: true)
     let keepsConnection = isReusable && dropped.decision == .read
-    if head.status != 407, let proof = login.acceptedProof { pool?.proxyProof.keep(proof) }
+    if head.status != 407, let proof = login.acceptedProof { pool?.keep(proof) }
     let step = login.received(head, keepsConnection: keepsConnection) { [pool] in pool?.proxyProof.take() }
     if case .deliver = step { return false }
     // The head of a 407 is the proxy's.
@@ -186,5 +186,18 @@ extension LoopExchanges {
     exchange.phase = .connecting
     if let failure = exchange.startSource() { return end(exchange, .failure(failure)) }
     perform(step, of: exchange)
+  }
+}
+
+// The login of forwarded requests, which share the nonces of their proxy.
+extension Pool {
+  fileprivate func proxyTicket(answering challenge: DigestChallenge) -> DigestTicket {
+    guard let proxy = route.proxy else { return .first(for: challenge) }
+    return proxyProof.ticket(answering: challenge, from: proxy.origin, &table.core.proxyNonces)
+  }
+
+  fileprivate func keep(_ proof: AuthenticationProof) {
+    guard let proxy = route.proxy else { return }
+    proxyProof.keep(proof, from: proxy.origin, table.core.proxyNonces)
   }
 }

@@ -201,5 +201,8 @@ extension ProxyServer {
     authentication == .negotiated && (username != nil || password != nil)
   }
 
+  /// The proxy itself as the server that its logins are for.
+  var origin: Origin { Origin(scheme: "http", host: host, port: port) }
+
   var credential: PasswordCredential { PasswordCredential(user: username ?? "", password: password ?? "") }
 }

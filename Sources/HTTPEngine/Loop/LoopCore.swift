@@ -22,6 +22,8 @@ final class LoopCore {
   let hostQueues: HostQueues
   let resolver = Resolver()
   let tokens = PendingTokens()
+  /// The counts of the nonces with which proxies have asked for logins by Digest.
+  @exclusivity(unchecked) var proxyNonces = NonceCounts()
   let contexts = TLSContexts()
   let streams: LoopStreams
   let exchanges: LoopExchanges

@@ -287,6 +287,41 @@ import Testing
     #expect(counts.sorted() == (1...5).map { "0000000\($0)" })
   }
 
+  @Test("Answers to one nonce that several requests are asked with at once have different counts")
+  func countsOfFirstChallenge() async throws {
+    let heads = Received()
+    let refused = Mutex(0)
+    let allAreRefused = DispatchSemaphore(value: 0)
+    let challenge = #"Digest realm="p", nonce="one", qop="auth""#
+    let proxy = try StreamTestServer { connection in
+      _ = try connection.readHead()
+      let count = refused.withLock { count in
+        count += 1
+        return count
+      }
+      if count == 3 { for _ in 0..<3 { allAreRefused.signal() } }
+      _ = allAreRefused.wait(timeout: .now() + 60)
+      try connection.write(Self.proxyRefusal(challenge))
+      heads.add(try connection.readHead())
+      try connection.write(Self.answer)
+      connection.waitForEnd()
+    }
+    let client = Self.client(proxy.port)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for index in 1...3 {
+        group.addTask {
+          let response = try await client.get("http://nowhere.test/\(index)")
+          #expect(response.text == "in")
+        }
+      }
+      try await group.waitForAll()
+    }
+    let counts = Self.proxyFields(heads).map { field in
+      field.firstRange(of: "nc=").map { String(field[$0.upperBound...].prefix(8)) } ?? ""
+    }
+    #expect(counts.sorted() == (1...3).map { "0000000\($0)" })
+  }
+
   @Test("Without a ticket, the 407 of a proxy that wants one is delivered") func noTicket() async throws {
     let heads = Received()
     let proxy = try Self.server([[Self.proxyRefusal("Negotiate"), Self.proxyRefusal("Negotiate")]], heads)

@@ -5,6 +5,7 @@ import Testing
 struct AuthenticationHistoryTests {
   private let ann = PasswordCredential(user: "ann", password: "1")
   private let bob = PasswordCredential(user: "bob", password: "2")
+  private let server = Origin(scheme: "http", host: "proxy.test", port: 8080)
 
   private func offer(_ field: String) throws -> AuthenticationOffer {
     try #require(
@@ -28,13 +29,13 @@ struct AuthenticationHistoryTests {
     }
     var shared = SharedProof()
     #expect(shared.take() == nil)
-    shared.keep(proof("1", 1, isAnswer: true))
+    shared.keep(proof("1", 1, isAnswer: true), from: server, NonceCounts())
     #expect(shared.take()?.ticket?.count == 1)
     #expect(shared.take()?.ticket?.count == 2)
-    shared.keep(proof("1", 2, isAnswer: false))
+    shared.keep(proof("1", 2, isAnswer: false), from: server, NonceCounts())
     #expect(shared.take()?.ticket?.count == 3)
-    shared.keep(proof("2", 1, isAnswer: true))
-    shared.keep(proof("1", 3, isAnswer: false))
+    shared.keep(proof("2", 1, isAnswer: true), from: server, NonceCounts())
+    shared.keep(proof("1", 3, isAnswer: false), from: server, NonceCounts())
     #expect(shared.take()?.ticket?.nonce == "2")
     #expect(shared.take()?.ticket?.count == 2)
   }
@@ -42,16 +43,18 @@ struct AuthenticationHistoryTests {
   @Test("The count of a shared nonce never falls, not even by an answer to a challenge that repeats it")
   func repeatedSharedNonce() throws {
     let repeated = proof(try offer(#"Digest realm="r", nonce="1""#), ann)
-    var shared = SharedProof()
-    shared.keep(repeated)
+    var (shared, counts) = (SharedProof(), NonceCounts())
+    shared.keep(repeated, from: server, counts)
     for count: UInt32 in 1...3 { #expect(shared.take()?.ticket?.count == count) }
-    shared.keep(repeated)
+    shared.keep(repeated, from: server, counts)
     #expect(shared.take()?.ticket?.count == 4)
     let challenge = try #require(repeated.digest)
-    #expect(shared.ticket(answering: challenge).count == 6, "the last one was taken with count 5")
+    #expect(
+      shared.ticket(answering: challenge, from: server, &counts).count == 6,
+      "the last one was taken with count 5")
     #expect(shared.take()?.ticket?.count == 6)
     let fresh = try #require(try offer(#"Digest realm="r", nonce="2""#).digest)
-    #expect(shared.ticket(answering: fresh).count == 1)
+    #expect(shared.ticket(answering: fresh, from: server, &counts).count == 1)
   }
 
   @Test("A credential is tried once") func oneAttempt() throws {

@@ -89,4 +89,32 @@ import Testing
     let next = try ticket(&spaces)
     #expect(next.nonce == "p" && next.count == 2 && next.session == answer.ticket?.session)
   }
+
+  @Test("Answers to one challenge have different counts, before and after the first is accepted")
+  func countsOfAnswers() throws {
+    var spaces = CredentialSpaces()
+    let challenge = try #require(try proof("n").digest)
+    let answers = (0..<3).map { _ in spaces.ticket(answering: challenge, origin: origin) }
+    #expect(answers.map(\.count) == [1, 2, 3])
+    accept(try proof("n", ticket: answers[0]), in: &spaces)
+    #expect(try ticket(&spaces).count == 4)
+    #expect(spaces.ticket(answering: challenge, origin: origin).count == 5)
+    accept(try proof("n", ticket: answers[2]), in: &spaces)
+    #expect(try ticket(&spaces).count == 6)
+    let other = Origin(scheme: "http", host: "b.test", port: 80)
+    #expect(spaces.ticket(answering: challenge, origin: other).count == 1)
+  }
+
+  @Test("The counts of nonces are bounded, and the first one is forgotten first") func boundedCounts()
+    throws
+  {
+    var counts = NonceCounts(limit: 2)
+    func next(_ nonce: String) throws -> UInt32 {
+      counts.ticket(answering: try #require(try proof(nonce).digest), from: origin).count
+    }
+    #expect(try ["a", "b", "a", "c", "b", "c", "a"].map(next) == [1, 1, 2, 1, 2, 2, 1])
+    #expect(["a", "b", "c"].map { counts.last(of: $0, from: origin) } == [1, 0, 2])
+    let challenge = try #require(try proof("c").digest)
+    #expect(counts.ticket(answering: challenge, from: origin, after: .max).count == 1)
+  }
 }

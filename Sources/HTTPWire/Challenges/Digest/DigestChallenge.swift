@@ -279,8 +279,12 @@ package struct DigestTicket: Sendable, Hashable {
 
   /// The next use of the nonce; `nil` after the last one.
   package var next: DigestTicket? {
-    guard count < .max else { return nil }
-    return DigestTicket(nonce: nonce, cnonce: cnonce, count: count + 1, session: session, secret: secret)
+    count < .max ? counted(count + 1) : nil
+  }
+
+  /// Returns the ticket of another use of the nonce.
+  package func counted(_ count: UInt32) -> DigestTicket {
+    DigestTicket(nonce: nonce, cnonce: cnonce, count: count, session: session, secret: secret)
   }
 
   /// Makes the ticket of the first answer to a challenge.

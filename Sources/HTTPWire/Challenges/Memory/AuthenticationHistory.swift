@@ -119,11 +119,12 @@ package struct AuthenticationProof: Sendable, Equatable {
   }
 
   /// Returns the proof after one more use of its nonce, if it has one.
-  fileprivate func counted() -> AuthenticationProof {
-    guard let next = ticket?.next else { return self }
-    return AuthenticationProof(
+  fileprivate func counted() -> AuthenticationProof { ticket?.next.map(with) ?? self }
+
+  fileprivate func with(_ ticket: DigestTicket) -> AuthenticationProof {
+    AuthenticationProof(
       scheme: scheme, realm: realm, credential: credential, source: source, field: field, digest: digest,
-      ticket: next, isAnswer: isAnswer)
+      ticket: ticket, isAnswer: isAnswer)
   }
 }
 
@@ -139,28 +140,27 @@ package struct SharedProof: Sendable {
     return proof
   }
 
-  /// Returns the ticket of an answer to a challenge. If the shared proof has the same nonce, its count goes on.
-  package mutating func ticket(answering challenge: DigestChallenge) -> DigestTicket {
-    let first = DigestTicket.first(for: challenge)
-    guard let known = proof?.ticket, known.nonce == challenge.nonce, let next = known.next else {
-      return first
+  /// Returns the ticket of an answer to a challenge of `server`, whose count follows the last one of the shared proof.
+  package mutating func ticket(
+    answering challenge: DigestChallenge, from server: Origin, _ counts: inout NonceCounts
+  ) -> DigestTicket {
+    guard let proof, let known = proof.ticket, known.nonce == challenge.nonce else {
+      return counts.ticket(answering: challenge, from: server)
     }
-    proof = proof?.counted()
-    return DigestTicket(nonce: first.nonce, cnonce: first.cnonce, count: next.count)
+    let ticket = counts.ticket(answering: challenge, from: server, after: known.count)
+    self.proof = proof.with(known.counted(ticket.count))
+    return ticket
   }
 
-  /// Keeps a proof that was accepted. Only an answer to a challenge replaces another one, because all others were taken
-  /// from here. The count of a nonce never falls.
-  package mutating func keep(_ new: AuthenticationProof) {
-    if let proof {
-      guard new.isAnswer else { return }
-      if let (old, new) = proof.ticket.flatMap({ old in new.ticket.map { (old, $0) } }),
-        old.nonce == new.nonce,
-        old.count >= new.count
-      {
-        return
-      }
-    }
-    proof = new
+  /// Keeps a proof that `server` has accepted. Only an answer to a challenge replaces another one, because all others
+  /// were taken from here. The count of a nonce never falls.
+  package mutating func keep(_ new: AuthenticationProof, from server: Origin, _ counts: NonceCounts) {
+    let old = proof?.ticket
+    guard proof == nil || new.isAnswer else { return }
+    guard let ticket = new.ticket else { return proof = new }
+    let isSame = old?.nonce == ticket.nonce
+    let last = max(counts.last(of: ticket.nonce, from: server), isSame ? old?.count ?? 0 : 0)
+    guard !isSame || ticket.count > last else { return }
+    proof = new.with(ticket.counted(max(ticket.count, last)))
   }
 }

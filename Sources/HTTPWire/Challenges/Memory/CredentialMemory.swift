@@ -29,11 +29,7 @@ package final class CredentialMemory: Sendable {
 
   /// Returns the ticket of an answer to a challenge. If its nonce was used before, the count goes on.
   package func ticket(answering challenge: DigestChallenge, origin: Origin) -> DigestTicket {
-    let first = DigestTicket.first(for: challenge)
-    guard !isEmpty, let count = spaces.withLock({ $0.nextCount(of: challenge.nonce, origin: origin) }) else {
-      return first
-    }
-    return DigestTicket(nonce: first.nonce, cnonce: first.cnonce, count: count)
+    spaces.withLock { $0.ticket(answering: challenge, origin: origin) }
   }
 
   package func accepted(
@@ -77,6 +73,8 @@ package struct CredentialSpaces: Sendable {
   }
 
   private var spaces: [Origin: [Space]] = [:]
+  /// The nonces of challenges that were answered, whether the answers were accepted or not.
+  private var answered = NonceCounts()
   private var clock: UInt64 = 0
   package private(set) var count = 0
   private let limit: Int
@@ -103,14 +101,15 @@ package struct CredentialSpaces: Sendable {
     return spaces.values[slot][index].takeTicket(cnonce: cnonce, &clock)
   }
 
-  /// Returns the count of the next use of a nonce, by whichever credential; `nil` if no space has the nonce.
-  fileprivate mutating func nextCount(of nonce: String, origin: Origin) -> UInt32? {
-    guard let slot = spaces.index(forKey: origin) else { return nil }
-    let all = spaces.values[slot]
-    let indices = all.indices.filter { all[$0].nonce == nonce && all[$0].count < .max }
-    guard let count = indices.map({ all[$0].count + 1 }).max() else { return nil }
-    for index in indices { spaces.values[slot][index].count = count }
-    return count
+  /// Returns the ticket of an answer to a challenge, with the next count of its nonce, whichever credential used it.
+  package mutating func ticket(answering challenge: DigestChallenge, origin: Origin) -> DigestTicket {
+    let slot = spaces.index(forKey: origin)
+    let all = slot.map { spaces.values[$0] } ?? []
+    let indices = all.indices.filter { all[$0].nonce == challenge.nonce }
+    let known = indices.map { all[$0].count }.max() ?? 0
+    let ticket = answered.ticket(answering: challenge, from: origin, after: known)
+    if let slot { for index in indices { spaces.values[slot][index].count = ticket.count } }
+    return ticket
   }
 
   /// Notes that a server has accepted credentials.
@@ -120,6 +119,7 @@ package struct CredentialSpaces: Sendable {
     // Preemptive credentials without a realm do not identify the protection space that accepts them.
     guard let realm = proof.realm, !proof.scheme.isOfConnection else { return }
     clock += 1
+    let lastCount = { [answered] nonce in answered.last(of: nonce, from: origin) }
     if let place = place(of: proof, realm: realm, origin: origin) {
       let domain = spaces.values[place.slot][place.index].match.digest?.domain
       // The same domain has the same prefixes, which the space has already.
@@ -127,7 +127,7 @@ package struct CredentialSpaces: Sendable {
       let prefixes = isSame ? [] : Self.prefixes(of: proof, origin: origin, target: target)
       guard isSame || !prefixes.isEmpty else { return }
       spaces.values[place.slot][place.index]
-        .accepted(proof, for: prefixes, nextNonce: nextNonce, at: clock)
+        .accepted(proof, for: prefixes, nextNonce: nextNonce, at: clock, lastCount)
       return
     }
     let prefixes = Self.prefixes(of: proof, origin: origin, target: target)
@@ -137,7 +137,7 @@ package struct CredentialSpaces: Sendable {
       number: clock, scheme: proof.scheme, realm: realm, credential: proof.credential, source: proof.source,
       digest: proof.digest)
     var space = Space(match: match, prefixes: prefixes, lastUse: clock)
-    space.noteNonce(of: proof, next: nextNonce)
+    space.noteNonce(of: proof, next: nextNonce, lastCount)
     // Replaces the spaces of earlier schemes or challenges for the same credential.
     forget(proof.credential, realm: realm, origin: origin)
     spaces[origin, default: []].append(space)
@@ -218,8 +218,11 @@ extension CredentialSpaces.Space {
   }
 
   /// Notes that the server has accepted credentials of the space for targets.
+  ///
+  /// - Parameter lastCount: Returns the last count of a nonce in answers to challenges.
   fileprivate mutating func accepted(
-    _ proof: AuthenticationProof, for targets: [String], nextNonce: String?, at time: UInt64
+    _ proof: AuthenticationProof, for targets: [String], nextNonce: String?, at time: UInt64,
+    _ lastCount: (String) -> UInt32
   ) {
     lastUse = time
     for prefix in targets where !prefixes.contains(where: { prefix.utf8.starts(with: $0.utf8) }) {
@@ -227,16 +230,18 @@ extension CredentialSpaces.Space {
       if prefixes.count >= Self.mostPrefixes { prefixes.removeFirst() }
       prefixes.append(prefix)
     }
-    noteNonce(of: proof, next: nextNonce)
+    noteNonce(of: proof, next: nextNonce, lastCount)
   }
 
-  fileprivate mutating func noteNonce(of proof: AuthenticationProof, next: String?) {
+  fileprivate mutating func noteNonce(
+    of proof: AuthenticationProof, next: String?, _ lastCount: (String) -> UInt32
+  ) {
     guard let ticket = proof.ticket else { return }
     if let known = ticket.secret { secret = known }
     guard let new = next ?? (proof.isAnswer || nonce.isEmpty || nonce == ticket.nonce ? ticket.nonce : nil)
     else { return }
     // The answer used the nonce, unless the next one is another. A count never falls (RFC 7616 §3.4).
-    let used = new == ticket.nonce ? ticket.count : 0
+    let used = max(new == ticket.nonce ? ticket.count : 0, lastCount(new))
     guard new != nonce else {
       count = max(count, used)
       if proof.isAnswer { session = ticket.session }
