@@ -134,4 +134,31 @@ import Testing
       #expect(try Data(contentsOf: fixture.folder["file"]) == file.bytes)
     }
   }
+
+  @Test("A download that is cancelled before the head of its rest leaves resume data of its part")
+  func cancelledBeforeRest() async throws {
+    let file = VersionedFile(size: 80_000)
+    file.breakAfter(40_000)
+    let gate = Gate()
+    let server = try HTTPTestServer(
+      routes: .none.adding("/file", methods: ["GET"]) { request, _ in
+        let reply = file.reply(to: request)
+        return request.header("Range") == nil ? reply : reply.held(by: gate)
+      })
+    let session = fixture.session()
+    let request = session.download(server.url("/file"), to: fixture.destination("cancelled"))
+    async let ending = request.ended()
+    await gate.waitUntilReached()
+    request.cancel(producingResumeData: true)
+    let response = await ending
+    gate.open()
+    #expect(response.error?.isExplicitlyCancelledError == true)
+    #expect(await fixture.isEmptied())
+    let data = try #require(response.resumeData)
+    let rest = await session.download(resumingWith: data, to: fixture.destination("cancelled")).ended()
+    #expect(rest.response?.statusCode == 206)
+    #expect(try Data(contentsOf: fixture.folder["cancelled"]) == file.bytes)
+    #expect(server.recordedRequests.last?.header("Range") == "bytes=40000-")
+    #expect(await fixture.isEmptied())
+  }
 }

@@ -59,15 +59,19 @@ final class DownloadPlan: Sendable {
     /// Renames the file to its lasting name. Returns the path.
     mutating func keep() -> String {
       guard !hasFinalName, !extendsPart else { return path }
-      hasFinalName = rename(file.path, finalPath) == 0
+      giveFinalName(to: file.path)
+      return path
+    }
+
+    private mutating func giveFinalName(to source: String) {
+      hasFinalName = rename(source, finalPath) == 0
       if !hasFinalName, transfer != nil {
         // The file is not on the file system of the temporary folder.
-        let folder = URL(fileURLWithPath: file.path).deletingLastPathComponent()
+        let folder = URL(fileURLWithPath: source).deletingLastPathComponent()
         let name = URL(fileURLWithPath: finalPath).lastPathComponent
         finalPath = folder.appendingPathComponent(name).path
-        hasFinalName = rename(file.path, finalPath) == 0
+        hasFinalName = rename(source, finalPath) == 0
       }
-      return path
     }
 
     /// Whether the bytes are appended to the file of the earlier download.
@@ -78,14 +82,28 @@ final class DownloadPlan: Sendable {
     /// - Parameter flushedSize: The number of bytes that are on the disk, while more arrive. Default: all bytes, which
     ///   may not have reached the disk.
     mutating func resumeData(of request: URLRequest?, _ flushedSize: Int64? = nil) -> Data? {
-      guard let request, let head,
+      guard let request else { return nil }
+      guard let head,
         var data = ResumeData(
           request: request, version: Representation(resumable: head, from: offset, now: .now),
           file: file.path,
           received: flushedSize ?? file.size)
-      else { return nil }
+      else { return resumeDataOfPart(request) }
       data.name(keep())
       return data.data(isOnDisk: flushedSize != nil)
+    }
+
+    /// Returns the resume data of the part that a background transfer had before the attempt; `nil` if there is none,
+    /// or the response has replaced it.
+    private mutating func resumeDataOfPart(_ request: URLRequest) -> Data? {
+      guard let transfer, let part, head.map({ !(200..<300).contains($0.status) }) ?? true,
+        var data = ResumeData(
+          request: request, version: part.version, file: part.path, received: part.received)
+      else { return nil }
+      giveFinalName(to: transfer.filePath)
+      guard hasFinalName else { return nil }
+      data.name(finalPath)
+      return data.data(isOnDisk: false)
     }
     /// Removes the file, unless it belongs to the user's resume data, or to a background transfer, which removes it
     /// itself. A file with its lasting name may be continued by another download, which has a checkpoint.
