@@ -210,7 +210,11 @@ package final class EventLoop: TaskExecutor, Sendable {
   /// Starts a thread for the loop, perhaps to replace the calling one. After `true`, the caller must not touch the loop
   /// any more.
   func handOver() -> Bool {
-    mayStartThread() && EngineThread.start("http-engine") { [self] in runUntilIdle() }
+    // The caller is not the loop's thread any more, and the new one says so itself when it begins.
+    let caller = thread.exchange(0, ordering: .relaxed)
+    if mayStartThread(), EngineThread.start("http-engine", { [self] in runUntilIdle() }) { return true }
+    thread.store(caller, ordering: .relaxed)
+    return false
   }
 }
 

@@ -64,6 +64,12 @@ final class LoopCore {
       turn &+= 1
       if hasWork { idleSince = now }
       work()
+      if isBorrowed, now >= nextHandOver {
+        deliveries.retire()
+        if owner.handOver() { return }
+        deliveries.serve()
+        nextHandOver = now + Self.handOverInterval
+      }
       if streams.isBusy || exchanges.isBusy || !jobs.isEmpty {
         // A busy loop does not wait, so it has to poll here to learn which sockets are ready.
         lookAtSockets()
@@ -76,12 +82,6 @@ final class LoopCore {
         deliveries.serve()
         lookAtSockets()
         continue
-      }
-      if isBorrowed, now >= nextHandOver {
-        deliveries.retire()
-        if owner.handOver() { return }
-        deliveries.serve()
-        nextHandOver = now + Self.handOverInterval
       }
       yieldAfterAnswers()
       wait(until: idleSince &+ lingering, atMost: isBorrowed ? Self.handOverInterval : nil)
