@@ -150,6 +150,10 @@ final class Exchange {
 
   /// Forgets what was sent and received, because the request is sent again.
   func restart() {
+    // The phases start over, and so does the content, whatever its end waited for.
+    phaseTimer?.begin()
+    flow.proceed()
+    alignPhaseTimer()
     // The time for another connection is its own.
     if let addresses = request?.addresses, addresses.searchTime > .zero {
       request = request?.changing { $0.addresses?.searchTime = .zero }

@@ -73,7 +73,38 @@ struct ExchangeStepTests {
     }
   }
 
+  @Test("A repeated request sends its content, while the trailers of its first sending are still being made")
+  func lateTrailers() async throws {
+    try await ConnectionFixture.run { fixture in
+      let (exchange, _) = try fixture.exchange(
+        "PUT", .bytes(Data("content".utf8)), trailers: RequestTrailers(names: ["X-Sum"]) { _ in })
+      let pipes = [MemoryPipe(), MemoryPipe()]
+      let connection = fixture.http1(pipes[0])
+      connection.start(exchange)
+      exchange.mayFollowAnEnd = true
+      pipes[0].afterIncoming = .ended
+      connection.pipeIsReady()
+      _ = try fixture.open(pipes[1], for: exchange.pool)
+      for pipe in pipes {
+        let text = String(decoding: pipe.written, as: UTF8.self)
+        #expect(text.hasPrefix("PUT / ") && text.contains("content"), "\(text)")
+      }
+    }
+  }
+
   // MARK: Times
+
+  @Test("The limits of the phases start over with each round of a login") func phasesOfRounds() async throws {
+    try await ConnectionFixture.run({ $0.timeLimits.requestSend = .seconds(2) }) { fixture in
+      let (exchange, _) = try fixture.exchange()
+      fixture.http1(MemoryPipe()).start(exchange)
+      // A response asks for a token, which is being generated.
+      exchange.restart()
+      fixture.core.state.now = Clock.now(plus: .seconds(3))
+      let failure = exchange.timeout()
+      #expect(failure == nil, "\(failure?.message ?? "")")
+    }
+  }
 
   @Test("A final response ends the wait for the response 100") func finalResponse() async throws {
     try await ConnectionFixture.run { fixture in
