@@ -110,7 +110,10 @@ final class Pool {
   /// another exchange waits.
   func withdraw(_ exchange: Exchange) {
     guard waiting.remove(exchange.ticket) != nil else { return }
-    while pending.count > waiting.count, let last = pending.last {
+    let mayMultiplex = mayMultiplex(exchange)
+    while pending.count > waiting.count,
+      let last = pending.last(where: { $0.mayMultiplex == mayMultiplex }) ?? pending.last
+    {
       removePending(last)
       last.cancel()
       open -= 1
@@ -237,6 +240,8 @@ final class Pool {
     multiplexes = false
     hasFailed = false
     keep(connection)
+    // Its end, or bytes that answer no request, may have been reported while it was established.
+    if connection.exchange == nil { connection.pipeIsReady() }
   }
 
   /// Adds an established connection of HTTP/2.
