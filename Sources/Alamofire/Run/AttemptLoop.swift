@@ -77,11 +77,17 @@ struct AttemptLoop: Sendable {
 
   /// Serves the handlers in their order. A handler that may run the caller's code does so in a task.
   private mutating func serveNext() -> Outcome<AttemptLoop> {
-    guard let sink = nextPendingSink() else {
-      guard failedSink == nil else { return .event(.serialized(.failed)) }
-      return hasLeftovers ? serialize() : .event(.serialized(.all))
+    switch serveAtOnce() {
+    case .next(let sink): serve(sink)
+    case .failed: .event(.serialized(.failed))
+    case .leftovers: serialize()
+    // The caller may have sent the request again, and what it is now belongs to another run.
+    case .delivered: .event(.serialized(.all))
     }
-    return .task { [core] in
+  }
+
+  private func serve(_ sink: any ResponseSink) -> Outcome<AttemptLoop> {
+    .task { [core] in
       if core.hasBodySink { await sink.receiveRest(of: core) }
       return await core.serialized(sink)
     } then: { loop, failure in
@@ -92,9 +98,21 @@ struct AttemptLoop: Sendable {
     }
   }
 
+  /// The point at which handlers can no longer be served at once.
+  private enum Stop {
+    /// The handler runs the caller's code.
+    case next(any ResponseSink)
+    /// A handler has failed, and a retrier may undo that.
+    case failed
+    /// A file has to be removed before the end.
+    case leftovers
+    /// The run has ended, and all responses were delivered.
+    case delivered
+  }
+
   /// Serves the handlers whose response can be created at once. It stops at the first that runs the caller's code, and
   /// at one with a failure that a retrier may undo. Without one, ends the request and delivers all responses.
-  private mutating func nextPendingSink() -> (any ResponseSink)? {
+  private mutating func serveAtOnce() -> Stop {
     // Monitors, retriers and the serialization queue cannot wait until a response is awaited.
     let notifies = core.notifiesMonitors
     let retries = core.mayBeRetried
@@ -103,18 +121,18 @@ struct AttemptLoop: Sendable {
       let (next, served) = core.nextSink()
       guard let sink = next else {
         deliver(served, notifiesMonitors: notifies)
-        return nil
+        return .delivered
       }
-      guard !notifies else { return sink }
+      guard !notifies else { return .next(sink) }
       let outcome = core.outcome
       if !hasQueue, !retries, sink.postpone(outcome) { continue }
-      guard !sink.runsUserCode else { return sink }
+      guard !sink.runsUserCode else { return .next(sink) }
       guard let failure = sink.serialize(outcome), retries else { continue }
       error = failure
       failedSink = sink
-      return nil
+      return .failed
     }
-    return nil
+    return .leftovers
   }
 
   /// Whether a file has to be removed before the end, and no handler is left that may need it.

@@ -94,11 +94,13 @@ final class RunRegistry: Sendable {
     }
   }
 
-  /// Removes the request at `index`, whose handlers have been served. Returns whether it was the last one of a session
-  /// that has ended.
+  /// Removes the request at `index`, whose handlers have been served. Does nothing if there is none. Returns whether it
+  /// was the last one of a session that has ended.
   func unregister(at index: Int) -> Bool {
-    let (last, isEnd) = state.withLock { state in
-      let request = state.active[index]
+    let (last, isEnd) = state.withLock { state -> ((any RunOwner)?, Bool) in
+      guard state.active.indices.contains(index), let request = state.active[index] else {
+        return (nil, false)
+      }
       state.active[index] = nil
       state.free.append(index)
       return (request, state.reasonOfEnd != nil && state.isIdle)

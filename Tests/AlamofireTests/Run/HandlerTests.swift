@@ -127,6 +127,51 @@ struct HandlerTests {
     #expect(fake.requests.count == 1)
   }
 
+  /// A handler that sends its upload again at the end of the run, and makes the body of the next attempt.
+  private final class SendingAgain: ResponseSink {
+    private let session: Session
+    private let upload: UploadRequest
+
+    init(_ upload: UploadRequest, of session: Session) { (self.upload, self.session) = (upload, session) }
+
+    var runsUserCode: Bool { false }
+    func postpone(_ outcome: RequestOutcome) -> Bool { false }
+    func serialize(_ outcome: RequestOutcome) -> AFError? { nil }
+    func replaceFailure(with error: AFError) {}
+    func announce(to request: any RunOwner) {}
+
+    func deliver() {
+      session.retryRequest(upload, withDelay: nil)
+      // The next run does this on another thread, before or after this one goes on.
+      _ = upload.body.made()
+    }
+  }
+
+  private struct NewFile: UploadableConvertible {
+    let folder: TemporaryFolder
+
+    func createUploadable() throws -> UploadRequest.Uploadable {
+      .file(try folder.file(UUID().uuidString), shouldRemove: true)
+    }
+  }
+
+  @Test("A run that has ended does not end the next run of its request") func nextRun() async throws {
+    let (gate, reached) = (Latch(), Latch())
+    let fake = FakeTransport(.text("one"), .text("two").held(by: gate, reached: reached))
+    let session = Session.retained(fake: fake)
+    let request = session.upload(
+      NewFile(folder: try TemporaryFolder()), with: try URLRequest(url: "http://a.test/", method: .post), nil,
+      nil, .default)
+    request.core.add(SendingAgain(request, of: session), for: request)
+    await reached.wait()
+    async let end = request.end()
+    #expect(await eventually { request.core.hasPendingSinks || request.isFinished })
+    #expect(!request.isFinished && request.body.hasMadeFile && session.core.activeCount == 1)
+    gate.open()
+    #expect(await end.value == Data("two".utf8))
+    #expect(request.isFinished && request.retryCount == 1 && session.core.activeCount == 0)
+  }
+
   /// Work that holds up the loop's thread.
   private final class Obstacle: LoopWork {
     let reached = Latch()

@@ -25,6 +25,16 @@ import Testing
     #expect(!registry.unregister(at: 1) && !registry.unregister(at: 0) && registry.activeCount == 0)
   }
 
+  @Test("A request that has left cannot leave again, so that two others do not share its place")
+  func repeatedEnd() {
+    let requests = requests(3)
+    #expect(registry.register(requests[0]) == 0)
+    for index in [0, 0, 1, -1] { #expect(!registry.unregister(at: index)) }
+    #expect(registry.activeCount == 0)
+    #expect(Set([registry.register(requests[1]), registry.register(requests[2])]) == [0, 1])
+    #expect(registry.activeCount == 2)
+  }
+
   @Test("The end of a session names its members once, and refuses others with its first error") func end() {
     let (requests, stream) = (requests(4), Stream())
     _ = registry.register(requests[0])
