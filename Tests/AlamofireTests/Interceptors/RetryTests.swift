@@ -131,6 +131,41 @@ struct RetryTests {
     #expect(session.core.activeCount == 0)
   }
 
+  @Test("A late handler whose retry is cancelled keeps its failure", arguments: [false, true])
+  func cancelledLateRetry(endsSession: Bool) async {
+    let isCalled = Latch()
+    let spy = SpyInterceptor(retry: { _, _, _ in
+      isCalled.open()
+      return .retryWithDelay(3600)
+    })
+    let fake = FakeTransport(.text("not JSON"))
+    let session = Session.retained(fake: fake, interceptor: spy)
+    let request = session.request("http://a.test/")
+    #expect(await request.end().error == nil)
+    async let response = decoded(request)
+    await isCalled.wait()
+    if endsSession { session.session.invalidateAndCancel() } else { request.cancel() }
+    #expect(await response.error?.isResponseSerializationError == true)
+    #expect(request.isFinished && request.error == nil)
+    #expect(await request.end().value == Data("not JSON".utf8))
+    #expect(fake.requests.count == 1 && request.retryCount == 0 && spy.retryCount == 1)
+  }
+
+  @Test("An attempt for a late handler can be cancelled") func cancelledLateAttempt() async {
+    let reached = Latch()
+    let fake = FakeTransport(.text("not JSON"), .json("{}").held(by: Latch(), reached: reached))
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1)).request(
+      "http://a.test/")
+    #expect(await request.end().error == nil)
+    async let response = decoded(request)
+    await reached.wait()
+    request.suspend()
+    #expect(request.isSuspended)
+    request.cancel()
+    #expect(await response.error?.isExplicitlyCancelledError == true)
+    #expect(request.isCancelled && request.retryCount == 1)
+  }
+
   @Test("A handler without a serializer does not call the retrier") func plainHandler() async {
     let spy = SpyInterceptor()
     _ = await Session.retained(fake: FakeTransport(.status(204)), interceptor: spy).request("http://a.test/")

@@ -127,6 +127,60 @@ struct HandlerTests {
     #expect(fake.requests.count == 1)
   }
 
+  /// The changes that have no effect on a request that has ended.
+  enum LateChange: CaseIterable {
+    case cancel, suspend, cancelAll, endOfSession
+
+    func apply(to request: Request, of session: Session) async {
+      switch self {
+      case .cancel: request.cancel()
+      case .suspend: request.suspend()
+      case .cancelAll:
+        await withCheckedContinuation { continuation in
+          session.cancelAllRequests(completingOnQueue: .global()) { continuation.resume() }
+        }
+      case .endOfSession: session.session.invalidateAndCancel()
+      }
+    }
+  }
+
+  @Test("A request keeps its outcome while a late handler is served", arguments: LateChange.allCases)
+  func lateChange(change: LateChange) async {
+    let (reached, gate) = (Latch(), DispatchSemaphore(value: 0))
+    // Blocks the queue, and no thread that others need.
+    let queue = DispatchQueue(label: "serialization")
+    let session = Session.retained(fake: FakeTransport(), serializationQueue: queue)
+    let spy = EventSpy()
+    let request = session.request("http://a.test/").eventMonitor(spy)
+    #expect(await request.end().error == nil)
+    let held = SlowSerializer {
+      reached.open()
+      _ = gate.wait(timeout: .now() + 60)
+    }
+    async let late = request.serializingResponse(using: held).response
+    await reached.wait()
+    await change.apply(to: request, of: session)
+    gate.signal()
+    #expect(await late.value == "slow")
+    #expect(request.isFinished && request.error == nil)
+    #expect(await request.end().value == Data("ok".utf8))
+    #expect(!spy.reported.contains { $0.contains("Cancel") || $0.contains("Suspend") })
+  }
+
+  @Test("A task that was cancelled before gets the outcome of a finished request") func cancelledTask()
+    async throws
+  {
+    let request = Session.retained(fake: FakeTransport()).request("http://a.test/")
+    #expect(await request.end().error == nil)
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await request.serializingData().value
+    }
+    #expect(try await task.value == Data("ok".utf8))
+    #expect(request.isFinished && request.error == nil)
+    #expect(await request.end().value == Data("ok".utf8))
+  }
+
   /// A handler that sends its upload again at the end of the run, and makes the body of the next attempt.
   private final class SendingAgain: ResponseSink {
     private let session: Session

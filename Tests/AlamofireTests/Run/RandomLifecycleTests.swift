@@ -26,6 +26,7 @@ struct RandomLifecycleTests {
       if action == .finish { #expect(before.run == .notStarted || before.run == .ended) }
       if action == .cancel { #expect(before.run == .gated || before.run == .running) }
       if action == .hold { #expect(life.state == .suspended) }
+      if action == .refuseRetry { #expect(before.run == .running && life.state == before.state) }
       if action == .proceed { #expect(life.state == .resumed) }
       if action == .nothing, event < 4 { #expect(life.run == before.run) }
       if wasCancelled { #expect(life.state == .cancelled) }

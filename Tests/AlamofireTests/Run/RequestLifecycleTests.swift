@@ -71,21 +71,30 @@ struct RequestLifecycleTests {
         $0.ended()
       }
     ),
+    (
+      "finished, and serves a late handler",
+      {
+        _ = $0.resumed()
+        $0.ended()
+        _ = $0.handlerAdded(resumesAutomatically: true)
+      }
+    ),
   ]
 
   @Test("Each call has its action in each state") func actions() {
     let rows: [Row] = [
-      ("resumed", { $0.resumed() }, "s-sppp----"), ("suspended", { $0.suspended() }, "-h-h------"),
-      ("cancelled", { $0.cancelled() }, "fcfcccc---"), ("closed", { $0.closed() }, "-p-p-p----"),
-      ("set up eagerly", { $0.setUpEagerly() }, "s---------"),
-      ("ready", { $0.readyToSend() ? .proceed : .hold }, "hphhhhpppp"),
-      ("handler", { $0.handlerAdded(resumesAutomatically: false) }, "-------fff"),
-      ("handler that resumes", { $0.handlerAdded(resumesAutomatically: true) }, "s--pp--fff"),
-      ("abandoned", { $0.abandoned() }, "fcfcccc---"), ("refused", { $0.refused() }, "f-f-------"),
-      ("sent again", { $0.sentAgain() }, "--------s-"),
+      ("resumed", { $0.resumed() }, "s-sppp-----"), ("suspended", { $0.suspended() }, "-h-h-------"),
+      ("cancelled", { $0.cancelled() }, "fcfcccc---r"), ("closed", { $0.closed() }, "-p-p-p-----"),
+      ("set up eagerly", { $0.setUpEagerly() }, "s----------"),
+      ("ready", { $0.readyToSend() ? .proceed : .hold }, "hphhhhppppp"),
+      ("handler", { $0.handlerAdded(resumesAutomatically: false) }, "-------fff-"),
+      ("handler that resumes", { $0.handlerAdded(resumesAutomatically: true) }, "s--pp--fff-"),
+      ("abandoned", { $0.abandoned() }, "fcfcccc---r"), ("refused", { $0.refused() }, "f-f--------"),
+      ("sent again", { $0.sentAgain() }, "--------s--"),
+      ("attempts again", { $0.attemptsAgain() ? .proceed : .hold }, "pppppphhphp"),
     ]
     let letters: [RequestLifecycle.Action: Character] = [
-      .nothing: "-", .start: "s", .proceed: "p", .hold: "h", .cancel: "c", .finish: "f",
+      .nothing: "-", .start: "s", .proceed: "p", .hold: "h", .cancel: "c", .finish: "f", .refuseRetry: "r",
     ]
     for row in rows {
       for (state, expected) in zip(Self.states, row.actions) {
@@ -228,6 +237,43 @@ struct RequestLifecycleTests {
     life.ended()
     #expect(life.state == .finished)
     #expect(life.resumed() == .nothing)
+  }
+
+  private static func finishedWithLateHandler() -> RequestLifecycle {
+    var life = RequestLifecycle()
+    _ = life.resumed()
+    life.ended()
+    _ = life.handlerAdded(resumesAutomatically: true)
+    return life
+  }
+
+  @Test("A cancellation or the end of the session only refuses the retry for a late handler")
+  func lateCancellation() {
+    let changes: [(inout RequestLifecycle) -> RequestLifecycle.Action] = [
+      { $0.cancelled() }, { $0.abandoned() },
+    ]
+    for change in changes {
+      var life = Self.finishedWithLateHandler()
+      #expect(life.suspended() == .nothing)
+      #expect(life.closed() == .nothing)
+      #expect(life.state == .resumed && life.mayAttemptAgain)
+      let action = change(&life)
+      #expect(action == .refuseRetry && life.state == .resumed && life.refusesRetry)
+      let isRetried = life.attemptsAgain()
+      #expect(!isRetried)
+      life.ended()
+      #expect(life.state == .finished && !life.refusesRetry)
+    }
+  }
+
+  @Test("An attempt for a late handler can be suspended and cancelled") func lateAttempt() {
+    var life = Self.finishedWithLateHandler()
+    let isRetried = life.attemptsAgain()
+    #expect(isRetried)
+    #expect(life.suspended() == .hold)
+    #expect(life.cancelled() == .cancel)
+    life.ended()
+    #expect(life.state == .cancelled)
   }
 
   @Test("A handler on a cancelled request does not change its state") func handlerAfterCancel() {

@@ -53,9 +53,10 @@ extension Request {
   }
 
   func retryDecision(about failure: AFError) async -> RetryDecision {
+    if core.refusesRetry { return .refuse(nil) }
     let answer = await retriersAnswer(to: failure, isOpen: true)
     // The session ended while a retrier was being asked, so there is no further attempt.
-    if core.isAbandoned { return .refuse(core.session.reasonOfEnd) }
+    if core.isAbandoned { return .refuse(reasonToRefuse) }
     switch answer {
     case .retry: return .retry
     case .doNotRetry: return .refuse(nil)
@@ -66,11 +67,14 @@ extension Request {
       core.kind.held()
       // A request that is cancelled during the delay ends with its failure.
       do { try await Task.sleep(for: .retryDelay(delay)) } catch {
-        return .refuse(core.isAbandoned ? core.session.reasonOfEnd : nil)
+        return .refuse(core.isAbandoned ? reasonToRefuse : nil)
       }
       return .retry
     }
   }
+
+  /// The error that replaces a failure because the session has ended. A late handler keeps its failure.
+  private var reasonToRefuse: AFError? { core.refusesRetry ? nil : core.session.reasonOfEnd }
 
   /// Asks the retriers in their order. The first answer other than `.doNotRetry` counts.
   ///

@@ -95,7 +95,7 @@ public class Request: @unchecked Sendable {
 
   /// Ends the request with `AFError.explicitlyCancelled`. A request that has already failed, for example one that waits
   /// for a retry, keeps its error; see ``isCancelled``. A request that was not sent yet is never sent. Has no effect
-  /// after its end.
+  /// after its end. If it serves a handler that was added later, it only refuses the retry for that handler.
   @discardableResult
   public func cancel() -> Self {
     core.cancel(self)

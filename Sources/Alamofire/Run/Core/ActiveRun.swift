@@ -105,6 +105,9 @@ extension RequestCore {
   /// Whether the session ended before the request.
   var isAbandoned: Bool { state.withLock { $0.lifecycle.isAbandoned } }
 
+  /// Whether no attempt may follow because of a late handler.
+  var refusesRetry: Bool { state.withLock { $0.lifecycle.refusesRetry } }
+
   /// Whether the request is resumed and nothing has failed.
   var maySend: Bool { state.withLock { $0.lifecycle.state == .resumed && $0.results.error == nil } }
 
@@ -116,7 +119,8 @@ extension RequestCore {
     // cancelled.
     let isCancelled = state.withLock { state in
       guard state.run.add(task, at: position) else { return false }
-      return state.results.error != nil && !state.lifecycle.mayAttemptAgain
+      let isOver = state.results.error != nil || state.lifecycle.refusesRetry
+      return isOver && !state.lifecycle.mayAttemptAgain
     }
     if isCancelled { task.cancel() }
   }
@@ -124,8 +128,11 @@ extension RequestCore {
   /// Cancels the run and ends its waits.
   func cancelRun() {
     kind.readersLeave()
-    state.withLock { $0.run.takeCancellation() }.perform()
+    endWaits()
   }
+
+  /// Cancels the task and the transfer of the run, and ends its waits.
+  func endWaits() { state.withLock { $0.run.takeCancellation() }.perform() }
 
   /// Suspends or resumes the running transfer, as the state of the request says. Compares again afterwards, because
   /// another thread may have changed the state.

@@ -146,13 +146,13 @@ package final class RequestCore: Sendable {
   ) {
     let action = state.withLock { state in
       let action = change(&state.lifecycle)
-      if action != .nothing { state.results.fail(error) }
+      // While late handlers are served, the outcome stays.
+      if action != .nothing, action != .refuseRetry { state.results.fail(error) }
       return action
     }
-    // What a request that has ended well has not delivered yet is still for its readers.
-    guard action != .nothing else { return }
     perform(action, for: request)
-    kind.endDelivery()
+    // What a request that has ended well has not delivered yet is still for its readers.
+    if action != .nothing, action != .refuseRetry { kind.endDelivery() }
   }
 
   /// Cancels a running request without an event for monitors, as a delegate does that wants no body.
@@ -175,6 +175,7 @@ package final class RequestCore: Sendable {
       // Other transfers of a discretionary session do not wait for this one.
       kind.held()
     case .cancel: cancelRun()
+    case .refuseRetry: if mayBeRetried { endWaits() }
     }
   }
 

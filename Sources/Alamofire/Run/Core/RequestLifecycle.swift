@@ -30,6 +30,8 @@ package struct RequestLifecycle: Sendable {
     case cancel
     /// Serve the handlers: there is nothing left to send.
     case finish
+    /// End the wait for a retrier of a late handler. The request has ended, and its outcome stays.
+    case refuseRetry
   }
 
   package private(set) var state = RequestState.initialized
@@ -38,9 +40,13 @@ package struct RequestLifecycle: Sendable {
   package private(set) var isAbandoned = false
   /// Whether the request was cancelled by ``closed()``, so that it ends by a closing handshake.
   package private(set) var isClosing = false
+  /// Whether the run only serves handlers that were added after the end of the request, so that its outcome stays.
+  private var servesLateHandlers = false
+  /// Whether the request was cancelled, or its session has ended, while such handlers were served.
+  package private(set) var refusesRetry = false
 
   /// Whether another attempt may be made.
-  package var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned }
+  package var mayAttemptAgain: Bool { state != .cancelled && !isAbandoned && !refusesRetry }
 
   /// The state of the task of the current attempt.
   var taskState: URLSessionTask.State {
@@ -62,12 +68,13 @@ package struct RequestLifecycle: Sendable {
   }
 
   package mutating func suspended() -> Action {
-    guard state.canBecome(.suspended) else { return .nothing }
+    guard !servesLateHandlers, state.canBecome(.suspended) else { return .nothing }
     state = .suspended
     return run == .running ? .hold : .nothing
   }
 
   package mutating func cancelled() -> Action {
+    guard !servesLateHandlers else { return refuseRetry() }
     guard state.canBecome(.cancelled) else { return closingHandshakeCancelled() }
     state = .cancelled
     switch run {
@@ -81,7 +88,7 @@ package struct RequestLifecycle: Sendable {
 
   /// Cancels a running WebSocket request by a closing handshake. A later ``cancelled()`` ends it at once.
   package mutating func closed() -> Action {
-    guard run == .running, state.canBecome(.cancelled) else { return .nothing }
+    guard run == .running, !servesLateHandlers, state.canBecome(.cancelled) else { return .nothing }
     state = .cancelled
     isClosing = true
     return .proceed
@@ -113,6 +120,7 @@ package struct RequestLifecycle: Sendable {
     case .ended:
       if state == .finished { state = .resumed }
       run = .running
+      servesLateHandlers = true
       return .finish
     case .notStarted, .gated, .running:
       guard resumesAutomatically, state == .initialized else { return .nothing }
@@ -127,9 +135,22 @@ package struct RequestLifecycle: Sendable {
     case .notStarted:
       run = .running
       return .finish
-    case .gated, .running: return .cancel
+    case .gated, .running: return servesLateHandlers ? refuseRetry() : .cancel
     case .ended: return .nothing
     }
+  }
+
+  /// Refuses another attempt for a late handler, which is all that a request can lose after its end.
+  private mutating func refuseRetry() -> Action {
+    refusesRetry = true
+    return .refuseRetry
+  }
+
+  /// Begins another attempt of the run. Returns false if none may be made.
+  package mutating func attemptsAgain() -> Bool {
+    guard mayAttemptAgain else { return false }
+    servesLateHandlers = false
+    return true
   }
 
   /// Ends a request that was not started, because its session refuses further ones. Those that run come to their end.
@@ -147,6 +168,8 @@ package struct RequestLifecycle: Sendable {
   package mutating func ended() {
     run = .ended
     isClosing = false
+    servesLateHandlers = false
+    refusesRetry = false
     if state != .cancelled { state = .finished }
   }
 

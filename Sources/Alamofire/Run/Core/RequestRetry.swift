@@ -38,7 +38,7 @@ extension RequestCore {
 extension RequestCore.CoreState {
   fileprivate mutating func beginRetry(because cause: RequestCore.RetryCause) -> Bool {
     switch cause {
-    case .retrier, .continuation: lifecycle.mayAttemptAgain
+    case .retrier, .continuation: lifecycle.attemptsAgain()
     case .demand: lifecycle.sentAgain() == .start
     }
   }
