@@ -25,8 +25,9 @@ extension AttemptLoop {
 
   mutating func askRetriers() -> Outcome<AttemptLoop> {
     guard core.mayBeRetried else { return .event(.retry(isRequested: false)) }
-    // The readers have received a part of the body and could not tell it apart from the body of another attempt.
-    guard core.kind.mayBeginAgain(core) else { return refuseRetry() }
+    // After the end of its session no request starts, not even for a late handler. The readers have received a part of
+    // the body and could not tell it apart from the body of another attempt.
+    guard registryIndex != nil, core.kind.mayBeginAgain(core) else { return refuseRetry() }
     return .task { [request, failure] in
       await request.retryDecision(about: failure)
     } then: { loop, decision in

@@ -131,6 +131,24 @@ struct RetryTests {
     #expect(session.core.activeCount == 0)
   }
 
+  @Test("After the end of its session a late handler causes no attempt", arguments: [false, true])
+  func lateHandlerOfEndedSession(isCancelled: Bool) async {
+    let fake = FakeTransport(.text("not JSON"), .json(#"{"id": 1}"#))
+    let spy = SpyInterceptor(retries: 1)
+    let session = Session.retained(fake: fake, interceptor: spy)
+    let request = session.request("http://a.test/", method: .post)
+    #expect(await request.end().error == nil)
+    if isCancelled {
+      session.session.invalidateAndCancel()
+    } else {
+      session.session.finishTasksAndInvalidate()
+    }
+    #expect(await decoded(request).error?.isResponseSerializationError == true)
+    #expect(fake.requests.count == 1 && request.retryCount == 0 && spy.retryCount == 0)
+    #expect(await request.end().value == Data("not JSON".utf8))
+    #expect(request.isFinished && request.error == nil)
+  }
+
   @Test("A late handler whose retry is cancelled keeps its failure", arguments: [false, true])
   func cancelledLateRetry(endsSession: Bool) async {
     let isCalled = Latch()

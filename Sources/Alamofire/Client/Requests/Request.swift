@@ -6,8 +6,9 @@ import Synchronization
 /// The base class of all requests. A ``Session`` makes them.
 ///
 /// Every method may be called from any thread and any number of times. A request can be resumed, suspended and
-/// cancelled until it is finished. A handler that is added later gets the same outcome; the request is not sent again.
-/// Two values are equal if they are the same request.
+/// cancelled until it is finished. A handler that is added later gets the same outcome, without another transfer. Only
+/// if its serializer fails and a retrier asks for that, the request is sent again. Two values are equal if they are the
+/// same request.
 public class Request: @unchecked Sendable {
   // Unchecked, because the compiler checks no class that can be subclassed: its own properties are constants.
   /// The state of a request.
