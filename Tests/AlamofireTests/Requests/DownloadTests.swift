@@ -38,6 +38,19 @@ import Testing
     #expect(response.resumeData == nil)
   }
 
+  @Test("A retry for a late handler keeps the file that an earlier handler got") func lateRetry() async throws
+  {
+    let fake = FakeTransport(.text("not JSON"), .json("[1]"))
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 1))
+      .download("http://a.test/")
+    let first = try #require(await end(request).fileURL)
+    defer { try? FileManager.default.removeItem(at: first) }
+    let late = await request.serializingDecodable([Int].self).response
+    defer { late.removeFile() }
+    #expect(late.value == [1] && late.fileURL != first && fake.requests.count == 2)
+    #expect(try Data(contentsOf: first) == Data("not JSON".utf8))
+  }
+
   @Test("The file is moved to its destination") func destination() async throws {
     let request = session.download(server.url("/bytes/10"), to: to("a"))
     let response = await end(request)

@@ -159,6 +159,7 @@ final class DownloadKind: RequestKind {
 
   /// Calls the handlers of `cancel(byProducingResumeData:)`, once.
   func ended(_ core: RequestCore) {
+    plan.noteDelivered()
     let (handlers, data) = plan.takeResumeDataHandlers()
     guard !handlers.isEmpty else { return }
     core.session.rootQueue.async { for handler in handlers { handler(data) } }
@@ -172,7 +173,7 @@ final class DownloadKind: RequestKind {
     let file = plan.forgetResults()
     switch cause {
     case .retrier:
-      // A file at a destination belongs to the user. No response will name a temporary file.
+      // A file at a destination belongs to the user. No response names a temporary file that was not handed out.
       if let file, plan.destination == nil { try? FileManager.default.removeItem(at: file) }
       transfer?.noteRetry()
     case .demand: transfer?.beginAgain(continuing: nil)

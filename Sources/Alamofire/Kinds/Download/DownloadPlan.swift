@@ -128,6 +128,8 @@ final class DownloadPlan: Sendable {
     var backgroundPart: ResumeData?
     /// The file of the last attempt, once it is complete.
     var fileURL: URL?
+    /// The file that a run has handed out at its end. It belongs to the user.
+    var deliveredFile: URL?
     /// The data from which a later download continues.
     var resumeData: Data?
     /// Whether a cancellation asked for resume data, and its completion handlers.
@@ -363,11 +365,15 @@ extension DownloadPlan {
   /// Takes the file of the last attempt, to which no response refers any more.
   func takeFileURL() -> URL? { state.withLock { $0.fileURL.take() } }
 
-  /// Forgets the results of an attempt, before another one. Returns its file.
+  /// Notes that the run has ended, so that the user has the file.
+  func noteDelivered() { state.withLock { $0.deliveredFile = $0.fileURL } }
+
+  /// Forgets the results of an attempt, before another one. Returns its file, unless the user has it.
   func forgetResults() -> URL? {
     state.withLock { state in
       state.resumeData = nil
-      return state.fileURL.take()
+      let file = state.fileURL.take()
+      return file == state.deliveredFile ? nil : file
     }
   }
 
