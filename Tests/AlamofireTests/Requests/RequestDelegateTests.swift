@@ -127,6 +127,24 @@ struct RequestDelegateTests {
     #expect(request.retryCount == 0)
   }
 
+  @Test("A finished request keeps its outcome after the end of its session", arguments: [false, true])
+  func endedSession(isCancelled: Bool) async {
+    let fake = FakeTransport(.text("one"))
+    let session = Session.retained(fake: fake)
+    let request = session.request("http://a.test/")
+    #expect(await request.end().error == nil)
+    if isCancelled {
+      session.session.invalidateAndCancel()
+    } else {
+      session.session.finishTasksAndInvalidate()
+    }
+    session.retryRequest(request, withDelay: nil)
+    #expect(request.isFinished && request.retryCount == 0 && request.error == nil)
+    #expect(request.data == Data("one".utf8) && request.response != nil)
+    #expect(await request.end().value == Data("one".utf8))
+    #expect(fake.requests.count == 1)
+  }
+
   @Test("A running request is not changed") func runningRequest() async {
     let gate = Latch()
     let reached = Latch()

@@ -105,7 +105,8 @@ extension Request {
   /// Answers instead of the retrier that is being asked, or sends a finished request again.
   fileprivate func sendAgain() {
     if let answer = additions.withLock({ $0.value.retryAnswer }) { return answer() }
-    guard session.owner != nil else { return }
+    // The outcome of a request stays if its session has ended.
+    guard session.owner != nil, session.runs.registry.reasonOfEnd == nil else { return }
     guard core.prepareRetry(of: self, because: .demand) else { return }
     core.perform(.start, for: self)
   }
