@@ -184,6 +184,15 @@ struct RetryTests {
     #expect(request.isCancelled && request.retryCount == 1)
   }
 
+  @Test("A request with many attempts keeps the last hundred") func manyAttempts() async {
+    let fake = FakeTransport { _, _ in .failure(.connectionLost) }
+    let request = Session.retained(fake: fake, interceptor: SpyInterceptor(retries: 150)).request(
+      "http://a.test/")
+    #expect(await request.end().error != nil)
+    #expect(fake.requests.count == 151 && request.retryCount == 150)
+    #expect(request.requests.count == 100 && request.tasks.count == 100 && request.allMetrics.count == 100)
+  }
+
   @Test("A handler without a serializer does not call the retrier") func plainHandler() async {
     let spy = SpyInterceptor()
     _ = await Session.retained(fake: FakeTransport(.status(204)), interceptor: spy).request("http://a.test/")

@@ -67,6 +67,24 @@ import Testing
     #expect(texts(tasks.make(of: request) { view("unused") }) == ["4"])
   }
 
+  @Test("The tasks of the last hundred attempts are kept", arguments: [0, 1, 30, 120])
+  func longHistory(seenCount: Int) {
+    var tasks = AttemptTasks()
+    var seen: [URLSessionTask] = []
+    for index in 1...250 {
+      tasks.begin()
+      if index == seenCount { seen = tasks.make(of: request) { view("unused") } }
+      tasks.endForRetry(view("\(index)"))
+    }
+    #expect(tasks.count == 100 && !tasks.isSeen)
+    let all = tasks.make(of: request) { view("unused") }
+    #expect(texts(all) == (151...250).map { "\($0)" })
+    #expect(
+      seen.count == min(seenCount, 100) && texts(seen.suffix(1)) == (seenCount > 0 ? ["\(seenCount)"] : []))
+    tasks.begin()
+    #expect(texts(tasks.make(of: request) { view("unused") }) == (152...250).map { "\($0)" } + ["runs"])
+  }
+
   @Test("A task keeps its first end, and no longer controls the request") func end() {
     let record = TaskRecord(of: request)
     #expect(record.currentOwner === request && !record.isOver)

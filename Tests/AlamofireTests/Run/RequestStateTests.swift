@@ -57,9 +57,20 @@ import Testing
     state.add(request("b"))
     #expect(state.requests == (isForgotten ? [request("b")] : [request("a"), request("b")]))
     #expect(state.keepsEarlierAttempts == !isForgotten)
-    state.results.history.value.exchanges = [exchange]
+    state.results.history.value.add(exchange)
     state.results.store(exchange, body: nil)
     #expect(state.exchanges.count == 2)
+  }
+
+  @Test("A request keeps its last hundred requests and responses") func longHistory() {
+    var state = RequestCore.CoreState()
+    for index in 0..<250 {
+      state.add(request("\(index)"))
+      state.results.history.value.add(Exchange(url: nil, head: ResponseHead(status: 200 + index)))
+    }
+    state.results.store(exchange, body: nil)
+    #expect(state.requests == (150..<250).map { request("\($0)") })
+    #expect(state.exchanges.compactMap { $0.head?.status } == (351..<450) + [200])
   }
 
   @Test("A body that chunk readers receive is not one of the response") func collectedBody() {

@@ -105,7 +105,7 @@ public class Request: @unchecked Sendable {
 
   // MARK: Results
 
-  /// Every `URLRequest` of the request, after adaptation, one for each attempt.
+  /// Every `URLRequest` of the request, after adaptation, one for each of the last 100 attempts.
   public var requests: [URLRequest] { core.state.withLock { $0.requests } }
   /// The first of ``requests``.
   public var firstRequest: URLRequest? { requests.first }
@@ -143,11 +143,11 @@ public class Request: @unchecked Sendable {
   /// bodies only.
   public var responseTrailers: HTTPHeaders? { core.state.withLock { $0.results.exchange }?.trailers }
 
-  /// The metrics of each attempt.
+  /// The metrics of each of the last 100 attempts.
   public var allMetrics: [URLSessionTaskMetrics] {
     core.state.withLock { $0.exchanges }.compactMap(\.metrics)
   }
-  /// The metrics of the first attempt.
+  /// The first of ``allMetrics``.
   public var firstMetrics: URLSessionTaskMetrics? { allMetrics.first }
   /// The metrics of the last attempt.
   public var lastMetrics: URLSessionTaskMetrics? { allMetrics.last }
@@ -249,10 +249,10 @@ extension Request: CustomStringConvertible {
 }
 
 extension Request {
-  /// The tasks of all attempts that were sent, in their order. Resuming, suspending or cancelling the last one does
-  /// so to the request.
+  /// The tasks of the last 100 attempts that were sent, in their order. Resuming, suspending or cancelling the last one
+  /// does so to the request.
   public var tasks: [URLSessionTask] { core.tasks(of: self) }
-  /// The task of the first attempt.
+  /// The first of ``tasks``.
   public var firstTask: URLSessionTask? { tasks.first }
   /// The task of the last attempt.
   public var lastTask: URLSessionTask? { tasks.last }

@@ -10,7 +10,7 @@ struct AttemptTasks: Sendable {
     set { ownerLink = newValue.map { RequestLink($0) } }
   }
   private var ownerLink: RequestLink?
-  /// The number of attempts that have begun to be sent.
+  /// The number of attempts that have begun to be sent, without those that are forgotten.
   private(set) var count = 0
   /// Whether the current attempt has begun to be sent.
   private(set) var hasBegun = false
@@ -29,8 +29,17 @@ struct AttemptTasks: Sendable {
       (tasks, unseen, count) = ([], [:], 0)
       forgetsEarlier = false
     }
+    if count >= AttemptHistory.limit { forgetFirst() }
     hasBegun = true
     count += 1
+  }
+
+  /// Forgets the oldest attempt, whose task others may still have.
+  private mutating func forgetFirst() {
+    count -= 1
+    if tasks.isEmpty { unseen[0] = nil } else { tasks.removeFirst() }
+    // Tasks are created in the order of the attempts, so that these are later ones.
+    unseen = Dictionary(uniqueKeysWithValues: unseen.map { ($0 - 1, $1) })
   }
 
   /// Whether the task of the current attempt was created.

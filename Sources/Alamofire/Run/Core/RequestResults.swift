@@ -89,11 +89,22 @@ struct BegunResponse: Sendable {
 /// The attempts before the last one. Most requests have none.
 struct AttemptHistory: RareValue {
   static let unchanged = Rare<AttemptHistory>.Memory()
+  /// The number of attempts that a request keeps, with the current one. A retrier may ask for any number.
+  static let limit = 100
 
-  var requests: [URLRequest] = []
-  var exchanges: [Exchange] = []
+  private(set) var requests: [URLRequest] = []
+  private(set) var exchanges: [Exchange] = []
   /// Whether earlier attempts are forgotten, because there is no limit to their number.
   var isForgotten = false
+
+  mutating func add(_ request: URLRequest) { Self.append(request, to: &requests) }
+
+  mutating func add(_ exchange: Exchange) { Self.append(exchange, to: &exchanges) }
+
+  private static func append<Element>(_ element: Element, to elements: inout [Element]) {
+    if elements.count >= limit - 1 { elements.removeFirst() }
+    elements.append(element)
+  }
 }
 
 extension RequestCore.CoreState {
@@ -111,7 +122,7 @@ extension RequestCore.CoreState {
 
   mutating func add(_ request: URLRequest) {
     guard let earlier = results.replaceRequest(with: request), keepsEarlierAttempts else { return }
-    results.history.value.requests.append(earlier)
+    results.history.value.add(earlier)
   }
 
   /// The results as response handlers receive them.

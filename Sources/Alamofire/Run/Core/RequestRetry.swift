@@ -47,7 +47,7 @@ extension RequestCore.CoreState {
   fileprivate mutating func resetForRetry(because cause: RequestCore.RetryCause) {
     endAttemptForRetry()
     if let earlier = results.beginRetry(counts: cause != .continuation), keepsEarlierAttempts {
-      results.history.value.exchanges.append(earlier)
+      results.history.value.add(earlier)
     }
     handlers.restart()
     // The attempt has ended, so that nothing waits for the decision.
