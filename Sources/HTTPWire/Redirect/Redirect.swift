@@ -152,10 +152,11 @@ package struct RedirectPlan: Sendable, Equatable {
       || protectedHeaders.contains { FieldName.equal(name, $0) }
   }
 
-  /// The fields that describe or frame a body (RFC 9110 §8, §10.1.1).
+  /// The fields that describe or frame a body (RFC 9110 §8, §10.1.1, §15.4; RFC 9530; RFC 6266).
   private static let contentFields = [
     "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
-    "Transfer-Encoding", "Expect",
+    "Content-Range", "Content-Disposition", "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
+    "Last-Modified", "Transfer-Encoding", "Trailer", "Expect",
   ]
 
   /// The fields for the first origin alone (RFC 9110 §15.4).
