@@ -18,6 +18,8 @@ struct AttemptLoop: Sendable {
   var run = 0
   /// The handler whose serializer failed.
   var failedSink: (any ResponseSink)?
+  /// Whether monitors were notified of the end of the current task.
+  var hasAnnouncedEnd = false
 
   init(_ request: any RunOwner, _ core: RequestCore, registryIndex: Int?) {
     self.request = request

@@ -18,7 +18,8 @@ extension AttemptLoop {
   private mutating func storeFailure() -> Outcome<AttemptLoop> {
     core.fail(failure)
     core.makeMissingExchange()
-    if core.observers.contains(.task) { request.notify(.completed(core.error)) }
+    if core.observers.contains(.task), !hasAnnouncedEnd { request.notify(.completed(core.error)) }
+    hasAnnouncedEnd = false
     error = core.error ?? failure
     return .done
   }
@@ -59,11 +60,16 @@ extension AttemptLoop {
   }
 
   /// Begins with the next request of a resumable upload. This is not a retry, because nothing has failed.
-  func prepareContinuation() throws(AFError) -> Outcome<AttemptLoop> {
-    if core.observers.contains(.task) { request.notify(.completed(nil)) }
+  mutating func prepareContinuation() throws(AFError) -> Outcome<AttemptLoop> {
+    // A request that was cancelled by now announces the end of the task with its failure.
+    if core.observers.contains(.task), core.state.withLock({ $0.lifecycle.mayAttemptAgain }) {
+      request.notify(.completed(nil))
+      hasAnnouncedEnd = true
+    }
     guard core.prepareRetry(of: request, because: .continuation) else {
       throw core.error ?? (core.isAbandoned ? core.session.reasonOfEnd : .explicitlyCancelled)
     }
+    hasAnnouncedEnd = false
     return .done
   }
 }

@@ -21,6 +21,27 @@ struct ResumableUploadFaultTests {
     .draft: ["POST"], .tus: ["POST", "PATCH 0"],
   ]
 
+  /// Cancels the request when its first task has ended.
+  private final class Cancelling: SessionDelegate, @unchecked Sendable {
+    override func urlSession(
+      _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) {
+      task.cancel()
+      super.urlSession(session, task: task, didCompleteWithError: error)
+    }
+  }
+
+  @Test("The end of a task is announced once if the delegate cancels between two requests")
+  func cancelledBetweenRequests() async throws {
+    let spy = EventSpy()
+    let session = Session(configuration: .uncached, delegate: Cancelling(), eventMonitors: [spy])
+    let fixture = try UploadFixture(.tus, session: session)
+    let response = await fixture.upload(Self.bytes)
+    #expect(response.error?.isExplicitlyCancelledError == true)
+    #expect(fixture.requests == ["POST"])
+    #expect(spy.reported.filter { $0.hasPrefix("didCompleteTask") } == ["didCompleteTask error"])
+  }
+
   @Test("Without a response 104 a lost request is not repeated") func missingInformational() async throws {
     var options = UploadEndpoint.Options()
     options.sendsInformational = false
