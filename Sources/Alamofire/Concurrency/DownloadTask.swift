@@ -135,10 +135,7 @@ extension SegmentedDownload {
   public func progress(
     bufferingPolicy: StreamOf<Progress>.BufferingPolicy = .bufferingNewest(1)
   ) -> StreamOf<Progress> {
-    StreamOf(bufferingPolicy: bufferingPolicy) { continuation in
-      core.addProgressHandler { continuation.yield($0) }
-      core.addHandler { _ in continuation.finish() }
-    }
+    StreamOf(bufferingPolicy: bufferingPolicy) { core.add($0) }
   }
 
   /// The outcome. The download is cancelled with the task that awaits it.

@@ -1,7 +1,8 @@
-import Alamofire
 import Foundation
 import FoundationNetworking
 import Testing
+
+@testable import Alamofire
 
 @Suite("Sequences of a request's events", .timeLimit(.minutes(5)))
 struct RequestSequenceTests {
@@ -133,6 +134,37 @@ struct RequestSequenceTests {
     #expect(await all(request.urlSessionTasks()).count == 1)
     #expect(await all(request.uploadProgress()).isEmpty)
     #expect(await all(request.httpResponses()).isEmpty)
+  }
+
+  @Test("A request keeps no sequence that was left early")
+  func left() async {
+    let gate = Latch()
+    let request = Session.retained(fake: FakeTransport(FakeReply.text("ok").held(by: gate)))
+      .request("http://a.test/").resume()
+    func leave<Element: Sendable>(_ make: () -> StreamOf<Element>) async {
+      for _ in 0..<100 {
+        // The first is released, the second is left by its loop, and the third by the end of its task.
+        _ = make()
+        for await _ in make() { break }
+        let sequence = make()
+        let task = Task { for await _ in sequence {} }
+        task.cancel()
+        await task.value
+      }
+    }
+    #expect(await eventually { request.task != nil })
+    await leave { request.urlRequests() }
+    await leave { request.urlSessionTasks() }
+    await leave { request.cURLDescriptions() }
+    for _ in 0..<100 {
+      _ = (request.uploadProgress(), request.downloadProgress(), request.httpResponses())
+    }
+    #expect(request.core.listenerCount == 0)
+    let kept = request.httpResponses()
+    #expect(request.core.listenerCount == 1)
+    gate.open()
+    #expect(await all(kept).count == 1)
+    #expect(await request.end().error == nil)
   }
 
   @Test("A sequence that is not read has no effect")

@@ -1,7 +1,8 @@
-import Alamofire
 import Foundation
 import HTTPTestServer
 import Testing
+
+@testable import Alamofire
 
 private let KiB = 1024
 
@@ -174,6 +175,25 @@ private let KiB = 1024
       #expect(response.progress.completedBytes == Int64(file.size))
     }
     #expect(file.questions.count == count)
+  }
+
+  @Test("A download keeps no sequence of its progress that was left early") func leftSequences() async throws
+  {
+    defer { folder.remove() }
+    let file = SegmentedFile(size: 100 * KiB)
+    let server = try file.server()
+    let download = download(server, session: .real(startRequestsImmediately: false))
+    for _ in 0..<100 { _ = download.progress() }
+    func count() -> Int { download.core.state.withLock { $0.progressObservers.sequences.count } }
+    #expect(count() == 0)
+    let kept = download.progress()
+    #expect(count() == 1)
+    download.resume()
+    var last: SegmentedDownload.Progress?
+    for await progress in kept { last = progress }
+    #expect(last == (await download.response.progress))
+    for await _ in download.progress() { Issue.record("a download that has ended has no progress") }
+    #expect(count() == 0)
   }
 
   @Test("A session that does not start requests waits for resume()") func laterStart() async throws {

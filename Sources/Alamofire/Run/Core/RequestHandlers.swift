@@ -145,18 +145,24 @@ struct RequestListeners: Sendable {
 
   subscript(commands redaction: Redaction?) -> [Continuation<String>] {
     get { commands[redaction] ?? [] }
-    set { commands[redaction] = newValue }
+    set { commands[redaction] = newValue.isEmpty ? nil : newValue }
+  }
+
+  /// The number of sequences; for tests.
+  var count: Int {
+    uploads.count + downloads.count + requests.count + tasks.count + commands.values.joined().count
+      + responses.count
   }
 }
 
 extension RequestCore {
   /// Adds an asynchronous sequence. The sequence receives the element that `current` makes of the present state,
-  /// outside the lock. The sequence of a request that has ended ends at once.
+  /// outside the lock. The sequence of a request that has ended ends at once. A sequence that was left is removed.
   func listen<Element: Sendable, Present>(
-    _ continuation: AsyncStream<Element>.Continuation,
-    _ place: any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable,
+    _ continuation: AsyncStream<Element>.Continuation, _ place: ListenerPath<Element>,
     of request: any RunOwner, to present: (CoreState) -> Present, current: (Present) -> Element?
   ) {
+    continuation.onTermination = { [weak self] _ in self?.remove(continuation, from: place) }
     let (present, run) = state.withLock { state in
       let isOver = state.lifecycle.run == .ended
       if !isOver {
@@ -173,7 +179,23 @@ extension RequestCore {
     case .ended: continuation.finish()
     }
   }
+
+  private func remove<Element: Sendable>(
+    _ continuation: AsyncStream<Element>.Continuation, from place: ListenerPath<Element>
+  ) {
+    state.withLock { state in
+      guard state.observed.added.isChanged else { return }
+      state.observed.added.value.listeners?[keyPath: place].removeAll { $0 == continuation }
+    }
+  }
+
+  /// The number of sequences that have not ended; for tests.
+  var listenerCount: Int { state.withLock { $0.observed.added.read { $0.listeners?.count } } ?? 0 }
 }
+
+/// The place of a kind of sequence among all of a request.
+typealias ListenerPath<Element: Sendable> =
+  any WritableKeyPath<RequestListeners, [AsyncStream<Element>.Continuation]> & Sendable
 
 /// The handlers that wait for a `URLRequest` to be created.
 struct RequestWatchers: Sendable {

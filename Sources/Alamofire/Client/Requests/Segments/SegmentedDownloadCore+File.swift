@@ -206,17 +206,13 @@ extension SegmentedDownloadCore {
   func announceProgress(always: Bool) {
     let now = now
     let notice = state.withLock {
-      state -> (
-        handlers: [@Sendable (SegmentedDownload.Progress) -> Void],
-        progress: SegmentedDownload.Progress
-      )? in
-      guard !state.progressHandlers.isEmpty, !state.isEnded else { return nil }
+      state -> (observers: ProgressObservers, progress: SegmentedDownload.Progress)? in
+      guard !state.progressObservers.isEmpty, !state.isEnded else { return nil }
       if !always, let last = state.lastNotice, now - last < Self.noticeInterval { return nil }
       state.lastNotice = now
-      return (state.progressHandlers, state.progress(at: now))
+      return (state.progressObservers, state.progress(at: now))
     }
-    guard let notice else { return }
-    for handler in notice.handlers { handler(notice.progress) }
+    if let notice { notice.observers.notify(notice.progress) }
   }
 }
 

@@ -39,8 +39,22 @@ final class SegmentedDownloadCore: Sendable {
     var isEnding = false
     /// Whether a delay has ended during a suspension.
     var isWakeUpMissed = false
-    var progressHandlers: [@Sendable (SegmentedDownload.Progress) -> Void] = []
+    var progressObservers = ProgressObservers()
     var handlers: [@Sendable (SegmentedDownload.Response) -> Void] = []
+  }
+
+  /// The closures and the sequences that receive the progress.
+  struct ProgressObservers: Sendable {
+    var handlers: [@Sendable (SegmentedDownload.Progress) -> Void] = []
+    /// The sequences that have not ended.
+    var sequences: [AsyncStream<SegmentedDownload.Progress>.Continuation] = []
+
+    var isEmpty: Bool { handlers.isEmpty && sequences.isEmpty }
+
+    func notify(_ progress: SegmentedDownload.Progress) {
+      for handler in handlers { handler(progress) }
+      for sequence in sequences { sequence.yield(progress) }
+    }
   }
 
   let session: SessionCore
@@ -109,18 +123,32 @@ final class SegmentedDownloadCore: Sendable {
   }
 
   func addProgressHandler(_ handler: @escaping @Sendable (SegmentedDownload.Progress) -> Void) {
-    state.withLock { $0.progressHandlers.append(handler) }
+    state.withLock { $0.progressObservers.handlers.append(handler) }
   }
 
   func addHandler(_ handler: @escaping @Sendable (SegmentedDownload.Response) -> Void) {
+    if let response = add({ $0.handlers.append(handler) }) { handler(response) }
+  }
+
+  /// Adds a sequence of the progress, which ends with the download. A sequence that was left is removed.
+  func add(_ sequence: AsyncStream<SegmentedDownload.Progress>.Continuation) {
+    sequence.onTermination = { [weak self] _ in
+      self?.state.withLock { state in state.progressObservers.sequences.removeAll { $0 == sequence } }
+    }
+    if add({ $0.progressObservers.sequences.append(sequence) }) != nil { sequence.finish() }
+  }
+
+  /// Adds an object that waits for the end, and starts the download if the session starts requests immediately. Returns
+  /// the response, without a change, if the download has ended.
+  private func add(_ change: (inout SegmentsState) -> Void) -> SegmentedDownload.Response? {
     let (response, starts) = state.withLock { state -> (SegmentedDownload.Response?, Bool) in
       if case .ended(let response) = state.lifecycle { return (response, false) }
-      state.handlers.append(handler)
+      change(&state)
       guard case .notStarted = state.lifecycle else { return (nil, false) }
       return (nil, session.startsRequestsImmediately)
     }
-    if let response { handler(response) }
     if starts { resume() }
+    return response
   }
 
   private func continueAfterSuspension() {
@@ -325,16 +353,17 @@ final class SegmentedDownloadCore: Sendable {
     for request in ending.requests.values { request.cancel() }
     if let file = ending.file { close(file, ending, result) }
     let now = now
-    let (response, progressHandlers, handlers) = state.withLock { state in
+    let (response, observers, handlers) = state.withLock { state in
       var progress = state.progress(at: now)
       progress.connectionCount = 0
       let response = SegmentedDownload.Response(
         result: result, response: state.response, progress: progress, droppedMirrors: state.droppedMirrors)
       state.lifecycle = .ended(response)
-      defer { (state.progressHandlers, state.handlers) = ([], []) }
-      return (response, state.progressHandlers, state.handlers)
+      defer { (state.progressObservers, state.handlers) = (ProgressObservers(), []) }
+      return (response, state.progressObservers, state.handlers)
     }
-    for handler in progressHandlers { handler(response.progress) }
+    observers.notify(response.progress)
+    for sequence in observers.sequences { sequence.finish() }
     for handler in handlers { handler(response) }
   }
 }
