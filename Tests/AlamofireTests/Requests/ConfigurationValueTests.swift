@@ -41,6 +41,32 @@ import Testing
     #expect(throws: ResumableUploadError.self) { try upload.policy.get() }
   }
 
+  @Test("Threads that change the options of a request at the same time do not undo each other's changes")
+  func concurrentOptions() async {
+    let request = Session.retained(fake: FakeTransport(), startRequestsImmediately: false)
+      .request("http://a.test/")
+    let (begun, gate) = (Latch(), DispatchSemaphore(value: 0))
+    let limits = Recorder<Int>()
+    async let first: Void = withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        request.transportOptions { options in
+          limits.add(options.redirectLimit)
+          begun.open()
+          if limits.count == 1 { _ = gate.wait(timeout: .now() + 60) }
+          options.bodySizeLimit = 77
+        }
+        continuation.resume()
+      }
+    }
+    await begun.wait()
+    request.transportOptions { $0.redirectLimit = 3 }
+    gate.signal()
+    await first
+    let options = request.core.profile.options
+    #expect(options.bodySizeLimit == 77 && options.redirectLimit == 3)
+    #expect(limits.count == 2 && limits.values.last == 3, "the closure is called again with the new options")
+  }
+
   @Test("A WebSocket connection has the limits of its caller") func webSockets() {
     var configuration = WebSocketRequest.Configuration(
       maximumMessageSize: 5, pingInterval: 0.5, compressesMessages: true)

@@ -221,7 +221,7 @@ public class Request: @unchecked Sendable {
   }
 
   /// Changes the transport options of this request. Call it before the request starts; later changes apply to the
-  /// next attempt.
+  /// next attempt. If another thread changes them at the same time, `change` is called again with the new options.
   @discardableResult
   public func transportOptions(_ change: (inout TransportOptions) -> Void) -> Self {
     core.changeOptions(change)

@@ -76,16 +76,30 @@ extension RequestCore {
 
   /// Changes the options of this request, which thereby gets its own profile.
   func changeOptions(_ change: (inout TransportOptions) -> Void) {
-    let profile = profile
-    let elsewhere = profile.elsewhere.map { made($0.options, change, elsewhere: nil) }
-    let changed = made(profile.options, change, elsewhere: elsewhere)
-    state.withLock { $0.options.value.profile = changed }
+    replaceProfile { profile in
+      let elsewhere = profile.elsewhere.map { made($0.options, change, elsewhere: nil) }
+      return made(profile.options, change, elsewhere: elsewhere)
+    }
   }
 
   /// Presents an identity to the origin of the request.
   func present(_ identity: ClientIdentity) {
-    let profile = self.profile(presenting: identity, inPlaceOf: profile)
-    state.withLock { $0.options.value.profile = profile }
+    replaceProfile { profile(presenting: identity, inPlaceOf: $0) }
+  }
+
+  /// Replaces the profile by the one that `change` makes of it, outside the lock. If another thread has replaced it
+  /// since, `change` is called again.
+  private func replaceProfile(_ change: (ConnectionProfile) -> ConnectionProfile) {
+    while true {
+      let own = state.withLock { $0.options.read { $0.profile } }
+      let changed = change(own ?? session.settings.profile)
+      let isReplaced = state.withLock { state in
+        guard state.options.read({ $0.profile }) === own else { return false }
+        state.options.value.profile = changed
+        return true
+      }
+      if isReplaced { return }
+    }
   }
 
   /// Returns `profile` with `identity` as the client certificate for one origin.
