@@ -58,12 +58,18 @@ package struct ByteQueue: Sendable {
   }
 
   /// Takes bytes out, as many as there is room for. Returns whether the writer waits for them.
-  package mutating func read(into room: UnsafeMutableRawBufferPointer) -> (BodyReading, wakesWriter: Bool) {
+  ///
+  /// - Parameter limit: The number of bytes that may be read before the body is known to be complete. A failure takes
+  ///   the place of later ones. Default: any number.
+  package mutating func read(
+    into room: UnsafeMutableRawBufferPointer, atMost limit: Int = .max
+  ) -> (BodyReading, wakesWriter: Bool) {
     guard !room.isEmpty else { return (.wait, false) }
+    let wanted = isComplete ? room.count : min(room.count, max(0, limit))
     var copied = 0
-    while copied < room.count, head < chunks.count {
+    while copied < wanted, head < chunks.count {
       let chunk = chunks[head]
-      let length = min(room.count - copied, chunk.count - offset)
+      let length = min(wanted - copied, chunk.count - offset)
       chunk.withUnsafeBytes { bytes in
         let part = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length])
         UnsafeMutableRawBufferPointer(rebasing: room[copied...]).copyMemory(from: part)
@@ -82,6 +88,8 @@ package struct ByteQueue: Sendable {
       return (.wait, takeWriter())
     }
   }
+
+  private var isComplete: Bool { if case .complete? = end { true } else { false } }
 
   private mutating func dropFirst() {
     chunks[head] = Data()

@@ -90,13 +90,24 @@ struct SequenceUploadTests {
     #expect(Data(try await server.takeRequest().body) == bytes)
   }
 
-  @Test("A sequence of another length than announced is an error", arguments: [6, 8, -1] as [Int64])
+  @Test("A sequence of another length than announced is an error", arguments: [3, 6, 8, -1] as [Int64])
   func wrongLength(length: Int64) async throws {
     server.enqueue(.ok)
     let response = await Session.real()
       .upload(Self.sequence("one", "four"), to: server.url("/"), length: length).end()
     #expect(code(response) == .requestBodyStreamExhausted)
     #expect(response.error?.localizedDescription.contains("\(length)") == true)
+  }
+
+  @Test("A sequence that throws after its announced length fails the request") func thrownAtEnd() async throws
+  {
+    server.enqueue(.ok)
+    let body = AsyncThrowingStream<Data, any Error> { continuation in
+      continuation.yield(Data("some".utf8))
+      continuation.finish(throwing: Failure())
+    }
+    let response = await Session.real().upload(body, to: server.url("/"), length: 4).end()
+    #expect(response.error?.underlyingError as? Failure == Failure())
   }
 
   @Test("The error of the sequence is the error of the request") func thrownError() async throws {

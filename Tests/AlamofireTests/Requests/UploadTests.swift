@@ -107,11 +107,14 @@ import Testing
     #expect(seen.header("Content-Length") == "1000")
   }
 
-  @Test("A stream of another length is an error", arguments: [("900", "longer"), ("1100", "shorter")])
-  func wrongLength(length: String, word: String) async throws {
+  // The stream is read in pieces of 65,536 bytes.
+  @Test(
+    "A stream of another length is an error",
+    arguments: [(900, 1000, "longer"), (1100, 1000, "shorter"), (65_536, 70_000, "longer")])
+  func wrongLength(length: Int, count: Int, word: String) async throws {
     server.enqueue(.ok)
-    let stream = InputStream(data: bytes(1000))
-    let headers: HTTPHeaders = ["Content-Length": length]
+    let stream = InputStream(data: bytes(count))
+    let headers: HTTPHeaders = ["Content-Length": String(length)]
     let response = await session.upload(stream, to: server.url("/"), headers: headers).end()
     #expect(code(response) == .requestBodyStreamExhausted)
     #expect(response.error?.localizedDescription.contains(word) == true)

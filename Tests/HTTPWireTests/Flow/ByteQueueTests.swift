@@ -60,6 +60,29 @@ import Testing
     #expect(failure.message == "broken")
   }
 
+  @Test(
+    "Bytes behind a limit are read once the body is complete, and a failure takes their place",
+    arguments: [true, false])
+  func limit(isComplete: Bool) {
+    var queue = ByteQueue()
+    _ = queue.write(Data([1, 2, 3]))
+    var room = [UInt8](repeating: 0, count: 4)
+    func read(atMost limit: Int) -> BodyReading {
+      room.withUnsafeMutableBytes { queue.read(into: $0, atMost: limit).0 }
+    }
+    guard case .bytes(2) = read(atMost: 2), case .wait = read(atMost: 0) else {
+      Issue.record("the last byte has to wait")
+      return
+    }
+    let isAwaited = queue.finish(isComplete ? nil : TransportFailure(.cannotReadBody, "longer"))
+    #expect(isAwaited)
+    switch read(atMost: 0) {
+    case .bytes(1): #expect(isComplete && room[0] == 3)
+    case .failure: #expect(!isComplete)
+    case .bytes, .wait, .end: Issue.record("neither the last byte nor the failure")
+    }
+  }
+
   @Test("The writer stops at the high mark and continues at the low mark") func marks() {
     var queue = ByteQueue(highMark: 10, lowMark: 4)
     let below = queue.write(Data(count: 9))

@@ -7,8 +7,9 @@ import Synchronization
 final class InputStreamSource: BodySource {
   private struct State {
     var bytes = ByteQueue()
-    /// Whether the transport has consumed bytes, which the stream cannot supply again.
-    var hasGiven = false
+    /// The number of bytes that the transport has consumed, which the stream cannot supply again.
+    var given: Int64 = 0
+    var hasGiven: Bool { given > 0 }
     var isStopped = false
     /// Whether the run of the request has ended. The thread closes a stream that it opens afterwards.
     var isOver = false
@@ -32,7 +33,8 @@ final class InputStreamSource: BodySource {
 
   /// Makes a source that reads a stream.
   ///
-  /// - Parameter length: The length of the stream; −1 if it is unknown. A stream of another length is an error.
+  /// - Parameter length: The length of the stream; −1 if it is unknown. A stream of another length is an error. So the
+  ///   last byte is handed out only when the stream has ended after it.
   init(_ stream: InputStream, length: Int64 = -1) {
     self.stream = stream
     self.length = length
@@ -67,8 +69,9 @@ final class InputStreamSource: BodySource {
 
   func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {
     let (reading, wakesWriter) = state.withLock { state in
-      let answer = state.bytes.read(into: room)
-      if case .bytes = answer.0 { state.hasGiven = true }
+      let limit = length < 0 ? Int.max : Int(clamping: max(0, length - 1 - state.given))
+      let answer = state.bytes.read(into: room, atMost: limit)
+      if case .bytes(let count) = answer.0 { state.given += Int64(count) }
       return answer
     }
     if wakesWriter { self.room.signal() }
