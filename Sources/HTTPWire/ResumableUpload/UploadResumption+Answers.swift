@@ -179,11 +179,19 @@ extension UploadResumption {
 
   /// Notes a failure of the server after it may have received the last byte.
   private mutating func failLate(_ answer: UploadAnswer, _ part: Part) -> Verdict {
-    // A gateway answers with these if it lost the response of the server.
-    let isGateway = answer.status == 502 || answer.status == 504
-    if part.isLast, mayBeComplete, (500..<600).contains(answer.status), !isGateway {
-      statusAfterLastByte = answer.status
-    }
+    if part.isLast, mayBeComplete, mayConcernWholeUpload(answer) { statusAfterLastByte = answer.status }
     return failTemporarily(answer)
+  }
+
+  /// Whether a temporary failure may be the answer of the application to all bytes, and not one of the protocol.
+  private func mayConcernWholeUpload(_ answer: UploadAnswer) -> Bool {
+    switch answer.status {
+    // A gateway answers with these if it lost the request, or the response of the server.
+    case 408, 502, 504: false
+    case 409: dialect == .draft && answer.offset == nil && answer.problem != .mismatchingOffset
+    // In tus, the statuses 409 and 423 concern the offset and the lock of the upload.
+    case 423, 425, 429: dialect == .draft
+    default: (500..<600).contains(answer.status)
+    }
   }
 }

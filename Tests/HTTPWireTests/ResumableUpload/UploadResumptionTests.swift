@@ -166,18 +166,6 @@ import Testing
     #expect(upload.next() == .append(.init(offset: 100, count: 0, isLast: true)))
   }
 
-  @Test("A failure of the server after the last byte is not a success") func failureBehindLastByte() {
-    for (status, verdict) in [
-      (500, UploadResumption.Verdict.failure(.failedAfterUpload(status: 500))), (502, .result),
-    ] {
-      var upload = Self.begun(.draft, sent: 100)
-      #expect(upload.process(UploadAnswer(status: status), at: Self.url) == .refusal)
-      #expect(upload.delay(after: .response, random: 0) != nil)
-      #expect(upload.next() == .offset)
-      #expect(upload.process(Self.offset(100, true), at: Self.url) == verdict)
-    }
-  }
-
   @Test("A lost upload begins again only if it cannot have been processed", arguments: dialects, [404, 410])
   func lostUpload(dialect: UploadResumption.Dialect, status: Int) {
     var partly = Self.begun(dialect, sent: 60)
@@ -486,15 +474,5 @@ import Testing
         return
       }
     }
-  }
-
-  @Test("A failure after the last byte counts in the next process, too", arguments: [500, nil])
-  func storedFailure(status: Int?) throws {
-    let resource = try #require(UploadResource(url: Self.url))
-    var upload = UploadResumption(
-      length: 10, resource: resource, dialect: .draft, policy: Self.policy(nil), statusAfterLastByte: status)
-    _ = upload.next()
-    let end = status.map { UploadResumption.Verdict.failure(.failedAfterUpload(status: $0)) } ?? .result
-    #expect(upload.process(Self.offset(10, true), at: Self.url) == end)
   }
 }
