@@ -75,6 +75,7 @@ extension UploadResumption {
     guard offset >= acknowledged, offset <= readEnd, !isComplete || offset == length else {
       return .failure(.wrongOffset(offset))
     }
+    noteFailedPart(upTo: offset)
     acknowledged = offset
     mustAskOffset = false
     if isComplete { return processCompletion(answer) }
@@ -110,6 +111,7 @@ extension UploadResumption {
 
   /// Processes the answer of a server that has accepted a part.
   private mutating func processAcceptance(_ answer: UploadAnswer, _ part: Part) -> Verdict {
+    unconfirmed = nil
     if dialect == .tus {
       guard let offset = answer.offset, offset >= part.offset, offset <= part.end else {
         return .failure(.wrongOffset(answer.offset))
@@ -131,7 +133,6 @@ extension UploadResumption {
     _ part: Part, upTo offset: Int64, isComplete: Bool, _ answer: UploadAnswer
   ) -> Verdict {
     noteAcceptance(upTo: offset, part)
-    let isSlow = shortAcceptanceCount > 2 * Self.shortAcceptanceLimit
     let hasProgress = (offset > acknowledged && !isSlow) || part.count == 0
     acknowledged = max(acknowledged, offset)
     if isComplete { return .result }
@@ -143,19 +144,45 @@ extension UploadResumption {
   /// The size of a part below which the number of bytes that a server takes does not reduce it.
   private static var smallestReducedPart: Int64 { 1 << 16 }
 
+  /// The size of a part below which the bytes that were taken of failed parts do not reduce it.
+  private static var smallestPartAfterFailures: Int64 { 1 << 20 }
+
   /// Counts the parts of which a server takes little. It may store small parts only, so such ones are sent then.
   private mutating func noteAcceptance(upTo offset: Int64, _ part: Part) {
     let taken = min(max(0, offset - part.offset), part.count)
-    guard taken < part.count / 2 else {
+    // A server that limits parts to a byte would get as many requests as the upload has bytes.
+    let sensible = min((length - part.offset) / 1000, policy.largestPart ?? .max, 1024)
+    guard part.count > 0, taken < max(part.count, sensible) / 2 else {
       shortAcceptanceCount = 0
       return
     }
+    noteShortPart(taken, Self.smallestReducedPart)
+  }
+
+  /// Counts a part that failed after the server had taken little of it. If this went on, the rest would be sent as
+  /// often as the upload has bytes. A connection that breaks has bytes in its buffers, which are read but not taken.
+  private mutating func noteFailedPart(upTo offset: Int64) {
+    guard let part = unconfirmed else { return }
+    unconfirmed = nil
+    let taken = min(offset - part.offset, part.count)
+    guard taken > 0 else { return }
+    if taken < (unconfirmedEnd - part.offset) / 16 {
+      noteShortPart(taken, Self.smallestPartAfterFailures)
+    } else if taken >= min(part.count / 2, Self.smallestReducedPart) {
+      shortAcceptanceCount = 0
+    }
+  }
+
+  private mutating func noteShortPart(_ taken: Int64, _ smallest: Int64) {
     shortAcceptanceCount += 1
-    if shortAcceptanceCount == Self.shortAcceptanceLimit { partLimit = max(taken, Self.smallestReducedPart) }
+    guard shortAcceptanceCount == Self.shortAcceptanceLimit else { return }
+    partLimit = min(partLimit ?? .max, max(taken, smallest))
   }
 
   /// The number of times in a row that a refused part may be sent in one of more than half its size.
   private static var slightReductionLimit: Int { 5 }
+  /// The number of times that a server may refuse a part as too large.
+  private static var refusedPartLimit: Int { 64 }
 
   /// Processes the answer that a part, or the whole upload, is too large.
   private mutating func processTooLarge(_ answer: UploadAnswer, _ part: Part) -> Verdict {
@@ -163,6 +190,8 @@ extension UploadResumption {
     guard let largest = limits.maximumAppendSize, largest > 0, largest < part.count else {
       return part.isLast ? .result : .refusal
     }
+    refusedPartCount += 1
+    guard refusedPartCount <= Self.refusedPartLimit else { return .refusal }
     // Otherwise a server could refuse a part as often as it has bytes.
     if largest > part.count / 2 {
       if acknowledged > acknowledgedAtReduction { slightReductionCount = 0 }
@@ -171,6 +200,7 @@ extension UploadResumption {
       guard slightReductionCount <= Self.slightReductionLimit else { return .refusal }
     }
     partLimit = largest
+    unconfirmed = nil
     mustAskOffset = resource != nil
     // The request was refused, and therefore not processed.
     mayBeComplete = false

@@ -118,11 +118,20 @@ package struct UploadResumption: Sendable, Equatable {
   var slightReductionCount = 0
   /// The number of bytes that the server had confirmed at the last time.
   var acknowledgedAtReduction: Int64 = 0
+  /// The number of parts that the server has refused as too large.
+  var refusedPartCount = 0
 
-  /// The number of parts in a row of which the server took less than half, although it did not fail.
+  /// The number of parts in a row of which the server took little: less than half although it did not fail, or less
+  /// than a sixteenth of what was read before it failed.
   var shortAcceptanceCount = 0
   /// The number of such parts after which smaller ones are sent. After twice as many, they count as failures.
   static var shortAcceptanceLimit: Int { 5 }
+  /// Whether so many parts were short that bytes are no progress any more.
+  var isSlow: Bool { shortAcceptanceCount > 2 * Self.shortAcceptanceLimit }
+  /// The last part, until it is known how many of its bytes the server has taken.
+  var unconfirmed: Part?
+  /// The end of the bytes of that part that were read to be sent.
+  var unconfirmedEnd: Int64 = 0
 
   /// Whether the upload is removed instead of continued.
   private var isRemoved = false
@@ -183,15 +192,17 @@ package struct UploadResumption: Sendable, Equatable {
 
   private func part(from offset: Int64) -> Part {
     let requested = [policy.largestPart, partLimit, limits.maximumAppendSize].compactMap { $0 }.min()
-    let largest = max(
-      1, requested ?? .max, min(limits.minimumAppendSize ?? 1, limits.maximumAppendSize ?? .max))
-    let count = min(length - offset, largest)
+    // A server may state a smallest size that is larger than a part that it has refused.
+    let smallest = min(
+      limits.minimumAppendSize ?? 1, limits.maximumAppendSize ?? .max, partLimit ?? .max)
+    let count = min(length - offset, max(1, requested ?? .max, smallest))
     return Part(offset: offset, count: count, isLast: offset + count == length)
   }
 
   /// Notes that content was read up to a position of the upload, in order to be sent.
   package mutating func contentRead(upTo end: Int64) {
     readEnd = max(readEnd, min(end, length))
+    if let part = current?.part { (unconfirmed, unconfirmedEnd) = (part, min(end, part.end)) }
     if end >= length { mayBeComplete = true }
     mayBeReceived = true
   }
@@ -265,7 +276,6 @@ package struct UploadResumption: Sendable, Equatable {
       guard resource != nil || isUnsent || current == .discovery else { return nil }
     }
     // A few bytes of each part are no progress: the rest would be sent as often as the upload has bytes.
-    let isSlow = failure == .response && shortAcceptanceCount > 2 * Self.shortAcceptanceLimit
     if acknowledged > acknowledgedAtFailure, !isSlow { failureCount = 0 }
     acknowledgedAtFailure = acknowledged
     failureCount += 1
@@ -290,6 +300,7 @@ package struct UploadResumption: Sendable, Equatable {
     guard !mayBeComplete, restartCount < policy.failureLimit else { return .failure(.uploadIsGone) }
     restartCount += 1
     resource = nil
+    unconfirmed = nil
     acknowledged = 0
     acknowledgedAtFailure = 0
     mustAskOffset = false

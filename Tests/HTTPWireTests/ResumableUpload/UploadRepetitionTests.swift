@@ -52,6 +52,39 @@ import Testing
     #expect(verdict == .refusal && count <= 20, "\(count) requests")
   }
 
+  @Test("A server that refuses parts of the smallest size that it states gets smaller ones, a few times only")
+  func contradictoryLimits() throws {
+    let resource = try #require(UploadResource(url: Self.url))
+    var upload = UploadResumption(
+      length: 1000, resource: resource, dialect: .draft, policy: UploadResumption.Policy())
+    var offset = UploadAnswer(status: 204)
+    (offset.offset, offset.isComplete) = (0, false)
+    offset.limits = UploadLimits("max-append-size=500, min-append-size=500")
+    var (sizes, verdict) = ([Int64](), UploadResumption.Verdict.proceed)
+    while verdict == .proceed, sizes.count < 100 {
+      let part = upload.next().part
+      if let part { sizes.append(part.count) }
+      verdict = upload.process(part == nil ? offset : Self.tooLarge(10), at: Self.url)
+    }
+    #expect(verdict == .refusal && sizes == [500, 10], "\(sizes)")
+  }
+
+  @Test("A server that takes a byte before each refusal of a part is asked a limited number of times")
+  func endlessRefusals() throws {
+    let resource = try #require(UploadResource(url: Self.url))
+    var upload = UploadResumption(
+      length: 10_000, resource: resource, dialect: .draft, policy: UploadResumption.Policy())
+    var (count, verdict) = (0, UploadResumption.Verdict.proceed)
+    while verdict == .proceed, count < 1000 {
+      var offset = UploadAnswer(status: 204)
+      (offset.offset, offset.isComplete) = (Int64(count), false)
+      let part = upload.next().part
+      if part != nil { count += 1 }
+      verdict = upload.process(part.map { Self.tooLarge($0.count - 1) } ?? offset, at: Self.url)
+    }
+    #expect(verdict == .refusal && count < 100, "\(count) requests")
+  }
+
   @Test("A server whose limit falls a little is asked again if it has taken bytes before") func progress()
     throws
   {
@@ -67,6 +100,76 @@ import Testing
       let part = try #require(upload.next().part)
       #expect(upload.process(Self.tooLarge(part.count - 1), at: Self.url) == .proceed, "\(taken)")
     }
+  }
+
+  /// Performs an upload to a server that takes `step` bytes of each part and then fails, with a status or without an
+  /// answer. Returns whether the upload was completed, and the numbers of its parts and of the bytes that were read.
+  ///
+  /// - Parameter ahead: The number of bytes that are read ahead of the server; `nil` for the whole part.
+  private static func fail(
+    _ length: Int64, step: Int64, ahead: Int64?, status: Int?
+  ) throws -> (isComplete: Bool, count: Int, read: Int64) {
+    let resource = try #require(UploadResource(url: Self.url))
+    var upload = UploadResumption(
+      length: length, resource: resource, dialect: .tus, policy: UploadResumption.Policy())
+    var (count, taken, read) = (0, Int64(0), Int64(0))
+    while count < 2000 {
+      let part = upload.next().part
+      if let part {
+        count += 1
+        taken = min(part.offset + step, part.end)
+        let end = min(part.end, ahead.map { taken + $0 } ?? .max)
+        upload.contentRead(upTo: end)
+        read += end - part.offset
+      }
+      guard part == nil || taken == part?.end else {
+        if let status { _ = upload.process(UploadAnswer(status: status), at: Self.url) }
+        let failure = status == nil ? UploadResumption.Failure.network(sentNothing: false) : .response
+        guard upload.delay(after: failure, random: 0) != nil else { return (false, count, read) }
+        continue
+      }
+      var answer = UploadAnswer(status: 204)
+      answer.offset = taken
+      guard upload.process(answer, at: Self.url) == .proceed else { return (taken == length, count, read) }
+    }
+    return (false, count, read)
+  }
+
+  @Test(
+    "A server that fails after a few bytes of each part is not sent the rest for each of them",
+    arguments: [503, nil])
+  func failedParts(status: Int?) throws {
+    let length = Int64(100 << 20)
+    let (isComplete, count, read) = try Self.fail(length, step: 10, ahead: nil, status: status)
+    #expect(!isComplete && count < 50 && read < 10 * length, "\(count) parts, \(read) bytes")
+  }
+
+  @Test("Connections that break again and again complete an upload", arguments: [503, nil])
+  func brokenConnections(status: Int?) throws {
+    let length = Int64(100 << 20)
+    for (step, ahead) in [(100_000, 1 << 20), (200_000, 8 << 20), (5 << 20, nil)] as [(Int64, Int64?)] {
+      let (isComplete, _, read) = try Self.fail(length, step: step, ahead: ahead, status: status)
+      #expect(isComplete && read < 20 * length, "\(step): \(read) bytes")
+    }
+  }
+
+  @Test("A server that limits the parts of a large upload to a byte is refused") func tinyLimit() throws {
+    let resource = try #require(UploadResource(url: Self.url))
+    var upload = UploadResumption(
+      length: 1 << 20, resource: resource, dialect: .draft, policy: UploadResumption.Policy())
+    var (count, taken, verdict) = (0, Int64(0), UploadResumption.Verdict.proceed)
+    while count < 200, verdict == .proceed {
+      count += 1
+      let part = upload.next().part
+      if let part { upload.contentRead(upTo: part.end) }
+      taken = part?.end ?? taken
+      var answer = UploadAnswer(status: 204)
+      (answer.offset, answer.isComplete) = (taken, false)
+      answer.limits = UploadLimits("max-append-size=1")
+      verdict = upload.process(answer, at: Self.url)
+      if verdict == .refusal, upload.delay(after: .response, random: 0) != nil { verdict = .proceed }
+    }
+    #expect(verdict == .refusal && count < 50, "\(count) requests")
   }
 
   /// Performs an upload to a server that takes at most `step` bytes of each part. Returns the last verdict.
