@@ -15,8 +15,10 @@ package struct SegmentSources: Sendable {
   private struct Source {
     /// The validator of the version that it sends; `nil` before its first response.
     var validator: String?
-    /// The number of failures since its last byte.
+    /// The number of failures since enough bytes have arrived.
     var failures = 0
+    /// The number of bytes since the last failure.
+    var received = 0
     /// The number of ranges in a row that were far shorter than requested.
     var shortRanges = 0
     /// The earliest time at which a request may be sent to it.
@@ -26,8 +28,11 @@ package struct SegmentSources: Sendable {
     var dropReason: DropReason?
   }
 
-  /// The number of failures without a byte after which a source is dropped.
+  /// The number of failures, without enough bytes in between, after which a source is dropped.
   package static let failureLimit = 5
+
+  /// The number of bytes that forgive earlier failures, if half of those that were expected are not fewer.
+  package static let forgivingCount = 65_536
 
   /// The number of ranges in a row, far shorter than requested, that are read. Later ones are failures.
   package static let shortRangeLimit = 5
@@ -81,7 +86,15 @@ package struct SegmentSources: Sendable {
   /// Limits the concurrent requests to a source to the number that it has accepted.
   package mutating func limit(_ index: Int, to count: Int) { sources[index].limit = max(1, count) }
 
-  package mutating func succeeded(_ index: Int) { sources[index].failures = 0 }
+  /// Notes received bytes, which forgive earlier failures if they are not few. A source that fails after each byte
+  /// would be asked as often as the file has bytes.
+  ///
+  /// - Parameter expected: The number of bytes of which a source sends at least half.
+  package mutating func received(_ count: Int, of expected: Int, from index: Int) {
+    sources[index].received += count
+    let enough = min(expected - expected / 2, Self.forgivingCount)
+    if count > 0, sources[index].received >= enough { sources[index].failures = 0 }
+  }
 
   /// Notes the size of a range. Returns false if it is one of too many short ones: a source that sends a byte of each
   /// range would be asked as often as the file has bytes.
@@ -105,6 +118,7 @@ package struct SegmentSources: Sendable {
     _ index: Int, at now: Duration, reason: DropReason = .failed, retryAfter: Duration? = nil
   ) {
     sources[index].failures += 1
+    sources[index].received = 0
     let failures = sources[index].failures
     guard failures < Self.failureLimit else { return drop(index, reason) }
     // 0.25, 0.5, 1, 2 seconds.

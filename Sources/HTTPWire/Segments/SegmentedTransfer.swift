@@ -61,8 +61,8 @@ package struct SegmentedTransfer: Sendable {
     /// The end of the range that was requested; `nil` for the whole file.
     var requestedEnd: Int?
     var hasHead = false
-    /// Whether bytes of its segment were received.
-    var hasBytes = false
+    /// The number of bytes of which its response has at least half: the requested ones, or the smallest segment.
+    var expected = 0
     /// Whether all its bytes have arrived and only its end is awaited, so that its connection can be reused.
     var isDraining = false
   }
@@ -160,6 +160,7 @@ package struct SegmentedTransfer: Sendable {
     // mistaken for bytes of this one.
     if request.hasHead { return [.stop(id)] + ended(id, .interrupted, at: now) }
     running[id]?.hasHead = true
+    running[id]?.expected = min(minimum, plan?.segments[id]?.rest.count ?? minimum)
     if case .refused(let status, let isTemporary) = answer {
       return receiveRefusal(
         status, isTemporary: isTemporary, for: id, request, retryAfter: retryAfter, at: now)
@@ -187,10 +188,7 @@ package struct SegmentedTransfer: Sendable {
       if !range.isEmpty { streamed = range.upperBound }
       return []
     }
-    if !range.isEmpty {
-      sources.succeeded(request.source)
-      running[id]?.hasBytes = true
-    }
+    sources.received(range.count, of: request.expected, from: request.source)
     plan?.wrote(range, in: id)
     guard plan?.segments[id]?.rest.isEmpty != false else { return [] }
     if plan?.isComplete == true { return finish() }
@@ -216,8 +214,9 @@ package struct SegmentedTransfer: Sendable {
     let isWhole = plan?.segments[id]?.rest.isEmpty ?? false
     end(id)
     switch outcome {
-    case _ where isWhole, .complete where request.hasBytes: break
+    case _ where isWhole: break
     case .failed: sources.drop(request.source, .failed)
+    // A response that ends before its range does has failed, too.
     case .complete, .interrupted: sources.failed(request.source, at: now)
     }
     var actions: [Action] = []
@@ -368,8 +367,8 @@ package struct SegmentedTransfer: Sendable {
   /// Whether a range has enough of the requested bytes, or is one of few that have not. A server may always send less
   /// than was requested, but not less than half of the smallest segment.
   private mutating func isLongEnough(_ range: Range<Int>, _ id: Int, _ source: Int) -> Bool {
-    guard let requested = plan?.segments[id]?.rest.count else { return true }
-    return sources.accepts(range.count, of: min(requested, minimum), from: source)
+    guard plan?.segments[id] != nil, let expected = running[id]?.expected else { return true }
+    return sources.accepts(range.count, of: expected, from: source)
   }
 
   /// Limits a request to the range that the server announced, which may be shorter than the requested one (RFC 9110

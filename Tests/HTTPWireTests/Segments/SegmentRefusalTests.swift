@@ -85,9 +85,14 @@ private let first = Representation(length: 100, validator: "\"1\"")
   // MARK: Short ranges
 
   /// Performs a download from a server that sends at most `step` bytes of each range. Returns the last action.
-  private static func perform(_ length: Int, minimum: Int, step: Int) -> (
-    end: SegmentedTransfer.Action?, count: Int
-  ) {
+  ///
+  /// - Parameters:
+  ///   - announcesAll: Whether the server announces the whole range nevertheless.
+  ///   - outcome: The end of each response.
+  private static func perform(
+    _ length: Int, minimum: Int, step: Int, announcesAll: Bool = false,
+    _ outcome: SegmentedTransfer.End = .complete
+  ) -> (end: SegmentedTransfer.Action?, count: Int) {
     var transfer = SegmentedTransfer(sources: 1, connections: 1, minimum: minimum, hasChecksum: false)
     var (actions, count, now) = (transfer.start(nil, at: .zero), 0, Duration.zero)
     while count < 200, !transfer.isOver {
@@ -98,10 +103,11 @@ private let first = Representation(length: 100, validator: "\"1\"")
           count += 1
           let asked = transfer.range(of: request.id) ?? 0..<length
           let range = asked.prefix(step)
-          next += transfer.receive(.part(range, length: length, validator: "\"1\""), for: request.id, at: now)
+          let named = announcesAll ? asked : range
+          next += transfer.receive(.part(named, length: length, validator: "\"1\""), for: request.id, at: now)
           let room = transfer.room(for: range.count, in: request.id)
           next += transfer.wrote(room, excess: 0, in: request.id, at: now)
-          next += transfer.ended(request.id, .complete, at: now)
+          next += transfer.ended(request.id, outcome, at: now)
         case .wake(let time):
           now = time
           next += transfer.wake(at: now)
@@ -117,6 +123,22 @@ private let first = Representation(length: 100, validator: "\"1\"")
   @Test("A server that sends a byte of each range is dropped") func byteByByte() {
     let (end, count) = Self.perform(10_000, minimum: 100, step: 1)
     #expect(end == .fail(.noSource(0)) && count < 50, "\(count) requests")
+  }
+
+  @Test(
+    "A server that ends each response after a byte is dropped, however it ends",
+    arguments: [SegmentedTransfer.End.complete, .interrupted])
+  func endedAfterByte(outcome: SegmentedTransfer.End) {
+    let (end, count) = Self.perform(10_000, minimum: 100, step: 1, announcesAll: true, outcome)
+    #expect(end == .fail(.noSource(0)) && count < 50, "\(count) requests")
+  }
+
+  @Test("A server whose connections break after half of the smallest segment, or 64 KiB, is used")
+  func brokenConnections() {
+    for (length, minimum, step) in [(5000, 100, 50), (100 << 16, 1 << 20, 1 << 16)] {
+      let (end, count) = Self.perform(length, minimum: minimum, step: step, announcesAll: true, .interrupted)
+      #expect(end == .finish && count == 100, "\(count) requests")
+    }
   }
 
   @Test("A server that sends ranges of half the smallest segment is used") func shortRanges() {
@@ -226,7 +248,7 @@ private let first = Representation(length: 100, validator: "\"1\"")
     #expect(transfer.sources.dropped == [0: .status(429)])
   }
 
-  @Test("A received byte forgives the earlier failures")
+  @Test("Half of the smallest segment forgives the earlier failures")
   func forgivenFailures() {
     var transfer = transfer(connections: 1)
     _ = transfer.start(nil, at: .zero)
@@ -241,10 +263,10 @@ private let first = Representation(length: 100, validator: "\"1\"")
       let end = transfer.range(of: id)?.upperBound ?? 0
       let answer = SegmentAnswer.part(position..<end, length: 100, validator: "\"1\"")
       _ = transfer.receive(answer, for: id, at: now)
-      _ = transfer.wrote(position..<(position + 1), excess: 0, in: id, at: now)
-      position += 1
+      _ = transfer.wrote(position..<(position + 5), excess: 0, in: id, at: now)
+      position += 5
     }
-    #expect(transfer.sources.dropped.isEmpty && transfer.count == 6)
+    #expect(transfer.sources.dropped.isEmpty && transfer.count == 30)
   }
 
   // MARK: The limit
