@@ -79,6 +79,37 @@ import Testing
     files.refusesRecords = false
     #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
   }
+
+  @Test("A file that was not moved stays if that cannot be noted, so that no other one is taken for it")
+  func unnotedMove() throws {
+    files.isFailing = false
+    let transfer = try begun()
+    try transfer.noteCompleted()
+    let target = fixture.folder["target"]
+    try Data("older".utf8).write(to: target)
+    let moved = transfer.move(to: target.path, options: 0) {
+      files.refusesRecords = true
+      return .failure(.explicitlyCancelled)
+    }
+    guard case .failure? = moved else {
+      Issue.record("the file was moved")
+      return
+    }
+    #expect(transfer.completed == nil)
+    let another = transfer.begin(ResponseHead(status: 200)) {
+      Issue.record("another response begins the file of the journal")
+      return (nil, 0)
+    }
+    #expect(another?.kind == .cannotWriteFile)
+    let later = BackgroundTransfers(identifier: "tests", files: .success(files), isDiscretionary: false)
+    let restored = try #require(later.restore().first)
+    #expect(restored.completed?.phase == .moving(to: target.path, options: 0))
+    #expect(!restored.isAtDestination(target.path))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: restored.filePath)) == Data("bytes".utf8))
+    files.refusesRecords = false
+    #expect(transfer.begin(ResponseHead(status: 200)) { (nil, 0) } == nil)
+    #expect(later.restore().first?.completed == nil)
+  }
 }
 
 /// A folder whose files cannot be flushed, and whose journals may refuse further records.

@@ -5,6 +5,19 @@ import Synchronization
 
 /// The state of the transfer by its journal, from which this process continues.
 extension BackgroundTransfer {
+  package var kind: TransferDescription.TransferKind { stored?.description.kind ?? .download }
+
+  /// Whether a server has responded, in whatever process.
+  package var hasHadResponse: Bool { stored.map { $0.head != nil || $0.representation != nil } ?? false }
+
+  /// The request as it was before its adaptation, from the journal; `nil` until it is written.
+  package var request: URLRequest? { stored.flatMap { URLRequest($0.description) } }
+
+  package var isDescribed: Bool { stored != nil }
+
+  /// The seconds since the transfer was created, in whatever process.
+  package var age: TimeInterval { stored?.description.age(at: owner.now()) ?? 0 }
+
   /// Whether an earlier process may have sent the request, which must not be sent a second time.
   package var isLost: Bool { continuation == .lost }
 

@@ -40,6 +40,8 @@ package final class BackgroundTransfer: Sendable {
     var adoptedFile: TransferDescription.BodyFile?
     /// Whether a redirect was followed since the request was noted as sent.
     var isRedirected = false
+    /// Whether the journal lacks the record that the file was not moved, because it could not be written.
+    var lacksRestart = false
 
     /// Whether steps are recorded.
     var isOpen: Bool { phase == .open }
@@ -75,22 +77,12 @@ package final class BackgroundTransfer: Sendable {
 
   // MARK: Description
 
-  package var kind: TransferDescription.TransferKind { stored?.description.kind ?? .download }
-
-  /// Whether a server has responded, in whatever process.
-  package var hasHadResponse: Bool { stored.map { $0.head != nil || $0.representation != nil } ?? false }
-
-  /// The request as it was before its adaptation, from the journal; `nil` until it is written.
-  package var request: URLRequest? { stored.flatMap { URLRequest($0.description) } }
-
   /// The file that the upload sends; `nil` for a download, and before the body was created.
   package var bodyFile: URL? {
     state.withLock { $0.stored?.description.bodyFile ?? $0.adoptedFile }.map { URL(fileURLWithPath: $0.path) }
   }
 
   var stored: JournalState? { state.withLock { $0.stored } }
-
-  package var isDescribed: Bool { stored != nil }
 
   /// The request before its adaptation; `nil` if the journal has it already.
   var initialRequest: URLRequest? { state.withLock { $0.initialRequest } }
@@ -105,9 +97,6 @@ package final class BackgroundTransfer: Sendable {
     get { state.withLock { $0.earliestBegin } }
     set { state.withLock { $0.earliestBegin = newValue } }
   }
-
-  /// The seconds since the transfer was created, in whatever process.
-  package var age: TimeInterval { stored?.description.age(at: owner.now()) ?? 0 }
 
   /// Writes the first record. Does nothing if there is one.
   ///
@@ -250,6 +239,12 @@ package final class BackgroundTransfer: Sendable {
     let boot = owner.boot
     return state.withLock { state in
       guard state.isOpen else { return Self.ended }
+      // Another process would move the bytes of this response, or take another file at the destination for them.
+      if state.lacksRestart {
+        let code = append(.restarted, to: &state)
+        if let code { return TransportFailure(.cannotWriteFile, owner.failureText(code)) }
+        state.lacksRestart = false
+      }
       let (failure, size) = body()
       guard failure == nil, let size else { return failure }
       state.synchronizedSize = size
@@ -346,7 +341,8 @@ package final class BackgroundTransfer: Sendable {
   package func noteLocation(_ url: URL) { note(.located(url: url.absoluteString)) }
 
   /// Moves the file by `body`, which leaves it if it fails. It is removed then, and another session begins the download
-  /// again. Returns `nil`, without moving the file, if the session has ended.
+  /// again. If that cannot be noted, the file stays, and another session tries to move it once more. Returns `nil`,
+  /// without moving the file, if the session has ended.
   func move(to path: String, options: Int, _ body: () -> Result<URL, AFError>) -> Result<URL, AFError>? {
     state.withLock { state in
       guard state.isOpen else { return nil }
@@ -354,10 +350,11 @@ package final class BackgroundTransfer: Sendable {
       let result = body()
       if case .success = result {
         _ = append(.moved, to: &state)
-      } else {
+      } else if append(.restarted, to: &state) == nil {
         // The record is first: without the file, another one at the destination would be taken for it.
-        _ = append(.restarted, to: &state)
         (try? owner.files())?.remove(names.file)
+      } else {
+        state.lacksRestart = true
       }
       return result
     }
