@@ -325,6 +325,22 @@ import Testing
     #expect(await late.endedWithoutFile().error == nil)
   }
 
+  @Test("A clock that is set back before each look does not prolong the wait for the earliest date")
+  func clockSetBack() async throws {
+    let clock = CacheFixture.Clock()
+    let start = Double(clock.now)
+    let transfers = BackgroundTransfers(
+      identifier: "tests", folder: fixture.journal.path, isDiscretionary: false,
+      now: { Double(clock.now) })
+    let transfer = transfers.make()
+    transfer.earliestBegin = Date(timeIntervalSince1970: start + 0.2)
+    try transfer.describe(
+      URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/"))), kind: .download)
+    clock.advance(-500)
+    // If the wait had no end, the time limit of the suite would end the test.
+    await transfer.begin()
+  }
+
   @Test("A request that must not be repeated is not sent if the journal cannot note that")
   func unnotedSending() throws {
     let transfer = transfers().make()

@@ -138,11 +138,17 @@ package final class BackgroundTransfer: Sendable {
   /// Waits until the transfer may begin: for its date, and its turn among discretionary ones. Returns early if the
   /// surrounding task is cancelled.
   package func begin() async {
-    while true {
-      let seconds = stored?.description.wait(at: owner.now()) ?? 0
-      guard seconds > 0, !Task.isCancelled else { break }
-      // In short parts, because the clock of the machine may be set.
-      try? await Task.sleep(for: .seconds(min(seconds, 30)))
+    let clock = ContinuousClock()
+    var deadline: ContinuousClock.Instant?
+    while !Task.isCancelled {
+      let now = clock.now
+      let wanted = now + .seconds(min(stored?.description.wait(at: owner.now()) ?? 0, 1e9))
+      // A clock of the machine that is set back does not prolong the wait.
+      let end = min(deadline ?? wanted, wanted)
+      deadline = end
+      guard end > now else { break }
+      // In short parts, because the clock may be set forward, too.
+      try? await Task.sleep(until: min(end, now + .seconds(30)), clock: clock)
     }
     guard let turns = owner.turns, !state.withLock({ $0.hasTurn }) else { return }
     let hasTurn = await turns.take()
