@@ -17,6 +17,8 @@ package final class FileSource: BodySource {
   private let start: Int64
   /// The bytes of a generated file; `nil` for any other.
   private let content: [UInt8]?
+  /// The file whose size was measured, and that size.
+  private let measured: (device: dev_t, inode: ino_t, size: Int64)
   /// The descriptor and the offset, for the loop and the thread that created the source.
   private let state = TrackedMutex(State())
 
@@ -44,6 +46,7 @@ package final class FileSource: BodySource {
       throw TransportFailure(.cannotReadBody, "\(path) has \(size) bytes and ends before the bytes to send.")
     }
     self.path = path
+    measured = (status.st_dev, status.st_ino, size)
     start = range.lowerBound
     length = Int64(range.count)
   }
@@ -54,13 +57,30 @@ package final class FileSource: BodySource {
     state.withLock { state in
       state.position = 0
       if content != nil { return nil }
-      if state.descriptor < 0 { state.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+      if state.descriptor < 0 {
+        state.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        if isReplaced(state.descriptor) {
+          close(state.descriptor)
+          state.descriptor = -1
+          return TransportFailure(
+            .cannotReadBody, "\(path) was replaced by another file after it was measured; upload it again.")
+        }
+      }
       guard state.descriptor >= 0, lseek(state.descriptor, Int(start), SEEK_SET) == Int(start) else {
         return Self.failure("cannot be read", path, errno)
       }
       posix_fadvise(state.descriptor, Int(start), Int(length), POSIX_FADV_SEQUENTIAL)
       return nil
     }
+  }
+
+  /// Whether an open file is another one than was measured, of another size. Its first bytes alone would be no file.
+  private func isReplaced(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    guard descriptor >= 0, fstat(descriptor, &status) == 0 else { return false }
+    guard status.st_mode & S_IFMT == S_IFREG else { return true }
+    let isSame = status.st_dev == measured.device && status.st_ino == measured.inode
+    return !isSame && Int64(status.st_size) != measured.size
   }
 
   package func read(into room: UnsafeMutableRawBufferPointer) -> BodyReading {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPEngine
 import HTTPSystem
 import HTTPTestServer
@@ -129,6 +130,26 @@ import Testing
     for range in [0..<11, -1..<5] as [Range<Int64>] {
       #expect(throws: TransportFailure.self) { _ = try FileSource(path: path, range: range) }
     }
+  }
+
+  @Test("A file that another one of a different size has replaced is not sent", arguments: [9, 10, 11])
+  func replacedFile(size: Int) throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(Content.bytes(10), "f")
+    let source = try FileSource(path: path)
+    #expect(rename(try folder.write(Content.bytes(size), "new"), path) == 0)
+    let failure = source.start(wake: {})
+    #expect(failure?.kind == (size == 10 ? nil : .cannotReadBody))
+    source.stop()
+  }
+
+  @Test("A file that has grown is sent with its earlier size") func grownFile() throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(Content.bytes(10), "f")
+    let source = try FileSource(path: path)
+    _ = try folder.write(Content.bytes(20), "f")
+    #expect(source.start(wake: {}) == nil)
+    source.stop()
   }
 
   @Test("A file is sent again when a reused connection was closed") func repeatedFile() async throws {
