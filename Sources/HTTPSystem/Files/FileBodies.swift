@@ -142,16 +142,19 @@ package final class FileSink: BodySink {
     var start: Int64 = 0
     /// The size of the complete file; `nil` if it is not known.
     var end: Int64?
+    /// The number of bytes that are on the disk, or being written to it, because others rely on them.
+    var kept: Int64 = 0
     /// Whether bytes were lost, because a flush has failed. The kernel reports that once, and later flushes succeed.
     var hasLostBytes = false
     /// Whether the file is another one, which does not replace the earlier one.
     var isAside = false
 
-    /// Truncates the file to the bytes of the earlier transfer, because the disk is full.
-    mutating func truncateToEarlierPart() {
-      guard ftruncate(descriptor, off_t(start)) == 0 else { return }
-      size = start
-      _ = lseek(descriptor, off_t(start), SEEK_SET)
+    /// Truncates the file to the bytes that others rely on, because the disk is full.
+    mutating func truncateToKeptPart() {
+      let length = min(size, max(start, kept))
+      guard ftruncate(descriptor, off_t(length)) == 0 else { return }
+      size = length
+      _ = lseek(descriptor, off_t(length), SEEK_SET)
     }
   }
 
@@ -204,6 +207,7 @@ package final class FileSink: BodySink {
       if let code = Self.cut(state.descriptor, to: start) { return failure(code, path) }
       state.size = start
       state.start = start
+      state.kept = start
       state.end = end
       if start == 0 { state.hasLostBytes = false }
       return nil
@@ -295,6 +299,8 @@ package final class FileSink: BodySink {
     let (copy, size) = state.withLock { state -> (Int32, Int64) in
       guard state.descriptor >= 0, !state.hasLostBytes, flock(state.descriptor, LOCK_EX | LOCK_NB) == 0
       else { return (-1, 0) }
+      // Before they are flushed, because the disk may become full in between.
+      state.kept = state.size
       return (fcntl(state.descriptor, F_DUPFD_CLOEXEC, 0), state.size)
     }
     guard copy >= 0 else { return nil }
@@ -311,8 +317,14 @@ package final class FileSink: BodySink {
       "The part of the file that was there is gone, or in use by another download; begin again.")
   }
 
-  package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
+  package func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception { receive(bytes, keeping: 0) }
+
+  /// Writes bytes to the file.
+  ///
+  /// - Parameter kept: The number of bytes that stay if the disk is full, because a journal relies on them.
+  package func receive(_ bytes: UnsafeRawBufferPointer, keeping kept: Int64) -> BodyReception {
     state.withLock { state in
+      state.kept = max(state.kept, kept)
       if state.hasLostBytes { return .failure(failure(EIO, state.path)) }
       // Bytes that follow the range belong to another part of the file, or to none.
       if let end = state.end, Int64(bytes.count) > end - state.size { return .failure(Self.excess) }
@@ -322,7 +334,7 @@ package final class FileSink: BodySink {
         if count < 0, errno == EINTR { continue }
         guard count > 0 else {
           let code = count < 0 ? errno : EIO
-          if [ENOSPC, EDQUOT, EFBIG].contains(code) { state.truncateToEarlierPart() }
+          if [ENOSPC, EDQUOT, EFBIG].contains(code) { state.truncateToKeptPart() }
           return .failure(failure(code, state.path))
         }
         state.size += Int64(count)

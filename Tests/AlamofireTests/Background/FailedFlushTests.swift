@@ -33,7 +33,7 @@ import Testing
 
   /// Writes bytes. Returns the kind of the failure, if there is one.
   private func failure(of transfer: BackgroundTransfer, _ size: Int64) -> TransportFailure.FailureKind? {
-    if case .failure(let failure) = transfer.write({ (.more, size) }) { failure.kind } else { nil }
+    if case .failure(let failure) = transfer.write({ _ in (.more, size) }) { failure.kind } else { nil }
   }
 
   @Test("A file that was flushed is noted as complete") func flushed() throws {

@@ -153,6 +153,41 @@ struct TemporaryFileTests {
     try expectParts(0)
   }
 
+  @Test("A download on a full disk keeps the bytes of its checkpoint") func fullDiskAfterCheckpoint() async {
+    await #expect(processExitsWith: .success) {
+      let temporary = try TemporaryFolder()
+      defer { withExtendedLifetime(temporary) {} }
+      setenv("TMPDIR", temporary.url.path, 1)
+      let server = try HTTPTestServer(routes: .none)
+      let gate = Gate()
+      server.enqueue(
+        Reply(
+          status: 200, headers: [.init(name: "ETag", value: "\"v\"")],
+          body: .parts([.pattern(100_000), .gate(gate), .pattern(400_000)])))
+      let session = Session(configuration: .isolated)
+      defer { withExtendedLifetime(session) {} }
+      // The limit makes writes beyond it fail.
+      signal(SIGXFSZ, SIG_IGN)
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      limit.rlim_cur = 200_000
+      #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+      let arrived = Latch()
+      let request = session.download(server.url("/"))
+        .downloadProgress(queue: .global()) { if $0.completedUnitCount >= 100_000 { arrived.open() } }
+      async let ending = request.serializingDownloadedFileURL().response
+      await arrived.wait()
+      let checkpoint = try #require(request.checkpoint())
+      gate.open()
+      let response = await ending
+      #expect((response.error?.underlyingError as? URLError)?.code == .cannotWriteToFile)
+      let file = try part(namedBy: checkpoint)
+      #expect(try Data(contentsOf: file).count == 100_000)
+      let data = try #require(response.resumeData)
+      #expect(try part(namedBy: data) == file)
+    }
+  }
+
   @Test("A download on a full disk removes its part") func fullDisk() async {
     await #expect(processExitsWith: .success) {
       let folder = FileManager.default.temporaryDirectory

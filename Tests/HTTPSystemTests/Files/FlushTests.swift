@@ -65,6 +65,36 @@ import Testing
     #expect(sink.flush() == 0)
   }
 
+  @Test(
+    "On a full disk the bytes stay that were flushed, or that a journal relies on", arguments: [true, false])
+  func fullDisk(isFlushed: Bool) async {
+    await #expect(processExitsWith: .success) { [isFlushed] in
+      let folder = try TemporaryFolder()
+      let sink = FileSink(path: folder.path + "/f")
+      #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
+      let bytes = [UInt8](repeating: 7, count: 60_000)
+      func isFull(keeping kept: Int64 = 0) -> Bool {
+        if case .failure = bytes.withUnsafeBytes({ sink.receive($0, keeping: kept) }) { true } else { false }
+      }
+      #expect(!isFull())
+      if isFlushed { #expect(sink.flush() == 60_000) }
+      #expect(!isFull())
+      // The limit makes writes beyond it fail.
+      signal(SIGXFSZ, SIG_IGN)
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      limit.rlim_cur = 150_000
+      #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+      #expect(isFull(keeping: isFlushed ? 0 : 100_000))
+      #expect(sink.size == (isFlushed ? 60_000 : 100_000))
+      #expect(try folder.read("f").count == Int(sink.size))
+      // Another response begins with its first byte.
+      #expect(sink.begin(ResponseHead(status: 200), wake: {}) == nil)
+      #expect(!isFull() && !isFull() && isFull())
+      #expect(sink.size == 0)
+    }
+  }
+
   @Test("A file of a transfer folder does not exist if its flush failed", arguments: [0, 1])
   func transferFolder(failing: Int) throws {
     let flushes = Counter()

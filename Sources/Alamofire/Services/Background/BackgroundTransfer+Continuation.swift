@@ -135,7 +135,9 @@ final class JournalledFile: BodySink {
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> BodyReception {
     // Nothing of a page has to be flushed.
-    transfer.write { (file.receive(bytes), file.isAside ? 0 : file.size) }
+    transfer.write { flushed in
+      file.isAside ? (file.receive(bytes), 0) : (file.receive(bytes, keeping: flushed), file.size)
+    }
   }
 
   func finish() -> TransportFailure? { file.finish() }

@@ -266,14 +266,15 @@ package final class BackgroundTransfer: Sendable {
 
   /// Writes bytes to the file, unless the session has ended. From time to time they are flushed to the disk.
   ///
-  /// - Parameter body: Writes the bytes, and returns the size of the file.
-  package func write(_ body: () -> (BodyReception, size: Int64)) -> BodyReception {
+  /// - Parameter body: Writes the bytes, and returns the size of the file. Its argument is the number of bytes that are
+  ///   on the disk, or being written to it.
+  package func write(_ body: (_ flushed: Int64) -> (BodyReception, size: Int64)) -> BodyReception {
     let (reception, flush) = state.withLock { state -> (BodyReception, (size: Int64, response: Int)?) in
       guard state.isOpen else { return (.failure(Self.ended), nil) }
       guard !state.hasLostBytes else {
         return (.failure(TransportFailure(.cannotWriteFile, flushFailureText)), nil)
       }
-      let (reception, size) = body()
+      let (reception, size) = body(state.synchronizedSize)
       guard size - state.synchronizedSize >= Self.synchronizationInterval else { return (reception, nil) }
       state.synchronizedSize = size
       return (reception, (size, state.responseCount))
