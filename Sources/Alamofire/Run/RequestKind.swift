@@ -27,7 +27,7 @@ protocol RequestKind: HopKind {
   var trailers: RequestTrailers? { get }
 
   /// Returns the destination of the body of the response.
-  func sink(limit: Int64?) throws(AFError) -> (any BodySink)?
+  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)?
 
   /// Returns the count of a whole request, which several transfers may perform.
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount
@@ -115,7 +115,7 @@ extension RequestKind {
   func acceptResult(of attempt: Attempt) throws(AFError) -> Outcome<Attempt> { .done }
   func content(for request: URLRequest, of core: RequestCore) throws(AFError) -> RequestBody? { nil }
   var trailers: RequestTrailers? { nil }
-  func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { nil }
+  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)? { nil }
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount { count }
   func informational(_ head: ResponseHead, at url: String) {}
   func isIntermediate(_ head: ResponseHead, at url: String) -> Bool { false }

@@ -127,6 +127,8 @@ package final class FileSink: BodySink {
     /// The file of an earlier transfer, after this number of its bytes. Later bytes are removed. The response has to
     /// end where the file does, if that is known.
     case part(path: String, offset: Int64, end: Int64? = nil)
+    /// A new file of this number of bytes, which the response has announced.
+    case range(count: Int64)
     /// A new file of another name, because the response does not replace the file.
     case aside(path: String)
   }
@@ -185,6 +187,7 @@ package final class FileSink: BodySink {
   package func begin(_ head: ResponseHead, wake: @escaping @Sendable () -> Void) -> TransportFailure? {
     switch position?(head) ?? .success(.new) {
     case .success(.new): begin(newPath, at: 0, end: nil, isPart: false)
+    case .success(.range(let count)): begin(newPath, at: 0, end: count, isPart: false)
     case .success(.aside(let path)): begin(path, at: 0, end: nil, isPart: false)
     // A file that is shorter would be filled with zeros.
     case .success(.part(let path, let offset, let end)):

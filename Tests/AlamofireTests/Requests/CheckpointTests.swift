@@ -97,6 +97,21 @@ import Testing
     #expect(response.resumeData == nil)
   }
 
+  @Test(
+    "A response with another number of bytes than its range has fails, and so does a part without a request for it",
+    arguments: [(9, "bytes=0-9", true), (10, "bytes=0-9", false), (11, "bytes=0-9", true), (10, nil, true)])
+  func unaskedPart(count: Int, range: String?, isFailure: Bool) async throws {
+    let server = try HTTPTestServer(routes: .none)
+    server.enqueue(
+      Reply(
+        status: 206, headers: [.init(name: "Content-Range", value: "bytes 0-9/20")],
+        body: .chunks([String(repeating: "a", count: count)])))
+    let headers = range.map { HTTPHeaders(["Range": $0]) }
+    let response = await session.download(server.url("/"), headers: headers).ended()
+    #expect((response.error != nil) == isFailure)
+    if let file = response.fileURL { try FileManager.default.removeItem(at: file) }
+  }
+
   @Test("A range that the caller sets is not continued beyond its end") func firstBytes() async throws {
     let bytes = Array(VersionedFile(size: 10_000).bytes)
     let server = try HTTPTestServer(

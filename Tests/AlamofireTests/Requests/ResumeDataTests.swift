@@ -93,12 +93,38 @@ import Testing
       let head = ResponseHead(status: status, fields: fields)
       let place: Place =
         switch data.writePosition(for: head, hasPart: hasPart, limit: limit) {
-        case .success(.new), .success(.aside): .new
+        case .success(.new), .success(.aside), .success(.range): .new
         case .success(.part(let path, let offset, let end)):
           path == data.path && offset == 5 ? .part(end) : .new
         case .failure(let failure): .refused(failure.kind)
         }
       #expect(place == expected, "\(status) \(range ?? "") \(tag) \(length ?? 0) \(hasPart) \(limit ?? 0)")
+    }
+  }
+
+  @Test("A part of a file is written to its end if it was asked for, otherwise it has to be the whole file")
+  func newFiles() {
+    enum Place: Equatable { case new, range(Int64), refused }
+    for (status, range, coding, mayBePart, expected) in [
+      (200, nil, nil, false, .new), (404, "0-9/20", nil, false, .new), (206, nil, nil, true, .new),
+      (206, "0-9/20", nil, true, .range(10)), (206, "5-9/20", nil, true, .range(5)),
+      (206, "0-9/*", nil, true, .range(10)), (206, "0-9/20", "gzip", true, .new),
+      (206, "0-9/10", nil, false, .range(10)), (206, "0-9/20", nil, false, .refused),
+      (206, "5-9/10", nil, false, .refused), (206, "0-9/*", nil, false, .refused),
+      (206, "0-9/20", "gzip", false, .refused),
+    ] as [(Int, String?, String?, Bool, Place)] {
+      var fields: [HTTPHeader] = []
+      if let range { fields.append(HTTPHeader(name: "Content-Range", value: "bytes \(range)")) }
+      if let coding { fields.append(HTTPHeader(name: "Content-Encoding", value: coding)) }
+      let head = ResponseHead(status: status, fields: fields)
+      let place: Place? =
+        switch FileSink.WritePosition.new(for: head, mayBePart: mayBePart) {
+        case .success(.new): .new
+        case .success(.range(let count)): .range(count)
+        case .success(.aside), .success(.part): nil
+        case .failure(let failure): failure.kind == .badServerResponse ? .refused : nil
+        }
+      #expect(place == expected, "\(status) \(range ?? "") \(coding ?? "") \(mayBePart)")
     }
   }
 

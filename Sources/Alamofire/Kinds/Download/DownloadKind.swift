@@ -37,7 +37,7 @@ final class DownloadKind: RequestKind {
     transfer?.completed == nil ? nil : RequestBody.none
   }
 
-  func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { try plan.sink(limit: limit) }
+  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)? { try plan.sink(for: request) }
 
   func count(_ count: ByteCount, after last: ByteCount) -> ByteCount {
     var count = count

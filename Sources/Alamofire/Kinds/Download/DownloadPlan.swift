@@ -177,8 +177,8 @@ final class DownloadPlan: Sendable {
   /// The file of an earlier download is only appended to, never overwritten. Resume data that the user has stored, also
   /// in another process, describe its first bytes.
   ///
-  /// - Parameter limit: The largest size of the file in bytes; `nil` for any.
-  func sink(limit: Int64?) throws(AFError) -> any BodySink {
+  /// - Parameter request: The request, with the largest size of the file.
+  func sink(for request: WireRequest.Parts) throws(AFError) -> any BodySink {
     if let sink = state.withLock({ $0.attempt?.sink }) { return sink }
     let resume = try earlier()
     let part = resume.flatMap { $0.isUsable ? $0 : nil }
@@ -186,8 +186,12 @@ final class DownloadPlan: Sendable {
     let path = transfer?.filePath ?? TemporaryFiles.path(in: folder.path, suffix: ".part")
     let finalPath = temporaryTarget.path
     let pagePath = part == nil ? nil : transfer?.pagePath
+    let limit = request.profile.options.bodySizeLimit
+    let mayBePart = request.fields.contains { FieldName.equal($0.name, "Range") }
     let writePosition: WritePosition = { head in
-      let position = resume?.writePosition(for: head, hasPart: part != nil, limit: limit) ?? .success(.new)
+      let position =
+        resume?.writePosition(for: head, hasPart: part != nil, limit: limit)
+        ?? FileSink.WritePosition.new(for: head, mayBePart: mayBePart)
       // A retry continues the part, whatever page the server has sent instead.
       guard case .success(.new) = position, let pagePath, !(200..<300).contains(head.status) else {
         return position

@@ -157,6 +157,26 @@ struct ResumeData: Equatable {
   }
 }
 
+extension FileSink.WritePosition {
+  /// Returns the new file for the body of a response. A range of it ends where the response has announced. Fails for a
+  /// range of a file that was requested as a whole, because it would be taken for the whole file (RFC 9110 §15.3.7).
+  ///
+  /// - Parameter mayBePart: Whether the caller has asked for a range.
+  static func new(for head: ResponseHead, mayBePart: Bool) -> Result<Self, TransportFailure> {
+    guard head.status == 206, let range = ContentRange(head), let bounds = range.bounds else {
+      return .success(.new)
+    }
+    guard mayBePart || (bounds.lowerBound == 0 && bounds.upperBound == range.total) else {
+      return .failure(
+        TransportFailure(
+          .badServerResponse, "The server sent a part of the file, although the whole file was asked for."))
+    }
+    // The range counts the bytes before they are decoded.
+    return .success(
+      Representation.isEncoded(head) ? .new : .range(count: bounds.upperBound - bounds.lowerBound))
+  }
+}
+
 /// The request for the rest of a download.
 struct ResumedRequest: URLRequestConvertible {
   let data: Data

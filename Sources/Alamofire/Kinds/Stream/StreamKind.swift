@@ -21,7 +21,7 @@ final class StreamKind: RequestKind {
 
   // MARK: The hops
 
-  func sink(limit: Int64?) throws(AFError) -> (any BodySink)? { flow }
+  func sink(for request: WireRequest.Parts) throws(AFError) -> (any BodySink)? { flow }
 
   // Permanent redirects of an event source hold for its next connections.
   func redirectedURL(of url: String) -> String? { eventSource?.target(of: url) }

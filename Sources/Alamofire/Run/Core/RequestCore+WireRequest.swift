@@ -30,7 +30,7 @@ extension RequestCore {
     parts.fields = session.settings.fields(adding: own, repeated: profile.options.repeatedHeaders)
     violation = session.settings.violation(method: method, own: own, all: parts.fields)
     parts.body = try body(of: request, own: own)
-    parts.sink = keepingChallenges(try kind.sink(limit: profile.options.bodySizeLimit)) ?? observedBody
+    parts.sink = keepingChallenges(try kind.sink(for: parts)) ?? observedBody
     parts.trailers = kind.trailers
     parts.priority = priority
     parts.idleTimeout = session.settings.idleTimeout(of: request, profile)
