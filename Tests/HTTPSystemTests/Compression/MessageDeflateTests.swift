@@ -232,7 +232,7 @@ import Testing
     #expect(
       Self.receive(bytes, deflate: deflate) == [.message(.binary(message)), .message(.binary(message))])
     // With 8 bits, messages are sent uncompressed.
-    #expect((bytes[0] == 0xC2) == (bits > 8))
+    #expect((bytes[0] & 0x40 != 0) == (bits > 8))
     if bits > 8 { #expect(bytes.count < message.count) }
   }
 
@@ -271,6 +271,87 @@ import Testing
     let bytes = Self.output(of: &server)
     #expect(bytes[0] == 0x41 && bytes[1] == 4 && bytes[6] & 0x7F == 0)
     #expect(Self.receive(bytes, chunkSize: 1) == [.message(.text("Hello, Hello, Hello"))])
+  }
+
+  @Test(
+    "A large message is compressed piece by piece when it is written, and keeps its place",
+    arguments: [false, true])
+  func pieces(resetsContext: Bool) throws {
+    let deflate = WebSocketDeflate(server: .init(resetsContext: resetsContext))
+    var server = Self.server(deflate)
+    let messages: [WebSocketMessage] = [
+      .text("Hello"), .binary(Data(Self.noise(300_000))), .text("Hello"),
+      .text(String(repeating: "Hello, ", count: 50_000)), .binary(Data(Self.noise(1_000))),
+    ]
+    var ends: [UInt64] = []
+    for message in messages {
+      try server.send(message)
+      ends.append(server.outputEnd)
+    }
+    let waiting = server.outputByteCount
+    #expect(waiting > 650_000, "the large ones are not compressed yet")
+    var bytes: [UInt8] = []
+    var takes = 0
+    while let taken = server.takeOutput(1_000) {
+      bytes += taken
+      takes += 1
+      let position = server.takenByteCount
+      #expect(taken.count < 70_000 && (bytes.count < 300_000) == (position < ends[1]))
+    }
+    let (position, left) = (server.takenByteCount, server.outputByteCount)
+    #expect(takes == 12 && position == ends[4] && left == 0, "\(takes), \(position) of \(ends)")
+    #expect(Self.receive(bytes, deflate: deflate) == messages.map { .message($0) })
+  }
+
+  @Test("Pong frames come between the pieces of a large message") func pongs() throws {
+    var server = Self.server(WebSocketDeflate())
+    try server.send(.binary(Data(Self.noise(200_000))))
+    var bytes = server.takeOutput(1_000).map { Array($0) } ?? []
+    let ping: [UInt8] = [0x89, 0x81, 0, 0, 0, 0, 7]
+    let event = ping.withUnsafeBytes { ping in
+      var position = 0
+      return server.receive(ping, from: &position)
+    }
+    #expect(event == .ping(Data([7])))
+    let next = server.takeOutput(1_000).map { Array($0) } ?? []
+    #expect(next.starts(with: [0x8A, 1, 7, 0x00]))
+    bytes += next + Self.output(of: &server)
+    let message = WebSocketEvent.message(.binary(Data(Self.noise(200_000))))
+    #expect(Self.receive(bytes) == [.pong(Data([7])), message])
+  }
+
+  /// A compressor that fails in the middle of a message.
+  private struct FailingCompression: MessageCompression {
+    final class Compressor: MessageCompressor {
+      private var count = 0
+
+      func compress(_ message: UnsafeRawBufferPointer, into output: inout [UInt8]) -> Bool {
+        count += 1
+        output += [1, 0, 0, 0xFF, 0xFF]
+        return count < 2
+      }
+
+      func reset() {}
+    }
+
+    func makeCompressor(windowBits: Int) -> (any MessageCompressor)? { Compressor() }
+    func makeDecompressor(windowBits: Int) -> (any MessageDecompressor)? { nil }
+  }
+
+  @Test("A message that cannot be compressed to its end ends the transport") func brokenCompressor() throws {
+    var server = WebSocketConnection(
+      WebSocketOptions(role: .server, deflate: WebSocketDeflate()), compression: FailingCompression()
+    ) { 0 }
+    try server.send(.binary(Data(count: 200_000)))
+    try server.send(.text("after it"))
+    var states: [Bool] = []
+    for piece: [UInt8]? in [[0x42, 5, 1, 0, 0, 0xFF, 0xFF], nil] {
+      let taken = server.takeOutput(1)
+      #expect(taken == piece.map { Data($0) })
+      states += [server.endsTransport, server.hasOutput]
+    }
+    #expect(states == [false, true, true, false])
+    #expect(throws: WebSocketSendError.notOpen) { try server.send(.text("refused")) }
   }
 
   @Test("Each final block costs little") func finalBlocks() {

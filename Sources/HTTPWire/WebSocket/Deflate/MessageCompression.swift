@@ -140,19 +140,32 @@ final class MessageDeflation {
     self.compression = compression
   }
 
-  func compress(_ message: UnsafeRawBufferPointer) -> Result {
+  /// Whether messages can be compressed.
+  var isAvailable: Bool {
     if compressor == nil, !isUnavailable {
       compressor = compression.makeCompressor(windowBits: direction.windowBits)
       isUnavailable = compressor == nil
     }
-    guard let compressor else { return .uncompressed }
-    output.removeAll(keepingCapacity: output.capacity <= Self.keptCapacity)
-    guard compressor.compress(message, into: &output), output.suffix(4).elementsEqual(emptyStoredBlock) else {
-      return .failed
-    }
-    guard direction.resetsContext else { return .compressed(output.dropLast(4)) }
-    compressor.reset()
+    return compressor != nil
+  }
+
+  func compress(_ message: UnsafeRawBufferPointer) -> Result {
+    guard isAvailable else { return .uncompressed }
+    guard let compressed = compress(message, isLast: true) else { return .failed }
     // Without a context the peer does not miss a message that was not sent compressed.
-    return output.count - 4 < message.count ? .compressed(output.dropLast(4)) : .uncompressed
+    return direction.resetsContext && compressed.count >= message.count
+      ? .uncompressed : .compressed(compressed)
+  }
+
+  /// Compresses the next piece of a message. The last piece is without its end (``emptyStoredBlock``). Returns `nil` if
+  /// that fails.
+  func compress(_ piece: UnsafeRawBufferPointer, isLast: Bool) -> [UInt8].SubSequence? {
+    output.removeAll(keepingCapacity: output.capacity <= Self.keptCapacity)
+    guard let compressor, compressor.compress(piece, into: &output),
+      output.suffix(4).elementsEqual(emptyStoredBlock)
+    else { return nil }
+    guard isLast else { return output[...] }
+    if direction.resetsContext { compressor.reset() }
+    return output.dropLast(4)
   }
 }

@@ -243,7 +243,15 @@ extension WebSocketConnection {
   ///
   /// - Parameter limit: The number of bytes after which a large message is interrupted. Default: none, which empties
   ///   the output.
-  package mutating func takeOutput(_ limit: Int = .max) -> Data? { output.take(limit) }
+  package mutating func takeOutput(_ limit: Int = .max) -> Data? {
+    let taken = output.take(limit)
+    // A message that has begun cannot be completed, so the transport ends without a Close frame.
+    if output.hasFailed, phase != .ended {
+      phase = .closed
+      hasFailed = true
+    }
+    return taken
+  }
 
   private mutating func sendControl(
     _ opcode: WebSocketOpcode, _ payload: Data

@@ -11,7 +11,8 @@ package struct WebSocketOptions: Sendable {
   package var deflate: WebSocketDeflate?
   /// Shorter messages are sent uncompressed.
   package var compressionThreshold = 32
-  /// The number of bytes from which on an uncompressed payload is stored without a copy until it is written.
+  /// The number of bytes from which on a payload is stored without a copy until it is written. If messages are
+  /// compressed, this is done then.
   package var keptPayloadSize = 65_536
 
   package init(role: WebSocketRole, deflate: WebSocketDeflate? = nil) {
@@ -22,8 +23,9 @@ package struct WebSocketOptions: Sendable {
 
 /// The frames that a connection has to write.
 ///
-/// Large payloads are stored without a copy, and copied and masked piece by piece when they are taken. Pong frames
-/// overtake other frames.
+/// Large payloads are stored without a copy, and copied and masked piece by piece when they are taken. If messages are
+/// compressed, a piece is a frame of its own, so that no large message is compressed as a whole while others wait. Pong
+/// frames overtake other frames.
 struct WebSocketOutput {
   /// A large payload, and the frames after it.
   private struct Large {
@@ -40,8 +42,11 @@ struct WebSocketOutput {
   /// The frames before the first large payload.
   private var bytes: [UInt8] = []
   private var large: [Large] = []
-  /// The number of bytes that were taken, except for Pong frames.
+  /// The number of bytes that were taken, except for Pong frames. Of a payload that is compressed when it is taken, the
+  /// uncompressed bytes count.
   private(set) var takenCount: UInt64 = 0
+  /// Whether a message could not be compressed after it had begun. Nothing can follow.
+  private(set) var hasFailed = false
   /// The Pong frames that are not taken yet. If there are too many, only the last Ping frame is answered, because
   /// earlier ones need no answer (RFC 6455 §5.5.3). Thus Ping frames cannot fill the memory while the peer does not
   /// read.
@@ -50,6 +55,8 @@ struct WebSocketOutput {
   private static let keptCapacity = 1024
   /// The largest size of ``pongs``. All Ping frames of a read of 64 KiB fit.
   private static let largestPongs = 262_144
+  /// The number of bytes that are compressed at a time.
+  private static let pieceSize = 65_536
 
   init(
     _ options: WebSocketOptions, compression: (any MessageCompression)?, makeKey: @escaping () -> UInt32
@@ -79,26 +86,68 @@ struct WebSocketOutput {
 
   /// Returns the next bytes to write; `nil` if there are none.
   ///
-  /// - Parameter limit: The number of bytes from which on large payloads add no more.
+  /// - Parameter limit: The number of bytes from which on large payloads add no more. If they are compressed, their
+  ///   uncompressed bytes count.
   mutating func take(_ limit: Int) -> Data? {
     guard hasBytes else { return nil }
     var taken = Data()
-    var pongCount = 0
     // The header of a large payload that is not completely taken stands at the end of earlier frames.
-    if large.isEmpty || !bytes.isEmpty { pongCount = takePongs(&taken) }
+    if large.isEmpty || !bytes.isEmpty { takePongs(&taken) }
     taken.append(contentsOf: bytes)
+    takenCount += UInt64(bytes.count)
     bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
-    while taken.count < limit, var next = large.first {
-      next.payload.move(limit - taken.count, to: &taken)
+    var work = taken.count
+    while work < limit, var next = large.first {
+      let left = next.payload.bytesLeft
+      if let opcode = next.payload.compressedOpcode {
+        takePongs(&taken)
+        guard takePiece(of: &next.payload, opcode, &taken) else { return fail(taken) }
+      } else {
+        next.payload.move(limit - work, to: &taken)
+      }
+      work += left - next.payload.bytesLeft
+      takenCount += UInt64(left - next.payload.bytesLeft)
       guard next.payload.bytesLeft == 0 else {
         large[0] = next
-        break
+        continue
       }
-      pongCount += takePongs(&taken)
+      takePongs(&taken)
       taken.append(contentsOf: next.frames)
+      work += next.frames.count
+      takenCount += UInt64(next.frames.count)
       large.removeFirst()
     }
-    takenCount += UInt64(taken.count - pongCount)
+    return taken.isEmpty ? nil : taken
+  }
+
+  /// Compresses the next piece of a payload, and appends it as a frame or several. Returns false if that fails.
+  private func takePiece(
+    of payload: inout WebSocketPayload, _ opcode: WebSocketOpcode, _ taken: inout Data
+  ) -> Bool {
+    let isFirst = !payload.hasBegun
+    let compressed = payload.next(Self.pieceSize) { deflation?.compress($0, isLast: $1) }
+    guard let compressed else { return false }
+    let isLast = payload.bytesLeft == 0
+    var frames: [UInt8] = []
+    var rest = compressed
+    repeat {
+      let fragment = rest.prefix(maximumFrameSize)
+      let begins = isFirst && frames.isEmpty
+      rest = rest.dropFirst(fragment.count)
+      let header = masked(
+        WebSocketFrameHeader(
+          begins ? opcode : .continuation, length: fragment.count, isFinal: isLast && rest.isEmpty,
+          isCompressed: begins))
+      fragment.withUnsafeBytes { header.append(payload: $0, to: &frames) }
+    } while !rest.isEmpty
+    taken.append(contentsOf: frames)
+    return true
+  }
+
+  /// Gives up the output after a message that has begun and cannot be continued.
+  private mutating func fail(_ taken: Data) -> Data? {
+    hasFailed = true
+    discard()
     return taken.isEmpty ? nil : taken
   }
 
@@ -115,19 +164,18 @@ struct WebSocketOutput {
     payload.withUnsafeBytes { header.append(payload: $0, to: &pongs) }
   }
 
-  /// Moves the Pong frames to the end of `taken`, and returns the number of their bytes.
-  private mutating func takePongs(_ taken: inout Data) -> Int {
-    guard !pongs.isEmpty else { return 0 }
-    defer { pongs = [] }
+  /// Moves the Pong frames to the end of `taken`.
+  private mutating func takePongs(_ taken: inout Data) {
+    guard !pongs.isEmpty else { return }
     taken.append(contentsOf: pongs)
-    return pongs.count
+    pongs = []
   }
 
   /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
   mutating func append(_ message: WebSocketMessage) -> Bool {
     switch message {
     case .text(let text):
-      if isKept(text.utf8.count) { return appendLarge(.text, message) }
+      if let storage = storage(text.utf8.count) { return store(message, .text, storage) }
       // A contiguous text is not copied.
       let isAppended = text.utf8.withContiguousStorageIfAvailable {
         append(.text, UnsafeRawBufferPointer($0))
@@ -136,14 +184,22 @@ struct WebSocketOutput {
       var copy = text
       return copy.withUTF8 { append(.text, UnsafeRawBufferPointer($0)) }
     case .binary(let data):
-      if isKept(data.count) { return appendLarge(.binary, message) }
+      if let storage = storage(data.count) { return store(message, .binary, storage) }
       return data.withUnsafeBytes { append(.binary, $0) }
     }
   }
 
-  /// Whether a payload of this size is stored without a copy until it is written.
-  private func isKept(_ count: Int) -> Bool {
-    count >= keptPayloadSize && count <= maximumFrameSize && deflation == nil
+  /// The form of a payload that is stored without a copy until it is written.
+  private enum Storage { case plain, compressedLater }
+
+  /// Returns how a payload of this size is stored; `nil` if its frame is made at once. Messages are compressed in the
+  /// order in which they are sent, so one that follows a message that is not compressed yet is stored, too.
+  private func storage(_ count: Int) -> Storage? {
+    if count >= compressionThreshold, deflation?.isAvailable == true {
+      let follows = large.contains { $0.payload.compressedOpcode != nil }
+      return count >= keptPayloadSize || follows ? .compressedLater : nil
+    }
+    return count >= keptPayloadSize && count <= maximumFrameSize ? .plain : nil
   }
 
   /// Appends a message, compressed if that was agreed on. Returns false if it cannot be compressed.
@@ -199,11 +255,17 @@ struct WebSocketOutput {
     }
   }
 
-  private mutating func appendLarge(_ opcode: WebSocketOpcode, _ message: WebSocketMessage) -> Bool {
+  private mutating func store(
+    _ message: WebSocketMessage, _ opcode: WebSocketOpcode, _ storage: Storage
+  ) -> Bool {
     var payload = WebSocketPayload(message)
-    let header = masked(WebSocketFrameHeader(opcode, length: payload.bytesLeft))
-    withLastFrames { header.appendHeader(to: &$0) }
-    payload.mask = header.mask
+    switch storage {
+    case .plain:
+      let header = masked(WebSocketFrameHeader(opcode, length: payload.bytesLeft))
+      withLastFrames { header.appendHeader(to: &$0) }
+      payload.mask = header.mask
+    case .compressedLater: payload.compressedOpcode = opcode
+    }
     large.append(Large(payload: payload))
     return true
   }
@@ -226,6 +288,8 @@ private struct WebSocketPayload {
   private let count: Int
   private var position = 0
   var mask: WebSocketMask?
+  /// The kind of the message if it is compressed when it is taken.
+  var compressedOpcode: WebSocketOpcode?
 
   init(_ message: WebSocketMessage) {
     switch message {
@@ -240,6 +304,14 @@ private struct WebSocketPayload {
   }
 
   var bytesLeft: Int { count - position }
+  var hasBegun: Bool { position > 0 }
+
+  /// Passes the next bytes, at most `most`, to `body`, with whether they are the last ones.
+  mutating func next<Value>(_ most: Int, _ body: (UnsafeRawBufferPointer, Bool) -> Value) -> Value {
+    let end = position + min(most, bytesLeft)
+    defer { position = end }
+    return withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[position..<end]), end == count) }
+  }
 
   func withUnsafeBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
     switch message {
