@@ -80,18 +80,35 @@ enum FileStructure {
 
   /// Returns the size of the tiles of the first image of a TIFF file (TIFF 6.0 §15); `nil` without tiles. A whole tile
   /// is decoded, even if the image is smaller.
-  static func tile(ofTIFF bytes: UnsafeRawBufferPointer) -> (width: Int, height: Int)? {
+  ///
+  /// - Throws: ``ImageError/unsupportedFormat(_:)`` if the image is compressed in a way that is not read.
+  static func tile(ofTIFF bytes: UnsafeRawBufferPointer) throws(ImageError) -> (width: Int, height: Int)? {
     var directory = TIFFDirectory(bytes)
     var tile: (width: Int, height: Int)?
+    var hasJPEG = false
     while let entry = directory?.next() {
       switch entry.tag {
+      case 259:
+        // A tag can be there twice. Each must be one number of 16 or 32 bits, which all readers read in the same way.
+        guard entry.count == 1, entry.type == 3 || entry.type == 4 else { throw .unsupportedFormat(.tiff) }
+        if entry.value == 7 {
+          hasJPEG = true
+        } else if !compressionsOfTIFF.contains(entry.value) {
+          throw .unsupportedFormat(.tiff)
+        }
       case 322: tile = (max(tile?.width ?? 0, entry.value), tile?.height ?? 1)
       case 323: tile = (tile?.width ?? 1, max(tile?.height ?? 0, entry.value))
       default: break
       }
     }
+    // libvips decodes tiles of JPEG itself, with any number of scans. libtiff decodes strips, and stops at 100.
+    guard tile == nil || !hasJPEG else { throw .unsupportedFormat(.tiff) }
     return tile
   }
+
+  /// The compressions of TIFF that are read, apart from JPEG: none, CCITT, LZW, Deflate and PackBits. libvips decodes
+  /// JPEG 2000 itself, and writes as many samples as its data have, beyond the memory of a tile.
+  private static let compressionsOfTIFF: Set = [1, 2, 3, 4, 5, 8, 32_946, 32_773]
 
   /// Returns whether a colour profile (ICC.1:2010 §7.2.6) is one for samples of this count, with or without alpha.
   static func profile(_ profile: UnsafeRawBufferPointer, fits bands: Int) -> Bool {
@@ -126,18 +143,18 @@ private struct TIFFDirectory {
     entriesLeft = count
   }
 
-  /// Returns the tag and the first value of the next entry.
-  mutating func next() -> (tag: Int, value: Int)? {
-    guard entriesLeft > 0, let tag = number(at: place, 2), let type = number(at: place + 2, 2) else {
-      return nil
-    }
+  /// Returns the next entry: its tag, the type and the count of its values, and the first of them.
+  mutating func next() -> (tag: Int, type: Int, count: Int, value: Int)? {
+    guard entriesLeft > 0, let tag = number(at: place, 2), let type = number(at: place + 2, 2),
+      let count = number(at: place + 4, is64Bit ? 8 : 4)
+    else { return nil }
     entriesLeft -= 1
     var value = place + (is64Bit ? 12 : 8)
     let size = [1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8][type]
     // A value that is too long for the entry is elsewhere.
     if size == 8, !is64Bit { value = number(at: value, 4) ?? bytes.count }
     place += is64Bit ? 20 : 12
-    return (tag, size.flatMap { number(at: value, $0) } ?? 0)
+    return (tag, type, count, size.flatMap { number(at: value, $0) } ?? 0)
   }
 
   /// Returns an unsigned number; `nil` if it is not in the file, or as a number too large to be a place in it.

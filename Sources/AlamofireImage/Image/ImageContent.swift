@@ -152,7 +152,7 @@ final class ImageContent: Sendable {
     case .jpeg: try limits.check(.scans, FileStructure.scans(ofJPEG: bytes), limit: 100)
     case .png: try limits.checkText { place, count in Array(bytes.dropFirst(place).prefix(count)) }
     case .tiff:
-      if let tile = FileStructure.tile(ofTIFF: bytes) {
+      if let tile = try FileStructure.tile(ofTIFF: bytes) {
         try limits.check(width: tile.width, height: tile.height, frames: 1)
       }
     default: break

@@ -4,7 +4,8 @@ public import Foundation
 public enum ImageError: Error, Sendable, Equatable {
   /// The bytes are of none of the formats in ``ImageFormat``.
   case unknownFormat
-  /// The system's libvips cannot read or write this format, or ``ImageLimits/formats`` does not contain it.
+  /// The system's libvips cannot read or write this format, or ``ImageLimits/formats`` does not contain it. Also, a
+  /// TIFF file has a compression whose decoder was not written for files of strangers.
   case unsupportedFormat(ImageFormat)
   /// The image, or what a filter would make of it, exceeds one of its ``ImageLimits``.
   case limitExceeded(ImageLimits.Kind, limit: Int, actual: Int)

@@ -85,6 +85,131 @@ struct HostileImageTests {
     }
   }
 
+  /// Makes a codestream of JPEG 2000 (ISO 15444-1) of 16 by 16 pixels with so many components, which are empty.
+  private static func codestream(components: Int) -> Data {
+    func segment(_ marker: UInt8, _ content: [UInt8]) -> [UInt8] {
+      [0xff, marker, UInt8((content.count + 2) >> 8), UInt8((content.count + 2) & 255)] + content
+    }
+    let sides: [UInt8] = [0, 0, 0, 16, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0]
+    let count = [UInt8(components >> 8), UInt8(components & 255)]
+    let each = Array(repeating: [7, 1, 1] as [UInt8], count: components).joined()
+    let part = [0xff, 0x93] + [UInt8](repeating: 0, count: components)
+    let length = UInt16(12 + part.count)
+    let bytes =
+      [0xff, 0x4f] + segment(0x51, [0, 0] + sides + sides + count + each)
+      + segment(0x52, [0, 0, 0, 1, 0, 0, 4, 4, 0, 1]) + segment(0x5c, [0x40, 64])
+      + segment(0x90, [0, 0, 0, 0, UInt8(length >> 8), UInt8(length & 255), 0, 1]) + part + [0xff, 0xd9]
+    return Data(bytes)
+  }
+
+  @Test("A TIFF of JPEG 2000 with more components than samples does no harm")
+  func components() async {
+    await #expect(processExitsWith: .success) {
+      let content = HostileImageTests.codestream(components: 200)
+      for compression in [33_003, 33_004, 33_005] {
+        let file = HostileImageTests.tiff(
+          content, side: 16, isTiled: true, [(259, 3, 1, compression), (262, 3, 1, 2)])
+        // The decoder would write behind the memory of a tile.
+        _ = try? Image(data: file).pixels(as: .rgba)
+      }
+    }
+  }
+
+  @Test("A TIFF is read if its compression is a known one, in the only form that all readers know")
+  func compressions() throws {
+    let content = Data(count: 64 * 3)
+    func open(_ compressions: [Entry], isTiled: Bool = false) throws -> Int {
+      let file = Self.tiff(content, side: 8, isTiled: isTiled, compressions + [(262, 3, 1, 2)])
+      return try Image(data: file).pixelWidth
+    }
+    for known in [1, 5, 8, 32_946, 32_773] {
+      for type in [3, 4] as [UInt16] {
+        #expect(try open([(259, type, 1, known)]) == 8, "\(known)")
+        #expect(try open([(259, type, 1, known)], isTiled: true) == 8, "\(known) in tiles")
+      }
+    }
+    #expect(try open([]) == 8, "no compression")
+    #expect(try open([(259, 3, 1, 1), (259, 3, 1, 8)]) == 8)
+    let refused: [[Entry]] =
+      [0, 6, 9, 32_766, 33_003, 33_004, 33_005, 34_676, 34_712, 34_925, 50_000, 50_001, 65_535].map {
+        [(259, 3, 1, $0)]
+      } + [
+        [(259, 3, 1, 33_005), (259, 3, 1, 1)], [(259, 3, 1, 1), (259, 3, 1, 33_005)], [(259, 3, 3, 8)],
+        [(259, 3, 0, 1)], [(259, 3, 2, 1 | 33_005 << 16)], [(259, 1, 1, 1)], [(259, 8, 1, 1)],
+        [(259, 12, 1, 1)], [(259, 4, 1, 65_537)],
+      ]
+    for entries in refused {
+      for isTiled in [false, true] {
+        #expect(throws: ImageError.unsupportedFormat(.tiff), "\(entries)") {
+          try open(entries, isTiled: isTiled)
+        }
+      }
+    }
+  }
+
+  /// A progressive JPEG of 16 by 16 grey pixels, with six scans.
+  private static let progressive = Data(
+    base64Encoded: """
+      /9j/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5PTgyPC4zNDL/wgALCAAQABABAREA\
+      /8QAFQABAQAAAAAAAAAAAAAAAAAAAAf/2gAIAQEAAAABn4//xAAUEAEAAAAAAAAAAAAAAAAAAAAg/9oACAEBAAEFAh//xAAUEAEAAAAAAAAAAAAA\
+      AAAAAAAg/9oACAEBAAY/Ah//xAAUEAEAAAAAAAAAAAAAAAAAAAAg/9oACAEBAAE/IR//2gAIAQEAAAAQD//EABQQAQAAAAAAAAAAAAAAAAAAACD/\
+      2gAIAQEAAT8QH//Z
+      """)
+
+  @Test("A TIFF of JPEG is read in strips, with at most 100 scans, and refused in tiles")
+  func jpegInTIFF() throws {
+    let file = try #require(Self.progressive)
+    let last = try #require(file.range(of: Data([0xff, 0xda]), options: .backwards))
+    let scan = file[last.lowerBound..<file.endIndex - 2]
+    func tiff(scans: Int, isTiled: Bool = false) -> Data {
+      let content = file.dropLast(2) + Array(repeating: scan, count: scans).joined() + [0xff, 0xd9]
+      return Self.tiff(
+        content, side: 16, isTiled: isTiled, [(258, 3, 1, 8), (259, 3, 1, 7), (262, 3, 1, 1), (277, 3, 1, 1)])
+    }
+    #expect(try Image(data: tiff(scans: 0)).pixels(as: .grey).count == 256)
+    #expect(throws: ImageError.self) { try Image(data: tiff(scans: 101)).pixels(as: .grey) }
+    for scans in [0, 101] {
+      #expect(throws: ImageError.unsupportedFormat(.tiff)) {
+        try Image(data: tiff(scans: scans, isTiled: true))
+      }
+    }
+    // One of the sides is enough to have tiles.
+    for tag in [322, 323] as [UInt16] {
+      let entries: [Entry] = [
+        (258, 3, 1, 8), (259, 3, 1, 7), (262, 3, 1, 1), (277, 3, 1, 1), (tag, 3, 1, 16),
+      ]
+      let half = Self.tiff(file, side: 16, isTiled: false, entries)
+      #expect(throws: ImageError.unsupportedFormat(.tiff)) { try Image(data: half) }
+    }
+  }
+
+  @Test(
+    "The entries of a TIFF of 64 bits are read in the same way, in both orders of bytes",
+    arguments: [false, true])
+  func bigTIFF(isBigEndian: Bool) throws {
+    func number(_ value: Int, _ size: Int) -> [UInt8] {
+      let bytes = (0..<size).map { UInt8(value >> (8 * $0) & 255) }
+      return isBigEndian ? bytes.reversed() : bytes
+    }
+    func tile(_ entries: [Entry]) throws -> [Int]? {
+      var file = Array((isBigEndian ? "MM" : "II").utf8) + number(43, 2) + number(8, 2) + number(0, 2)
+      file += number(16, 8) + number(entries.count, 8)
+      for entry in entries {
+        let size = entry.type == 3 ? 2 : 4
+        file += number(Int(entry.tag), 2) + number(Int(entry.type), 2) + number(entry.count, 8)
+        file += number(entry.value, size) + number(0, 8 - size)
+      }
+      return try file.withUnsafeBytes { try FileStructure.tile(ofTIFF: $0) }.map { [$0.width, $0.height] }
+    }
+    #expect(try tile([(259, 3, 1, 1), (322, 3, 1, 32), (323, 4, 1, 70_000)]) == [32, 70_000])
+    #expect(try tile([(259, 3, 1, 7)]) == nil)
+    for entries in [
+      [(259, 3, 1, 7), (322, 3, 1, 32)], [(259, 3, 1, 33_005)], [(259, 3, 2, 1)], [(259, 2, 1, 1)],
+    ] as [[Entry]] {
+      #expect(throws: ImageError.unsupportedFormat(.tiff), "\(entries)") { try tile(entries) }
+    }
+  }
+
   @Test("A filter does not make more pixels than the image may have")
   func growth() throws {
     let image = try Drawing(gradientOf: 10, 10).image(limits: ImageLimits(pixels: 1_000))
@@ -141,14 +266,38 @@ struct HostileImageTests {
     }
   }
 
+  /// An entry of a TIFF file.
+  private typealias Entry = (tag: UInt16, type: UInt16, count: Int, value: Int)
+
+  /// Makes a TIFF whose only strip or tile has this content: red, green and blue, if the entries do not say otherwise.
+  private static func tiff(_ content: Data, side: Int, isTiled: Bool, _ more: [Entry]) -> Data {
+    var entries: [Entry] = [(256, 3, 1, side), (257, 3, 1, side), (284, 3, 1, 1)]
+    // The bits of samples are behind the content.
+    let bits = 8 + content.count + content.count % 2
+    if !more.contains(where: { $0.tag == 258 }) { entries += [(258, 3, 3, bits), (277, 3, 1, 3)] }
+    entries +=
+      isTiled
+      ? [(322, 3, 1, 16), (323, 3, 1, 16), (324, 4, 1, 8), (325, 4, 1, content.count)]
+      : [(273, 4, 1, 8), (278, 3, 1, side), (279, 4, 1, content.count)]
+    entries = (entries + more).sorted { $0.tag < $1.tag }
+    func number(_ value: Int, _ size: Int) -> [UInt8] { (0..<size).map { UInt8(value >> (8 * $0) & 255) } }
+    var file = Data([0x49, 0x49, 42, 0] + number(bits + 6, 4)) + content
+    if content.count % 2 == 1 { file.append(0) }
+    file += [8, 0, 8, 0, 8, 0] + number(entries.count, 2)
+    for entry in entries {
+      file += number(Int(entry.tag), 2) + number(Int(entry.type), 2)
+      file += number(entry.count, 4) + number(entry.value, 4)
+    }
+    return file + [0, 0, 0, 0]
+  }
+
   /// Makes an uncompressed TIFF of 8 by 8 pixels with so many samples of 8 bits, whose values are their numbers.
-  private func tiff(
-    samples: Int, photometric: UInt16, more: [(tag: UInt16, type: UInt16, count: Int, value: Int)] = []
-  ) -> Data {
-    let bits = 8 + 2 + 12 * (9 + more.count) + 4
-    let pixels = bits + 2 * samples
-    var entries: [(tag: UInt16, type: UInt16, count: Int, value: Int)] = [
-      (256, 3, 1, 8), (257, 3, 1, 8), (258, 3, samples, bits), (259, 3, 1, 1), (262, 3, 1, Int(photometric)),
+  private func tiff(samples: Int, photometric: UInt16, more: [Entry] = []) -> Data {
+    let depths = 8 + 2 + 12 * (9 + more.count) + 4
+    let pixels = depths + 2 * samples
+    var entries: [Entry] = [
+      (256, 3, 1, 8), (257, 3, 1, 8), (258, 3, samples, depths), (259, 3, 1, 1),
+      (262, 3, 1, Int(photometric)),
       (273, 4, 1, pixels), (277, 3, 1, samples), (278, 3, 1, 8), (279, 4, 1, 64 * samples),
     ]
     entries += more
