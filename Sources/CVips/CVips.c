@@ -18,6 +18,7 @@ typedef size_t GType;
 typedef int gboolean;
 typedef char gchar;
 typedef unsigned int guint;
+typedef unsigned long guint64;
 typedef void *gpointer;
 typedef int GLogLevelFlags;
 typedef void (*GLogFunc)(const gchar *, GLogLevelFlags, const gchar *, gpointer);
@@ -128,6 +129,7 @@ void cvips_read_facts(VipsImageReference image, struct cvips_facts *facts) {
   facts->page_height = p_vips_image_get_page_height(image);
   facts->pages = p_vips_image_get_n_pages(image);
   facts->bands = p_vips_image_get_bands(image);
+  facts->pixel_bytes = facts->bands * (int)p_vips_format_sizeof(p_vips_image_get_format(image));
   facts->orientation = p_vips_image_get_orientation(image);
   facts->has_alpha = p_vips_image_hasalpha(image);
 }

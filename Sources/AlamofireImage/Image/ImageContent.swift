@@ -151,16 +151,19 @@ final class ImageContent: Sendable {
     switch format {
     case .jpeg: try limits.check(.scans, FileStructure.scans(ofJPEG: bytes), limit: 100)
     case .png: try limits.checkText { place, count in Array(bytes.dropFirst(place).prefix(count)) }
-    case .tiff:
-      if let tile = try FileStructure.tile(ofTIFF: bytes) {
-        try limits.check(width: tile.width, height: tile.height, frames: 1)
-      }
     default: break
     }
+    let tile = format == .tiff ? try FileStructure.tile(ofTIFF: bytes) : nil
+    if let tile { try limits.check(width: tile.width, height: tile.height, frames: 1) }
     let first = try VipsImage(bytes, options: "").facts
     let frames = format == .gif ? max(1, Int(first.pages)) : max(1, counted)
     try limits.check(.samples, Int(first.bands), limit: 5)
-    try limits.check(width: Int(first.width), height: Int(first.height), frames: frames)
+    let pixelBytes = Int(first.pixel_bytes)
+    try limits.check(
+      width: Int(first.width), height: Int(first.height), frames: frames, pixelBytes: pixelBytes)
+    if let tile {
+      try limits.check(width: tile.width, height: tile.height, frames: 1, pixelBytes: pixelBytes)
+    }
     var facts = ImageFacts(first, format, frames: frames)
     if frames > 1 {
       let all = try VipsImage(bytes, options: "[n=\(frames)]")

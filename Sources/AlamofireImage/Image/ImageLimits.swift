@@ -7,7 +7,10 @@
 /// ```
 public struct ImageLimits: Sendable, Equatable {
   /// The most pixels of all frames together, in a file or in the result of a filter, and of a tile in a TIFF file.
-  /// Default: 100 million, which take 400 megabytes of memory.
+  /// Default: 100 million, which take 400 megabytes of memory when they are decoded.
+  ///
+  /// Until an image is decoded, it can take up to 20 bytes per pixel. Examples are samples of 16 bits, a progressive
+  /// JPEG and an interlaced PNG. If a pixel of a TIFF file has more than eight bytes, each eight of them count as one.
   public var pixels: Int
   /// The most frames of an animated image, at most 4,096. Default: 1,000.
   public var frames: Int
@@ -61,13 +64,18 @@ public struct ImageLimits: Sendable, Equatable {
   }
 
   /// Throws if an image would exceed the limits.
-  func check(width: Int, height: Int, frames count: Int) throws(ImageError) {
+  ///
+  /// - Parameter pixelBytes: The bytes of a pixel while the file is decoded. Each eight count as a pixel.
+  func check(width: Int, height: Int, frames count: Int, pixelBytes: Int = 8) throws(ImageError) {
     // libvips does not read more frames of a GIF file.
     try check(.frames, count, limit: min(frames, 4_096))
     let (area, areaOverflows) = width.multipliedReportingOverflow(by: height)
     let (total, totalOverflows) = area.multipliedReportingOverflow(by: count)
     // Eight bytes per pixel can always be counted.
-    try check(.pixels, areaOverflows || totalOverflows ? .max : total, limit: min(pixels, .max / 8))
+    let limit = min(pixels, .max / 8)
+    try check(.pixels, areaOverflows || totalOverflows ? .max : total, limit: limit)
+    let (bytes, bytesOverflow) = total.multipliedReportingOverflow(by: max(8, pixelBytes))
+    try check(.pixels, bytesOverflow ? .max : bytes / 8 + (bytes % 8 > 0 ? 1 : 0), limit: limit)
   }
 
   /// Throws if the texts of a PNG file could take too much memory.

@@ -48,6 +48,7 @@ struct cvips_facts {
   int page_height;   // of one frame
   int pages;         // in the file, which may be more than were loaded
   int bands;
+  int pixel_bytes;   // of all samples of a pixel, as the file is decoded
   int orientation;   // 1 to 8, as in EXIF
   bool has_alpha;
 };

@@ -85,6 +85,22 @@ struct HostileImageTests {
     }
   }
 
+  @Test("A TIFF with larger pixels than others is refused as if it had more of them")
+  func largePixels() throws {
+    let image = tiff(samples: 5, photometric: 2, bits: 32)
+    #expect(try Image(data: image, limits: ImageLimits(pixels: 160)).pixelWidth == 8)
+    #expect(throws: ImageError.limitExceeded(.pixels, limit: 159, actual: 64 * 20 / 8)) {
+      try Image(data: image, limits: ImageLimits(pixels: 159))
+    }
+    let tiled = tiff(samples: 5, photometric: 2, bits: 32, more: [(322, 4, 1, 16), (323, 3, 1, 16)])
+    #expect(throws: ImageError.limitExceeded(.pixels, limit: 639, actual: 256 * 20 / 8)) {
+      try Image(data: tiled, limits: ImageLimits(pixels: 639))
+    }
+    let small = tiff(samples: 4, photometric: 2, bits: 16)
+    #expect(
+      try Image(data: small, limits: ImageLimits(pixels: 64)).pixelWidth == 8, "eight bytes are one pixel")
+  }
+
   /// Makes a codestream of JPEG 2000 (ISO 15444-1) of 16 by 16 pixels with so many components, which are empty.
   private static func codestream(components: Int) -> Data {
     func segment(_ marker: UInt8, _ content: [UInt8]) -> [UInt8] {
@@ -291,14 +307,14 @@ struct HostileImageTests {
     return file + [0, 0, 0, 0]
   }
 
-  /// Makes an uncompressed TIFF of 8 by 8 pixels with so many samples of 8 bits, whose values are their numbers.
-  private func tiff(samples: Int, photometric: UInt16, more: [Entry] = []) -> Data {
+  /// Makes an uncompressed TIFF of 8 by 8 pixels with so many samples, whose values are their numbers.
+  private func tiff(samples: Int, photometric: UInt16, bits: Int = 8, more: [Entry] = []) -> Data {
     let depths = 8 + 2 + 12 * (9 + more.count) + 4
     let pixels = depths + 2 * samples
     var entries: [Entry] = [
       (256, 3, 1, 8), (257, 3, 1, 8), (258, 3, samples, depths), (259, 3, 1, 1),
       (262, 3, 1, Int(photometric)),
-      (273, 4, 1, pixels), (277, 3, 1, samples), (278, 3, 1, 8), (279, 4, 1, 64 * samples),
+      (273, 4, 1, pixels), (277, 3, 1, samples), (278, 3, 1, 8), (279, 4, 1, 64 * samples * bits / 8),
     ]
     entries += more
     var file = Data([0x49, 0x49, 42, 0, 8, 0, 0, 0, UInt8(entries.count), 0])
@@ -313,8 +329,8 @@ struct HostileImageTests {
       append(entry.value, 4)
     }
     append(0, 4)
-    for _ in 0..<samples { append(8, 2) }
-    for _ in 0..<64 { for sample in 0..<samples { append((sample + 1) * 20 % 256, 1) } }
+    for _ in 0..<samples { append(bits, 2) }
+    for _ in 0..<64 { for sample in 0..<samples { append((sample + 1) * 20 % 256, bits / 8) } }
     return file
   }
 
